@@ -1,0 +1,128 @@
+"""The only door to Numba: the ``kernel`` decorator, stack scratch, and the cache of compiled code.
+
+Compiled code is kept in ``<user cache>/nclone_env/<digest>``. The digest covers every source file of the
+package and the bounds-check flag: Numba's own cache looks only at the file of the function itself, so a change
+in a callee or a constant elsewhere would keep stale machine code, and ``NUMBA_BOUNDSCHECK`` would be ignored.
+Other packages' Numba caches are untouched. ``NCLONE_ENV_CACHE_DIR`` moves the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import caching, cgutils, config, types
+from numba.core.errors import RequireLiteralValue
+from numba.extending import intrinsic
+
+_PACKAGE = Path(__file__).parent
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """Return 16 hex digits that change with any source file of the package or with the bounds-check flag."""
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {config.BOUNDSCHECK}".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path:
+    """Return the folder of compiled kernels; a temporary one if the user's cache cannot be written."""
+    root = os.environ.get("NCLONE_ENV_CACHE_DIR")
+    base = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nclone_env"
+    folder = base / source_digest()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="nclone_env-"))
+    return folder
+
+
+class _PackageCacheLocator(caching._CacheLocator):
+    """Tells Numba where a kernel of this package is cached and when the cached code is still fresh."""
+
+    def __init__(self, py_func: Callable[..., Any]):
+        self._name = f"{py_func.__module__}:{py_func.__code__.co_firstlineno}"
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def get_source_stamp(self) -> str:
+        return source_digest()
+
+    def get_disambiguator(self) -> str:
+        return hashlib.sha256(self._name.encode()).hexdigest()[:10]
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _PackageCacheLocator:
+        return cls(py_func)
+
+
+class _PackageCacheImpl(caching.CompileResultCacheImpl):
+    _locator_classes = [_PackageCacheLocator]  # noqa: RUF012 - the name and type Numba reads
+
+
+class _PackageCache(caching.FunctionCache):
+    _impl_class = _PackageCacheImpl
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function to machine code on first use: nopython, nogil, no fastmath, cached.
+
+    Division by zero follows IEEE-754 as in NumPy. The result is the plain lazy dispatcher, so that the same
+    sources can be handed to other Numba targets.
+    """
+    dispatcher = numba.njit(function, nogil=True, error_model="numpy")
+    if not config.DISABLE_JIT:
+        dispatcher._cache = _PackageCache(function)
+    return dispatcher
+
+
+if config.DISABLE_JIT:
+
+    def local_f64(count: int) -> np.ndarray:
+        """Return a scratch array of ``count`` float64 values, zeroed."""
+        return np.zeros(count)
+
+else:
+
+    @intrinsic(prefer_literal=True)
+    def local_f64(typing_context, count):  # type: ignore[no-untyped-def]
+        """Return a scratch array of ``count`` (a literal) float64 values on the stack, zeroed.
+
+        It lives until the calling kernel returns and must not leave it.
+        """
+        if not isinstance(count, types.IntegerLiteral):
+            raise RequireLiteralValue("local_f64: the count must be a literal number")
+        size = count.literal_value
+        array_type = types.Array(types.float64, 1, "C")
+
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            storage_type = ir.ArrayType(ir.DoubleType(), size)
+            storage = cgutils.alloca_once(builder, storage_type)
+            builder.store(ir.Constant(storage_type, None), storage)
+            array = context.make_array(array_type)(context, builder)
+            item_size = context.get_constant(types.intp, 8)
+            context.populate_array(
+                array,
+                data=builder.bitcast(storage, array.data.type),
+                shape=[context.get_constant(types.intp, size)],
+                strides=[item_size],
+                itemsize=item_size,
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return array_type(count), codegen

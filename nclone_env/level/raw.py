@@ -1,0 +1,53 @@
+"""RawLevel: what a level file says, before anything is computed from it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from nclone_env.constants import ENTITY_NAMES, TILE_COLUMNS, TILE_ROWS
+
+UNPUBLISHED = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, eq=False)
+class RawLevel:
+    """Tiles and object records of one level, with the header fields a person cares about.
+
+    Attributes:
+        tiles: (23, 42) uint8, read-only; tile number of each playable cell, row by row.
+        records: (N, 5) uint8, read-only; type, x, y (units of 6 pixels), orientation, mode. Row 0 is the ninja.
+        title: level name, at most 128 Latin-1 characters.
+        author: author name, at most 16 Latin-1 characters.
+        level_id: number the game gave the level; ``UNPUBLISHED`` if none.
+        game_mode: 0 solo, 1 co-op, 2 race, 4 unset (physics 01, section 14.1).
+        source: file the level came from, for messages.
+    """
+
+    tiles: np.ndarray
+    records: np.ndarray
+    title: str = ""
+    author: str = ""
+    level_id: int = UNPUBLISHED
+    game_mode: int = 0
+    source: str = field(default="<bytes>")
+
+    def __post_init__(self) -> None:
+        """Freeze private copies of both arrays."""
+        for name, shape in (("tiles", (TILE_ROWS, TILE_COLUMNS)), ("records", (-1, 5))):
+            array = np.array(getattr(self, name), dtype=np.uint8).reshape(shape)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over tiles and records, in hex; headers do not count."""
+        return hashlib.sha256(self.tiles.tobytes() + self.records.tobytes()).hexdigest()
+
+
+def entity_name(entity_type: int) -> str:
+    """Return the name of an entity type, ``type_N`` if it has none."""
+    return ENTITY_NAMES[entity_type] if entity_type < len(ENTITY_NAMES) else f"type_{entity_type}"
