@@ -40,7 +40,11 @@ def source_digest() -> str:
 def cache_folder() -> Path:
     """Return the folder of compiled kernels; a temporary one if the user's cache cannot be written."""
     root = os.environ.get("NCLONE_ENV_CACHE_DIR")
-    base = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nclone_env"
+    base = (
+        Path(root)
+        if root
+        else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nclone_env"
+    )
     folder = base / source_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)

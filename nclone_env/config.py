@@ -1,0 +1,165 @@
+"""Configuration of environments: frozen dataclasses, one line of documentation a field."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from nclone_env.errors import ConfigError
+
+ObservationName = Literal["game_state", "player_frame", "global_view"]
+OBSERVATION_NAMES: tuple[str, ...] = get_args(ObservationName)
+ActionSpaceName = Literal["discrete", "multi_discrete"]
+RenderMode = Literal["rgb_array", "human"]
+
+
+@dataclass(frozen=True)
+class RewardConfig:
+    """Weights of the reward; a step's reward is the sum of what happened in its frames.
+
+    Shaping is potential-based (Ng, Harada and Russell, 1999): ``gamma * potential(next) - potential(now)``, where
+    the potential is minus the length of the way still to go (to a switch and on to its exit), in units of the
+    level's whole way, and 0 when the episode has terminated.
+    """
+
+    completion: float = 10.0
+    """Added when the ninja touches an open exit."""
+    switch: float = 1.0
+    """Added when an exit switch is taken."""
+    death: float = -1.0
+    """Added when the ninja dies."""
+    time: float = -0.0005
+    """Added per simulated frame."""
+    gold: float = 0.0
+    """Added per piece of gold."""
+    shaping: float = 5.0
+    """Weight of the shaping term; 0 turns it off."""
+    gamma: float = 0.995
+    """Discount factor per step, of the shaping term and of the trainer."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        _check_number("gamma", self.gamma, low=0.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class RenderConfig:
+    """Sizes of the pictures."""
+
+    player_frame_size: int = 128
+    """Side of the square ``player_frame`` in pixels; one pixel is one world pixel."""
+    picture_scale: float = 1.0
+    """Scale of the ``rgb_array`` and ``human`` picture; 1 is 1056 x 600 pixels."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that cannot be drawn."""
+        _check_integer("player_frame_size", self.player_frame_size, low=16, high=512)
+        _check_number("picture_scale", self.picture_scale, low=0.1, high=4.0)
+
+
+@dataclass(frozen=True)
+class EnvironmentConfig:
+    """Everything that defines an environment, single or vectorised."""
+
+    levels: tuple[Any, ...] = ("first-steps",)
+    """Built-in sets or levels by name, files by path, map bytes, or loaded levels; an episode plays one of them."""
+    observations: tuple[str, ...] = OBSERVATION_NAMES
+    """Which observations are made; what is not named costs nothing."""
+    action_space: ActionSpaceName = "discrete"
+    """``discrete``: 3 * jump + direction; ``multi_discrete``: [direction, jump]. Directions: none, left, right."""
+    frame_skip: int = 4
+    """Frames simulated per step with the same action; fewer when the episode ends."""
+    max_frames: int = 5400
+    """Frames after which an episode is truncated (60 per second)."""
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    """Weights of the reward."""
+    render: RenderConfig = field(default_factory=RenderConfig)
+    """Sizes of the pictures."""
+    render_mode: RenderMode | None = None
+    """What ``render()`` returns: ``rgb_array`` a picture, ``human`` nothing (it shows a window)."""
+
+    def __post_init__(self) -> None:
+        """Normalise sequences to tuples and refuse values that make no sense."""
+        for name in ("levels", "observations"):
+            value = getattr(self, name)
+            single = isinstance(value, (str, bytes)) or not isinstance(value, (tuple, list))
+            object.__setattr__(self, name, (value,) if single else tuple(value))
+        if not self.levels:
+            raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
+        for name in self.observations:
+            _check_choice("observations", name, OBSERVATION_NAMES)
+        if not self.observations or len(set(self.observations)) != len(self.observations):
+            raise ConfigError(
+                f"observations: expected one or more different names out of {', '.join(OBSERVATION_NAMES)}, "
+                f"got {self.observations!r}"
+            )
+        _check_choice("action_space", self.action_space, get_args(ActionSpaceName))
+        _check_choice("render_mode", self.render_mode, (None, *get_args(RenderMode)))
+        _check_integer("frame_skip", self.frame_skip, low=1, high=60)
+        _check_integer("max_frames", self.max_frames, low=1, high=1_000_000)
+        for name, expected in (("reward", RewardConfig), ("render", RenderConfig)):
+            value = getattr(self, name)
+            if isinstance(value, Mapping):
+                object.__setattr__(self, name, build(expected, value, name))
+            elif not isinstance(value, expected):
+                raise ConfigError(f"{name}: expected a {expected.__name__} or a mapping, got {value!r}")
+
+    @classmethod
+    def for_training(cls, **fields: Any) -> EnvironmentConfig:
+        """Return the preset for learning: the state vector alone, short episodes."""
+        return build(cls, {"observations": ("game_state",), "max_frames": 1200, **fields})
+
+    @classmethod
+    def for_parallel_training(cls, **fields: Any) -> EnvironmentConfig:
+        """Return the preset for thousands of environments: as for training, with shorter episodes."""
+        return build(cls, {"observations": ("game_state",), "max_frames": 600, **fields})
+
+    @classmethod
+    def for_evaluation(cls, **fields: Any) -> EnvironmentConfig:
+        """Return the preset for measuring a policy: full episodes, pictures on request."""
+        return build(cls, {"observations": ("game_state",), "render_mode": "rgb_array", **fields})
+
+    @classmethod
+    def for_human(cls, **fields: Any) -> EnvironmentConfig:
+        """Return the preset for watching: one frame a step, shown in a window."""
+        return build(
+            cls, {"observations": ("game_state",), "frame_skip": 1, "render_mode": "human", **fields}
+        )
+
+
+def build(kind: type, fields: Mapping[str, Any], argument: str = "configuration") -> Any:
+    """Return ``kind(**fields)`` for a configuration dataclass, rejecting unknown names.
+
+    Args:
+        kind: the dataclass.
+        fields: values by field name.
+        argument: what to call the mapping in messages.
+
+    Raises:
+        ConfigError: if a name is not a field; the message lists the valid ones.
+    """
+    valid = [item.name for item in dataclasses.fields(kind)]
+    unknown = sorted(set(fields) - set(valid))
+    if unknown:
+        raise ConfigError(
+            f"{argument}: unknown field {', '.join(map(repr, unknown))}; valid fields: {', '.join(valid)}"
+        )
+    return kind(**fields)
+
+
+def _check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ConfigError(f"{name}: expected one of {listed}, got {value!r}")
+
+
+def _check_integer(name: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigError(f"{name}: expected a whole number from {low} to {high}, got {value!r}")
+
+
+def _check_number(name: str, value: object, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise ConfigError(f"{name}: expected a number from {low:g} to {high:g}, got {value!r}")
