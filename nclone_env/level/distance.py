@@ -1,0 +1,183 @@
+"""Length of the way to the objectives, on the lattice of half-cell corners.
+
+The ninja's centre cannot come closer than its radius to a wall, so the nodes of the lattice are the points
+(12 i, 12 j), i = 0..88, j = 0..50, at which a slightly smaller disc is free of solids: in a corridor one tile wide
+they lie on its middle line. Steps go to the eight neighbours, of length 12 or 12 sqrt(2).
+The fields ignore gravity; they guide learning and never touch the physics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nclone_env._jit import kernel
+from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.level.tiles import SOLID_SAMPLES
+from nclone_env.memory_tree import MemoryNode, array_group
+
+FIELD_SHAPE = (2 * ROWS + 1, 2 * COLUMNS + 1)
+SPACING = 12.0
+CLEARANCE = 9.5  # a little below the ninja's radius of 10, so that nodes 10 pixels above a slope still count
+_REACH = 2  # lattice lines on each side that a point looks at for its nearest nodes
+
+Point = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceFields:
+    """Distance fields of one level; float32 pixels, infinite where there is no way.
+
+    Attributes:
+        to_switch: (51, 89); way to a switch and from there to its exit, over the best pair; all infinite without exits.
+        to_exit: (X, 51, 89); way to each exit.
+    """
+
+    to_switch: np.ndarray
+    to_exit: np.ndarray
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the fields."""
+        return array_group("distance fields", {"to_switch": self.to_switch, "to_exit": self.to_exit}, shared=True)
+
+
+def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> DistanceFields:
+    """Compute the fields of a level.
+
+    Args:
+        tiles: (25, 44) uint8 tile numbers with the border.
+        exits: centre of each exit, pixels.
+        switches: centre of the switch of each exit, pixels, in the same order.
+    """
+    free = free_nodes(solid_mask(tiles))
+    to_exit = np.full((len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)
+    for field, point in zip(to_exit, exits, strict=True):
+        _seed(field, free, point, 0.0)
+        spread(field, free)
+    to_switch = np.full(FIELD_SHAPE, np.inf, dtype=np.float32)
+    for field, point in zip(to_exit, switches, strict=True):
+        onward = float(distance_at(field, float(point[0]), float(point[1])))
+        if math.isfinite(onward):
+            _seed(to_switch, free, point, onward)
+    spread(to_switch, free)
+    for array in (to_switch, to_exit):
+        array.flags.writeable = False
+    return DistanceFields(to_switch, to_exit)
+
+
+def solid_mask(tiles: np.ndarray) -> np.ndarray:
+    """Return (300, 528) bool: whether each 2 x 2 pixel square of the world is solid."""
+    return np.ascontiguousarray(SOLID_SAMPLES[tiles].transpose(0, 2, 1, 3)).reshape(ROWS * 12, COLUMNS * 12)
+
+
+@kernel
+def free_nodes(solid):
+    """Return (51, 89) bool: whether a disc of radius ``CLEARANCE`` around each lattice point is free of solids."""
+    free = np.zeros(FIELD_SHAPE, dtype=np.bool_)
+    reach = int(CLEARANCE / 2.0) + 1
+    for j in range(1, FIELD_SHAPE[0] - 1):
+        for i in range(1, FIELD_SHAPE[1] - 1):
+            blocked = False
+            for b in range(-reach, reach):
+                for a in range(-reach, reach):
+                    dx, dy = 2.0 * a + 1.0, 2.0 * b + 1.0
+                    if dx * dx + dy * dy < CLEARANCE * CLEARANCE and solid[6 * j + b, 6 * i + a]:
+                        blocked = True
+            free[j, i] = not blocked
+    return free
+
+
+def _seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> None:
+    """Start a field at the free nodes around a point, or at the nearest free node if there are none around it."""
+    rows, columns = np.nonzero(free)
+    if not len(rows):
+        return
+    lengths = np.hypot(columns * SPACING - point[0], rows * SPACING - point[1])
+    near = lengths <= max(_REACH * SPACING, lengths.min())
+    values = (onward + lengths[near]).astype(np.float32)
+    field[rows[near], columns[near]] = np.minimum(field[rows[near], columns[near]], values)
+
+
+@kernel
+def spread(field, free):
+    """Relax a seeded (51, 89) float32 field in place until every free node holds its shortest way.
+
+    Sweeps in four directions until nothing changes: the fixed point does not depend on their order.
+    """
+    rows, columns = field.shape
+    diagonal = SPACING * math.sqrt(2.0)
+    changed = True
+    sweep = 0
+    while changed or sweep % 4 != 0:
+        if sweep % 4 == 0:
+            changed = False
+        down, right = sweep % 2 == 0, sweep % 4 < 2
+        for row in range(1, rows - 1):
+            j = row if down else rows - 1 - row
+            for column in range(1, columns - 1):
+                i = column if right else columns - 1 - column
+                if not free[j, i]:
+                    continue
+                best = field[j, i]
+                for b in range(-1, 2):
+                    for a in range(-1, 2):
+                        length = SPACING if a == 0 or b == 0 else diagonal
+                        best = min(best, np.float32(field[j + b, i + a] + length))
+                if best < field[j, i]:
+                    field[j, i] = best
+                    changed = True
+        sweep += 1
+
+
+@kernel
+def nearest_node(field, x, y):
+    """Return (distance, row, column) of the node around (x, y) with the shortest way; infinite if there is none."""
+    rows, columns = field.shape
+    i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
+    best, best_row, best_column = math.inf, 0, 0
+    for j in range(max(j0 - 1, 0), min(j0 + _REACH, rows - 1) + 1):
+        for i in range(max(i0 - 1, 0), min(i0 + _REACH, columns - 1) + 1):
+            if field[j, i] < math.inf:
+                dx, dy = SPACING * i - x, SPACING * j - y
+                length = field[j, i] + math.sqrt(dx * dx + dy * dy)
+                if length < best:
+                    best, best_row, best_column = length, j, i
+    return best, best_row, best_column
+
+
+@kernel
+def distance_at(field, x, y):
+    """Return the length of the way from (x, y) in pixels, infinite if there is none."""
+    return nearest_node(field, x, y)[0]
+
+
+@kernel
+def way_from(field, x, y, hops):
+    """Return (distance, dx, dy): the way from (x, y) and the unit direction to the node ``hops`` steps along it.
+
+    The direction is (0, 0) where there is no way.
+    """
+    length, j, i = nearest_node(field, x, y)
+    if length == math.inf:
+        return length, 0.0, 0.0
+    for _ in range(hops):
+        j, i = _downhill(field, j, i)
+    dx, dy = SPACING * i - x, SPACING * j - y
+    norm = math.sqrt(dx * dx + dy * dy)
+    if norm == 0.0:
+        return length, 0.0, 0.0
+    return length, dx / norm, dy / norm
+
+
+@kernel
+def _downhill(field, j, i):
+    rows, columns = field.shape
+    best, best_row, best_column = field[j, i], j, i
+    for row in range(max(j - 1, 0), min(j + 1, rows - 1) + 1):
+        for column in range(max(i - 1, 0), min(i + 1, columns - 1) + 1):
+            if field[row, column] < best:
+                best, best_row, best_column = field[row, column], row, column
+    return best_row, best_column
