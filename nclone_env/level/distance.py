@@ -52,7 +52,8 @@ def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequen
         exits: centre of each exit, pixels.
         switches: centre of the switch of each exit, pixels, in the same order.
     """
-    free = free_nodes(solid_mask(tiles))
+    free = np.zeros(FIELD_SHAPE, dtype=np.bool_)
+    find_free_nodes(solid_mask(tiles), free)
     to_exit = np.full((len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)
     for field, point in zip(to_exit, exits, strict=True):
         _seed(field, free, point, 0.0)
@@ -74,9 +75,8 @@ def solid_mask(tiles: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def free_nodes(solid):
-    """Return (51, 89) bool: whether a disc of radius ``CLEARANCE`` around each lattice point is free of solids."""
-    free = np.zeros(FIELD_SHAPE, dtype=np.bool_)
+def find_free_nodes(solid, free):
+    """Write into ``free``, (51, 89) bool, whether a disc of radius ``CLEARANCE`` around each node is free of solids."""
     reach = int(CLEARANCE / 2.0) + 1
     for j in range(1, FIELD_SHAPE[0] - 1):
         for i in range(1, FIELD_SHAPE[1] - 1):
@@ -87,7 +87,6 @@ def free_nodes(solid):
                     if dx * dx + dy * dy < CLEARANCE * CLEARANCE and solid[6 * j + b, 6 * i + a]:
                         blocked = True
             free[j, i] = not blocked
-    return free
 
 
 def _seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> None:
