@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError
 
 ObservationName = Literal["game_state", "player_frame", "global_view"]
@@ -105,6 +106,20 @@ class EnvironmentConfig:
                 object.__setattr__(self, name, build(expected, value, name))
             elif not isinstance(value, expected):
                 raise ConfigError(f"{name}: expected a {expected.__name__} or a mapping, got {value!r}")
+
+    @property
+    def frames_per_second(self) -> float:
+        """Steps per second of play at the game's speed."""
+        return FRAMES_PER_SECOND / self.frame_skip
+
+    def replace(self, **fields: Any) -> EnvironmentConfig:
+        """Return a copy with other values in some fields.
+
+        Raises:
+            ConfigError: if a field is unknown or a value is out of range.
+        """
+        current = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        return build(type(self), {**current, **fields}, "environment")
 
     @classmethod
     def for_training(cls, **fields: Any) -> EnvironmentConfig:

@@ -23,7 +23,7 @@ from nclone_env.constants import (
     ROWS,
 )
 from nclone_env.errors import InertEntityWarning
-from nclone_env.level import distance
+from nclone_env.level.distance import objective_fields
 from nclone_env.level.raw import RawLevel, entity_name
 from nclone_env.level.tiles import CURVE_KIND, CURVE_SHAPE, EDGE_SIGNS, GRID_EDGES, STRAIGHT
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -75,12 +75,12 @@ class Level:
         return np.flatnonzero(self.entities["type"] == EXIT)
 
     @cached_property
-    def distances(self) -> distance.DistanceFields:
-        """Distances to the objectives, computed on first use and kept with the level."""
+    def distances(self) -> np.ndarray:
+        """(1 + X, 51, 89) float32 distances to the objectives, computed on first use and kept with the level."""
         exits = self.exits
         exit_points = [(int(e["x"]), int(e["y"])) for e in self.entities[exits]]
         switch_points = [(int(e["x"]), int(e["y"])) for e in self.entities[exits + 1]]
-        return distance.objective_fields(self.tiles, exit_points, switch_points)
+        return objective_fields(self.tiles, exit_points, switch_points)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""

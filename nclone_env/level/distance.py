@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from nclone_env._jit import kernel
 from nclone_env.constants import COLUMNS, ROWS
 from nclone_env.level.tiles import SOLID_SAMPLES
-from nclone_env.memory_tree import MemoryNode, array_group
 
 FIELD_SHAPE = (2 * ROWS + 1, 2 * COLUMNS + 1)
 SPACING = 12.0
@@ -27,46 +25,31 @@ _REACH = 2  # lattice lines on each side that a point looks at for its nearest n
 Point = tuple[int, int]
 
 
-@dataclass(frozen=True, eq=False)
-class DistanceFields:
-    """Distance fields of one level; float32 pixels, infinite where there is no way.
-
-    Attributes:
-        to_switch: (51, 89); way to a switch and from there to its exit, over the best pair; all infinite without exits.
-        to_exit: (X, 51, 89); way to each exit.
-    """
-
-    to_switch: np.ndarray
-    to_exit: np.ndarray
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the fields."""
-        return array_group("distance fields", {"to_switch": self.to_switch, "to_exit": self.to_exit}, shared=True)
-
-
-def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> DistanceFields:
-    """Compute the fields of a level.
+def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> np.ndarray:
+    """Compute the fields of a level; float32 pixels, infinite where there is no way.
 
     Args:
         tiles: (25, 44) uint8 tile numbers with the border.
-        exits: centre of each exit, pixels.
+        exits: centre of each of the X exits, pixels.
         switches: centre of the switch of each exit, pixels, in the same order.
+
+    Returns:
+        (1 + X, 51, 89), read-only: first the way to a switch and from there on to its exit, over the best pair; then
+        the way to each exit.
     """
     free = np.zeros(FIELD_SHAPE, dtype=np.bool_)
     find_free_nodes(solid_mask(tiles), free)
-    to_exit = np.full((len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)
-    for field, point in zip(to_exit, exits, strict=True):
-        _seed(field, free, point, 0.0)
-        spread(field, free)
-    to_switch = np.full(FIELD_SHAPE, np.inf, dtype=np.float32)
-    for field, point in zip(to_exit, switches, strict=True):
-        onward = float(distance_at(field, float(point[0]), float(point[1])))
+    fields = np.full((1 + len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)
+    for number, point in enumerate(exits, start=1):
+        _seed(fields[number], free, point, 0.0)
+        spread(fields, number, free)
+    for number, (x, y) in enumerate(switches, start=1):
+        onward = float(distance_at(fields, number, float(x), float(y)))
         if math.isfinite(onward):
-            _seed(to_switch, free, point, onward)
-    spread(to_switch, free)
-    for array in (to_switch, to_exit):
-        array.flags.writeable = False
-    return DistanceFields(to_switch, to_exit)
+            _seed(fields[0], free, (x, y), onward)
+    spread(fields, 0, free)
+    fields.flags.writeable = False
+    return fields
 
 
 def solid_mask(tiles: np.ndarray) -> np.ndarray:
@@ -101,12 +84,12 @@ def _seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> N
 
 
 @kernel
-def spread(field, free):
-    """Relax a seeded (51, 89) float32 field in place until every free node holds its shortest way.
+def spread(fields, number, free):
+    """Relax one seeded (51, 89) float32 field in place until every free node holds its shortest way.
 
     Sweeps in four directions until nothing changes: the fixed point does not depend on their order.
     """
-    rows, columns = field.shape
+    _, rows, columns = fields.shape
     diagonal = SPACING * math.sqrt(2.0)
     changed = True
     sweep = 0
@@ -120,50 +103,50 @@ def spread(field, free):
                 i = column if right else columns - 1 - column
                 if not free[j, i]:
                     continue
-                best = field[j, i]
+                best = fields[number, j, i]
                 for b in range(-1, 2):
                     for a in range(-1, 2):
                         length = SPACING if a == 0 or b == 0 else diagonal
-                        best = min(best, np.float32(field[j + b, i + a] + length))
-                if best < field[j, i]:
-                    field[j, i] = best
+                        best = min(best, np.float32(fields[number, j + b, i + a] + length))
+                if best < fields[number, j, i]:
+                    fields[number, j, i] = best
                     changed = True
         sweep += 1
 
 
 @kernel
-def nearest_node(field, x, y):
+def nearest_node(fields, number, x, y):
     """Return (distance, row, column) of the node around (x, y) with the shortest way; infinite if there is none."""
-    rows, columns = field.shape
+    _, rows, columns = fields.shape
     i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
     best, best_row, best_column = math.inf, 0, 0
     for j in range(max(j0 - 1, 0), min(j0 + _REACH, rows - 1) + 1):
         for i in range(max(i0 - 1, 0), min(i0 + _REACH, columns - 1) + 1):
-            if field[j, i] < math.inf:
+            if fields[number, j, i] < math.inf:
                 dx, dy = SPACING * i - x, SPACING * j - y
-                length = field[j, i] + math.sqrt(dx * dx + dy * dy)
+                length = fields[number, j, i] + math.sqrt(dx * dx + dy * dy)
                 if length < best:
                     best, best_row, best_column = length, j, i
     return best, best_row, best_column
 
 
 @kernel
-def distance_at(field, x, y):
-    """Return the length of the way from (x, y) in pixels, infinite if there is none."""
-    return nearest_node(field, x, y)[0]
+def distance_at(fields, number, x, y):
+    """Return the length of the way from (x, y) by one of the fields in pixels, infinite if there is none."""
+    return nearest_node(fields, number, x, y)[0]
 
 
 @kernel
-def way_from(field, x, y, hops):
+def way_from(fields, number, x, y, hops):
     """Return (distance, dx, dy): the way from (x, y) and the unit direction to the node ``hops`` steps along it.
 
     The direction is (0, 0) where there is no way.
     """
-    length, j, i = nearest_node(field, x, y)
+    length, j, i = nearest_node(fields, number, x, y)
     if length == math.inf:
         return length, 0.0, 0.0
     for _ in range(hops):
-        j, i = _downhill(field, j, i)
+        j, i = _downhill(fields, number, j, i)
     dx, dy = SPACING * i - x, SPACING * j - y
     norm = math.sqrt(dx * dx + dy * dy)
     if norm == 0.0:
@@ -172,11 +155,11 @@ def way_from(field, x, y, hops):
 
 
 @kernel
-def _downhill(field, j, i):
-    rows, columns = field.shape
-    best, best_row, best_column = field[j, i], j, i
+def _downhill(fields, number, j, i):
+    _, rows, columns = fields.shape
+    best, best_row, best_column = fields[number, j, i], j, i
     for row in range(max(j - 1, 0), min(j + 1, rows - 1) + 1):
         for column in range(max(i - 1, 0), min(i + 1, columns - 1) + 1):
-            if field[row, column] < best:
-                best, best_row, best_column = field[row, column], row, column
+            if fields[number, row, column] < best:
+                best, best_row, best_column = fields[number, row, column], row, column
     return best_row, best_column

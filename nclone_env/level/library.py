@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELLS, COLUMNS, ROWS
+from nclone_env.constants import CELLS, COLUMNS, GOLD, ROWS
 from nclone_env.level.compile import ENTITY, SEGMENT, Level
 from nclone_env.level.distance import FIELD_SHAPE, distance_at
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -22,14 +22,14 @@ LEVEL_HEADER = np.dtype(
         ("entity_count", "i4"),
         ("first_exit", "i4"),
         ("exit_count", "i4"),
-        ("first_exit_field", "i4"),
+        ("first_field", "i4"),
         ("gold_count", "i4"),
     ],
     align=True,
 )
 """Start of the ninja and length of its whole way (pixels), and where the level's rows of the shared arrays begin.
 
-``first_entity`` and ``first_exit_field`` count in the packed arrays, ``first_exit`` within the level.
+``first_entity`` and ``first_field`` count in the packed arrays, ``first_exit`` within the level.
 """
 
 
@@ -55,18 +55,6 @@ class LevelArrays(NamedTuple):
     entities: np.ndarray
 
 
-class FieldArrays(NamedTuple):
-    """Distance fields of L levels, float32 pixels, read-only.
-
-    Attributes:
-        to_switch: (L, 51, 89).
-        to_exit: (all exits, 51, 89); those of a level begin at its ``first_exit_field``.
-    """
-
-    to_switch: np.ndarray
-    to_exit: np.ndarray
-
-
 @dataclass(frozen=True, eq=False)
 class LevelSet:
     """Levels with their packed arrays.
@@ -74,12 +62,15 @@ class LevelSet:
     Attributes:
         levels: the levels, in order.
         arrays: what the simulator needs.
+        fields: (F, 51, 89) float32, read-only; the distance fields of the levels one after another, those of a level
+            from its ``first_field``: way to a switch and on to its exit, then the way to each exit. Empty without
+            ``with_distances``.
         max_entities: entity bytes a world needs to play any of the levels.
     """
 
     levels: tuple[Level, ...]
     arrays: LevelArrays
-    fields: FieldArrays
+    fields: np.ndarray
     max_entities: int
 
     @property
@@ -91,9 +82,9 @@ class LevelSet:
         """Return the bytes of the packed arrays."""
         parts = (
             array_group("level arrays", self.arrays._asdict(), shared=True),
-            array_group("distance fields", self.fields._asdict(), shared=True),
+            MemoryNode("distance fields", int(self.fields.nbytes), shared=True),
         )
-        return MemoryNode("levels", children=tuple(part for part in parts if part.total_bytes))
+        return MemoryNode("levels", children=parts)
 
 
 def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
@@ -112,13 +103,14 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         members=_joined([level.members for level in levels], np.dtype(np.int16)),
         entities=_joined([level.entities for level in levels], ENTITY),
     )
-    fields = _pack_fields(levels) if with_distances else _no_fields()
+    fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)
     if with_distances:
+        fields = np.concatenate([level.distances for level in levels])
         for row, level in zip(arrays.header, levels, strict=True):
-            row["start_distance"] = _start_distance(level)
-    for array in (*arrays, *fields):
+            row["start_distance"] = distance_at(level.distances, 0, *level.spawn)
+    for array in (*arrays, fields):
         array.flags.writeable = False
-    return LevelSet(tuple(levels), arrays, fields, max(1, *(len(level.entities) for level in levels), 1))
+    return LevelSet(tuple(levels), arrays, fields, max(1, *(len(level.entities) for level in levels)))
 
 
 def _headers(levels: Sequence[Level]) -> np.ndarray:
@@ -129,10 +121,10 @@ def _headers(levels: Sequence[Level]) -> np.ndarray:
         row["spawn_x"], row["spawn_y"] = level.spawn
         row["first_entity"], row["entity_count"] = first_entity, len(level.entities)
         row["first_exit"], row["exit_count"] = (exits[0] if len(exits) else 0), len(exits)
-        row["first_exit_field"] = first_field
-        row["gold_count"] = np.count_nonzero(level.entities["type"] == 2)
+        row["first_field"] = first_field
+        row["gold_count"] = np.count_nonzero(level.entities["type"] == GOLD)
         first_entity += len(level.entities)
-        first_field += len(exits)
+        first_field += 1 + len(exits)
     return headers
 
 
@@ -152,17 +144,3 @@ def _joined(parts: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
     if total:
         joined[:] = np.concatenate(parts)
     return joined
-
-
-def _pack_fields(levels: Sequence[Level]) -> FieldArrays:
-    to_switch = np.stack([level.distances.to_switch for level in levels])
-    to_exit = np.concatenate([level.distances.to_exit for level in levels])
-    return FieldArrays(to_switch, to_exit)
-
-
-def _no_fields() -> FieldArrays:
-    return FieldArrays(np.zeros((0, *FIELD_SHAPE), np.float32), np.zeros((0, *FIELD_SHAPE), np.float32))
-
-
-def _start_distance(level: Level) -> float:
-    return float(distance_at(level.distances.to_switch, *level.spawn))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from nclone_env.level.compile import Level, compile_level
+from nclone_env.level.catalog import resolve
 from nclone_env.level.raw import RawLevel
+from nclone_env.level.reader import read_level
 
 LevelSource = str | Path | bytes | RawLevel | Level
 
@@ -25,4 +28,21 @@ def load_level(source: LevelSource) -> Level:
     if isinstance(source, RawLevel):
         return compile_level(source)
     from nclone_env.level.reader import read_level
+
     return compile_level(read_level(source))
+
+
+def load_levels(sources: Iterable[LevelSource]) -> list[Level]:
+    """Return the compiled levels of several sources, where a name may stand for a whole set or folder.
+
+    Raises:
+        LevelFormatError: if data is malformed.
+        UnknownLevelError: if a name is neither built in nor a file.
+    """
+    levels: list[Level] = []
+    for source in sources:
+        if isinstance(source, (str, Path)):
+            levels.extend(load_level(path) for path in resolve(source))
+        else:
+            levels.append(load_level(source))
+    return levels

@@ -1,0 +1,1 @@
+"""The memory profiler: collect, compute statistics, report."""

@@ -1,0 +1,1 @@
+"""Pictures: glyphs rasterised once, frames composed from them."""

@@ -88,7 +88,10 @@ def sweep_tiles(segment_start, segments, level, xs, ys, mx, my):
 @kernel
 def wall_normal(segment_start, segments, level, px, py):
     """Return the horizontal normal (about -1 or 1) of the first wall within reach, 0 if there is none (section 9.2)."""
-    first_column, last_column = clamp_cell(px - WALL_REACH, COLUMNS - 1), clamp_cell(px + WALL_REACH, COLUMNS - 1)
+    first_column, last_column = (
+        clamp_cell(px - WALL_REACH, COLUMNS - 1),
+        clamp_cell(px + WALL_REACH, COLUMNS - 1),
+    )
     first_row, last_row = clamp_cell(py - WALL_REACH, ROWS - 1), clamp_cell(py + WALL_REACH, ROWS - 1)
     for column in range(first_column, last_column + 1):
         start = segment_start[level, column * ROWS + first_row]

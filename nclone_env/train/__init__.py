@@ -1,0 +1,1 @@
+"""The PPO trainer; the only part that imports torch."""
