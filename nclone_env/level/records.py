@@ -25,7 +25,15 @@ MAX_TYPE = 39  # the counts block has room for types 0..39
 MAX_RECORDS = 32767  # indices of entities are 16-bit; the game's own limits are far below
 MAX_ORIENTATION, MAX_MODE = 7, 3
 DRONES = (12, 13, 14, 15, 26)
-ORIENTED = (5, LOCKED_DOOR, TRAP_DOOR, 10, 11, 23, *DRONES)  # a thwump (20) takes any orientation (physics 02, 2.7)
+ORIENTED = (
+    5,
+    LOCKED_DOOR,
+    TRAP_DOOR,
+    10,
+    11,
+    23,
+    *DRONES,
+)  # a thwump (20) takes any orientation (physics 02, 2.7)
 
 
 class Fault(NamedTuple):
@@ -91,7 +99,9 @@ def partner_index(index: int, kind: int, exits: int) -> int | None:
 def _value_fault(index: int, row: Sequence[int]) -> Fault | None:
     kind, _, _, orientation, mode = row
     if kind in ORIENTED and orientation > MAX_ORIENTATION:
-        return Fault(index, f"an orientation of 0..{MAX_ORIENTATION} for {entity_name(kind)}", str(orientation))
+        return Fault(
+            index, f"an orientation of 0..{MAX_ORIENTATION} for {entity_name(kind)}", str(orientation)
+        )
     if kind in DRONES and mode > MAX_MODE:
         return Fault(index, f"a mode of 0..{MAX_MODE} for {entity_name(kind)}", str(mode))
     return None
@@ -118,7 +128,9 @@ def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> Fault |
     if partner is not None:
         wanted = DOOR_SWITCHES.get(kind, EXIT_SWITCH)
         if types[partner] != wanted:
-            place = f"{entity_name(wanted)} in record {partner}, the switch of the {entity_name(kind)} in record"
+            place = (
+                f"{entity_name(wanted)} in record {partner}, the switch of the {entity_name(kind)} in record"
+            )
             return Fault(partner, f"{place} {index}", entity_name(types[partner]))
     for door, switch in DOOR_SWITCHES.items():
         if kind == switch and types[index - 1] != door:  # a level file counts switches by their doors
