@@ -63,7 +63,7 @@ class AttractFile:
 
 
 def is_attract(data: bytes) -> bool:
-    """Return whether the data are an attract file: a replay block stands where the header says, and says its length.
+    """Return whether a replay block stands where the header says and states the length that the header says.
 
     Map bytes can carry the header of an attract file without its replay block; they are no attract file.
     """

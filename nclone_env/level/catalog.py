@@ -36,9 +36,9 @@ def resolve(name_or_path: str | Path) -> tuple[Path, ...]:
     """Return the level files that a name or path stands for.
 
     Args:
-        name_or_path: a built-in set (``jumps``), a built-in level (``jumps/gap``), a file, or a folder whose files
-            with suffix ``.toml``, ``.map`` or none are levels. Built-in names win over files; a ``Path``, or a
-            string such as ``./jumps``, is never a built-in name.
+        name_or_path: a built-in set (``jumps``), a built-in level (``jumps/gap``), a file, or a folder
+            whose files with suffix ``.toml``, ``.map`` or none are levels. Built-in names win over files; a
+            ``Path``, or a string such as ``./jumps``, is never a built-in name.
 
     Raises:
         UnknownLevelError: if it is none of these; the message lists the built-in names.
@@ -50,7 +50,7 @@ def resolve(name_or_path: str | Path) -> tuple[Path, ...]:
             return names[name_or_path]
     try:
         return _files_at(Path(name_or_path))
-    except FileNotFoundError as error:
+    except OSError as error:  # missing, or no possible path at all
         raise UnknownLevelError(_unknown(str(name_or_path), sets)) from error
 
 
@@ -77,10 +77,11 @@ def _looks_like_level(path: Path) -> bool:
 def _unknown(name: str, sets: dict[str, tuple[Path, ...]]) -> str:
     """Return the message for a name that is nothing we know."""
     known = [*sets, *(level_name(path) for paths in sets.values() for path in paths)]
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    same_ending = [full for full in known if full.endswith(f"/{name}")]
+    close = same_ending or difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
     listed = "; ".join(f"{key}: {', '.join(path.stem for path in paths)}" for key, paths in sets.items())
     return (
-        f"level: expected a built-in set, a built-in level (set/level), a file or a folder, got {name!r}{hint} "
-        f"Built-in sets and their levels: {listed or 'none'}"
+        f"level: expected a built-in set or level, a file or a folder, got {name!r}{hint}"
+        f" Built-in sets and their levels: {listed or 'none'}"
     )

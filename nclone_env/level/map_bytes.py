@@ -17,11 +17,13 @@ offset size  content
 1230   5 * N records: type, x, y, orientation, mode; x and y in units of 6 pixels of the bordered level
 ====== ===== ==============================================================================================
 
-N is the sum of the counts of all types except 7 and 9, plus those of types 6 and 8 again: every locked and trap door
-brings its switch, whether or not the file counts the switches. What follows record N is not part of the level.
+N is the sum of the counts of all types except 7 and 9, plus those of types 6 and 8 again: every locked and
+trap door brings its switch, whether or not the file counts the switches. What follows the N records is not
+part of the level.
 
-Readers ignore what cannot be trusted: the lengths, unknown game modes (read as unset) and control characters in names
-(dropped). Writers make one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for types 7 and 9.
+Readers ignore what cannot be trusted: the lengths, unknown game modes (read as unset) and control characters
+in names (dropped). Writers make one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for
+types 7 and 9.
 """
 
 from __future__ import annotations
@@ -135,5 +137,5 @@ def _read_name(data: bytes, offset: int, size: int) -> str:
 
 
 def _error(source: str, fault: Fault) -> LevelFormatError:
-    offset = RECORDS_OFFSET + fault.index * RECORD_SIZE
-    return LevelFormatError(source, f"record {fault.index} at offset {offset}", fault.expected, fault.got)
+    offset = RECORDS_OFFSET + fault.record * RECORD_SIZE
+    return LevelFormatError(source, f"record {fault.record} at offset {offset}", fault.expected, fault.got)

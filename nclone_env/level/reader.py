@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
@@ -58,18 +59,24 @@ def parse_level(data: bytes, source: str = "<bytes>", is_text: bool = False) -> 
 def _read_bytes(path: Path) -> bytes:
     """Return the contents of a file; devices, pipes and folders are refused unread."""
     try:
-        if path.exists() and not path.is_file():
-            kind = "a folder; name a file in it" if path.is_dir() else "something else"
-            raise LevelFormatError(str(path), "file", "a level file", kind)
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_SIZE + 1)
+        mode = path.stat().st_mode
+        data = _read_start(path) if stat.S_ISREG(mode) else None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnknownLevelError(f"{path}: expected the path of a level file, got no such file") from error
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
         raise LevelFormatError(str(path), "file", "a readable level file", str(error)) from error
+    if data is None:
+        kind = "a folder; name a file in it" if stat.S_ISDIR(mode) else "a device or pipe"
+        raise LevelFormatError(str(path), "file", "a level file", kind)
     if len(data) > MAX_FILE_SIZE:
         raise LevelFormatError(str(path), "file", f"at most {MAX_FILE_SIZE} bytes", "more")
     return data
+
+
+def _read_start(path: Path) -> bytes:
+    """Return the bytes of a file, but hardly more than the limit."""
+    with path.open("rb") as file:
+        return file.read(MAX_FILE_SIZE + 1)
 
 
 def _decode(data: bytes, source: str) -> str:

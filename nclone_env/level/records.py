@@ -1,12 +1,12 @@
 """What makes a list of object records a level: the rules that every level format shares.
 
-A record is five bytes: type, x, y, orientation, mode (physics 01, section 14.2). Some belong together (physics 02,
-sections 2.5 and 2.6): with E exits in the level, the switch of the exit in record i is record i + E; the switch of a
-locked or trap door is the record after it. Records are counted from 0.
+A record is five bytes: type, x, y, orientation, mode (physics 01, section 14.2). Some belong together
+(physics 02, sections 2.5 and 2.6): with E exits in the level, the switch of the exit in record i is record
+i + E; the switch of a locked or trap door is the record after it. Records are counted from 0.
 
-Two strengths of the same rules: :func:`loading_fault` refuses only what has no meaning, as the game does, so that
-files of any origin load. :func:`writing_fault` also asks for what the game's own files always have, because only
-such levels survive a round trip through every format.
+The rules come in two strengths. :func:`loading_fault` refuses only what has no meaning, so that files of any
+origin load. :func:`writing_fault` also asks for what the game's own files always have, because only such
+levels survive a round trip through every format.
 """
 
 from __future__ import annotations
@@ -25,21 +25,14 @@ MAX_TYPE = 39  # the counts block has room for types 0..39
 MAX_RECORDS = 32767  # indices of entities are 16-bit; the game's own limits are far below
 MAX_ORIENTATION, MAX_MODE = 7, 3
 DRONES = (12, 13, 14, 15, 26)
-ORIENTED = (
-    5,
-    LOCKED_DOOR,
-    TRAP_DOOR,
-    10,
-    11,
-    23,
-    *DRONES,
-)  # a thwump (20) takes any orientation (physics 02, 2.7)
+# Types whose orientation is looked up in a table of 8; a thwump (20) takes any (physics 02, section 2.7).
+ORIENTED = (5, LOCKED_DOOR, TRAP_DOOR, 10, 11, 23, *DRONES)
 
 
 class Fault(NamedTuple):
     """What is wrong with one record."""
 
-    index: int
+    record: int
     """Which record; the number of records if one is missing at the end."""
     expected: str
     got: str
@@ -99,9 +92,8 @@ def partner_index(index: int, kind: int, exits: int) -> int | None:
 def _value_fault(index: int, row: Sequence[int]) -> Fault | None:
     kind, _, _, orientation, mode = row
     if kind in ORIENTED and orientation > MAX_ORIENTATION:
-        return Fault(
-            index, f"an orientation of 0..{MAX_ORIENTATION} for {entity_name(kind)}", str(orientation)
-        )
+        expected = f"an orientation of 0..{MAX_ORIENTATION} for {entity_name(kind)}"
+        return Fault(index, expected, str(orientation))
     if kind in DRONES and mode > MAX_MODE:
         return Fault(index, f"a mode of 0..{MAX_MODE} for {entity_name(kind)}", str(mode))
     return None
@@ -128,10 +120,8 @@ def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> Fault |
     if partner is not None:
         wanted = DOOR_SWITCHES.get(kind, EXIT_SWITCH)
         if types[partner] != wanted:
-            place = (
-                f"{entity_name(wanted)} in record {partner}, the switch of the {entity_name(kind)} in record"
-            )
-            return Fault(partner, f"{place} {index}", entity_name(types[partner]))
+            expected = f"{entity_name(wanted)}, the switch of the {entity_name(kind)} in record {index}"
+            return Fault(partner, expected, entity_name(types[partner]))
     for door, switch in DOOR_SWITCHES.items():
         if kind == switch and types[index - 1] != door:  # a level file counts switches by their doors
             return Fault(index, f"a {entity_name(door)} before this {entity_name(switch)}", "none")

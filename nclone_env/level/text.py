@@ -16,12 +16,12 @@
     zap_drone 14 14 2 1
     """
 
-One line an entity: name, x, y, orientation, mode; x and y in units of 6 pixels of the bordered level. Orientation and
-mode are 0 where they are left out. Line 1 is the ninja; switches follow the rules of :mod:`nclone_env.level.records`.
-Blank lines and what follows a ``#`` are ignored in the list of entities.
+One line an entity: name, x, y, orientation, mode; x and y in units of 6 pixels of the bordered level.
+Orientation and mode are 0 where they are left out. The first is the ninja; switches follow the rules of
+:mod:`nclone_env.level.records`. Blank lines and what follows a ``#`` are ignored in the list of entities.
 
-The canonical form is what :func:`format_text` writes: all keys in this order (``level_id`` only if there is one), no
-comments, trailing zeros left out. On it, reading and writing are inverse to each other.
+The canonical form is what :func:`format_text` writes: all keys in this order (``level_id`` only if there is
+one), no comments, trailing zeros left out. On it, reading and writing are inverse to each other.
 '''
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def format_text(raw: RawLevel) -> str:
         raise LevelFormatError(raw.source, *header)
     fault = writing_fault(raw.records)
     if fault:
-        raise LevelFormatError(raw.source, f"record {fault.index}", fault.expected, fault.got)
+        raise LevelFormatError(raw.source, f"record {fault.record}", fault.expected, fault.got)
     lines = [f"format = {FORMAT}", f"title = {_quoted(raw.title)}", f"author = {_quoted(raw.author)}"]
     if raw.level_id != UNPUBLISHED:
         lines.append(f"level_id = {raw.level_id}")
@@ -172,7 +172,7 @@ class _Parser:
         fault = writing_fault(records)
         if fault:
             expected = _name_lines(fault.expected, lines)
-            raise self._error(lines[fault.index], expected, fault.got)
+            raise self._error(lines[fault.record], expected, fault.got)
         return records
 
     def _record(self, line: int, words: list[str]) -> list[int]:
@@ -200,7 +200,7 @@ class _Parser:
 
     def _line_of(self, key: str) -> int:
         """Return the number of the line that sets a key; 1 if it is written in an unusual way."""
-        found = re.search(rf"^[ \t]*[\"'\[]*{re.escape(key)}\b", self.text, re.MULTILINE)
+        found = re.search(rf"^[ \t]*[\"'\[]*{re.escape(key)}[\"']?[ \t]*[=.\]]", self.text, re.MULTILINE)
         return self.text.count("\n", 0, found.end()) + 1 if found else 1
 
     def _error(self, line: int, expected: str, got: str) -> LevelFormatError:

@@ -1,4 +1,4 @@
-"""The character that stands for each tile in level text files, and what the tile is (physics 01, section 2.3)."""
+"""The character of each tile in level text files, and what the tile is (physics 01, section 2.3)."""
 
 from __future__ import annotations
 

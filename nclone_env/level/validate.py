@@ -91,16 +91,14 @@ def _ignored(raw: RawLevel) -> Iterator[Finding]:
         yield Finding("warning", f"unknown tile numbers are empty cells: {listed}")
     ignored = [kind for kind in _types(raw) if kind >= IGNORED_FROM or kind in IGNORED_ALSO]
     if ignored:
-        yield Finding("warning", f"entities without behaviour are ignored: {_counted(raw, ignored)}")
+        yield Finding("warning", f"entities without behaviour are ignored: {_counted(_types(raw), ignored)}")
 
 
 def _outside(raw: RawLevel) -> Iterator[Finding]:
     limits = np.array([COLUMNS, ROWS]) * UNITS_PER_CELL
-    for index in np.flatnonzero((raw.records[1:, 1:3] >= limits).any(axis=1)).tolist():
-        kind, x, y, _, _ = raw.records[index + 1].tolist()
-        yield Finding(
-            "warning", f"{entity_name(kind)} at ({x}, {y}) is outside the world (record {index + 1})"
-        )
+    outside = raw.records[(raw.records[:, 1:3] >= limits).any(axis=1), 0].tolist()
+    if outside:
+        yield Finding("warning", f"entities outside the world: {_counted(Counter(outside), set(outside))}")
 
 
 def _unmodelled(raw: RawLevel, modelled: Collection[int] | None) -> Iterator[Finding]:
@@ -110,19 +108,17 @@ def _unmodelled(raw: RawLevel, modelled: Collection[int] | None) -> Iterator[Fin
     missing = [kind for kind in _types(raw) if kind not in known and kind < IGNORED_FROM]
     if missing:
         yield Finding(
-            "warning", f"entities the simulator does not model yet do nothing: {_counted(raw, missing)}"
+            "warning",
+            f"entities the simulator does not model yet do nothing: {_counted(_types(raw), missing)}",
         )
 
 
 def _unwritable(raw: RawLevel) -> Iterator[Finding]:
     fault = writing_fault(raw.records)
     if fault:
-        text = (
-            f"record {fault.index}: expected {fault.expected}, got {fault.got}; the level cannot be converted"
-        )
+        text = f"record {fault.record}: expected {fault.expected}, got {fault.got}; the level cannot be converted"
         yield Finding("warning", text)
 
 
-def _counted(raw: RawLevel, kinds: Collection[int]) -> str:
-    types = _types(raw)
+def _counted(types: Counter[int], kinds: Collection[int]) -> str:
     return ", ".join(f"{entity_name(kind)} ({types[kind]})" for kind in sorted(kinds))
