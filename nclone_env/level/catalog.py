@@ -48,6 +48,8 @@ def resolve(name_or_path: str | Path) -> tuple[Path, ...]:
         names = {level_name(path): (path,) for paths in sets.values() for path in paths} | sets
         if name_or_path in names:
             return names[name_or_path]
+        if not name_or_path:  # as a path this would be the current folder
+            raise UnknownLevelError(_unknown(name_or_path, sets))
     try:
         return _files_at(Path(name_or_path))
     except OSError as error:  # missing, or no possible path at all

@@ -128,13 +128,17 @@ class _Parser:
     def _check_keys(self) -> None:
         unknown = next((key for key in self.values if key not in KEYS), None)
         if unknown is not None:
-            raise self._error(self._line_of(unknown), f"one of the keys {', '.join(KEYS)}", repr(unknown))
+            raise self._error(self._line_of(unknown), f"one of the keys {', '.join(KEYS)}", _short(unknown))
         for key in REQUIRED_KEYS:
             if key not in self.values:
                 raise self._error(self.text.count("\n") + 1, f"the key {key!r} somewhere in the file", "none")
         for key, value in self.values.items():
             if type(value) is not KEYS[key]:
                 raise self._error(self._line_of(key), f"{_KINDS[KEYS[key]]} for {key!r}", _short(value))
+            if isinstance(value, int) and value.bit_length() > 64:  # Python refuses to print the longest ones
+                raise self._error(
+                    self._line_of(key), f"a number of at most 64 bits for {key!r}", "a longer one"
+                )
         if self.values["format"] != FORMAT:
             got = _short(self.values["format"])
             raise self._error(self._line_of("format"), f"format {FORMAT}, the only one there is", got)

@@ -107,17 +107,15 @@ def _unmodelled(raw: RawLevel, modelled: Collection[int] | None) -> Iterator[Fin
     known = {*modelled, *DATA_TYPES, *IGNORED_ALSO}
     missing = [kind for kind in _types(raw) if kind not in known and kind < IGNORED_FROM]
     if missing:
-        yield Finding(
-            "warning",
-            f"entities the simulator does not model yet do nothing: {_counted(_types(raw), missing)}",
-        )
+        listed = _counted(_types(raw), missing)
+        yield Finding("warning", f"entities the simulator does not model yet do nothing: {listed}")
 
 
 def _unwritable(raw: RawLevel) -> Iterator[Finding]:
     fault = writing_fault(raw.records)
     if fault:
-        text = f"record {fault.record}: expected {fault.expected}, got {fault.got}; the level cannot be converted"
-        yield Finding("warning", text)
+        text = f"record {fault.record}: expected {fault.expected}, got {fault.got}"
+        yield Finding("warning", f"{text}; the level cannot be converted")
 
 
 def _counted(types: Counter[int], kinds: Collection[int]) -> str:
