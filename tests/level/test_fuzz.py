@@ -67,7 +67,7 @@ def mutant(rng: random.Random) -> bytes:
 
 
 def outcome(function, *arguments) -> str:
-    """Return whether a reader loaded or refused; any other exception, or a shapeless message, fails the test."""
+    """Return whether a reader loaded or refused; a shapeless message is returned as it is."""
     try:
         result = function(*arguments)
     except LevelFormatError as error:
