@@ -1,7 +1,8 @@
 """Collecting: three passes over an environment, so that no way of measuring disturbs another.
 
 1. Plain: stages and resident memory, and the speed. Nothing is traced.
-2. Traced: tracemalloc from before the environments are made. Only totals, and the lines of two snapshots, are kept.
+2. Traced: tracemalloc from before the environments are made. Only totals and the lines of two snapshots are
+   kept, never a snapshot itself.
 3. Profiled: cProfile around the steps.
 
 The passes play the same seeded actions, so equal steps of two passes are the same moment of the same game.
@@ -13,28 +14,24 @@ import cProfile
 import gc
 import glob
 import os
-import platform
 import pstats
-import subprocess
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from importlib import metadata
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.random import default_rng  # numpy loads it lazily: 5 MB that would look like the first steps'
 
-from nclone_env.errors import ConfigError, MissingExtraError
+from nclone_env.errors import ConfigError
+from nclone_env.memory.process import bare_interpreter, machine, resident_bytes
 from nclone_env.memory.recording import (
     COMPILED_CODE,
     ENVIRONMENTS,
-    INTERPRETER,
     LIBRARIES,
     FunctionTime,
-    Machine,
     ProfileSettings,
     Recording,
     Resident,
@@ -47,16 +44,13 @@ from nclone_env.memory_tree import MemoryNode, MemoryOwner
 ACTIONS = 6
 _ACTION_BLOCK = 256  # steps drawn at once, so that drawing hardly shows in the times
 _TOUCH_STEPS = 10  # steps after which every buffer of an environment has been written
-_PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
-_SMAPS = Path("/proc/self/smaps_rollup")
 # tracemalloc's own objects, and everything this package allocates to measure.
 _OWN_MEMORY = (
     tracemalloc.Filter(False, tracemalloc.__file__),
     tracemalloc.Filter(False, glob.escape(str(Path(__file__).parent)) + os.sep + "*"),
 )
-_PRINT_RSS = (
-    "print([line for line in open('/proc/self/smaps_rollup') if line.startswith('Rss')][0].split()[1])"
-)
+
+_Line = tuple[str, int, int, int]  # file, line, live bytes, blocks
 
 
 class ProfiledEnvironment(MemoryOwner, Protocol):
@@ -130,7 +124,11 @@ def check(settings: ProfileSettings) -> None:
 def plain_pass(
     make: MakeEnvironment, settings: ProfileSettings
 ) -> tuple[tuple[Stage, ...], MemoryNode, tuple[Resident, ...], float]:
-    """Return the stages, what the environments report, resident memory at each snapshot, and seconds of all steps."""
+    """Measure stages, resident memory and speed; nothing is traced or profiled.
+
+    Returns:
+        The stages, what the environments report, resident memory at each snapshot, and seconds of all steps.
+    """
     stages = [bare_interpreter(), _stage(LIBRARIES, "PSS before the first environment was made")]
     with closing(make(1)) as env:
         play_briefly(env, settings.seed)
@@ -149,23 +147,35 @@ def plain_pass(
 def traced_pass(
     make: MakeEnvironment, settings: ProfileSettings
 ) -> tuple[tuple[Traced, ...], tuple[SourceLine, ...], tuple[SourceLine, ...]]:
-    """Return traced memory at each snapshot, and the live lines of the first after warm-up and of the last."""
+    """Measure live memory by line with tracemalloc.
+
+    Returns:
+        Traced memory at each snapshot, the lines of the first snapshot after the warm-up, and of the last.
+    """
     log = TracedLog(settings)
+    with _tracing():
+        _live_lines()  # what filtering compiles and caches is made here, and not traced below
+    with _tracing(), closing(make(settings.num_envs)) as env:
+        drive(env, settings, log.take)
+    return (log.records(), *log.lines())
+
+
+@contextmanager
+def _tracing() -> Iterator[None]:
+    """Run tracemalloc inside the block; leave it running if somebody else started it."""
     foreign = tracemalloc.is_tracing()
     if not foreign:
         tracemalloc.start()
     try:
-        with closing(make(settings.num_envs)) as env:
-            drive(env, settings, log.take)
+        yield
     finally:
         if not foreign:
             tracemalloc.stop()
-    return log.records(), log.first_lines, log.last_lines
 
 
 def profiled_pass(make: MakeEnvironment, settings: ProfileSettings) -> tuple[tuple[FunctionTime, ...], float]:
     """Return the time of every function called in the steps, and the seconds of all steps under cProfile."""
-    actions, profile = random_actions(settings), cProfile.Profile()
+    actions, profile = random_actions(settings.num_envs, settings.seed), cProfile.Profile()
     with closing(make(settings.num_envs)) as env:
         env.reset(seed=settings.seed)
         start = time.perf_counter()
@@ -196,7 +206,7 @@ def drive(env: ProfiledEnvironment, settings: ProfileSettings, take: Callable[[i
         Seconds spent in steps; the snapshots' own time is not counted.
     """
     env.reset(seed=settings.seed)
-    actions = random_actions(settings)
+    actions = random_actions(settings.num_envs, settings.seed)
     seconds, done = 0.0, 0
     for target in settings.snapshot_steps():
         start = time.perf_counter()
@@ -208,11 +218,11 @@ def drive(env: ProfiledEnvironment, settings: ProfileSettings, take: Callable[[i
     return seconds
 
 
-def random_actions(settings: ProfileSettings) -> Iterator[np.ndarray]:
+def random_actions(num_envs: int, seed: int) -> Iterator[np.ndarray]:
     """Yield seeded uniform actions, (num_envs,) int64 in 0..5, without end."""
-    generator = np.random.default_rng(settings.seed)
+    generator = default_rng(seed)
     while True:
-        yield from generator.integers(0, ACTIONS, size=(_ACTION_BLOCK, settings.num_envs), dtype=np.int64)
+        yield from generator.integers(0, ACTIONS, size=(_ACTION_BLOCK, num_envs), dtype=np.int64)
 
 
 class ResidentLog:
@@ -236,110 +246,47 @@ class ResidentLog:
 
 
 class TracedLog:
-    """Traced memory at each snapshot: totals in an array made beforehand, and the lines of two snapshots only."""
+    """Traced memory at each snapshot: totals in an array made beforehand, and the lines of two snapshots."""
 
     def __init__(self, settings: ProfileSettings):
         self._values = np.full((len(settings.snapshot_steps()), 3), -1, dtype=np.int64)
         self._count = 0
         self._warm = settings.warm_up_steps
-        self._last = settings.steps
-        self.first_lines: tuple[SourceLine, ...] = ()
-        self.last_lines: tuple[SourceLine, ...] = ()
+        self._first: list[_Line] = []
+        self._last: list[_Line] = []
 
     def take(self, step: int) -> None:
         """Record the traced memory of this moment, without what the profiler itself holds."""
         gc.collect()
-        lines = tracemalloc.take_snapshot().filter_traces(_OWN_MEMORY).statistics("lineno")
+        self._last = _live_lines()
+        if step >= self._warm and not self._first:
+            self._first = self._last
         self._values[self._count] = (
             step,
-            sum(line.size for line in lines),
-            sum(line.count for line in lines),
+            sum(line[2] for line in self._last),
+            sum(line[3] for line in self._last),
         )
         self._count += 1
-        if step >= self._warm and not self.first_lines:
-            self.first_lines = _source_lines(lines)
-        if step == self._last:
-            self.last_lines = _source_lines(lines)
 
     def records(self) -> tuple[Traced, ...]:
         """Return what was taken, in order."""
         return tuple(Traced(*map(int, row)) for row in self._values[: self._count])
 
-
-def _source_lines(lines: list[tracemalloc.Statistic]) -> tuple[SourceLine, ...]:
-    return tuple(
-        SourceLine(line.traceback[0].filename, line.traceback[0].lineno, line.size, line.count)
-        for line in lines
-    )
+    def lines(self) -> tuple[tuple[SourceLine, ...], tuple[SourceLine, ...]]:
+        """Return the live lines of the first snapshot after the warm-up, and of the last."""
+        first, last = (tuple(SourceLine(*line) for line in lines) for lines in (self._first, self._last))
+        return first, last
 
 
-def resident_bytes() -> tuple[int, int]:
-    """Return (RSS, PSS) of this process in bytes; psutil stands in where the kernel offers no summary.
+def _live_lines() -> list[_Line]:
+    """Return every line with live traced memory, without the memory this package holds to measure.
 
-    Raises:
-        MissingExtraError: if neither ``/proc/self/smaps_rollup`` nor psutil is there.
+    Plain tuples, since they are made while tracing: their memory is this file's, and so left out.
     """
-    if not _SMAPS.exists():
-        return _resident_by_psutil()
-    found = dict.fromkeys(("Rss:", "Pss:"), 0)
-    for line in _SMAPS.read_text().splitlines():
-        name, _, rest = line.partition(" ")
-        if name in found:
-            found[name] = int(rest.split()[0]) * 1024
-    return found["Rss:"], found["Pss:"]
-
-
-def _resident_by_psutil() -> tuple[int, int]:
-    try:
-        import psutil
-    except ImportError as error:
-        raise MissingExtraError(
-            "resident memory: expected /proc/self/smaps_rollup or psutil, found neither; "
-            "install the extra: pip install 'nclone-env[profile]'"
-        ) from error
-    info = psutil.Process().memory_full_info()
-    return info.rss, getattr(info, "pss", info.rss)  # only Linux knows PSS
-
-
-def bare_interpreter() -> Stage:
-    """Return the resident memory of a Python that has imported nothing, started as a process of its own.
-
-    Its RSS stands for the PSS: the pages it shares with this process would otherwise be counted by half.
-    """
-    if not _SMAPS.exists():
-        return Stage(INTERPRETER, 0, "not measured: no /proc/self/smaps_rollup here")
-    answer = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", _PRINT_RSS], capture_output=True, text=True, check=True
-    )
-    return Stage(INTERPRETER, int(answer.stdout) * 1024, "RSS of a bare Python in a process of its own")
+    lines = tracemalloc.take_snapshot().filter_traces(_OWN_MEMORY).statistics("lineno")
+    return [(line.traceback[0].filename, line.traceback[0].lineno, line.size, line.count) for line in lines]
 
 
 def _stage(name: str, how: str) -> Stage:
     gc.collect()
     return Stage(name, resident_bytes()[1], how)
-
-
-def machine() -> Machine:
-    """Return what the report says about this machine."""
-    return Machine(
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        processor=_processor(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        python=f"{platform.python_implementation()} {platform.python_version()}",
-        packages=tuple((name, _version(name)) for name in _PACKAGES),
-        resident_source=str(_SMAPS) if _SMAPS.exists() else "psutil",
-    )
-
-
-def _processor() -> str:
-    listing = Path("/proc/cpuinfo")
-    lines = listing.read_text().splitlines() if listing.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"

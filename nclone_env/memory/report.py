@@ -68,6 +68,11 @@ def memory_text(stats: Stats) -> str:
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
+def summary_text(stats: Stats) -> str:
+    """Return the few lines that matter most."""
+    return "\n".join(_result(stats))
+
+
 def profile_text(stats: Stats) -> str:
     """Return the report of time by function."""
     ratio = stats.speed.plain / stats.speed.profiled
@@ -99,6 +104,8 @@ def format_bytes(count: float, sign: bool = False) -> str:
         sign: write a plus before what is not negative.
     """
     value, unit = abs(count), "B"
+    if value < 0.05:
+        return "0 B"
     for larger in ("KB", "MB", "GB"):
         if value < 1023.95:
             break
@@ -109,7 +116,7 @@ def format_bytes(count: float, sign: bool = False) -> str:
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return aligned lines: the first column to the left, all others to the right, a rule below the titles."""
+    """Return aligned lines: first column to the left, all others to the right, a rule below the titles."""
     widths = [max(len(row[i]) for row in (titles, *rows)) for i in range(len(titles))]
     lines = []
     for row in (titles, ["-" * width for width in widths], *rows):
@@ -138,15 +145,16 @@ def _head(title: str, stats: Stats) -> tuple[str, ...]:
 
 def _result(stats: Stats) -> tuple[str, ...]:
     total = stats.owners[0]
-    shared = f"{format_bytes(total.shared_bytes)} shared by all"
-    rows = "; ".join(f"{item.quantity} {_rate(item)}" for item in stats.growths)
+    own, shared = format_bytes(total.per_env_bytes), format_bytes(total.shared_bytes)
     return (
         "Result",
-        f"  memory per environment   {format_bytes(total.per_env_bytes)}, and {shared}",
-        f"  growth                   {stats.verdict.upper()}: {rows}",
-        f"  speed                    {stats.speed.plain:,.0f} environment steps/s",
-        "  1 KB is 1,024 bytes. RSS: resident memory of the process; PSS: the same, with pages shared between",
-        "  processes divided among them. Traced: memory that tracemalloc sees, without the profiler's own.",
+        f"  memory   {own} per environment, and {shared} shared by all {stats.settings.num_envs}",
+        f"  growth   {stats.verdict.upper()}",
+        *(f"             {item.quantity.ljust(6)}  {_rate(item)}" for item in stats.growths),
+        f"  speed    {stats.speed.plain:,.0f} environment steps/s",
+        "",
+        "  1 KB is 1,024 bytes. RSS is the resident memory of the process; PSS is the same, with pages that",
+        "  several processes use divided among them. Traced is what tracemalloc sees, the profiler left out.",
     )
 
 
@@ -192,8 +200,8 @@ def _accounting(stats: Stats) -> tuple[str, ...]:
     return (
         "Accounted and measured",
         *lines,
-        f"  Making the environments changed PSS by {added}; they report {reported}. PSS can rise by less: pages that",
-        "  were never written are not resident, and memory freed before (by the warm-up environment) is used again.",
+        f"  Making the environments changed PSS by {added}; they report {reported}. PSS can rise by less:",
+        "  pages never written are not resident, and memory the warm-up environment freed is used again.",
     )
 
 
@@ -209,7 +217,7 @@ def _snapshots(stats: Stats) -> tuple[str, ...]:
         for traced, resident in zip(stats.traced, stats.resident)
     ]
     return (
-        f"Snapshots (* warm-up, not used for the fit; RSS and PSS by {stats.machine.resident_source}, untraced pass)",
+        f"Snapshots (* warm-up, not fitted; RSS and PSS from {stats.machine.resident_source}, untraced pass)",
         *table(("step", "traced", "blocks", "RSS", "PSS"), rows),
     )
 
@@ -242,15 +250,17 @@ def _growth(stats: Stats) -> tuple[str, ...]:
     return (
         f"Growth: {stats.verdict}",
         *table(titles, rows),
-        "  Rule: a least-squares line through the snapshots from step "
-        f"{stats.warm_up_steps:,} on (the first {WARM_UP_SHARE:.0%} of the steps are warm-up).",
-        "  Growing: the slope exceeds the noise margin, and each half of the snapshots alone rises faster than the",
-        "  floor (a single jump is not growth). The margin is the larger of error, which is "
-        f"{STANDARD_ERRORS:g} standard errors of the",
-        f"  slope, and floor, which is {format_bytes(TRACED_FLOOR)} (traced) or {format_bytes(RESIDENT_FLOOR)} (PSS) "
-        "spread over the steps fitted. Otherwise flat;",
-        f"  undecided with fewer than {FEWEST_SNAPSHOTS} snapshots. The whole grows if any quantity does. "
-        "More steps narrow the margin.",
+        "",
+        f"  Rule: a least-squares line through the snapshots from step {stats.warm_up_steps:,} on; "
+        f"the first {WARM_UP_SHARE:.0%} of the steps are warm-up.",
+        "  Growing: the slope exceeds the noise margin, and each half of the snapshots alone rises faster",
+        "  than the floor (a single jump is not growth). The noise margin is the larger of",
+        f"    error: {STANDARD_ERRORS:g} standard errors of the slope, and",
+        f"    floor: {format_bytes(TRACED_FLOOR)} (traced) or {format_bytes(RESIDENT_FLOOR)} (PSS), "
+        "spread over the steps fitted.",
+        f"  Otherwise flat; undecided with fewer than {FEWEST_SNAPSHOTS} snapshots. "
+        "Growing as a whole if any quantity is.",
+        "  Slower growth than the margin goes unseen: profile more steps to narrow it.",
     )
 
 
@@ -260,7 +270,7 @@ def _largest(stats: Stats) -> tuple[str, ...]:
         for line in stats.largest_lines
     ]
     return (
-        f"Largest lines at step {stats.settings.steps:,} (tracemalloc; memory made since the traced pass began)",
+        f"Largest lines at step {stats.settings.steps:,} (tracemalloc, memory made in the traced pass)",
         *table(("line", "live", "blocks"), rows or [("none", "-", "-")]),
     )
 

@@ -32,6 +32,7 @@ RESIDENT_FLOOR = 128 * 1024  # bytes over the kept steps: 32 pages, allocators g
 FEWEST_SNAPSHOTS = 4
 TOP_LINES = 15
 TOP_FUNCTIONS = 30
+LEAST_SHARE = 0.001  # of the profiled time; functions below it are not listed
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class OwnerRow:
     shared_bytes: int
     """Bytes of this owner and its parts that all environments share."""
     environment_bytes: int
-    """Bytes of this owner and its parts that grow with the number of environments, all environments together."""
+    """Bytes of this owner and its parts that grow with the number of environments, for all of them."""
     per_env_bytes: float
     """``environment_bytes`` of one environment."""
 
@@ -61,7 +62,8 @@ class Share:
 class Accounting:
     """Measured memory set against what can be accounted for.
 
-    A byte is accounted for by an object that reports it, or by the PSS that a stage before the first environment added.
+    A byte is accounted for by an object that reports it, or by the PSS that a stage before the first
+    environment added.
     """
 
     parts: tuple[Share, ...]
@@ -155,8 +157,8 @@ def compute(recording: Recording) -> Stats:
         verdict=combined_verdict(growths),
         largest_lines=largest_lines(recording.last_lines),
         grown_lines=grown_lines(recording.first_lines, recording.last_lines),
-        by_cumulative=_top(recording.functions, "cumulative_seconds"),
-        by_own=_top(recording.functions, "own_seconds"),
+        by_cumulative=_top(recording.functions, "cumulative_seconds", recording.profiled_seconds),
+        by_own=_top(recording.functions, "own_seconds", recording.profiled_seconds),
         speed=Speed(env_steps / recording.plain_seconds, env_steps / recording.profiled_seconds),
     )
 
@@ -187,7 +189,7 @@ def growth(quantity: str, points: Sequence[tuple[int, int]], warm_up: int, floor
     """Fit a line through (step, bytes) from the warm-up on and judge it.
 
     Growing means: the slope exceeds the margin, and each half of the snapshots alone rises by more than the
-    floor's rate, so that a single jump is not taken for growth. With fewer than four snapshots it is undecided.
+    floor's rate, so that a single jump is not taken for growth. Fewer than four snapshots leave it undecided.
     """
     kept = np.array([point for point in points if point[0] >= warm_up], dtype=np.float64).reshape(-1, 2)
     if len(kept) < FEWEST_SNAPSHOTS:
@@ -254,5 +256,7 @@ def grown_lines(first: Sequence[SourceLine], last: Sequence[SourceLine]) -> tupl
     return tuple(sorted(grown, key=lambda line: (-line.grown_bytes, line.file, line.line))[:TOP_LINES])
 
 
-def _top(functions: Sequence[FunctionTime], field: str) -> tuple[FunctionTime, ...]:
-    return tuple(sorted(functions, key=lambda item: -getattr(item, field))[:TOP_FUNCTIONS])
+def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[FunctionTime, ...]:
+    """Return the functions with the most time in ``field``, without those below a thousandth of ``whole``."""
+    worth = [item for item in functions if getattr(item, field) >= LEAST_SHARE * whole]
+    return tuple(sorted(worth, key=lambda item: -getattr(item, field))[:TOP_FUNCTIONS])
