@@ -154,7 +154,9 @@ def traced_pass(
     """
     log = TracedLog(settings)
     with _tracing():
-        _live_lines()  # what filtering compiles and caches is made here, and not traced below
+        held = bytearray(64)  # something to filter: what filtering compiles and caches is not traced below
+        _live_lines()
+        del held
     with _tracing(), closing(make(settings.num_envs)) as env:
         drive(env, settings, log.take)
     return (log.records(), *log.lines())
@@ -230,7 +232,7 @@ class ResidentLog:
 
     def __init__(self, settings: ProfileSettings):
         self._values = np.full(
-            (len(settings.snapshot_steps()), 3), -1, dtype=np.int64
+            (len(settings.snapshot_steps()), 4), -1, dtype=np.int64
         )  # touched now, not later
         self._count = 0
 
@@ -289,4 +291,4 @@ def _live_lines() -> list[_Line]:
 
 def _stage(name: str, how: str) -> Stage:
     gc.collect()
-    return Stage(name, resident_bytes()[1], how)
+    return Stage(name, resident_bytes().pss, how)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from nclone_env.errors import MissingExtraError
 from nclone_env.memory.recording import INTERPRETER, Machine, Stage
@@ -17,23 +18,31 @@ _SMAPS = Path("/proc/self/smaps_rollup")
 _PRINT_RSS = f"print([line.split()[1] for line in open({str(_SMAPS)!r}) if line.startswith('Rss:')][0])"
 
 
-def resident_bytes() -> tuple[int, int]:
-    """Return (RSS, PSS) of this process in bytes; psutil stands in where the kernel offers no summary.
+class ResidentBytes(NamedTuple):
+    """Resident memory of this process: all of it, shared pages divided, and that without pages of files."""
+
+    rss: int
+    pss: int
+    data: int
+
+
+def resident_bytes() -> ResidentBytes:
+    """Return the resident memory of this process; psutil stands in where the kernel offers no summary.
 
     Raises:
         MissingExtraError: if neither ``/proc/self/smaps_rollup`` nor psutil is there.
     """
     if not _SMAPS.exists():
         return _resident_by_psutil()
-    found = dict.fromkeys(("Rss:", "Pss:"), 0)
+    found = dict.fromkeys(("Rss:", "Pss:", "Pss_File:"), 0)
     for line in _SMAPS.read_text().splitlines():
         name, _, rest = line.partition(" ")
         if name in found:
             found[name] = int(rest.split()[0]) * 1024
-    return found["Rss:"], found["Pss:"]
+    return ResidentBytes(found["Rss:"], found["Pss:"], found["Pss:"] - found["Pss_File:"])
 
 
-def _resident_by_psutil() -> tuple[int, int]:
+def _resident_by_psutil() -> ResidentBytes:
     try:
         import psutil
     except ImportError as error:
@@ -42,7 +51,7 @@ def _resident_by_psutil() -> tuple[int, int]:
             "install the extra: pip install 'nclone-env[profile]'"
         ) from error
     info = psutil.Process().memory_full_info()
-    return info.rss, getattr(info, "pss", info.rss)  # only Linux knows PSS
+    return ResidentBytes(info.rss, getattr(info, "pss", info.rss), info.uss)  # only Linux knows PSS
 
 
 def bare_interpreter() -> Stage:

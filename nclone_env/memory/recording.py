@@ -78,7 +78,11 @@ class Resident:
 
     step: int
     rss_bytes: int
+    """All resident pages."""
     pss_bytes: int
+    """The same, pages shared by several processes divided among them."""
+    data_bytes: int
+    """PSS without pages of files: heap, stacks, shared memory. Other processes coming and going leave it."""
 
 
 @dataclass(frozen=True)

@@ -153,8 +153,11 @@ def _result(stats: Stats) -> tuple[str, ...]:
         *(f"             {item.quantity.ljust(6)}  {_rate(item)}" for item in stats.growths),
         f"  speed    {stats.speed.plain:,.0f} environment steps/s",
         "",
-        "  1 KB is 1,024 bytes. RSS is the resident memory of the process; PSS is the same, with pages that",
-        "  several processes use divided among them. Traced is what tracemalloc sees, the profiler left out.",
+        "  1 KB is 1,024 bytes.",
+        "  traced  what tracemalloc sees, the profiler itself left out",
+        "  RSS     resident memory of the process",
+        "  PSS     the same, with pages that several processes use divided among them",
+        "  data    PSS without pages of files (program code): these change when other processes start or end",
     )
 
 
@@ -213,12 +216,13 @@ def _snapshots(stats: Stats) -> tuple[str, ...]:
             f"{traced.blocks:,}",
             format_bytes(resident.rss_bytes),
             format_bytes(resident.pss_bytes),
+            format_bytes(resident.data_bytes),
         )
         for traced, resident in zip(stats.traced, stats.resident)
     ]
     return (
-        f"Snapshots (* warm-up, not fitted; RSS and PSS from {stats.machine.resident_source}, untraced pass)",
-        *table(("step", "traced", "blocks", "RSS", "PSS"), rows),
+        f"Snapshots (* warm-up, not fitted; all but traced from {stats.machine.resident_source})",
+        *table(("step", "traced", "blocks", "RSS", "PSS", "data"), rows),
     )
 
 
@@ -256,7 +260,7 @@ def _growth(stats: Stats) -> tuple[str, ...]:
         "  Growing: the slope exceeds the noise margin, and each half of the snapshots alone rises faster",
         "  than the floor (a single jump is not growth). The noise margin is the larger of",
         f"    error: {STANDARD_ERRORS:g} standard errors of the slope, and",
-        f"    floor: {format_bytes(TRACED_FLOOR)} (traced) or {format_bytes(RESIDENT_FLOOR)} (PSS), "
+        f"    floor: {format_bytes(TRACED_FLOOR)} (traced) or {format_bytes(RESIDENT_FLOOR)} (data), "
         "spread over the steps fitted.",
         f"  Otherwise flat; undecided with fewer than {FEWEST_SNAPSHOTS} snapshots. "
         "Growing as a whole if any quantity is.",

@@ -142,7 +142,7 @@ def compute(recording: Recording) -> Stats:
     warm_up = settings.warm_up_steps
     growths = (
         growth("traced", [(r.step, r.traced_bytes) for r in recording.traced], warm_up, TRACED_FLOOR),
-        growth("PSS", [(r.step, r.pss_bytes) for r in recording.resident], warm_up, RESIDENT_FLOOR),
+        growth("data", [(r.step, r.data_bytes) for r in recording.resident], warm_up, RESIDENT_FLOOR),
     )
     env_steps = settings.steps * settings.num_envs
     return Stats(
