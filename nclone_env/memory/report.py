@@ -58,6 +58,7 @@ def memory_text(stats: Stats) -> str:
     sections = (
         _head("Memory profile", stats),
         _result(stats),
+        _legend(),
         _owners(stats),
         _accounting(stats),
         _snapshots(stats),
@@ -97,7 +98,7 @@ def profile_text(stats: Stats) -> str:
 
 
 def format_bytes(count: float, sign: bool = False) -> str:
-    """Return a number of bytes with a unit: B, KB, MB, GB, each 1,024 times the one before.
+    """Return a number of bytes with a unit: B, KB (one decimal), MB or GB (two), each 1,024 of the last.
 
     Args:
         count: bytes.
@@ -110,7 +111,8 @@ def format_bytes(count: float, sign: bool = False) -> str:
         if value < 1023.95:
             break
         value, unit = value / 1024, larger
-    digits = f"{value:,.0f}" if unit == "B" and value == round(value) else f"{value:,.1f}"
+    places = {"B": int(value != round(value)), "KB": 1}.get(unit, 2)
+    digits = f"{value:,.{places}f}"
     prefix = "-" if count < 0 else "+" if sign else ""
     return f"{prefix}{digits} {unit}"
 
@@ -152,8 +154,12 @@ def _result(stats: Stats) -> tuple[str, ...]:
         f"  growth   {stats.verdict.upper()}",
         *(f"             {item.quantity.ljust(6)}  {_rate(item)}" for item in stats.growths),
         f"  speed    {stats.speed.plain:,.0f} environment steps/s",
-        "",
-        "  1 KB is 1,024 bytes.",
+    )
+
+
+def _legend() -> tuple[str, ...]:
+    return (
+        "Words (1 KB is 1,024 bytes)",
         "  traced  what tracemalloc sees, the profiler itself left out",
         "  RSS     resident memory of the process",
         "  PSS     the same, with pages that several processes use divided among them",

@@ -91,7 +91,7 @@ def test_without_headless_one_environment_is_shown(capsys, monkeypatch):
 
 
 def test_a_profile_with_a_window_is_refused():
-    with pytest.raises(ConfigError, match="profile_memory: .*add --headless"):
+    with pytest.raises(ConfigError, match=r"profile_memory: .*add --headless"):
         command.run(profile_memory=True)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import tracemalloc
 
 import numpy as np
@@ -132,6 +133,6 @@ def test_resident_memory_is_plausible_and_psutil_agrees(monkeypatch):
 
 def test_without_smaps_and_psutil_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr(process, "_SMAPS", process.Path("/nonexistent"))
-    monkeypatch.setitem(__import__("sys").modules, "psutil", None)
+    monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(MissingExtraError, match=r"nclone-env\[profile\]"):
         resident_bytes()

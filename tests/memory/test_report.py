@@ -32,10 +32,10 @@ from .by_hand import recording
         (1023.99, "1.0 KB"),
         (1024, "1.0 KB"),
         (1536, "1.5 KB"),
-        (1024**2 - 1, "1.0 MB"),
-        (-3 * 1024**2, "-3.0 MB"),
-        (5 * 1024**3, "5.0 GB"),
-        (5000 * 1024**3, "5,000.0 GB"),
+        (1024**2 - 1, "1.00 MB"),
+        (-3 * 1024**2, "-3.00 MB"),
+        (5 * 1024**3, "5.00 GB"),
+        (5000 * 1024**3, "5,000.00 GB"),
     ],
 )
 def test_bytes_are_written_with_the_unit_that_fits(count, text):
@@ -62,7 +62,7 @@ def test_the_memory_report_says_what_was_measured():
         "  memory   1,000 B per environment, and 2.9 KB shared by all 4",
         "  growth   GROWING",
         "traced  +97.7 KB per 1,000 steps (noise margin 2.5 KB)",
-        "    levels     2.9 KB                    -                -",
+        "    levels     2.9 KB                   -                -",
         "  not accounted    +500 B  measured - accounted",
         "  100 *  14.6 KB      10",
         "  a.py:1   +300 B      +1",
