@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from nclone_env.cli import run as command
 from nclone_env.errors import ConfigError
 from tests.memory.stub import StubVectorEnv
-
-command = pytest.importorskip("nclone_env.cli.run", reason="the environments are not built here")
 
 
 @pytest.fixture(autouse=True)
