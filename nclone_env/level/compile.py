@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +45,7 @@ class Level:
 
     Attributes:
         raw: what the level file says.
+        name: ``set/level`` of a built-in level, file name of another, else the title.
         tiles: (25, 44) uint8; tile numbers with the border of full blocks, unknown numbers as 0.
         spawn: start of the ninja, pixels.
         segments: (S,) ``SEGMENT``; sorted by cell, in the order that collision depends on (physics 01, section 2.7).
@@ -56,6 +56,7 @@ class Level:
     """
 
     raw: RawLevel
+    name: str
     tiles: np.ndarray
     spawn: tuple[float, float]
     segments: np.ndarray
@@ -63,11 +64,6 @@ class Level:
     entities: np.ndarray
     members: np.ndarray
     member_start: np.ndarray
-
-    @property
-    def name(self) -> str:
-        """Title of the level, or the source it came from."""
-        return self.raw.title or self.raw.source
 
     @property
     def exits(self) -> np.ndarray:
@@ -88,17 +84,23 @@ class Level:
         return array_group(self.name, {name: getattr(self, name) for name in names}, shared=True)
 
 
-def compile_level(raw: RawLevel) -> Level:
-    """Compute a :class:`Level`; entity types that are not modelled are left out with one warning."""
+def compile_level(raw: RawLevel, name: str = "") -> Level:
+    """Compute a :class:`Level`; entity types that are not modelled are left out with one warning.
+
+    Args:
+        raw: what the level file says.
+        name: what to call it; by default its title, or where it came from.
+    """
+    name = name or raw.title or raw.source
     tiles = padded_tiles(raw.tiles)
     segments, segment_start = _segments(tiles)
     entities, members, member_start = _entities(raw.records)
     spawn = (float(raw.records[0, 1]) * MAP_UNIT, float(raw.records[0, 2]) * MAP_UNIT)
-    _warn_of_inert(raw)
+    _warn_of_inert(raw.records, name)
     arrays = (tiles, segments, segment_start, entities, members, member_start)
     for array in arrays:
         array.flags.writeable = False
-    return Level(raw, tiles, spawn, *arrays[1:])
+    return Level(raw, name, tiles, spawn, *arrays[1:])
 
 
 def padded_tiles(tiles: np.ndarray) -> np.ndarray:
@@ -242,14 +244,9 @@ def inert_types(records: np.ndarray) -> dict[str, int]:
     }
 
 
-def _warn_of_inert(raw: RawLevel) -> None:
-    inert = inert_types(raw.records)
+def _warn_of_inert(records: np.ndarray, name: str) -> None:
+    inert = inert_types(records)
     if inert:
-        listed = ", ".join(f"{name} ({count})" for name, count in inert.items())
-        message = f"{raw.title or raw.source}: entities that are not modelled yet do nothing: {listed}"
+        listed = ", ".join(f"{kind} ({count})" for kind, count in inert.items())
+        message = f"{name}: entities that are not modelled yet do nothing: {listed}"
         warnings.warn(message, InertEntityWarning, stacklevel=4)
-
-
-def compile_all(raws: Sequence[RawLevel]) -> tuple[Level, ...]:
-    """Compile several levels, in order."""
-    return tuple(compile_level(raw) for raw in raws)

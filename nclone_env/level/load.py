@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nclone_env.level.compile import Level, compile_level
-from nclone_env.level.catalog import resolve
+from nclone_env.level.catalog import level_name, resolve
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.reader import read_level
 
@@ -27,9 +27,8 @@ def load_level(source: LevelSource) -> Level:
         return source
     if isinstance(source, RawLevel):
         return compile_level(source)
-    from nclone_env.level.reader import read_level
-
-    return compile_level(read_level(source))
+    name = "" if isinstance(source, bytes) else level_name(Path(source))
+    return compile_level(read_level(source), name)
 
 
 def load_levels(sources: Iterable[LevelSource]) -> list[Level]:

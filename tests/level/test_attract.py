@@ -2,7 +2,7 @@ import struct
 
 import numpy as np
 import pytest
-from level_bases import make_attract, make_level, same
+from .level_bases import make_attract, make_level, same
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.attract import is_attract, read_attract

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import pytest
-from level_bases import make_attract, make_level
+from .level_bases import make_attract, make_level
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.attract import read_attract

@@ -3,7 +3,7 @@ import struct
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from level_bases import RECORDS, levels, make_level, same
+from .level_bases import RECORDS, levels, make_level, same
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.map_bytes import read_map, record_count, write_map

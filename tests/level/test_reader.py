@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from level_bases import make_attract, make_level, same
+from .level_bases import make_attract, make_level, same
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level import reader

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from level_bases import same, shared_folder
+from .level_bases import same, shared_folder
 
 from nclone_env.level.attract import is_attract, read_attract
 from nclone_env.level.map_bytes import read_map, write_map

@@ -2,7 +2,7 @@ import re
 
 import pytest
 from hypothesis import given, settings
-from level_bases import levels, make_level, same
+from .level_bases import levels, make_level, same
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.map_bytes import read_map, write_map

@@ -1,5 +1,5 @@
 import numpy as np
-from level_bases import make_level
+from .level_bases import make_level
 
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.validate import Finding, validate
