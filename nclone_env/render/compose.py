@@ -1,0 +1,212 @@
+"""Kernels that compose the picture observations from glyphs, and the static layers they start from.
+
+``levels`` and ``worlds`` are the packed arrays of the level set and of the simulator. A kernel draws one world into
+the caller's array and allocates nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cv2
+import numpy as np
+
+from nclone_env._jit import kernel
+from nclone_env.constants import COLUMNS, MAX_TILE, NINJA, ROWS
+from nclone_env.render.glyphs import (
+    FACING_RIGHT,
+    GLOBAL_CENTRE,
+    GLOBAL_HEIGHT,
+    GLOBAL_WIDTH,
+    PHASES,
+    SCALE_X,
+    SCALE_Y,
+    STATES,
+    glyphs,
+)
+from nclone_env.render.shapes import CELL
+
+_HALF = CELL // 2
+_SOLID_TILE = 1
+
+
+def static_layers(levels: Any) -> np.ndarray:
+    """Return the tiles of every level at the resolution of the global view.
+
+    Args:
+        levels: packed level arrays; ``tiles`` is (L, 25, 44) uint8.
+
+    Returns:
+        (L, 128, 256) uint8, read-only: the whole world averaged over areas of 4.125 x 4.6875 pixels.
+    """
+    layers = np.empty((len(levels.tiles), GLOBAL_HEIGHT, GLOBAL_WIDTH), dtype=np.uint8)
+    for tiles, layer in zip(levels.tiles, layers, strict=True):
+        cells = glyphs().tiles[np.where(tiles > MAX_TILE, 0, tiles)]
+        picture = cells.transpose(0, 2, 1, 3).reshape(ROWS * CELL, COLUMNS * CELL)
+        cv2.resize(picture, (GLOBAL_WIDTH, GLOBAL_HEIGHT), dst=layer, interpolation=cv2.INTER_AREA)
+    layers.flags.writeable = False
+    return layers
+
+
+@kernel
+def write_player_frame(levels, worlds, index, glyphs, out):  # type: ignore[no-untyped-def]
+    """Draw the surroundings of the ninja, one world pixel a pixel.
+
+    Args:
+        levels: packed level arrays.
+        worlds: packed world arrays.
+        index: which world.
+        glyphs: the ``Glyphs``.
+        out: (S, S, 1) uint8; pixel (S // 2, S // 2) is the floor of the ninja's position. Outside the world is solid.
+    """
+    head = worlds.heads[index]
+    level = head["level"]
+    size = out.shape[0]
+    left = int(math.floor(head["x"])) - size // 2
+    top = int(math.floor(head["y"])) - size // 2
+    for row in range(size):
+        _write_tile_row(levels.tiles, level, glyphs.tile_words, left, top + row, row, out)
+    first = levels.header[level]["first_entity"]
+    for number in range(levels.header[level]["entity_count"]):
+        entity = levels.entities[first + number]
+        x = int(math.floor(entity["x"])) - left
+        y = int(math.floor(entity["y"])) - top
+        if -_HALF < x < size + _HALF and -_HALF < y < size + _HALF:
+            kind = kind_of(glyphs, entity["type"], worlds.entity_states[index, number])
+            if kind >= 0:
+                _stamp(glyphs.stamps, glyphs.boxes, kind, x - _HALF, y - _HALF, out)
+    _stamp(glyphs.stamps, glyphs.boxes, ninja_kind(glyphs, head), size // 2 - _HALF, size // 2 - _HALF, out)
+
+
+@kernel
+def write_global_view(levels, layers, worlds, index, glyphs, out):  # type: ignore[no-untyped-def]
+    """Draw the whole world, averaged over areas of 4.125 x 4.6875 world pixels.
+
+    Args:
+        levels: packed level arrays.
+        layers: (L, 128, 256) uint8, the ``static_layers`` of the levels.
+        worlds: packed world arrays.
+        index: which world.
+        glyphs: the ``Glyphs``.
+        out: (128, 256, 1) uint8.
+    """
+    head = worlds.heads[index]
+    level = head["level"]
+    for row in range(GLOBAL_HEIGHT):
+        for column in range(GLOBAL_WIDTH):
+            out[row, column, 0] = layers[level, row, column]
+    first = levels.header[level]["first_entity"]
+    for number in range(levels.header[level]["entity_count"]):
+        entity = levels.entities[first + number]
+        kind = kind_of(glyphs, entity["type"], worlds.entity_states[index, number])
+        if kind >= 0:
+            _stamp_global(glyphs, kind, entity["x"], entity["y"], out)
+    _stamp_global(glyphs, ninja_kind(glyphs, head), head["x"], head["y"], out)
+
+
+@kernel
+def kind_of(glyphs, entity_type, state):  # type: ignore[no-untyped-def]
+    """Return the kind an entity is drawn as, -1 if it is not drawn."""
+    if entity_type == NINJA or entity_type >= glyphs.kinds.shape[0] or state >= STATES:
+        return -1
+    return glyphs.kinds[entity_type, state]
+
+
+@kernel
+def ninja_kind(glyphs, head):  # type: ignore[no-untyped-def]
+    """Return the kind the ninja is drawn as."""
+    state = head["state"]
+    if head["facing"] >= 0:
+        return glyphs.kinds[NINJA, state + FACING_RIGHT]
+    return glyphs.kinds[NINJA, state]
+
+
+@kernel
+def _tile_word(tiles, level, tile_words, row, line, column, part):  # type: ignore[no-untyped-def]
+    """Return eight pixels: third ``part`` of line ``line`` of the tile in cell (column, row)."""
+    tile = _SOLID_TILE
+    if 0 <= row < ROWS and 0 <= column < COLUMNS:
+        tile = int(tiles[level, row, column])
+        if tile > MAX_TILE:
+            tile = 0
+    return tile_words[tile, line, part]
+
+
+@kernel
+def _write_tile_row(tiles, level, tile_words, left, y, row, out):  # type: ignore[no-untyped-def]
+    """Write one row of tiles: world pixels (left.., y) to ``out[row]``.
+
+    Rows of tiles are sequences of eight-pixel words. Each word of the result is cut out of two neighbouring ones and
+    stored byte by byte, which compiles to a single store.
+    """
+    cell_row = y // CELL
+    line = y - cell_row * CELL
+    word = left >> 3
+    shift = (left & 7) * 8
+    mask = ((1 << (63 - shift)) << 1) - 1  # clears the sign bits that >> brings in; all ones without a shift
+    column = word // 3
+    part = word - 3 * column
+    current = _tile_word(tiles, level, tile_words, cell_row, line, column, part)
+    size = out.shape[1]
+    for start in range(0, size, 8):
+        part += 1
+        if part == 3:
+            part = 0
+            column += 1
+        following = _tile_word(tiles, level, tile_words, cell_row, line, column, part)
+        pixels = ((current >> shift) & mask) | ((following << 1) << (63 - shift))
+        current = following
+        if start + 8 <= size:
+            out[row, start, 0] = pixels & 255
+            out[row, start + 1, 0] = (pixels >> 8) & 255
+            out[row, start + 2, 0] = (pixels >> 16) & 255
+            out[row, start + 3, 0] = (pixels >> 24) & 255
+            out[row, start + 4, 0] = (pixels >> 32) & 255
+            out[row, start + 5, 0] = (pixels >> 40) & 255
+            out[row, start + 6, 0] = (pixels >> 48) & 255
+            out[row, start + 7, 0] = (pixels >> 56) & 255
+        else:
+            for offset in range(size - start):
+                out[row, start + offset, 0] = (pixels >> (8 * offset)) & 255
+
+
+@kernel
+def _blend(below, alpha, ink):  # type: ignore[no-untyped-def]
+    """Return ``round(below * (255 - alpha) / 255) + ink`` in whole numbers."""
+    scaled = below * (255 - alpha) + 128
+    return ((scaled + (scaled >> 8)) >> 8) + ink
+
+
+@kernel
+def _stamp(stamps, boxes, kind, left, top, out):  # type: ignore[no-untyped-def]
+    """Blend a stamp whose upper left corner lies at (left, top) of the picture, as far as it is inside."""
+    first_row, end_row = max(boxes[0, kind, 0], -top), min(boxes[0, kind, 1], out.shape[0] - top)
+    first_column, end_column = max(boxes[0, kind, 2], -left), min(boxes[0, kind, 3], out.shape[1] - left)
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
+            out[top + row, left + column, 0] = _blend(
+                int(out[top + row, left + column, 0]),
+                int(stamps[kind, 0, row, column]),
+                int(stamps[kind, 1, row, column]),
+            )
+
+
+@kernel
+def _stamp_global(glyphs, kind, x, y, out):  # type: ignore[no-untyped-def]
+    """Blend the global stamp of a kind at world position (x, y), moved to the nearest quarter of a pixel."""
+    quarter_x = int(math.floor(x * (PHASES / SCALE_X) + 0.5))
+    quarter_y = int(math.floor(y * (PHASES / SCALE_Y) + 0.5))
+    left = quarter_x // PHASES - GLOBAL_CENTRE
+    top = quarter_y // PHASES - GLOBAL_CENTRE
+    phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES
+    boxes, stamps = glyphs.boxes, glyphs.global_stamps
+    first_row, end_row = max(boxes[1, kind, 0], -top), min(boxes[1, kind, 1], out.shape[0] - top)
+    first_column, end_column = max(boxes[1, kind, 2], -left), min(boxes[1, kind, 3], out.shape[1] - left)
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
+            out[top + row, left + column, 0] = _blend(
+                int(out[top + row, left + column, 0]),
+                int(stamps[kind, phase, 0, row, column]),
+                int(stamps[kind, phase, 1, row, column]),
+            )
