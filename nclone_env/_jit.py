@@ -1,4 +1,4 @@
-"""The only door to Numba: the ``kernel`` decorator, stack scratch, and the cache of compiled code.
+"""The only door to Numba: the ``kernel`` decorator, stack scratch, byte copies, and the cache of compiled code.
 
 Compiled code is kept in ``<user cache>/nclone_env/<digest>``. The digest covers every source file of the
 package and the bounds-check flag: Numba's own cache looks only at the file of the function itself, so a change
@@ -20,7 +20,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import caching, cgutils, config, types
-from numba.core.errors import RequireLiteralValue
+from numba.core.errors import RequireLiteralValue, TypingError
 from numba.extending import intrinsic
 
 _PACKAGE = Path(__file__).parent
@@ -100,6 +100,13 @@ if config.DISABLE_JIT:
         """Return a scratch array of ``count`` float64 values, zeroed."""
         return np.zeros(count)
 
+    def copy_bytes(
+        target: np.ndarray, target_offset: int, source: np.ndarray, source_offset: int, count: int
+    ) -> None:
+        """Copy ``count`` bytes between C-contiguous uint8 arrays; offsets count bytes from the first."""
+        chunk = source.reshape(-1)[source_offset : source_offset + count]
+        target.reshape(-1)[target_offset : target_offset + count] = chunk
+
 else:
 
     @intrinsic(prefer_literal=True)
@@ -130,3 +137,28 @@ else:
             return array._getvalue()
 
         return array_type(count), codegen
+
+    @intrinsic(prefer_literal=True)
+    def copy_bytes(typing_context, target, target_offset, source, source_offset, count):  # type: ignore[no-untyped-def]
+        """Copy ``count`` bytes between C-contiguous uint8 arrays; offsets count bytes from the first.
+
+        Nothing is checked: the caller keeps both ranges inside their arrays and apart. A literal count compiles to a
+        few moves.
+        """
+        for array in (target, source):
+            if not isinstance(array, types.Array) or array.layout != "C" or array.dtype != types.uint8:
+                raise TypingError(f"copy_bytes: expected C-contiguous uint8 arrays, got {array}")
+        if not target.mutable:
+            raise TypingError("copy_bytes: the target is read-only")
+        literal = count.literal_value if isinstance(count, types.IntegerLiteral) else None
+
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            pointers = [
+                builder.gep(context.make_array(signature.args[k])(context, builder, args[k]).data, [args[k + 1]])
+                for k in (0, 2)
+            ]
+            size = args[4] if literal is None else context.get_constant(types.intp, literal)
+            cgutils.raw_memcpy(builder, pointers[0], pointers[1], size, 1)
+            return context.get_dummy_value()
+
+        return types.void(target, types.intp, source, types.intp, types.intp), codegen

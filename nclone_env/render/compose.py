@@ -12,7 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from nclone_env._jit import kernel
+from nclone_env._jit import copy_bytes, kernel
 from nclone_env.constants import COLUMNS, MAX_TILE, NINJA, ROWS
 from nclone_env.render.glyphs import (
     FACING_RIGHT,
@@ -65,8 +65,7 @@ def write_player_frame(levels, worlds, index, glyphs, out):  # type: ignore[no-u
     size = out.shape[0]
     left = int(math.floor(head["x"])) - size // 2
     top = int(math.floor(head["y"])) - size // 2
-    for row in range(size):
-        _write_tile_row(levels.tiles, level, glyphs.tile_words, left, top + row, row, out)
+    _write_tiles(levels.tiles, level, glyphs.tiles, left, top, out)
     first = levels.header[level]["first_entity"]
     for number in range(levels.header[level]["entity_count"]):
         entity = levels.entities[first + number]
@@ -93,9 +92,7 @@ def write_global_view(levels, layers, worlds, index, glyphs, out):  # type: igno
     """
     head = worlds.heads[index]
     level = head["level"]
-    for row in range(GLOBAL_HEIGHT):
-        for column in range(GLOBAL_WIDTH):
-            out[row, column, 0] = layers[level, row, column]
+    copy_bytes(out, 0, layers, level * (GLOBAL_HEIGHT * GLOBAL_WIDTH), GLOBAL_HEIGHT * GLOBAL_WIDTH)
     first = levels.header[level]["first_entity"]
     for number in range(levels.header[level]["entity_count"]):
         entity = levels.entities[first + number]
@@ -123,52 +120,38 @@ def ninja_kind(glyphs, head):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _tile_word(tiles, level, tile_words, row, line, column, part):  # type: ignore[no-untyped-def]
-    """Return eight pixels: third ``part`` of line ``line`` of the tile in cell (column, row)."""
-    tile = _SOLID_TILE
-    if 0 <= row < ROWS and 0 <= column < COLUMNS:
-        tile = int(tiles[level, row, column])
-        if tile > MAX_TILE:
-            tile = 0
-    return tile_words[tile, line, part]
+def _write_tiles(tiles, level, glyph_tiles, left, top, out):  # type: ignore[no-untyped-def]
+    """Write the tiles of the square of the world whose upper left pixel is (left, top).
 
-
-@kernel
-def _write_tile_row(tiles, level, tile_words, left, y, row, out):  # type: ignore[no-untyped-def]
-    """Write one row of tiles: world pixels (left.., y) to ``out[row]``.
-
-    Rows of tiles are sequences of eight-pixel words. Each word of the result is cut out of two neighbouring ones and
-    stored byte by byte, which compiles to a single store.
+    Tile by tile: the lines of a tile that are inside the picture are copied from its glyph.
     """
-    cell_row = y // CELL
-    line = y - cell_row * CELL
-    word = left >> 3
-    shift = (left & 7) * 8
-    mask = ((1 << (63 - shift)) << 1) - 1  # clears the sign bits that >> brings in; all ones without a shift
-    column = word // 3
-    part = word - 3 * column
-    current = _tile_word(tiles, level, tile_words, cell_row, line, column, part)
-    size = out.shape[1]
-    for start in range(0, size, 8):
-        part += 1
-        if part == 3:
-            part = 0
-            column += 1
-        following = _tile_word(tiles, level, tile_words, cell_row, line, column, part)
-        pixels = ((current >> shift) & mask) | ((following << 1) << (63 - shift))
-        current = following
-        if start + 8 <= size:
-            out[row, start, 0] = pixels & 255
-            out[row, start + 1, 0] = (pixels >> 8) & 255
-            out[row, start + 2, 0] = (pixels >> 16) & 255
-            out[row, start + 3, 0] = (pixels >> 24) & 255
-            out[row, start + 4, 0] = (pixels >> 32) & 255
-            out[row, start + 5, 0] = (pixels >> 40) & 255
-            out[row, start + 6, 0] = (pixels >> 48) & 255
-            out[row, start + 7, 0] = (pixels >> 56) & 255
-        else:
-            for offset in range(size - start):
-                out[row, start + offset, 0] = (pixels >> (8 * offset)) & 255
+    size = out.shape[0]
+    row = 0
+    while row < size:
+        cell_row = (top + row) // CELL
+        line = top + row - cell_row * CELL
+        lines = min(CELL - line, size - row)
+        column = 0
+        while column < size:
+            cell_column = (left + column) // CELL
+            skipped = left + column - cell_column * CELL
+            width = min(CELL - skipped, size - column)
+            tile = _SOLID_TILE
+            if 0 <= cell_row < ROWS and 0 <= cell_column < COLUMNS:
+                tile = int(tiles[level, cell_row, cell_column])
+                if tile > MAX_TILE:
+                    tile = 0
+            source = (tile * CELL + line) * CELL + skipped
+            target = row * size + column
+            for _ in range(lines):
+                if width == CELL:  # a literal length: three moves instead of a call
+                    copy_bytes(out, target, glyph_tiles, source, 24)
+                else:
+                    copy_bytes(out, target, glyph_tiles, source, width)
+                source += CELL
+                target += size
+            column += width
+        row += lines
 
 
 @kernel

@@ -31,7 +31,7 @@ class Glyphs(NamedTuple):
     """Read-only arrays for the kernels; K kinds.
 
     Attributes:
-        tile_words: (38, 24, 3) int64; a row of a tile as three words, the first pixel in the lowest byte.
+        tiles: (38, 24, 24) uint8; the grey pixels of each tile.
         stamps: (K, 2, 24, 24) uint8; alpha and ink, centred on the corner between pixels 11 and 12.
         global_stamps: (K, 16, 2, 7, 7) uint8; alpha and ink for phase 4 * y + x, centred in pixel 3.
         boxes: (2, K, 4) int64; first row, end row, first column, end column of what a stamp (0) and a global stamp
@@ -40,16 +40,11 @@ class Glyphs(NamedTuple):
             its states facing left, 10..19 facing right.
     """
 
-    tile_words: np.ndarray
+    tiles: np.ndarray
     stamps: np.ndarray
     global_stamps: np.ndarray
     boxes: np.ndarray
     kinds: np.ndarray
-
-    @property
-    def tiles(self) -> np.ndarray:
-        """The tile glyphs as pixels: (38, 24, 24) uint8, a view of ``tile_words``."""
-        return self.tile_words.view(np.uint8)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of all arrays; every environment shares them."""
@@ -68,7 +63,7 @@ def glyphs() -> Glyphs:
     stamps = _round(planes)
     global_stamps = _round(_global_planes(planes))
     boxes = np.array([[_box(item[0]) for item in stamps], [_box(item[:, 0].max(0)) for item in global_stamps]])
-    result = Glyphs(_tile_words(), stamps, global_stamps, boxes, kinds)
+    result = Glyphs(_tiles(), stamps, global_stamps, boxes, kinds)
     for array in result:
         array.flags.writeable = False
     return result
@@ -84,11 +79,10 @@ def _kinds() -> Iterator[tuple[tuple[int, int], tuple[Layer, ...]]]:
         yield (NINJA, state + FACING_RIGHT), ninja_layers(state, 1)
 
 
-def _tile_words() -> np.ndarray:
+def _tiles() -> np.ndarray:
     background, solid = PAINTS["background"].grey, PAINTS["solid"].grey
     covered = np.array([raster.coverage([tile_outline(tile)]) for tile in range(MAX_TILE + 1)])
-    pixels = _round(background + covered * (solid - background))
-    return pixels.view("<i8").astype(np.int64)
+    return _round(background + covered * (solid - background))
 
 
 def _global_planes(planes: np.ndarray) -> np.ndarray:
