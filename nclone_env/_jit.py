@@ -1,4 +1,4 @@
-"""The only door to Numba: the ``kernel`` decorator, stack scratch, byte copies, and the cache of compiled code.
+"""The only door to Numba: the ``kernel`` decorator, stack scratch, byte copies, and the code cache.
 
 Compiled code is kept in ``<user cache>/nclone_env/<digest>``. The digest covers every source file of the
 package and the bounds-check flag: Numba's own cache looks only at the file of the function itself, so a change
@@ -139,11 +139,11 @@ else:
         return array_type(count), codegen
 
     @intrinsic(prefer_literal=True)
-    def copy_bytes(typing_context, target, target_offset, source, source_offset, count):  # type: ignore[no-untyped-def]
+    def copy_bytes(typing_context, target, target_offset, source, source_offset, count):
         """Copy ``count`` bytes between C-contiguous uint8 arrays; offsets count bytes from the first.
 
-        Nothing is checked: the caller keeps both ranges inside their arrays and apart. A literal count compiles to a
-        few moves.
+        Nothing is checked: the caller keeps both ranges inside their arrays and apart. A literal count
+        compiles to a few moves.
         """
         for array in (target, source):
             if not isinstance(array, types.Array) or array.layout != "C" or array.dtype != types.uint8:
@@ -152,13 +152,14 @@ else:
             raise TypingError("copy_bytes: the target is read-only")
         literal = count.literal_value if isinstance(count, types.IntegerLiteral) else None
 
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            pointers = [
-                builder.gep(context.make_array(signature.args[k])(context, builder, args[k]).data, [args[k + 1]])
-                for k in (0, 2)
-            ]
+        def codegen(context, builder, signature, args):
+            target_array, source_array = (
+                context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 2)
+            )
+            destination = builder.gep(target_array.data, [args[1]])
+            origin = builder.gep(source_array.data, [args[3]])
             size = args[4] if literal is None else context.get_constant(types.intp, literal)
-            cgutils.raw_memcpy(builder, pointers[0], pointers[1], size, 1)
+            cgutils.raw_memcpy(builder, destination, origin, size, 1)
             return context.get_dummy_value()
 
         return types.void(target, types.intp, source, types.intp, types.intp), codegen

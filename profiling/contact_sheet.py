@@ -1,4 +1,4 @@
-"""Write ``runs/contact_sheet.png``: every tile and every appearance in grey and colour, and sample observations."""
+"""Write ``runs/contact_sheet.png``: all tiles and appearances in grey and colour, sample observations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def grid(pictures: list[np.ndarray]) -> np.ndarray:
 
 def appearances() -> list[tuple[Layer, ...]]:
     """Return the layers of every entity state and ninja posture, both facings."""
-    result = [ENTITY_LAYERS[kind][state] for kind in sorted(ENTITY_LAYERS)[:4] for state in ENTITY_LAYERS[kind]]
+    result = [
+        ENTITY_LAYERS[kind][state] for kind in sorted(ENTITY_LAYERS)[:4] for state in ENTITY_LAYERS[kind]
+    ]
     return result + [ninja_layers(state, facing) for state in POSTURES for facing in (-1, 1)]
 
 
@@ -87,7 +89,9 @@ def main() -> None:
             blocks.append(grid([zoomed(on_background(item, colours, below)) for item in appearances()]))
     blocks += sample_observations()
     width = max(block.shape[1] for block in blocks)
-    padded = [np.pad(block, ((0, 12), (0, width - block.shape[1]), (0, 0)), constant_values=255) for block in blocks]
+    padded = [
+        np.pad(block, ((0, 12), (0, width - block.shape[1]), (0, 0)), constant_values=255) for block in blocks
+    ]
     path = Path("runs/contact_sheet.png")
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_suffix(".part.png")

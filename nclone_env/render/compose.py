@@ -1,7 +1,7 @@
 """Kernels that compose the picture observations from glyphs, and the static layers they start from.
 
-``levels`` and ``worlds`` are the packed arrays of the level set and of the simulator. A kernel draws one world into
-the caller's array and allocates nothing.
+``levels`` and ``worlds`` are the packed arrays of the level set and of the simulator. A kernel draws one
+world into the caller's array and allocates nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,13 @@ def static_layers(levels: Any) -> np.ndarray:
 
 
 @kernel
-def write_player_frame(levels, worlds, index, glyphs, out):  # type: ignore[no-untyped-def]
+def _floor(value):
+    """Return the largest whole number not above a float."""
+    return int(math.floor(value))  # noqa: RUF046 - the floor is a float on other Numba targets
+
+
+@kernel
+def write_player_frame(levels, worlds, index, glyphs, out):
     """Draw the surroundings of the ninja, one world pixel a pixel.
 
     Args:
@@ -58,19 +64,20 @@ def write_player_frame(levels, worlds, index, glyphs, out):  # type: ignore[no-u
         worlds: packed world arrays.
         index: which world.
         glyphs: the ``Glyphs``.
-        out: (S, S, 1) uint8; pixel (S // 2, S // 2) is the floor of the ninja's position. Outside the world is solid.
+        out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) is the floor of the ninja's position.
+            Outside the world is solid.
     """
     head = worlds.heads[index]
     level = head["level"]
     size = out.shape[0]
-    left = int(math.floor(head["x"])) - size // 2
-    top = int(math.floor(head["y"])) - size // 2
+    left = _floor(head["x"]) - size // 2
+    top = _floor(head["y"]) - size // 2
     _write_tiles(levels.tiles, level, glyphs.tiles, left, top, out)
     first = levels.header[level]["first_entity"]
     for number in range(levels.header[level]["entity_count"]):
         entity = levels.entities[first + number]
-        x = int(math.floor(entity["x"])) - left
-        y = int(math.floor(entity["y"])) - top
+        x = _floor(entity["x"]) - left
+        y = _floor(entity["y"]) - top
         if -_HALF < x < size + _HALF and -_HALF < y < size + _HALF:
             kind = kind_of(glyphs, entity["type"], worlds.entity_states[index, number])
             if kind >= 0:
@@ -79,7 +86,7 @@ def write_player_frame(levels, worlds, index, glyphs, out):  # type: ignore[no-u
 
 
 @kernel
-def write_global_view(levels, layers, worlds, index, glyphs, out):  # type: ignore[no-untyped-def]
+def write_global_view(levels, layers, worlds, index, glyphs, out):
     """Draw the whole world, averaged over areas of 4.125 x 4.6875 world pixels.
 
     Args:
@@ -88,7 +95,7 @@ def write_global_view(levels, layers, worlds, index, glyphs, out):  # type: igno
         worlds: packed world arrays.
         index: which world.
         glyphs: the ``Glyphs``.
-        out: (128, 256, 1) uint8.
+        out: (128, 256, 1) uint8, C-contiguous.
     """
     head = worlds.heads[index]
     level = head["level"]
@@ -103,7 +110,7 @@ def write_global_view(levels, layers, worlds, index, glyphs, out):  # type: igno
 
 
 @kernel
-def kind_of(glyphs, entity_type, state):  # type: ignore[no-untyped-def]
+def kind_of(glyphs, entity_type, state):
     """Return the kind an entity is drawn as, -1 if it is not drawn."""
     if entity_type == NINJA or entity_type >= glyphs.kinds.shape[0] or state >= STATES:
         return -1
@@ -111,7 +118,7 @@ def kind_of(glyphs, entity_type, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ninja_kind(glyphs, head):  # type: ignore[no-untyped-def]
+def ninja_kind(glyphs, head):
     """Return the kind the ninja is drawn as."""
     state = head["state"]
     if head["facing"] >= 0:
@@ -120,7 +127,7 @@ def ninja_kind(glyphs, head):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _write_tiles(tiles, level, glyph_tiles, left, top, out):  # type: ignore[no-untyped-def]
+def _write_tiles(tiles, level, glyph_tiles, left, top, out):
     """Write the tiles of the square of the world whose upper left pixel is (left, top).
 
     Tile by tile: the lines of a tile that are inside the picture are copied from its glyph.
@@ -155,14 +162,14 @@ def _write_tiles(tiles, level, glyph_tiles, left, top, out):  # type: ignore[no-
 
 
 @kernel
-def _blend(below, alpha, ink):  # type: ignore[no-untyped-def]
+def _blend(below, alpha, ink):
     """Return ``round(below * (255 - alpha) / 255) + ink`` in whole numbers."""
     scaled = below * (255 - alpha) + 128
     return ((scaled + (scaled >> 8)) >> 8) + ink
 
 
 @kernel
-def _stamp(stamps, boxes, kind, left, top, out):  # type: ignore[no-untyped-def]
+def _stamp(stamps, boxes, kind, left, top, out):
     """Blend a stamp whose upper left corner lies at (left, top) of the picture, as far as it is inside."""
     first_row, end_row = max(boxes[0, kind, 0], -top), min(boxes[0, kind, 1], out.shape[0] - top)
     first_column, end_column = max(boxes[0, kind, 2], -left), min(boxes[0, kind, 3], out.shape[1] - left)
@@ -176,10 +183,10 @@ def _stamp(stamps, boxes, kind, left, top, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _stamp_global(glyphs, kind, x, y, out):  # type: ignore[no-untyped-def]
+def _stamp_global(glyphs, kind, x, y, out):
     """Blend the global stamp of a kind at world position (x, y), moved to the nearest quarter of a pixel."""
-    quarter_x = int(math.floor(x * (PHASES / SCALE_X) + 0.5))
-    quarter_y = int(math.floor(y * (PHASES / SCALE_Y) + 0.5))
+    quarter_x = _floor(x * (PHASES / SCALE_X) + 0.5)
+    quarter_y = _floor(y * (PHASES / SCALE_Y) + 0.5)
     left = quarter_x // PHASES - GLOBAL_CENTRE
     top = quarter_y // PHASES - GLOBAL_CENTRE
     phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES

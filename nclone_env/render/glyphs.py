@@ -1,8 +1,9 @@
 """The grey pictures of all tiles, entities and ninja postures, rasterised once for the kernels.
 
-A *kind* is one appearance: an entity type in one state, or the ninja in one state and facing. Each kind has a stamp
-at full resolution and, for the global view, small stamps at 4 x 4 sub-pixel phases. Stamps hold alpha and ink
-(already multiplied by alpha); a pixel b becomes ``round(b * (255 - alpha) / 255) + ink``, which cannot overflow.
+A *kind* is one appearance: an entity type in one state, or the ninja in one state and facing. Each kind has a
+stamp at full resolution and, for the global view, small stamps at 4 x 4 sub-pixel phases. Stamps hold alpha
+and ink (already multiplied by alpha); a pixel b becomes ``round(b * (255 - alpha) / 255) + ink``, which cannot
+overflow.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ class Glyphs(NamedTuple):
         tiles: (38, 24, 24) uint8; the grey pixels of each tile.
         stamps: (K, 2, 24, 24) uint8; alpha and ink, centred on the corner between pixels 11 and 12.
         global_stamps: (K, 16, 2, 7, 7) uint8; alpha and ink for phase 4 * y + x, centred in pixel 3.
-        boxes: (2, K, 4) int64; first row, end row, first column, end column of what a stamp (0) and a global stamp
-            (1, over all phases) covers.
-        kinds: (29, 20) int64; kind by type and state, -1 if nothing is drawn. Row 0 is the ninja: columns 0..9 are
-            its states facing left, 10..19 facing right.
+        boxes: (2, K, 4) int64; first row, end row, first column, end column of what a stamp (0) and a global
+            stamp (1, over all phases) covers.
+        kinds: (29, 20) int64; kind by type and state, -1 if nothing is drawn. Row 0 is the ninja: columns
+            0..9 are its states facing left, 10..19 facing right.
     """
 
     tiles: np.ndarray
@@ -62,7 +63,9 @@ def glyphs() -> Glyphs:
     planes = np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
     stamps = _round(planes)
     global_stamps = _round(_global_planes(planes))
-    boxes = np.array([[_box(item[0]) for item in stamps], [_box(item[:, 0].max(0)) for item in global_stamps]])
+    boxes = np.array(
+        [[_box(item[0]) for item in stamps], [_box(item[:, 0].max(0)) for item in global_stamps]]
+    )
     result = Glyphs(_tiles(), stamps, global_stamps, boxes, kinds)
     for array in result:
         array.flags.writeable = False

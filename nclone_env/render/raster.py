@@ -18,8 +18,8 @@ COLOURS: Mapping[str, tuple[int, ...]] = {name: paint.colour for name, paint in 
 def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarray:
     """Return how much of each pixel of one cell lies inside outlines, by the even-odd rule.
 
-    Regular samples are tested exactly, then averaged: unlike a drawing library's filled polygons, edges on pixel
-    boundaries stay sharp and nothing grows by its own border.
+    Regular samples are tested exactly, then averaged: unlike a drawing library's filled polygons, edges on
+    pixel boundaries stay sharp and nothing grows by its own border.
 
     Args:
         outlines: polygons, each (P, 2) float64, in cell coordinates 0..24.

@@ -1,9 +1,9 @@
 """What everything looks like: outlines and paints, shared by the grey observations and the colour pictures.
 
-Outlines are polygons in pixels. Those of tiles use the cell's own coordinates (0..24 right and down, physics 01,
-section 2.3); those of entities and the ninja are relative to their centre and stay within 12 pixels of it. A
-:class:`Layer` is one paint filled into one or more outlines by the even-odd rule, so an inner outline is a hole.
-Later layers cover earlier ones.
+Outlines are polygons in pixels. Those of tiles use the cell's own coordinates (0..24 right and down, physics
+01, section 2.3); those of entities and the ninja are relative to their centre and stay within 12 pixels of
+it. A :class:`Layer` is one paint filled into one or more outlines by the even-odd rule, so an inner outline is a
+hole. Later layers cover earlier ones.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PAINTS: Mapping[str, Paint] = {
     "headband": Paint(216, (236, 236, 240)),
     "mine": Paint(40, (166, 28, 36)),
     "mine_core": Paint(72, (236, 116, 108)),
-    "safe_mine": Paint(144, (128, 152, 168)),
+    "safe_mine": Paint(128, (110, 144, 166)),
     "stepped_mine": Paint(64, (226, 116, 52)),
     "gold": Paint(255, (250, 214, 46)),
     "gold_edge": Paint(240, (190, 142, 8)),
@@ -72,12 +72,12 @@ PAINTS: Mapping[str, Paint] = {
     "open_inside": Paint(228, (150, 222, 244)),
     "switch": Paint(20, (40, 84, 128)),
     "switch_light": Paint(200, (120, 220, 250)),
-    "taken_switch": Paint(156, (170, 172, 184)),
+    "taken_switch": Paint(148, (170, 172, 184)),
 }
 
 
 def circle(radius: float, x: float = 0.0, y: float = 0.0, corners: int = 32, turn: float = 0.0) -> np.ndarray:
-    """Return a regular polygon (corners, 2) of that circumradius around (x, y), first corner at ``turn`` radians."""
+    """Return a regular polygon (corners, 2) around (x, y), its first corner at ``turn`` radians."""
     angles = turn + np.arange(corners) * (2 * math.pi / corners)
     return np.stack([x + radius * np.cos(angles), y + radius * np.sin(angles)], axis=1)
 
@@ -103,8 +103,8 @@ def limb(start: tuple[float, float], end: tuple[float, float], width: float) -> 
     return np.stack([a + across, b + across, b - across, a - across])
 
 
-# Tiles 0..33 come in groups of four that are reflections of one another: each group is given by its top-left member
-# (solid at the top for the half blocks, physics 01, section 2.2), the rest by mirroring u and v.
+# Tiles 6..33 come in groups of four that are reflections of one another (physics 01, section 2.2): each group
+# is given by its top-left member, the rest by mirroring.
 _TOP_LEFT_TILES = {
     6: [(0, 0), (24, 0), (0, 24)],
     18: [(0, 0), (24, 0), (0, 12)],
@@ -163,8 +163,8 @@ def tile_outline(tile: int) -> np.ndarray:
 _ARMED, _SAFE, _STEPPED = MINE_RADII
 _MINE = {
     0: (Layer("mine", (star(_ARMED + 2.5, _ARMED - 0.5, 8),)), Layer("mine_core", (circle(1.6),))),
-    1: (Layer("safe_mine", (circle(_SAFE + 1.0), circle(_SAFE - 1.0))),),
-    2: (Layer("stepped_mine", (circle(_STEPPED + 0.5), circle(_STEPPED - 2.0))),),
+    1: (Layer("safe_mine", (circle(_SAFE + 1.0), circle(_SAFE - 2.0))),),
+    2: (Layer("stepped_mine", (circle(_STEPPED + 0.5), circle(_STEPPED - 2.5))),),
 }
 _GOLD = {
     0: (
@@ -196,7 +196,7 @@ ENTITY_LAYERS: Mapping[int, Mapping[int, tuple[Layer, ...]]] = {
     EXIT_SWITCH: _SWITCH,
     TOGGLE_MINE: _MINE,
 }
-"""Entity type to state to layers. A state that is missing (gold taken) and a type that is missing are not drawn."""
+"""Entity type to state to layers. A missing state (gold taken) or a missing type is not drawn."""
 
 
 class Posture(NamedTuple):
@@ -208,7 +208,7 @@ class Posture(NamedTuple):
     feet: tuple[tuple[float, float], tuple[float, float]]
 
 
-_SPRAWLED = Posture((-5.5, 6.0), (2.0, 7.0), ((-3.0, 9.0), (1.5, 1.5)), ((8.5, 4.5), (8.5, 8.0)))
+_SPRAWLED = Posture((-5.0, 5.0), (1.5, 6.0), ((-2.0, 8.5), (1.5, 1.0)), ((8.5, 3.5), (8.0, 6.5)))
 POSTURES: Mapping[int, Posture] = {
     IMMOBILE: Posture((0.0, -5.5), (0.0, 2.5), ((-3.5, 2.5), (3.5, 2.5)), ((-2.5, 9.5), (2.5, 9.5))),
     RUNNING: Posture((3.0, -5.0), (-1.0, 2.0), ((-5.5, -0.5), (6.5, 1.0)), ((-8.0, 5.5), (5.0, 8.5))),

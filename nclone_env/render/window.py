@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env import errors
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import BufferError, ClosedError, MissingExtraError
 
 
 class Window:
@@ -49,10 +49,10 @@ class Window:
             ClosedError: if the window was closed before.
         """
         if not self.is_open:
-            raise ClosedError("window: it was closed; make a new Window to show pictures again")
+            raise errors.ClosedError("window: it was closed; make a new Window to show pictures again")
         expected = (self.size[1], self.size[0], 3)
         if picture.shape != expected or picture.dtype != np.uint8:
-            raise BufferError(
+            raise errors.BufferError(
                 f"picture: expected shape {expected} uint8, got {picture.shape} {picture.dtype}; "
                 "make the window of the picture's size"
             )
@@ -77,7 +77,7 @@ def _import_pygame() -> Any:
     try:
         import pygame
     except ImportError as error:
-        raise MissingExtraError(
+        raise errors.MissingExtraError(
             "window: render_mode 'human' expected pygame-ce, which is not installed; "
             'install it with pip install "nclone-env[human]"'
         ) from error

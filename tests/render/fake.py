@@ -11,9 +11,12 @@ from nclone_env.constants import COLUMNS, ROWS
 HEADER = np.dtype(
     [("spawn_x", "f8"), ("spawn_y", "f8"), ("first_entity", "i4"), ("entity_count", "i4")], align=True
 )
-ENTITY = np.dtype([("x", "f8"), ("y", "f8"), ("type", "u1"), ("initial", "u1"), ("partner", "i2")], align=True)
+ENTITY = np.dtype(
+    [("x", "f8"), ("y", "f8"), ("type", "u1"), ("initial", "u1"), ("partner", "i2")], align=True
+)
 HEAD = np.dtype(
-    [("x", "f8"), ("y", "f8"), ("level", "i4"), ("frame", "i4"), ("state", "i1"), ("facing", "i1")], align=True
+    [("x", "f8"), ("y", "f8"), ("level", "i4"), ("frame", "i4"), ("state", "i1"), ("facing", "i1")],
+    align=True,
 )
 
 
@@ -73,7 +76,15 @@ def random_scene(seed: int, count: int = 4, entity_count: int = 120) -> tuple[Fa
         for _ in range(2)
     ]
     ninjas = [
-        (draw.uniform(-90, 1150), draw.uniform(-90, 700), k % 2, int(draw.integers(0, 10)), (-1, 1)[k // 2 % 2])
+        (
+            draw.uniform(-90, 1150),
+            draw.uniform(-90, 700),
+            k % 2,
+            int(draw.integers(0, 10)),
+            (-1, 1)[k // 2 % 2],
+        )
         for k in range(count)
     ]
-    return make_levels(grids, entities), make_worlds(ninjas, draw.integers(0, 4, (count, entity_count)).tolist())
+    return make_levels(grids, entities), make_worlds(
+        ninjas, draw.integers(0, 4, (count, entity_count)).tolist()
+    )
