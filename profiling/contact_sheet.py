@@ -1,8 +1,10 @@
-"""Write ``runs/contact_sheet.png``: all tiles and appearances in grey and colour, sample observations."""
+"""Write ``runs/contact_sheet.png``: all tiles and appearances in grey and colour, sample observations.
+
+Run ``python -m profiling.contact_sheet`` at the top of the repository.
+"""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import cv2
@@ -14,8 +16,6 @@ from nclone_env.render.compose import static_layers, write_global_view, write_pl
 from nclone_env.render.glyphs import glyphs
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import ENTITY_LAYERS, PAINTS, POSTURES, Layer, ninja_layers, tile_outline
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.render.fake import bordered, make_levels, make_worlds
 
 ZOOM = 3

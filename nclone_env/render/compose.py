@@ -29,6 +29,7 @@ from nclone_env.render.shapes import CELL
 
 _HALF = CELL // 2
 _SOLID_TILE = 1
+_FULL, _COARSE = 0, 1  # first index of ``Glyphs.boxes``
 
 
 def static_layers(levels: Any) -> np.ndarray:
@@ -69,6 +70,7 @@ def write_player_frame(levels, worlds, index, glyphs, out):
     """
     head = worlds.heads[index]
     level = head["level"]
+    stamps, boxes, kinds = glyphs.stamps, glyphs.boxes, glyphs.kinds
     size = out.shape[0]
     left = _floor(head["x"]) - size // 2
     top = _floor(head["y"]) - size // 2
@@ -79,10 +81,11 @@ def write_player_frame(levels, worlds, index, glyphs, out):
         x = _floor(entity["x"]) - left
         y = _floor(entity["y"]) - top
         if -_HALF < x < size + _HALF and -_HALF < y < size + _HALF:
-            kind = kind_of(glyphs, entity["type"], worlds.entity_states[index, number])
+            kind = kind_of(kinds, entity["type"], worlds.entity_states[index, number])
             if kind >= 0:
-                _stamp(glyphs.stamps, glyphs.boxes, kind, x - _HALF, y - _HALF, out)
-    _stamp(glyphs.stamps, glyphs.boxes, ninja_kind(glyphs, head), size // 2 - _HALF, size // 2 - _HALF, out)
+                _stamp(stamps, 0, boxes, _FULL, kind, x - _HALF, y - _HALF, out)
+    corner = size // 2 - _HALF
+    _stamp(stamps, 0, boxes, _FULL, ninja_kind(kinds, head), corner, corner, out)
 
 
 @kernel
@@ -99,31 +102,33 @@ def write_global_view(levels, layers, worlds, index, glyphs, out):
     """
     head = worlds.heads[index]
     level = head["level"]
+    stamps, boxes, kinds = glyphs.global_stamps, glyphs.boxes, glyphs.kinds
     copy_bytes(out, 0, layers, level * (GLOBAL_HEIGHT * GLOBAL_WIDTH), GLOBAL_HEIGHT * GLOBAL_WIDTH)
     first = levels.header[level]["first_entity"]
     for number in range(levels.header[level]["entity_count"]):
         entity = levels.entities[first + number]
-        kind = kind_of(glyphs, entity["type"], worlds.entity_states[index, number])
+        kind = kind_of(kinds, entity["type"], worlds.entity_states[index, number])
         if kind >= 0:
-            _stamp_global(glyphs, kind, entity["x"], entity["y"], out)
-    _stamp_global(glyphs, ninja_kind(glyphs, head), head["x"], head["y"], out)
+            _stamp_global(stamps, boxes, kind, entity["x"], entity["y"], out)
+    _stamp_global(stamps, boxes, ninja_kind(kinds, head), head["x"], head["y"], out)
 
 
 @kernel
-def kind_of(glyphs, entity_type, state):
+def kind_of(kinds, entity_type, state):
     """Return the kind an entity is drawn as, -1 if it is not drawn."""
-    if entity_type == NINJA or entity_type >= glyphs.kinds.shape[0] or state >= STATES:
-        return -1
-    return glyphs.kinds[entity_type, state]
+    kind = -1
+    if NINJA < entity_type < kinds.shape[0] and state < STATES:
+        kind = kinds[entity_type, state]
+    return kind
 
 
 @kernel
-def ninja_kind(glyphs, head):
+def ninja_kind(kinds, head):
     """Return the kind the ninja is drawn as."""
-    state = head["state"]
+    column = int(head["state"])
     if head["facing"] >= 0:
-        return glyphs.kinds[NINJA, state + FACING_RIGHT]
-    return glyphs.kinds[NINJA, state]
+        column += FACING_RIGHT
+    return kinds[NINJA, column]
 
 
 @kernel
@@ -169,34 +174,25 @@ def _blend(below, alpha, ink):
 
 
 @kernel
-def _stamp(stamps, boxes, kind, left, top, out):
+def _stamp(stamps, phase, boxes, size_class, kind, left, top, out):
     """Blend a stamp whose upper left corner lies at (left, top) of the picture, as far as it is inside."""
-    first_row, end_row = max(boxes[0, kind, 0], -top), min(boxes[0, kind, 1], out.shape[0] - top)
-    first_column, end_column = max(boxes[0, kind, 2], -left), min(boxes[0, kind, 3], out.shape[1] - left)
+    first_row = max(top + boxes[size_class, kind, 0], 0)
+    end_row = min(top + boxes[size_class, kind, 1], out.shape[0])
+    first_column = max(left + boxes[size_class, kind, 2], 0)
+    end_column = min(left + boxes[size_class, kind, 3], out.shape[1])
     for row in range(first_row, end_row):
         for column in range(first_column, end_column):
-            out[top + row, left + column, 0] = _blend(
-                int(out[top + row, left + column, 0]),
-                int(stamps[kind, 0, row, column]),
-                int(stamps[kind, 1, row, column]),
-            )
+            alpha = int(stamps[kind, phase, 0, row - top, column - left])
+            ink = int(stamps[kind, phase, 1, row - top, column - left])
+            out[row, column, 0] = _blend(int(out[row, column, 0]), alpha, ink)
 
 
 @kernel
-def _stamp_global(glyphs, kind, x, y, out):
+def _stamp_global(stamps, boxes, kind, x, y, out):
     """Blend the global stamp of a kind at world position (x, y), moved to the nearest quarter of a pixel."""
     quarter_x = _floor(x * (PHASES / SCALE_X) + 0.5)
     quarter_y = _floor(y * (PHASES / SCALE_Y) + 0.5)
+    phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES
     left = quarter_x // PHASES - GLOBAL_CENTRE
     top = quarter_y // PHASES - GLOBAL_CENTRE
-    phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES
-    boxes, stamps = glyphs.boxes, glyphs.global_stamps
-    first_row, end_row = max(boxes[1, kind, 0], -top), min(boxes[1, kind, 1], out.shape[0] - top)
-    first_column, end_column = max(boxes[1, kind, 2], -left), min(boxes[1, kind, 3], out.shape[1] - left)
-    for row in range(first_row, end_row):
-        for column in range(first_column, end_column):
-            out[top + row, left + column, 0] = _blend(
-                int(out[top + row, left + column, 0]),
-                int(stamps[kind, phase, 0, row, column]),
-                int(stamps[kind, phase, 1, row, column]),
-            )
+    _stamp(stamps, phase, boxes, _COARSE, kind, left, top, out)

@@ -2,7 +2,7 @@
 
 A *kind* is one appearance: an entity type in one state, or the ninja in one state and facing. Each kind has a
 stamp at full resolution and, for the global view, small stamps at 4 x 4 sub-pixel phases. Stamps hold alpha
-and ink (already multiplied by alpha); a pixel b becomes ``round(b * (255 - alpha) / 255) + ink``, which cannot
+and ink (already multiplied by alpha); pixel b becomes ``round(b * (255 - alpha) / 255) + ink``, which cannot
 overflow.
 """
 
@@ -33,7 +33,7 @@ class Glyphs(NamedTuple):
 
     Attributes:
         tiles: (38, 24, 24) uint8; the grey pixels of each tile.
-        stamps: (K, 2, 24, 24) uint8; alpha and ink, centred on the corner between pixels 11 and 12.
+        stamps: (K, 1, 2, 24, 24) uint8; alpha and ink, centred on the corner between pixels 11 and 12.
         global_stamps: (K, 16, 2, 7, 7) uint8; alpha and ink for phase 4 * y + x, centred in pixel 3.
         boxes: (2, K, 4) int64; first row, end row, first column, end column of what a stamp (0) and a global
             stamp (1, over all phases) covers.
@@ -61,11 +61,9 @@ def glyphs() -> Glyphs:
         kinds[entity_type, state] = kind
     pictures = [raster.stamp(item, raster.GREYS) for item in layers]
     planes = np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
-    stamps = _round(planes)
+    stamps = _round(planes[:, None])
     global_stamps = _round(_global_planes(planes))
-    boxes = np.array(
-        [[_box(item[0]) for item in stamps], [_box(item[:, 0].max(0)) for item in global_stamps]]
-    )
+    boxes = np.array([[_box(item[:, 0].max(0)) for item in group] for group in (stamps, global_stamps)])
     result = Glyphs(_tiles(), stamps, global_stamps, boxes, kinds)
     for array in result:
         array.flags.writeable = False

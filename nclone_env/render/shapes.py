@@ -2,8 +2,8 @@
 
 Outlines are polygons in pixels. Those of tiles use the cell's own coordinates (0..24 right and down, physics
 01, section 2.3); those of entities and the ninja are relative to their centre and stay within 12 pixels of
-it. A :class:`Layer` is one paint filled into one or more outlines by the even-odd rule, so an inner outline is a
-hole. Later layers cover earlier ones.
+it. A :class:`Layer` is one paint filled into outlines by the even-odd rule, so an inner outline is a hole.
+Later layers cover earlier ones.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def oracle_player_frame(levels, worlds, index, size):
     for kind, x, y in drawn(levels, worlds, index):
         top, left = margin + math.floor(y) - 12, margin + math.floor(x) - 12
         part = canvas[top : top + 24, left : left + 24]
-        part[:] = blended(part, glyphs().stamps[kind])
+        part[:] = blended(part, glyphs().stamps[kind, 0])
     top, left = margin + math.floor(head["y"]) - size // 2, margin + math.floor(head["x"]) - size // 2
     return canvas[top : top + size, left : left + size]
 
@@ -173,7 +173,7 @@ def test_the_global_view_averages_the_world():
     fine = full_grey(levels.tiles[0])
     for kind, x, y in drawn(levels, worlds, 0):
         part = fine[math.floor(y) - 12 : math.floor(y) + 12, math.floor(x) - 12 : math.floor(x) + 12]
-        part[:] = blended(part, glyphs().stamps[kind])
+        part[:] = blended(part, glyphs().stamps[kind, 0])
     exact = cv2.resize(fine.astype(np.float64), (256, 128), interpolation=cv2.INTER_AREA)
     error = (global_view(levels, worlds, 0) - exact)[20:100, 20:200]  # without the level's frame
     assert abs(error.sum()) < 20

@@ -45,7 +45,7 @@ def test_the_quit_event_closes_the_window(pygame):
 def test_a_picture_of_another_size_is_refused(pygame):
     window = make_window()
     with pytest.raises(
-        BufferError, match=r"picture: expected shape \(60, 100, 3\) uint8, got \(100, 60, 3\)"
+        errors.BufferError, match=r"picture: expected shape \(60, 100, 3\) uint8, got \(100, 60, 3\)"
     ):
         window.show(PICTURE.transpose(1, 0, 2))
     with pytest.raises(errors.BufferError, match="float64"):
