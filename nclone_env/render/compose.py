@@ -109,8 +109,10 @@ def write_global_view(levels, layers, worlds, index, glyphs, out):
         entity = levels.entities[first + number]
         kind = kind_of(kinds, entity["type"], worlds.entity_states[index, number])
         if kind >= 0:
-            _stamp_global(stamps, boxes, kind, entity["x"], entity["y"], out)
-    _stamp_global(stamps, boxes, ninja_kind(kinds, head), head["x"], head["y"], out)
+            left, top, phase = _coarse_place(entity["x"], entity["y"])
+            _stamp(stamps, phase, boxes, _COARSE, kind, left, top, out)
+    left, top, phase = _coarse_place(head["x"], head["y"])
+    _stamp(stamps, phase, boxes, _COARSE, ninja_kind(kinds, head), left, top, out)
 
 
 @kernel
@@ -188,11 +190,9 @@ def _stamp(stamps, phase, boxes, size_class, kind, left, top, out):
 
 
 @kernel
-def _stamp_global(stamps, boxes, kind, x, y, out):
-    """Blend the global stamp of a kind at world position (x, y), moved to the nearest quarter of a pixel."""
+def _coarse_place(x, y):
+    """Return left, top and phase of the global stamp at a world position, to the nearest quarter of a pixel."""
     quarter_x = _floor(x * (PHASES / SCALE_X) + 0.5)
     quarter_y = _floor(y * (PHASES / SCALE_Y) + 0.5)
     phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES
-    left = quarter_x // PHASES - GLOBAL_CENTRE
-    top = quarter_y // PHASES - GLOBAL_CENTRE
-    _stamp(stamps, phase, boxes, _COARSE, kind, left, top, out)
+    return quarter_x // PHASES - GLOBAL_CENTRE, quarter_y // PHASES - GLOBAL_CENTRE, phase
