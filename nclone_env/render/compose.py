@@ -191,7 +191,7 @@ def _stamp(stamps, phase, boxes, size_class, kind, left, top, out):
 
 @kernel
 def _coarse_place(x, y):
-    """Return left, top and phase of the global stamp at a world position, to the nearest quarter of a pixel."""
+    """Return left, top and phase of the global stamp at a world position, to the nearest quarter pixel."""
     quarter_x = _floor(x * (PHASES / SCALE_X) + 0.5)
     quarter_y = _floor(y * (PHASES / SCALE_Y) + 0.5)
     phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES
