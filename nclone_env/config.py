@@ -139,9 +139,7 @@ class EnvironmentConfig:
     @classmethod
     def for_human(cls, **fields: Any) -> EnvironmentConfig:
         """Return the preset for watching: one frame a step, shown in a window."""
-        return build(
-            cls, {"observations": ("game_state",), "frame_skip": 1, "render_mode": "human", **fields}
-        )
+        return build(cls, {"observations": ("game_state",), "frame_skip": 1, "render_mode": "human", **fields})
 
 
 def build(kind: type, fields: Mapping[str, Any], argument: str = "configuration") -> Any:

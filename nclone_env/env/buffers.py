@@ -52,9 +52,13 @@ def check_buffer(argument: str, array: Any, shape: tuple[int, ...], dtype: np.dt
     if array.dtype != dtype or array.shape != shape:
         raise BufferError(f"{argument}: expected {dtype} {shape}, got {array.dtype} {array.shape}")
     if not array.flags.c_contiguous:
-        raise BufferError(f"{argument}: expected a C-contiguous array, got strides {array.strides}; use a contiguous row")
+        raise BufferError(
+            f"{argument}: expected a C-contiguous array, got strides {array.strides}; use a contiguous row"
+        )
     if not array.flags.writeable:
-        raise BufferError(f"{argument}: expected a writable array, got a read-only one; pass an array that owns its data")
+        raise BufferError(
+            f"{argument}: expected a writable array, got a read-only one; pass an array that owns its data"
+        )
 
 
 class BufferPool:

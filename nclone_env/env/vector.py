@@ -14,7 +14,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env import episode
 from nclone_env.env.actions import action_space
 from nclone_env.env.batch import Batch
-from nclone_env.env.buffers import Buffers, BufferPool, check_buffers
+from nclone_env.env.buffers import BufferPool, Buffers, check_buffers
 from nclone_env.env.options import check_options
 from nclone_env.env.single import config_from
 from nclone_env.env.spaces import observation_space

@@ -30,8 +30,9 @@ class Viewer:
         if self._window is None:
             from nclone_env.render.window import Window
 
-            self._window = Window((picture.shape[1], picture.shape[0]))
-        self._window.show(picture, self._config.frames_per_second)
+            size = (picture.shape[1], picture.shape[0])
+            self._window = Window(size, frames_per_second=self._config.frames_per_second)
+        self._window.show(picture)
         return None
 
     def close(self) -> None:

@@ -66,9 +66,7 @@ def _files_at(path: Path) -> tuple[Path, ...]:
     except OSError as error:
         raise UnknownLevelError(f"{path}: expected a readable folder of level files, got {error}") from error
     if not files:
-        raise UnknownLevelError(
-            f"{path}: expected a folder of level files (.toml, .map or no suffix), got none in it"
-        )
+        raise UnknownLevelError(f"{path}: expected a folder of level files (.toml, .map or no suffix), got none in it")
     return tuple(files)
 
 

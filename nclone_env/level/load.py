@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from nclone_env.level.compile import Level, compile_level
 from nclone_env.level.catalog import level_name, resolve
+from nclone_env.level.compile import Level, compile_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.reader import read_level
 

@@ -60,9 +60,7 @@ def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
         LevelFormatError: if the data end too early, or the records have no meaning as a level.
     """
     if len(data) < RECORDS_OFFSET:
-        raise LevelFormatError(
-            source, f"offset {len(data)}", f"a map of at least {RECORDS_OFFSET} bytes", "the end"
-        )
+        raise LevelFormatError(source, f"offset {len(data)}", f"a map of at least {RECORDS_OFFSET} bytes", "the end")
     counts = np.frombuffer(data, "<u2", MAX_TYPE + 1, COUNTS_OFFSET)
     records = _read_records(data, record_count(counts), source)
     fault = loading_fault(records) or _exit_count_fault(counts, records)

@@ -46,9 +46,7 @@ def parse_level(data: bytes, source: str = "<bytes>", is_text: bool = False) -> 
         LevelFormatError: if the data are malformed.
     """
     if not data:
-        raise LevelFormatError(
-            source, "offset 0", "a level file (text, map bytes or attract file)", "no data"
-        )
+        raise LevelFormatError(source, "offset 0", "a level file (text, map bytes or attract file)", "no data")
     if is_text or 0 not in data[:_PROBE]:
         return parse_text(_decode(data, source), source)
     if is_attract(data):
@@ -85,6 +83,4 @@ def _decode(data: bytes, source: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise LevelFormatError(
-            source, f"line {line}", "UTF-8 text", f"byte {data[error.start]:#04x}"
-        ) from error
+        raise LevelFormatError(source, f"line {line}", "UTF-8 text", f"byte {data[error.start]:#04x}") from error

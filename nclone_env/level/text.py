@@ -36,9 +36,9 @@ import numpy as np
 from nclone_env.constants import MAX_TILE, TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.header import GAME_MODE_NAMES, GAME_MODES, header_fault
+from nclone_env.level.legend import TILE_CHARACTERS
 from nclone_env.level.raw import UNPUBLISHED, RawLevel, entity_name
 from nclone_env.level.records import MAX_RECORDS, MAX_TYPE, writing_fault
-from nclone_env.level.legend import TILE_CHARACTERS
 
 FORMAT = 1
 KEYS: dict[str, type] = {
@@ -136,9 +136,7 @@ class _Parser:
             if type(value) is not KEYS[key]:
                 raise self._error(self._line_of(key), f"{_KINDS[KEYS[key]]} for {key!r}", _short(value))
             if isinstance(value, int) and value.bit_length() > 64:  # Python refuses to print the longest ones
-                raise self._error(
-                    self._line_of(key), f"a number of at most 64 bits for {key!r}", "a longer one"
-                )
+                raise self._error(self._line_of(key), f"a number of at most 64 bits for {key!r}", "a longer one")
         if self.values["format"] != FORMAT:
             got = _short(self.values["format"])
             raise self._error(self._line_of("format"), f"format {FORMAT}, the only one there is", got)

@@ -65,9 +65,7 @@ def _exits(raw: RawLevel) -> Iterator[Finding]:
     if count == 0:
         yield Finding("error", "no exit: the level cannot be finished")
     elif count > 1:
-        yield Finding(
-            "warning", f"{count} exits: the objective is the nearest switch, then the nearest open exit"
-        )
+        yield Finding("warning", f"{count} exits: the objective is the nearest switch, then the nearest open exit")
 
 
 def _start(raw: RawLevel) -> Iterator[Finding]:

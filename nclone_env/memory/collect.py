@@ -137,9 +137,7 @@ def plain_pass(
     with closing(make(settings.num_envs)) as env:
         play_briefly(env, settings.seed)
         memory = env.memory()
-        stages.append(
-            _stage(ENVIRONMENTS, f"PSS after {settings.num_envs} environments took {_TOUCH_STEPS} steps")
-        )
+        stages.append(_stage(ENVIRONMENTS, f"PSS after {settings.num_envs} environments took {_TOUCH_STEPS} steps"))
         seconds = drive(env, settings, log.take)
     return tuple(stages), memory, log.records(), seconds
 
@@ -231,9 +229,7 @@ class ResidentLog:
     """Resident memory at each snapshot, in an array made beforehand: taking one keeps no new memory."""
 
     def __init__(self, settings: ProfileSettings):
-        self._values = np.full(
-            (len(settings.snapshot_steps()), 4), -1, dtype=np.int64
-        )  # touched now, not later
+        self._values = np.full((len(settings.snapshot_steps()), 4), -1, dtype=np.int64)  # touched now, not later
         self._count = 0
 
     def take(self, step: int) -> None:

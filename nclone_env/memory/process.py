@@ -61,9 +61,7 @@ def bare_interpreter() -> Stage:
     """
     if not _SMAPS.exists():
         return Stage(INTERPRETER, 0, "not measured: no /proc/self/smaps_rollup here")
-    answer = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", _PRINT_RSS], capture_output=True, text=True, check=True
-    )
+    answer = subprocess.run([sys.executable, "-I", "-S", "-c", _PRINT_RSS], capture_output=True, text=True, check=True)
     return Stage(INTERPRETER, int(answer.stdout) * 1024, "RSS of a bare Python in a process of its own")
 
 

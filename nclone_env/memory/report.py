@@ -236,10 +236,7 @@ def _growth(stats: Stats) -> tuple[str, ...]:
         (
             item.quantity,
             f"{item.snapshots}",
-            *(
-                format_bytes(value, sign=True)
-                for value in (item.slope, item.first_half_slope, item.second_half_slope)
-            ),
+            *(format_bytes(value, sign=True) for value in (item.slope, item.first_half_slope, item.second_half_slope)),
             format_bytes(item.error_margin),
             format_bytes(item.floor_margin),
             item.verdict,
@@ -293,9 +290,7 @@ def _grown(stats: Stats) -> tuple[str, ...]:
         )
         for line in stats.grown_lines
     ]
-    first = next(
-        (item.step for item in stats.traced if item.step >= stats.warm_up_steps), stats.warm_up_steps
-    )
+    first = next((item.step for item in stats.traced if item.step >= stats.warm_up_steps), stats.warm_up_steps)
     return (
         f"Lines that grew most from step {first:,} to step {stats.settings.steps:,} (tracemalloc)",
         *table(("line", "growth", "blocks"), rows or [("none", "-", "-")]),

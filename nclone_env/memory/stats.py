@@ -247,9 +247,7 @@ def grown_lines(first: Sequence[SourceLine], last: Sequence[SourceLine]) -> tupl
     for line in last:
         old = before.get((line.file, line.line))
         by, blocks = (
-            (line.live_bytes - old.live_bytes, line.blocks - old.blocks)
-            if old
-            else (line.live_bytes, line.blocks)
+            (line.live_bytes - old.live_bytes, line.blocks - old.blocks) if old else (line.live_bytes, line.blocks)
         )
         if by > 0:
             grown.append(GrownLine(line.file, line.line, by, blocks))

@@ -17,7 +17,7 @@ from nclone_env.constants import (
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
-from nclone_env.level.distance import SPACING, nearest_node, way_from
+from nclone_env.level.distance import nearest_node, way_from
 from nclone_env.obs.objective import objective, open_exit_count
 
 _TOP_SPEED = 8.0

@@ -1,1 +1,1 @@
-"""Pictures: glyphs rasterised once, frames composed from them."""
+"""Pictures: grey observations composed by kernels, colour pictures for people, a window."""

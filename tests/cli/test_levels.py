@@ -95,9 +95,7 @@ def test_validate_reports_every_file(tmp_path, level, capsys):
     assert capsys.readouterr().out == "1 levels, 0 with errors\n"
     assert validate_levels([str(tmp_path)], modelled=(1, 3)) == 1
     out = capsys.readouterr().out
-    assert (
-        f"error: {tmp_path / 'bad.map'}: offset 50: expected a map of at least 1230 bytes, got the end" in out
-    )
+    assert f"error: {tmp_path / 'bad.map'}: offset 50: expected a map of at least 1230 bytes, got the end" in out
     assert f"warning: {level}: entities the simulator does not model yet do nothing: gold (1)" in out
     assert out.endswith("2 levels, 1 with errors\n")
 

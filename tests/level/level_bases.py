@@ -41,17 +41,13 @@ def make_level(records=RECORDS, **fields) -> RawLevel:
     return RawLevel(**{**arrays, "title": "a level", **fields})
 
 
-def make_attract(
-    raw: RawLevel, inputs: bytes, surplus: bytes = b"", kind: int = 0, replay_id: int = 3
-) -> bytes:
+def make_attract(raw: RawLevel, inputs: bytes, surplus: bytes = b"", kind: int = 0, replay_id: int = 3) -> bytes:
     """Return an attract file as the game writes it: switches counted, surplus records at the end."""
     data = bytearray(write_map(raw))
     types = np.bincount(raw.records[:, 0], minlength=40).astype("<u2")
     data[1150:1230] = types.tobytes()
     data += surplus
-    replay = (
-        struct.pack("<B6IBI", kind, 30 + len(inputs), 1, len(inputs), replay_id, 0, 0, 1, 0xFFFFFFFF) + inputs
-    )
+    replay = struct.pack("<B6IBI", kind, 30 + len(inputs), 1, len(inputs), replay_id, 0, 0, 1, 0xFFFFFFFF) + inputs
     data[:8] = struct.pack("<2I", len(data) - 8, len(replay))
     return bytes(data) + replay
 

@@ -2,12 +2,13 @@ import struct
 
 import numpy as np
 import pytest
-from .level_bases import make_attract, make_level, same
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.attract import is_attract, read_attract
 from nclone_env.level.map_bytes import write_map
 from nclone_env.level.reader import read_level
+
+from .level_bases import make_attract, make_level, same
 
 INPUTS = bytes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 DATA = make_attract(make_level(author="Somebody", level_id=12), INPUTS, surplus=b"\x01" * 10, kind=1)

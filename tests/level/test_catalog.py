@@ -57,11 +57,7 @@ def test_paths_resolve_to_files(builtin, tmp_path, monkeypatch):
     assert resolve(str(folder / "README.md")) == (folder / "README.md",)
     monkeypatch.chdir(tmp_path)
     assert resolve("walks")[0] == builtin / "walks/a.toml"
-    assert (
-        resolve("./walks")
-        == resolve(Path("walks"))
-        == (Path("walks/1.toml"), Path("walks/12"), Path("walks/2.map"))
-    )
+    assert resolve("./walks") == resolve(Path("walks")) == (Path("walks/1.toml"), Path("walks/12"), Path("walks/2.map"))
 
 
 def test_folder_without_levels(tmp_path):

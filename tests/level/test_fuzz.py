@@ -4,7 +4,6 @@ import random
 from collections import Counter
 
 import pytest
-from .level_bases import make_attract, make_level
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.attract import read_attract
@@ -13,6 +12,8 @@ from nclone_env.level.raw import RawLevel
 from nclone_env.level.reader import parse_level
 from nclone_env.level.text import format_text, parse_text
 from nclone_env.level.validate import validate
+
+from .level_bases import make_attract, make_level
 
 PLAIN = make_level([(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0)], title="plain")
 BASES = tuple(
@@ -46,9 +47,7 @@ def mutant(rng: random.Random) -> bytes:
     """Return one of the bases after one to four accidents."""
     data = bytearray(rng.choice(BASES))
     for _ in range(rng.randint(1, 4)):
-        place = (
-            rng.randrange(len(data) + 1) if rng.random() < 0.7 else min(rng.randrange(1200, 1320), len(data))
-        )
+        place = rng.randrange(len(data) + 1) if rng.random() < 0.7 else min(rng.randrange(1200, 1320), len(data))
         length = min(rng.choice((1, 1, 2, 5, 80)), len(data) - place)
         accident = rng.randrange(6)
         if accident == 0:
@@ -102,9 +101,7 @@ def test_text_reader_with_arbitrary_characters():
 
 def test_noise():
     rng = random.Random(9)
-    outcomes = Counter(
-        outcome(parse_level, rng.randbytes(rng.choice((0, 1, 8, 2000))), "mutant") for _ in range(500)
-    )
+    outcomes = Counter(outcome(parse_level, rng.randbytes(rng.choice((0, 1, 8, 2000))), "mutant") for _ in range(500))
     assert outcomes == {"refused": 500}
 
 

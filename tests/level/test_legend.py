@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from nclone_env.constants import ENTITY_NAMES, MAX_TILE
-from nclone_env.level.text import KEYS, format_text, parse_text
 from nclone_env.level.legend import TILE_CHARACTERS, TILES
+from nclone_env.level.text import KEYS, format_text, parse_text
 from nclone_env.level.validate import validate
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/levels.md").read_text()

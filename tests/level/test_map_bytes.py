@@ -3,10 +3,11 @@ import struct
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from .level_bases import RECORDS, levels, make_level, same
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.map_bytes import read_map, record_count, write_map
+
+from .level_bases import RECORDS, levels, make_level, same
 
 
 def counts_of(data: bytes) -> np.ndarray:

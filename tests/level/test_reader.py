@@ -1,13 +1,14 @@
 import os
 
 import pytest
-from .level_bases import make_attract, make_level, same
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level import reader
 from nclone_env.level.map_bytes import write_map
 from nclone_env.level.reader import read_level
 from nclone_env.level.text import format_text
+
+from .level_bases import make_attract, make_level, same
 
 RAW = make_level()
 FORMATS = {
@@ -62,9 +63,7 @@ def test_text_in_another_encoding():
 def test_missing_file(tmp_path):
     for path in (tmp_path / "none.toml", tmp_path / "file" / "none"):
         (tmp_path / "file").write_bytes(b"")
-        with pytest.raises(
-            UnknownLevelError, match="expected the path of a level file, got no such file"
-        ) as error:
+        with pytest.raises(UnknownLevelError, match="expected the path of a level file, got no such file") as error:
             read_level(path)
         assert isinstance(error.value.__cause__, OSError)
 
@@ -85,9 +84,7 @@ def test_unreadable_file(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(reader, "_read_start", refuse)  # root may read every file
-    with pytest.raises(
-        LevelFormatError, match=r"expected a readable level file, got .*Permission denied"
-    ) as error:
+    with pytest.raises(LevelFormatError, match=r"expected a readable level file, got .*Permission denied") as error:
         read_level(path)
     assert isinstance(error.value.__cause__, PermissionError)
 

@@ -2,11 +2,12 @@ import re
 
 import pytest
 from hypothesis import given, settings
-from .level_bases import levels, make_level, same
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.map_bytes import read_map, write_map
 from nclone_env.level.text import format_text, parse_text
+
+from .level_bases import levels, make_level, same
 
 TEXT = format_text(make_level(author="me", level_id=7))
 LINES = TEXT.split("\n")
@@ -173,17 +174,13 @@ def test_mistakes_name_their_line(line, new, place, message):
 
 def test_missing_rows_of_tiles():
     text = "\n".join(LINES[: FIRST_TILES - 1] + LINES[FIRST_TILES + 1 :])
-    with pytest.raises(
-        LevelFormatError, match=f"line {FIRST_TILES + 21}: expected 23 lines of tiles, got 21"
-    ):
+    with pytest.raises(LevelFormatError, match=f"line {FIRST_TILES + 21}: expected 23 lines of tiles, got 21"):
         parse_text(text)
 
 
 def test_no_entities():
     text = "\n".join([*LINES[: FIRST_ENTITY - 1], '"""', ""])
-    with pytest.raises(
-        LevelFormatError, match=f"line {FIRST_ENTITY}: expected a ninja record, the start of the level"
-    ):
+    with pytest.raises(LevelFormatError, match=f"line {FIRST_ENTITY}: expected a ninja record, the start of the level"):
         parse_text(text)
 
 

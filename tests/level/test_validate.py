@@ -1,8 +1,9 @@
 import numpy as np
-from .level_bases import make_level
 
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.validate import Finding, validate
+
+from .level_bases import make_level
 
 NINJA, EXIT, SWITCH = (0, 6, 6, 0, 0), (3, 9, 9, 0, 0), (4, 12, 12, 0, 0)
 
@@ -36,16 +37,12 @@ def test_ignored_tiles_and_entities_are_counted():
 
 
 def test_entities_outside_the_world():
-    found = texts(
-        NINJA, (1, 175, 99, 0, 0), (1, 176, 0, 0, 0), (2, 0, 100, 0, 0), (1, 255, 0, 0, 0), EXIT, SWITCH
-    )
+    found = texts(NINJA, (1, 175, 99, 0, 0), (1, 176, 0, 0, 0), (2, 0, 100, 0, 0), (1, 255, 0, 0, 0), EXIT, SWITCH)
     assert found == "warning: entities outside the world: mine (2), gold (1)"
 
 
 def test_where_the_ninja_starts():
-    assert "the ninja starts at (6, 6), inside the full block in column 1, row 1" in texts(
-        NINJA, EXIT, SWITCH, tile=1
-    )
+    assert "the ninja starts at (6, 6), inside the full block in column 1, row 1" in texts(NINJA, EXIT, SWITCH, tile=1)
     assert texts(NINJA, EXIT, SWITCH, tile=8) == ""
     assert "(3, 6), outside the playable cells" in texts((0, 3, 6, 0, 0), EXIT, SWITCH)
     assert "(172, 6), outside the playable cells" in texts((0, 172, 6, 0, 0), EXIT, SWITCH)
@@ -57,14 +54,9 @@ def test_entities_not_modelled_yet():
     records = (NINJA, EXIT, SWITCH, (6, 1, 1, 0, 0), (7, 1, 1, 0, 0), (20, 1, 1, 0, 0), (20, 1, 1, 0, 0))
     assert texts(*records) == ""
     found = texts(*records, modelled=(1, 2, 3))
-    assert (
-        found == "warning: entities the simulator does not model yet do nothing: locked_door (1), thwump (2)"
-    )
+    assert found == "warning: entities the simulator does not model yet do nothing: locked_door (1), thwump (2)"
 
 
 def test_records_that_cannot_be_converted():
     found = texts(NINJA, EXIT, (1, 1, 1, 0, 0))
-    assert (
-        "record 2: expected exit_switch, the switch of the exit in record 1, got mine; the level cannot be"
-        in found
-    )
+    assert "record 2: expected exit_switch, the switch of the exit in record 1, got mine; the level cannot be" in found

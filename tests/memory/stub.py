@@ -20,9 +20,7 @@ class StubVectorEnv:
         episode: steps of an episode; every second episode is a success.
     """
 
-    def __init__(
-        self, num_envs: int, leak_bytes: int = 0, leak_pages: int = 0, jump_at: int = -1, episode: int = 50
-    ):
+    def __init__(self, num_envs: int, leak_bytes: int = 0, leak_pages: int = 0, jump_at: int = -1, episode: int = 50):
         self.num_envs = num_envs
         self.closed = False
         self.actions: list[np.ndarray] = []
@@ -68,9 +66,7 @@ class StubVectorEnv:
 
     def memory(self) -> MemoryNode:
         levels = array_group("levels", {"tiles": self._tiles}, shared=True)
-        state = array_group(
-            "state", {"worlds": self._worlds, "observations": self._observations}, shared=False
-        )
+        state = array_group("state", {"worlds": self._worlds, "observations": self._observations}, shared=False)
         return MemoryNode("environment", children=(levels, state))
 
     def close(self) -> None:

@@ -66,9 +66,7 @@ def test_the_profiler_leaves_its_own_memory_out():
     traced, first, last = traced_pass(lambda count: StubVectorEnv(count), steps)
     assert len(traced) == 51
     assert max(item.traced_bytes for item in traced[10:]) - traced[10].traced_bytes < 512
-    assert not [
-        line for line in (*first, *last) if "nclone_env/memory" in line.file or "fnmatch" in line.file
-    ]
+    assert not [line for line in (*first, *last) if "nclone_env/memory" in line.file or "fnmatch" in line.file]
     assert not tracemalloc.is_tracing()
 
 

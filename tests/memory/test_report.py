@@ -102,7 +102,5 @@ def test_reports_are_written_whole_and_leave_nothing_else(tmp_path):
     folder = tmp_path / "new" / "folder"
     assert [path.name for path in write_reports(stats, folder)] == [MEMORY_REPORT, PROFILE_REPORT]
     write_reports(stats, folder, as_json=True)
-    assert sorted(path.name for path in folder.iterdir()) == sorted(
-        [MEMORY_REPORT, PROFILE_REPORT, JSON_REPORT]
-    )
+    assert sorted(path.name for path in folder.iterdir()) == sorted([MEMORY_REPORT, PROFILE_REPORT, JSON_REPORT])
     assert (folder / MEMORY_REPORT).read_text() == memory_text(stats)

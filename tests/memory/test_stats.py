@@ -66,9 +66,7 @@ def test_noise_without_trend_is_flat_and_with_a_strong_trend_is_growing():
 
 
 def test_growth_below_the_floor_is_flat():
-    assert (
-        fit([5000 + 2 * step for step in STEPS]).verdict == "flat"
-    )  # 1,600 bytes over 800 steps, floor 2,048
+    assert fit([5000 + 2 * step for step in STEPS]).verdict == "flat"  # 1,600 bytes over 800 steps, floor 2,048
 
 
 def test_shrinking_is_flat():
