@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
-from nclone_env.errors import BufferError
+from nclone_env import errors
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.spec import ObservationSpec
 
@@ -35,7 +35,7 @@ def check_buffers(out: Mapping[str, Any], specs: Sequence[ObservationSpec], num_
     names = [spec.name for spec in specs]
     if not isinstance(out, Mapping) or sorted(out) != sorted(names):
         got = sorted(out) if isinstance(out, Mapping) else type(out).__name__
-        raise BufferError(f"out: expected a mapping with the keys {sorted(names)}, got {got}")
+        raise errors.BufferError(f"out: expected a mapping with the keys {sorted(names)}, got {got}")
     for spec in specs:
         check_buffer(f"out[{spec.name!r}]", out[spec.name], (num_envs, *spec.shape), spec.dtype)
     return dict(out)
@@ -48,16 +48,16 @@ def check_buffer(argument: str, array: Any, shape: tuple[int, ...], dtype: np.dt
         BufferError: naming the argument, what was expected and what came.
     """
     if not isinstance(array, np.ndarray):
-        raise BufferError(f"{argument}: expected a NumPy array, got {type(array).__name__}; pass tensor.numpy()")
+        raise errors.BufferError(f"{argument}: expected a NumPy array, got {type(array).__name__}; pass tensor.numpy()")
     if array.dtype != dtype or array.shape != shape:
-        raise BufferError(f"{argument}: expected {dtype} {shape}, got {array.dtype} {array.shape}")
+        raise errors.BufferError(f"{argument}: expected {dtype} {shape}, got {array.dtype} {array.shape}")
     if not array.flags.c_contiguous:
-        raise BufferError(
-            f"{argument}: expected a C-contiguous array, got strides {array.strides}; use a contiguous row"
+        raise errors.BufferError(
+            f"{argument}: expected a C-contiguous array, got strides {array.strides}"
         )
     if not array.flags.writeable:
-        raise BufferError(
-            f"{argument}: expected a writable array, got a read-only one; pass an array that owns its data"
+        raise errors.BufferError(
+            f"{argument}: expected a writable array, got a read-only one"
         )
 
 

@@ -114,7 +114,7 @@ def simulate_frames(levels, worlds, index, inputs, frame_skip, max_frames):
 def begin(levels, fields, worlds, episodes, index):
     """Begin the next episode of an environment, on the level asked for or one drawn at random."""
     episode = episodes[index]
-    level = episode["next_level"]
+    level = np.int64(episode["next_level"])
     if level < 0:
         level = draw(episode["seed"], episode["number"], levels.header.shape[0])
     episode["next_level"] = -1
@@ -128,12 +128,15 @@ def begin(levels, fields, worlds, episodes, index):
 
 @kernel
 def draw(seed, number, count):
-    """Return a number below ``count`` that depends on seed and episode number alone (SplitMix64; Steele et al., 2014)."""
+    """Return a number below ``count`` that depends on seed and episode number alone.
+
+    SplitMix64 (Steele, Lea and Flood, 2014).
+    """
     z = np.uint64(seed) + _GOLDEN * (np.uint64(number) + np.uint64(1))
     z = (z ^ (z >> _S30)) * _MIX_1
     z = (z ^ (z >> _S27)) * _MIX_2
     z = z ^ (z >> _S31)
-    return int(z % np.uint64(count))
+    return np.int64(z % np.uint64(count))
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ class Shards:
         threads = num_threads or min(cores, max(1, num_envs // _SMALLEST_SHARE))
         self.count = max(1, min(threads, num_envs))
         edges = [num_envs * part // self.count for part in range(self.count + 1)]
-        self._ranges = list(zip(edges, edges[1:], strict=False))
+        self._ranges = list(itertools.pairwise(edges))
         self._pool: ThreadPoolExecutor | None = None
         self._owner = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
