@@ -35,21 +35,20 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _app() -> tyro.extras.SubcommandApp:
     levels = tyro.extras.SubcommandApp()
-    for name, command in (
-        ("list", list_levels),
-        ("show", show_level),
-        ("validate", validate_levels),
-        ("convert", convert_level),
-    ):
-        levels.command(command, name=name)
+    levels.command(name="list")(list_levels)
+    levels.command(name="show")(show_level)
+    levels.command(name="validate")(validate_levels)
+    levels.command(name="convert")(convert_level)
     app = tyro.extras.SubcommandApp()
-    for command in (train, evaluate, run, warmup):
-        app.command(command)
+    app.command(train)
+    app.command(evaluate)
+    app.command(run)
+    app.command(warmup)
     app.command(levels, name="levels")
     return app
 
 
-def _show_warning(message, category, filename, lineno, file=None, line=None):  # type: ignore[no-untyped-def]
+def _show_warning(message, category, filename, lineno, file=None, line=None):
     """Show warnings of this package as one line, without the source they came from."""
     if issubclass(category, NcloneWarning):
         sys.stderr.write(f"warning: {message}\n")

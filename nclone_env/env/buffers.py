@@ -59,13 +59,9 @@ def check_buffer(argument: str, array: Any, shape: tuple[int, ...], dtype: np.dt
     if array.dtype != dtype or array.shape != shape:
         raise errors.BufferError(f"{argument}: expected {dtype} {shape}, got {array.dtype} {array.shape}")
     if not array.flags.c_contiguous:
-        raise errors.BufferError(
-            f"{argument}: expected a C-contiguous array, got strides {array.strides}"
-        )
+        raise errors.BufferError(f"{argument}: expected a C-contiguous array, got strides {array.strides}")
     if not array.flags.writeable:
-        raise errors.BufferError(
-            f"{argument}: expected a writable array, got a read-only one"
-        )
+        raise errors.BufferError(f"{argument}: expected a writable array, got a read-only one")
 
 
 class BufferPool:

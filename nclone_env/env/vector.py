@@ -14,7 +14,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env import episode
 from nclone_env.env.actions import action_space
 from nclone_env.env.batch import Batch
-from nclone_env.env.buffers import BufferPool, Buffers, check_buffers
+from nclone_env.env.buffers import STEP_OUTPUTS, BufferPool, Buffers, check_buffers
 from nclone_env.env.options import check_options
 from nclone_env.env.single import config_from
 from nclone_env.env.spaces import observation_space
@@ -87,7 +87,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         """Names of the levels an episode can play."""
         return self._batch.level_set.names
 
-    def reset(  # type: ignore[override]
+    def reset(
         self,
         *,
         seed: int | list[int | None] | None = None,
@@ -118,7 +118,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self._begun = True
         return buffers, self._columns()
 
-    def step(  # type: ignore[override]
+    def step(
         self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None
     ) -> tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance every environment by one step.
@@ -148,7 +148,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             self._add_final(info, terminated | truncated)
         return buffers, rewards, terminated, truncated, info
 
-    def render(self) -> tuple[np.ndarray, ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[np.ndarray, ...] | None:
         """Return a tuple with the picture of the first environment, or show it in ``human`` mode."""
         self._check_open("render")
         if not self._begun:
