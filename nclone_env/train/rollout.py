@@ -42,7 +42,9 @@ class RolloutStorage:
 
     def __init__(self, length: int, num_envs: int, observation_space: Any, minibatch_size: int):
         if length * num_envs % minibatch_size:
-            raise ValueError(f"minibatch_size: expected a divisor of {length * num_envs}, got {minibatch_size}")
+            raise ValueError(
+                f"minibatch_size: expected a divisor of {length * num_envs}, got {minibatch_size}"
+            )
         self.length, self.num_envs = length, num_envs
         self.cursor = 0
         boxes = observation_space.spaces
@@ -149,7 +151,9 @@ class RolloutStorage:
         observations = {name: tensor[:-1].flatten(0, 1) for name, tensor in self.observations.items()}
         names = ("actions", "log_probs", "advantages", "returns")
         sources = {**observations, **{name: self.tensors[name].flatten() for name in names}}
-        targets = {name: torch.zeros(size, *source.shape[1:], dtype=source.dtype) for name, source in sources.items()}
+        targets = {
+            name: torch.zeros(size, *source.shape[1:], dtype=source.dtype) for name, source in sources.items()
+        }
         self._gathers = [(sources[name], targets[name]) for name in sources]
         self._minibatch = Minibatch(
             {name: targets[name] for name in observations}, *(targets[name] for name in names)

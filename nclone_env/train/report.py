@@ -1,0 +1,142 @@
+"""What a person sees of a run: a table of success rates, the learning curve, a video of an episode."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.constants import FRAMES_PER_SECOND
+from nclone_env.errors import MissingExtraError
+from nclone_env.train.evaluate import LevelResult
+from nclone_env.train.files import write_atomically
+
+
+def success_table(results: Mapping[Any, Sequence[LevelResult]]) -> str:
+    """Return success rates in percent as text: a line for each level and their mean, a column for each mode.
+
+    Args:
+        results: mode to the results of all levels, in the same order for every mode.
+    """
+    modes = list(results)
+    levels = [result.level for result in results[modes[0]]]
+    width = max(len(name) for name in [*levels, "level", "mean"])
+    lines = [f"{'level':<{width}}" + "".join(f"{mode:>10}" for mode in modes) + f"{'frames':>10}"]
+    for index, level in enumerate(levels):
+        rates = "".join(f"{results[mode][index].success_rate:>10.1%}" for mode in modes)
+        lines.append(f"{level:<{width}}{rates}{results[modes[0]][index].mean_frames:>10.0f}")
+    means = "".join(f"{mean_success(results[mode]):>10.1%}" for mode in modes)
+    episodes = results[modes[0]][0].episodes
+    lines.append(f"{'mean':<{width}}{means}")
+    lines.append(f"{episodes} episodes of each level; frames: mean of {modes[0]} episodes")
+    return "\n".join(lines)
+
+
+def mean_success(results: Sequence[LevelResult]) -> float:
+    """Return the mean success rate over levels, 0 to 1."""
+    return float(np.mean([result.success_rate for result in results]))
+
+
+def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> None:
+    """Draw success rate and mean return over steps as PNG.
+
+    Args:
+        rows: the learning curve; each row has ``steps``, ``success_rate``, ``lowest_success_rate``, ``mean_return``.
+        path: the picture to write.
+
+    Raises:
+        MissingExtraError: if matplotlib is not installed.
+    """
+    figure_class = _optional("matplotlib.figure", "train").Figure  # draws with Agg, needs no display
+    figure = figure_class(figsize=(8, 6), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    steps = [row["steps"] for row in rows]
+    upper.plot(steps, [row["success_rate"] for row in rows], label="mean of levels")
+    upper.plot(steps, [row["lowest_success_rate"] for row in rows], label="worst level", linewidth=0.8)
+    upper.set(ylabel="success rate of recent episodes", ylim=(-0.02, 1.02))
+    upper.legend(loc="lower right")
+    lower.plot(steps, [row["mean_return"] for row in rows])
+    lower.set(xlabel="steps of all environments", ylabel="mean return of recent episodes")
+    for axes in (upper, lower):
+        axes.grid(alpha=0.3)
+    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=120, format="png"))
+
+
+def episode_pictures(environment: Any, level: str, actions: np.ndarray) -> Iterator[np.ndarray]:
+    """Play an episode again and yield its pictures (height, width, 3) uint8, the start first.
+
+    Args:
+        environment: a single environment with ``render_mode="rgb_array"``; it stays open.
+        level: name of the level.
+        actions: (k,) actions of the episode.
+    """
+    environment.reset(options={"level": level})
+    yield environment.render()
+    for action in actions:
+        _, _, terminated, truncated, _ = environment.step(int(action))
+        yield environment.render()
+        if terminated or truncated:
+            return
+
+
+def video_rate(environment: EnvironmentConfig) -> float:
+    """Return the pictures per second at which one picture a step shows the game at its real speed."""
+    return FRAMES_PER_SECOND / environment.frame_skip
+
+
+def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
+    """Write pictures as an MP4 (H.264) that plays everywhere; return how many there were.
+
+    Args:
+        pictures: (height, width, 3) uint8, all of one size; an odd last row or column is left out.
+        path: the file to write.
+        rate: pictures per second.
+
+    Raises:
+        MissingExtraError: if imageio-ffmpeg is not installed.
+        ValueError: if there are no pictures.
+    """
+    ffmpeg = _optional("imageio_ffmpeg", "video")
+    iterator = iter(pictures)
+    first = next(iterator, None)
+    if first is None:
+        raise ValueError("pictures: expected at least one, got none")
+    height, width = first.shape[0] // 2 * 2, first.shape[1] // 2 * 2
+    count = 0
+
+    def write(temporary: Path) -> None:
+        nonlocal count
+        writer = ffmpeg.write_frames(
+            str(temporary),
+            (width, height),
+            fps=rate,
+            codec="libx264",
+            macro_block_size=2,
+            ffmpeg_log_level="error",
+        )
+        writer.send(None)
+        try:
+            for picture in itertools.chain((first,), iterator):
+                writer.send(np.ascontiguousarray(picture[:height, :width]))
+                count += 1
+        finally:
+            writer.close()
+
+    write_atomically(path, write)
+    return count
+
+
+def _optional(module: str, extra: str) -> Any:
+    """Import a module that an extra brings."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0].replace("_", "-")
+        raise MissingExtraError(
+            f'{name} is needed here and not installed; run: pip install "nclone-env[{extra}]"'
+        ) from error
