@@ -13,8 +13,8 @@ from nclone_env.train.config import TrainConfig
 def train(config: TrainConfig, resume: Path | None = None, episodes: int = 100, video: bool = True) -> int:
     """Train a policy with PPO, evaluate it beside random actions, and save what came of it.
 
-    The run's folder gets ``checkpoint.pt``, ``learning_curve.csv``, ``learning_curve.png``, ``evaluation.txt``,
-    ``episode.mp4`` and TensorBoard files.
+    The run's folder gets ``checkpoint.pt``, ``learning_curve.csv``, ``learning_curve.png``,
+    ``evaluation.txt``, ``episode.mp4`` and TensorBoard files.
 
     Args:
         config: what to train, and how.

@@ -1,4 +1,4 @@
-"""Training with PPO; the only part of the package that imports torch (and it does so per module, not here)."""
+"""Training with PPO; the only part of the package that imports torch (but not on import of this module)."""
 
 from __future__ import annotations
 

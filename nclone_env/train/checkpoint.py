@@ -83,10 +83,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     path = Path(path)
     fields = _read(path)
     names = {item.name for item in dataclasses.fields(Checkpoint)}
-    if not isinstance(fields, dict) or not names <= set(fields):
-        got = (
-            f"without {', '.join(sorted(names - set(fields)))}" if isinstance(fields, dict) else "no mapping"
-        )
+    missing = sorted(names - set(fields)) if isinstance(fields, dict) else []
+    if missing or not isinstance(fields, dict):
+        got = f"without {', '.join(missing)}" if missing else "with something else in it"
         raise _error(path, f"expected a checkpoint of nclone_env, got a file {got}")
     if fields["format"] != FORMAT:
         raise _error(
@@ -125,7 +124,8 @@ def translated(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (ConfigError, RuntimeError, KeyError, ValueError, TypeError) as error:
-        raise _error(path, f"its content does not fit: {error}") from error
+        cause = " ".join(" ".join(str(error).splitlines()[:2]).split())  # torch lists every parameter
+        raise _error(path, f"its content does not fit: {cause}") from error
 
 
 def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Checkpoint, path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nclone_env.config import EnvironmentConfig, ObservationName, RewardConfig
+from nclone_env.config import EnvironmentConfig, ObservationName, RewardConfig, build
 from nclone_env.errors import ConfigError
 
 # Field name to (type, lowest, highest); both ends are allowed.
@@ -98,7 +98,7 @@ class TrainConfig:
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         object.__setattr__(self, "output", Path(self.output))
         if isinstance(self.reward, dict):
-            object.__setattr__(self, "reward", RewardConfig(**self.reward))
+            object.__setattr__(self, "reward", build(RewardConfig, self.reward, "reward"))
         if not all(isinstance(level, str) for level in self.levels):
             raise ConfigError(f"levels: expected names or paths as text, got {self.levels!r}")
         for name, limits in _RANGES.items():

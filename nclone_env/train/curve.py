@@ -29,7 +29,7 @@ class EpisodeStatistics:
         self.level_names = tuple(level_names)
         shape = (len(self.level_names), window)
         self._counts = np.zeros(shape[0], np.int64)
-        self._rings = {
+        self._rings: dict[str, np.ndarray] = {
             "success": np.zeros(shape, np.float32),
             "r": np.zeros(shape, np.float64),
             "frames": np.zeros(shape, np.int64),
@@ -63,7 +63,7 @@ class EpisodeStatistics:
         return full and bool((self.means("success") >= success_rate).all())
 
     def summary(self) -> Row:
-        """Return the means over levels of what recent episodes were like, and the worst level's success rate."""
+        """Return the means over levels of their recent episodes, and the worst level's success rate."""
         success = self.means("success")
         played = success[~np.isnan(success)]
         return {

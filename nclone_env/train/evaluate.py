@@ -54,7 +54,7 @@ def evaluate(
 ) -> tuple[LevelResult, ...]:
     """Play each level in ``episodes_per_level`` environments and count the first episode of each.
 
-    Counting one episode of every environment keeps short episodes from being counted more often than long ones.
+    One episode of every environment counts: else short episodes would be counted more often than long ones.
 
     Args:
         policy: the policy to measure; None for uniform random actions.

@@ -6,13 +6,13 @@ from nclone_env._jit import kernel
 
 
 @kernel
-def estimate_advantages(  # type: ignore[no-untyped-def]
+def estimate_advantages(
     rewards, values, terminated, truncated, final_values, gamma, gae_lambda, advantages, returns
 ):
     """Fill ``advantages`` and ``returns`` of a rollout of T steps of N environments.
 
-    A terminated step is followed by nothing; a truncated one by the value of its final observation; any other by
-    the value of the next row. Neither kind of end lets a later advantage flow back into the episode before it.
+    A terminated step is followed by nothing; a truncated one by the value of its final observation; any other
+    by the value of the next row. No end lets a later advantage flow back into the episode before it.
 
     Args:
         rewards: (T, N) float32.

@@ -95,8 +95,8 @@ def train(
 
     Args:
         config: what to train, and how.
-        resume: checkpoint to continue from. Its counters, policy, optimiser and random generator go on; episodes
-            that were under way start anew.
+        resume: checkpoint to continue from. Its counters, policy, optimiser and random generator go on;
+            episodes that were under way start anew.
         make_envs: makes the vector environment.
         on_update: is called with the row of the learning curve after each update.
 

@@ -70,7 +70,7 @@ class ActorCritic(nn.Module):
             return self.critic(self._features(observations)).squeeze(1)
 
     def evaluate_actions(self, observations: Observations, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return log probabilities (n,) of given actions (n,), entropies (n,) and values (n,), with gradients."""
+        """Return log probabilities of given actions (n,), entropies and values, each (n,) with gradients."""
         log_probs, values = self(observations)
         entropies = -(log_probs.exp() * log_probs).sum(dim=1)
         return log_probs.gather(1, actions.unsqueeze(1)).squeeze(1), entropies, values
@@ -118,6 +118,7 @@ def _initialise(policy: ActorCritic, generator: torch.Generator | None) -> None:
     for module in policy.modules():
         if isinstance(module, (nn.Linear, nn.Conv2d)):
             nn.init.orthogonal_(module.weight, math.sqrt(2), generator=generator)
+            assert module.bias is not None
             nn.init.zeros_(module.bias)
     for tower, gain in ((policy.actor, 0.01), (policy.critic, 1.0)):
         last = tower[-1]

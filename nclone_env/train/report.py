@@ -46,7 +46,7 @@ def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> Non
     """Draw success rate and mean return over steps as PNG.
 
     Args:
-        rows: the learning curve; each row has ``steps``, ``success_rate``, ``lowest_success_rate``, ``mean_return``.
+        rows: the learning curve, as the trainer returns it.
         path: the picture to write.
 
     Raises:

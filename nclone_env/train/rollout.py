@@ -31,7 +31,8 @@ class RolloutStorage:
     """Rollout of T steps of N environments, as arrays [T, N, ...] and as tensors over the same memory.
 
     The environments write row t + 1 of the observations and row t of rewards and ends themselves: pass
-    ``step_outputs()`` as ``out``. Observations and values have T + 1 rows; the last one is where the rollout ended.
+    ``step_outputs()`` as ``out``. Observations and values have T + 1 rows; the last one is where the rollout
+    ended.
 
     Args:
         length: T.
@@ -48,10 +49,10 @@ class RolloutStorage:
         self.length, self.num_envs = length, num_envs
         self.cursor = 0
         boxes = observation_space.spaces
-        self.observation_arrays = {
+        self.observation_arrays: dict[str, np.ndarray] = {
             name: np.zeros((length + 1, num_envs, *box.shape), box.dtype) for name, box in boxes.items()
         }
-        self.arrays = {
+        self.arrays: dict[str, np.ndarray] = {
             "actions": np.zeros((length, num_envs), np.int64),
             "log_probs": np.zeros((length, num_envs), np.float32),
             "values": np.zeros((length + 1, num_envs), np.float32),
