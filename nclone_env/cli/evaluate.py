@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import nclone_env
 from nclone_env.config import EnvironmentConfig
 from nclone_env.train import require_training_extra
 
@@ -67,10 +68,9 @@ def evaluate_and_report(
 
 def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Path) -> None:
     """Play an evaluated episode again and save it as a video."""
-    from nclone_env.env.single import NPlusPlusEnv
     from nclone_env.train import report
 
     shown = dataclasses.replace(environment, render_mode="rgb_array")
-    with closing(NPlusPlusEnv(shown)) as player:
+    with closing(nclone_env.create_environment(shown)) as player:
         pictures = report.episode_pictures(player, episode.level, episode.actions)
         report.write_video(pictures, path, report.video_rate(environment))

@@ -38,6 +38,8 @@ class LevelResult:
     """Mean undiscounted return."""
     mean_frames: float
     """Mean number of simulated frames."""
+    best_frames: int | None
+    """Fewest frames of an episode that won; None if none did."""
     won: bool
     """Whether ``actions`` reach the exit."""
     actions: np.ndarray = field(repr=False)
@@ -132,6 +134,7 @@ def _play_level(
         if lengths.all():
             break
     shown = int(totals["success"].argmax())
+    wins = totals["frames"][totals["success"] > 0]
     return LevelResult(
         level=level,
         mode=choose.mode,
@@ -139,6 +142,7 @@ def _play_level(
         success_rate=float(totals["success"].mean()),
         mean_return=float(totals["r"].mean()),
         mean_frames=float(totals["frames"].mean()),
+        best_frames=int(wins.min()) if len(wins) else None,
         won=bool(totals["success"][shown]),
         actions=actions[: lengths[shown], shown].copy(),
     )

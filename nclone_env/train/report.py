@@ -20,20 +20,21 @@ from nclone_env.train.files import write_atomically
 def success_table(results: Mapping[Any, Sequence[LevelResult]]) -> str:
     """Return success rates in percent as text: a line for each level and their mean, a column for each mode.
 
+    Two more columns show the mean frames of an episode of the first mode, and the fewest frames of any win.
+
     Args:
         results: mode to the results of all levels, in the same order for every mode.
     """
-    modes = list(results)
-    levels = [result.level for result in results[modes[0]]]
-    width = max(len(name) for name in [*levels, "level", "mean"])
-    lines = [f"{'level':<{width}}" + "".join(f"{mode:>10}" for mode in modes) + f"{'frames':>10}"]
-    for index, level in enumerate(levels):
-        rates = "".join(f"{results[mode][index].success_rate:>10.1%}" for mode in modes)
-        lines.append(f"{level:<{width}}{rates}{results[modes[0]][index].mean_frames:>10.0f}")
-    means = "".join(f"{mean_success(results[mode]):>10.1%}" for mode in modes)
-    episodes = results[modes[0]][0].episodes
-    lines.append(f"{'mean':<{width}}{means}")
-    lines.append(f"{episodes} episodes of each level; frames: mean of {modes[0]} episodes")
+    first, *_ = results.values()
+    width = max(len("level"), *(len(result.level) for result in first))
+    lines = [f"{'level':<{width}}" + "".join(f"{title:>10}" for title in (*results, "frames", "best win"))]
+    for same_level in zip(*results.values()):
+        rates = "".join(f"{result.success_rate:>10.1%}" for result in same_level)
+        wins = [result.best_frames for result in same_level if result.best_frames is not None]
+        best = f"{min(wins):>10}" if wins else f"{'-':>10}"
+        lines.append(f"{same_level[0].level:<{width}}{rates}{same_level[0].mean_frames:>10.0f}{best}")
+    lines.append(f"{'mean':<{width}}" + "".join(f"{mean_success(each):>10.1%}" for each in results.values()))
+    lines.append(f"{first[0].episodes} episodes of each level; frames: mean of {first[0].mode} episodes")
     return "\n".join(lines)
 
 

@@ -33,6 +33,7 @@ def test_argmax_of_a_good_policy_always_wins():
     ]
     # from -2..2 strides off the middle to 6 strides: 4 to 8 steps of 4 frames
     assert all(16 < result.mean_frames < 32 for result in results)
+    assert [result.best_frames for result in results] == [16, 16]
 
 
 def test_sampled_lies_between_argmax_and_random():

@@ -3,15 +3,17 @@
 import csv
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
 from nclone_env.errors import CheckpointError
+from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import EpisodeStatistics
 from nclone_env.train.evaluate import evaluate
-from nclone_env.train.loop import learning_rate, train
+from nclone_env.train.loop import compute_returns, learning_rate, train
 
 from .stub import LineWorld
 
@@ -61,6 +63,32 @@ def test_same_seed_same_curve_other_seed_other_curve(tmp_path):
     assert all(torch.equal(a, b) for a, b in parameters)
 
 
+def test_truncated_episodes_are_continued_by_the_value_of_their_final_observation(tmp_path, monkeypatch):
+    finals = []
+
+    class Recording(LineWorld):
+        def step(self, actions, out=None):
+            *results, info = super().step(actions, out=out)
+            for index in results[3].nonzero()[0]:
+                finals.append(info["final_obs"]["game_state"][index])
+            return *results, info
+
+    checked = []
+
+    def check(run):
+        stored = run.storage.arrays["final_values"][run.storage.arrays["truncated"]]
+        seen = {"game_state": torch.from_numpy(np.stack(finals))}
+        # not bit for bit: the size of a matrix product changes the order of its sums
+        np.testing.assert_allclose(stored, run.policy.value(seen).numpy(), rtol=0, atol=1e-6)
+        checked.append(len(finals))
+        finals.clear()
+        compute_returns(run)
+
+    monkeypatch.setattr(loop, "compute_returns", check)
+    train(config(tmp_path, max_frames=16, total_steps=1024), make_envs=Recording)
+    assert min(checked) > 50
+
+
 def test_run_folder_and_callback(tmp_path):
     rows, worlds = [], []
 
@@ -98,12 +126,20 @@ def test_resume_continues(tmp_path):
     assert any(not torch.equal(one.policy.state_dict()[k], v) for k, v in saved.policy.items())
 
 
-def test_resume_starts_from_the_saved_policy(tmp_path):
+def test_resume_starts_from_everything_saved(tmp_path):
     half = train(config(tmp_path, total_steps=1024, name="half"), make_envs=LineWorld)
     again = train(config(tmp_path, total_steps=1024, name="again"), half.checkpoint, LineWorld)
-    assert again.counters == half.counters
-    for mine, theirs in zip(again.policy.parameters(), half.policy.parameters()):
-        assert torch.equal(mine, theirs)
+    before, after = load_checkpoint(half.checkpoint), load_checkpoint(again.checkpoint)
+    assert (
+        after.counters == before.counters == {"steps": 1024, "updates": 2, "episodes": half.counters.episodes}
+    )
+    assert torch.equal(after.generator, before.generator)
+    for name, tensor in before.policy.items():
+        assert torch.equal(after.policy[name], tensor)
+    for index, state in before.optimiser["state"].items():
+        assert state["step"] == 2 * 3 * 4, "updates, epochs, minibatches"
+        for name, tensor in state.items():
+            assert torch.equal(after.optimiser["state"][index][name], tensor)
 
 
 def test_resumed_environments_get_a_new_seed(tmp_path):

@@ -11,7 +11,8 @@ from nclone_env.train.evaluate import LevelResult
 
 
 def result(level, mode, rate):
-    return LevelResult(level, mode, 100, rate, 1.0, 200.0, rate > 0, np.zeros(3, np.int8))
+    best = 88 if rate == 1 else None
+    return LevelResult(level, mode, 100, rate, 1.0, 200.0, best, rate > 0, np.zeros(3, np.int8))
 
 
 def test_table():
@@ -20,9 +21,9 @@ def test_table():
         "random": [result("the drop", "random", 0.0), result("b", "random", 0.02)],
     }
     assert report.success_table(results).splitlines() == [
-        "level      sampled    random    frames",
-        "the drop     97.0%      0.0%       200",
-        "b           100.0%      2.0%       200",
+        "level      sampled    random    frames  best win",
+        "the drop     97.0%      0.0%       200         -",
+        "b           100.0%      2.0%       200        88",
         "mean         98.5%      1.0%",
         "100 episodes of each level; frames: mean of sampled episodes",
     ]
