@@ -43,18 +43,27 @@ def test_sampled_lies_between_argmax_and_random():
     assert {r.mode for rows in results.values() for r in rows} == {"sampled", "argmax", "random"}
 
 
-def test_counts_one_episode_of_each_environment():
-    """Half of the walkers finish at once, many times over, in the time the others need for one episode."""
+def test_counts_the_first_episode_of_each_environment():
+    """Half of the walkers finish at once, and again and again while the others are in their first episode."""
 
     class Unequal(LineWorld):
         def _start(self, indices):
             super()._start(indices)
-            self.position[indices] = np.where(indices % 2 == 0, 0.625, -0.875)
+            again = self.step_count[indices] > 0
+            self.position[indices] = np.where(indices % 2, -0.875, np.where(again, 0.5, 0.625))
 
-    results = evaluate(walker(100.0), ENVIRONMENT, "sampled", 40, make_envs=Unequal)
-    east = results[0]
+        def reset(self, **options):
+            self.step_count = np.zeros(self.num_envs, int)
+            return super().reset(**options)
+
+        def step(self, actions, out=None):
+            self.step_count += 1
+            return super().step(actions, out)
+
+    east, _ = evaluate(walker(100.0), ENVIRONMENT, "sampled", 40, make_envs=Unequal)
     assert east.success_rate == 1.0
     assert east.mean_frames == 4 * (1 + 13) / 2
+    assert len(east.actions) == 1
 
 
 def test_actions_replay_a_win():

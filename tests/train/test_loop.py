@@ -89,6 +89,24 @@ def test_truncated_episodes_are_continued_by_the_value_of_their_final_observatio
     assert min(checked) > 50
 
 
+def test_rollouts_join_and_end_in_a_value(tmp_path, monkeypatch):
+    ends = []
+
+    def check(run):
+        seen = run.storage.observations["game_state"]
+        if ends:
+            assert torch.equal(seen[0], ends[-1])
+        ends.append(seen[-1].clone())
+        # not bit for bit: see above
+        values = run.policy.value({"game_state": seen.flatten(0, 1)}).reshape(17, 32).numpy()
+        np.testing.assert_allclose(run.storage.arrays["values"], values, rtol=0, atol=1e-6)
+        compute_returns(run)
+
+    monkeypatch.setattr(loop, "compute_returns", check)
+    train(config(tmp_path), make_envs=LineWorld)
+    assert len(ends) == 4
+
+
 def test_run_folder_and_callback(tmp_path):
     rows, worlds = [], []
 
@@ -105,6 +123,8 @@ def test_run_folder_and_callback(tmp_path):
     with (tmp_path / "run" / "learning_curve.csv").open() as file:
         table = list(csv.DictReader(file))
     assert [float(row["entropy"]) for row in table] == [row["entropy"] for row in rows]
+    last = load_checkpoint(result.checkpoint).optimiser["param_groups"][0]["lr"]
+    assert last == rows[-1]["learning_rate"] == learning_rate(settings, 4)
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
     assert result.checkpoint == tmp_path / "run" / "checkpoint.pt"
     assert not list((tmp_path / "run").glob(".partial*"))

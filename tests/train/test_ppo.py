@@ -1,5 +1,6 @@
 """The loss worked out by hand, and the update on a storage with a known best action."""
 
+import copy
 import math
 
 import numpy as np
@@ -71,6 +72,38 @@ def test_update_raises_the_probability_of_praised_actions():
     assert abs(value_after - 2) < abs(value_before - 2)
     assert all(isinstance(value, float) and math.isfinite(value) for value in statistics)
     assert statistics.entropy == pytest.approx(math.log(6), abs=0.05)
+
+
+def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam():
+    config = TrainConfig(
+        num_envs=16,
+        rollout_length=8,
+        minibatches=1,
+        epochs=1,
+        entropy_weight=0.3,
+        value_weight=0.7,
+        max_grad_norm=1e-4,  # so small that Adam's epsilon shows whether the gradient was scaled
+        learning_rate=0.01,
+    )
+    generator = torch.Generator().manual_seed(0)
+    policy = ActorCritic({"game_state": (4,)}, 16, generator)
+    expected = copy.deepcopy(policy)
+    storage = storage_that_praises(2, config)
+    statistics = PPO(policy, config, generator).update(storage)
+
+    log_probs, values = expected({"game_state": torch.zeros(128, 4)})
+    praise = storage.tensors["advantages"].flatten()
+    praise = (praise - praise.mean()) / praise.std(correction=0)
+    chosen = log_probs.gather(1, storage.tensors["actions"].reshape(-1, 1)).squeeze(1)
+    entropy = -(log_probs.exp() * log_probs).sum(1).mean()
+    policy_loss = -((chosen + math.log(6)).exp() * praise).mean()  # no ratio is clipped yet
+    (policy_loss + 0.7 * 0.5 * ((values - 2) ** 2).mean() - 0.3 * entropy).backward()
+    norm = math.sqrt(sum((p.grad**2).sum().item() for p in expected.parameters()))
+    assert statistics.gradient_norm == pytest.approx(norm, rel=1e-4)
+    for new, old in zip(policy.parameters(), expected.parameters()):
+        gradient = old.grad * 1e-4 / norm
+        stepped = old - 0.01 * gradient / (gradient.abs() + 1e-5)  # the first step of Adam
+        torch.testing.assert_close(new, stepped, rtol=0, atol=2e-5)  # order of sums, then divided by 1e-5
 
 
 def test_learning_rate_reaches_the_optimiser():
