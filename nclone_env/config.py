@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError
 
 ObservationName = Literal["game_state", "player_frame", "global_view"]
@@ -106,6 +107,20 @@ class EnvironmentConfig:
             elif not isinstance(value, expected):
                 raise ConfigError(f"{name}: expected a {expected.__name__} or a mapping, got {value!r}")
 
+    @property
+    def frames_per_second(self) -> float:
+        """Steps per second of play at the game's speed."""
+        return FRAMES_PER_SECOND / self.frame_skip
+
+    def replace(self, **fields: Any) -> EnvironmentConfig:
+        """Return a copy with other values in some fields.
+
+        Raises:
+            ConfigError: if a field is unknown or a value is out of range.
+        """
+        current = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        return build(type(self), {**current, **fields}, "environment")
+
     @classmethod
     def for_training(cls, **fields: Any) -> EnvironmentConfig:
         """Return the preset for learning: the state vector alone, short episodes."""
@@ -124,9 +139,7 @@ class EnvironmentConfig:
     @classmethod
     def for_human(cls, **fields: Any) -> EnvironmentConfig:
         """Return the preset for watching: one frame a step, shown in a window."""
-        return build(
-            cls, {"observations": ("game_state",), "frame_skip": 1, "render_mode": "human", **fields}
-        )
+        return build(cls, {"observations": ("game_state",), "frame_skip": 1, "render_mode": "human", **fields})
 
 
 def build(kind: type, fields: Mapping[str, Any], argument: str = "configuration") -> Any:

@@ -62,7 +62,5 @@ def array_group(name: str, arrays: Mapping[str, np.ndarray], *, shared: bool) ->
         arrays: leaf name to the array that owns the bytes.
         shared: whether all environments share these arrays.
     """
-    leaves = tuple(
-        MemoryNode(key, int(value.nbytes), shared) for key, value in arrays.items() if value.nbytes
-    )
+    leaves = tuple(MemoryNode(key, int(value.nbytes), shared) for key, value in arrays.items() if value.nbytes)
     return MemoryNode(name, children=leaves)

@@ -1,0 +1,1 @@
+"""The Gymnasium environments: observation, action, reward and the compiled step."""

@@ -1,0 +1,1 @@
+"""Levels: file formats, compilation, packing, distance fields."""

@@ -1,0 +1,1 @@
+"""Observations: the table that defines them, and their writers."""

@@ -1,0 +1,1 @@
+"""Pictures: grey observations composed by kernels, colour pictures for people, a window."""

@@ -1,0 +1,1 @@
+"""The simulator: one frame of many worlds."""

@@ -1,0 +1,143 @@
+"""``nclone-env levels``: list, show, validate and convert level files."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from nclone_env._files import write_file
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.catalog import level_name, level_sets, resolve
+from nclone_env.level.header import GAME_MODE_NAMES
+from nclone_env.level.map_bytes import write_map
+from nclone_env.level.raw import UNPUBLISHED, RawLevel, entity_name
+from nclone_env.level.reader import MAP_SUFFIX, TEXT_SUFFIX, read_level
+from nclone_env.level.text import format_text
+from nclone_env.level.validate import validate
+
+
+def list_levels() -> int:
+    """Print the built-in sets with the names and titles of their levels."""
+    for name, paths in level_sets().items():
+        print(f"{name} ({len(paths)} levels)")
+        for path in paths:
+            print(f"  {level_name(path):<32} {read_level(path).title}")
+    return 0
+
+
+def show_level(level: str, output: Path | None = None, force: bool = False) -> int:
+    """Print an overview of a level and write its picture.
+
+    Args:
+        level: name of a built-in level, or path of a level file.
+        output: PNG file to write; ``<name>.png`` in the current folder by default.
+        force: overwrite an existing picture.
+    """
+    path = _only_file(level)
+    if path is None:
+        return 1
+    raw = read_level(path)
+    _print_overview(raw)
+    target = output or Path(f"{path.stem}.png")
+    if not _may_write(target, force):
+        return 1
+    return _save(target, _png(raw))
+
+
+def validate_levels(levels: Sequence[str], modelled: Collection[int] | None = None) -> int:
+    """Print what is strange about each level; return 1 if one is malformed or cannot be played, else 0.
+
+    Args:
+        levels: names of built-in sets or levels, level files, or folders of them.
+        modelled: entity types the simulator models; None skips that check.
+    """
+    paths = [path for level in levels for path in resolve(level)]
+    faults = sum(_print_findings(path, modelled) for path in paths)
+    print(f"{len(paths)} levels, {faults} with errors")
+    return 1 if faults else 0
+
+
+def convert_level(source: str, target: Path, force: bool = False) -> int:
+    """Convert a level to text or map bytes.
+
+    Args:
+        source: name of a built-in level, or path of a level file of any format.
+        target: file to write; its suffix says the format: ``.toml`` text, ``.map`` map bytes.
+        force: overwrite an existing file.
+    """
+    path = _only_file(source)
+    if path is None:
+        return 1
+    if target.suffix not in (TEXT_SUFFIX, MAP_SUFFIX):
+        return _fail(f"target: expected a suffix of {TEXT_SUFFIX} or {MAP_SUFFIX}, got {str(target)!r}")
+    if not _may_write(target, force):
+        return 1
+    raw = read_level(path)
+    return _save(target, format_text(raw).encode() if target.suffix == TEXT_SUFFIX else write_map(raw))
+
+
+def _only_file(level: str) -> Path | None:
+    """Return the file of one level; print an error and return None if the name stands for several."""
+    paths = resolve(level)
+    if len(paths) == 1:
+        return paths[0]
+    _fail(f"level: expected one level, got {len(paths)} in {level!r}: {', '.join(map(level_name, paths))}")
+    return None
+
+
+def _print_overview(raw: RawLevel) -> None:
+    print(f"title      {raw.title}")
+    print(f"author     {raw.author or '-'}")
+    print(f"level id   {'-' if raw.level_id == UNPUBLISHED else raw.level_id}")
+    print(f"game mode  {GAME_MODE_NAMES.get(raw.game_mode, raw.game_mode)}")
+    print(f"digest     {raw.digest[:16]}")
+    print(f"source     {raw.source}")
+    for kind, count in sorted(Counter(raw.records[:, 0].tolist()).items()):
+        print(f"{count:>5}  {entity_name(kind)}")
+
+
+def _print_findings(path: Path, modelled: Collection[int] | None) -> bool:
+    """Print the findings of one file; return whether one is an error."""
+    try:
+        findings = validate(read_level(path), modelled)
+    except LevelFormatError as error:
+        print(f"error: {error}")
+        return True
+    for severity, text in findings:
+        print(f"{severity}: {path}: {text}")
+    return any(finding.severity == "error" for finding in findings)
+
+
+def _png(raw: RawLevel) -> bytes:
+    """Return the picture of a level as a PNG file."""
+    import cv2  # the drawing libraries are not needed for the other commands
+
+    from nclone_env.level.load import load_level
+    from nclone_env.render.picture import level_picture
+
+    picture = level_picture(load_level(raw))
+    return cv2.imencode(".png", picture[:, :, ::-1])[1].tobytes()
+
+
+def _may_write(target: Path, force: bool) -> bool:
+    if force or not target.exists():
+        return True
+    _fail(f"{target}: expected a new file, got one that exists; --force overwrites it")
+    return False
+
+
+def _save(target: Path, data: bytes) -> int:
+    """Write a file and say so; return the exit status."""
+    try:
+        write_file(target, data)
+    except OSError as error:
+        return _fail(f"{target}: cannot be written: {error.strerror}")
+    print(f"wrote {target} ({len(data)} bytes)")
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 1

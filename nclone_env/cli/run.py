@@ -1,0 +1,146 @@
+"""``nclone-env run``: step environments with random actions to watch, time or profile them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.episode import WON
+from nclone_env.env.single import NPlusPlusEnv
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.errors import ConfigError
+from nclone_env.memory import collect, report, stats
+from nclone_env.memory.recording import ProfileSettings
+
+_DEFAULTS = EnvironmentConfig()
+
+
+@dataclass
+class Episodes:
+    """Counts of finished episodes."""
+
+    finished: int = 0
+    succeeded: int = 0
+
+    def add(self, terminated: np.ndarray, truncated: np.ndarray, info: dict[str, Any]) -> None:
+        """Count the episodes that a step of the vector environment finished."""
+        self.finished += int((terminated | truncated).sum())
+        self.succeeded += int((info["outcome"] == WON).sum())
+
+    def __str__(self) -> str:
+        """Return one sentence."""
+        if not self.finished:
+            return "no episode finished; take more --steps"
+        rate = self.succeeded / self.finished
+        return f"{self.finished:,} episodes, {self.succeeded:,} succeeded ({rate:.1%})"
+
+
+def run(
+    headless: bool = False,
+    profile_memory: bool = False,
+    profile_frames: int = 1000,
+    memory_snapshot_interval: int = 100,
+    envs: int = 16,
+    steps: int = 1000,
+    levels: tuple[str, ...] = _DEFAULTS.levels,
+    observations: tuple[str, ...] = _DEFAULTS.observations,
+    seed: int = 0,
+    output_dir: Path = Path("."),
+    json: bool = False,
+) -> int:
+    """Step environments with uniform random actions, in a window or headless.
+
+    Args:
+        headless: open no window and step a batch of environments.
+        profile_memory: write a memory and a time profile; needs --headless.
+        profile_frames: steps of the batch that each pass of the profile takes.
+        memory_snapshot_interval: steps between two memory snapshots of the profile.
+        envs: environments in the batch.
+        steps: steps to take when not profiling.
+        levels: built-in sets or levels by name, or files by path.
+        observations: observations to make.
+        seed: seed of the environments and of the actions.
+        output_dir: folder of the profile's reports.
+        json: also write the profile's statistics as JSON.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ConfigError: if a value is out of range, or a profile is asked for with a window.
+    """
+    if envs < 1 or steps < 1:
+        raise ConfigError(f"envs, steps: expected whole numbers of at least 1, got {envs} and {steps}")
+    config = EnvironmentConfig(levels=levels, observations=observations)
+    if profile_memory:
+        if not headless:
+            raise ConfigError("profile_memory: a window would be profiled too; add --headless")
+        settings = ProfileSettings(
+            num_envs=envs,
+            steps=profile_frames,
+            interval=memory_snapshot_interval,
+            seed=seed,
+            levels=levels,
+            observations=config.observations,
+        )
+        profile(config, settings, output_dir, json)
+    elif headless:
+        run_headless(config, envs, steps, seed)
+    else:
+        show(levels, steps, seed)
+    return 0
+
+
+def profile(config: EnvironmentConfig, settings: ProfileSettings, folder: Path, as_json: bool) -> None:
+    """Profile a vector environment, write the reports, print the verdict and where they are."""
+    recording = collect.collect(lambda count: _vector(config, count), settings, progress=print)
+    found = stats.compute(recording)
+    paths = report.write_reports(found, folder, as_json)
+    print()
+    print(report.summary_text(found))
+    print("written: " + ", ".join(map(str, paths)))
+
+
+def run_headless(config: EnvironmentConfig, num_envs: int, steps: int, seed: int) -> None:
+    """Step a vector environment; print steps/s, episodes and success rate."""
+    actions = collect.random_actions(num_envs, seed)
+    episodes = Episodes()
+    env = _vector(config, num_envs)
+    env.reset(seed=seed)
+    env.step(next(actions))  # loads or compiles the kernels
+    env.reset(seed=seed)
+    start = time.perf_counter()
+    for _ in range(steps):
+        _, _, terminated, truncated, info = env.step(next(actions))
+        episodes.add(terminated, truncated, info)
+    seconds = time.perf_counter() - start
+    env.close()
+    print(f"{num_envs} environments, {steps:,} steps of random actions, seed {seed}")
+    print(f"  {num_envs * steps / seconds:,.0f} environment steps/s, observations and restarts included")
+    print(f"  {episodes}")
+
+
+def show(levels: tuple[str, ...], steps: int, seed: int) -> None:
+    """Play random actions in a window, each held for some frames as a player would; print the outcomes."""
+    config = EnvironmentConfig.for_human(levels=levels, frame_skip=_DEFAULTS.frame_skip)
+    actions = collect.random_actions(1, seed)
+    env = NPlusPlusEnv(config)
+    env.reset(seed=seed)
+    finished = 0
+    for _ in range(steps):
+        _, _, terminated, truncated, info = env.step(int(next(actions)[0]))
+        if terminated or truncated:
+            finished += 1
+            print(f"episode {finished}: {info['outcome']} on {info['level']}")
+            env.reset()
+    env.close()
+
+
+def _vector(config: EnvironmentConfig, num_envs: int) -> NPlusPlusVectorEnv:
+    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP)

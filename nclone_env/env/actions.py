@@ -1,0 +1,64 @@
+"""Actions: what the numbers mean, and the check of what users send."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.errors import ActionError
+
+
+class Action(IntEnum):
+    """The actions of the ``discrete`` space: 3 * jump + direction."""
+
+    NONE = 0
+    LEFT = 1
+    RIGHT = 2
+    JUMP = 3
+    JUMP_LEFT = 4
+    JUMP_RIGHT = 5
+
+
+INPUT_OF_ACTION = (0, INPUT_LEFT, INPUT_RIGHT, INPUT_JUMP, INPUT_JUMP | INPUT_LEFT, INPUT_JUMP | INPUT_RIGHT)
+"""Input byte of the simulator for each :class:`Action`."""
+
+
+def action_space(kind: str) -> gymnasium.Space:
+    """Return the single action space: ``discrete`` or ``multi_discrete`` ([direction, jump])."""
+    return gymnasium.spaces.Discrete(6) if kind == "discrete" else gymnasium.spaces.MultiDiscrete([3, 2])
+
+
+def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
+    """Write checked actions as numbers 0..5 into ``out``.
+
+    Args:
+        actions: (n,) for ``discrete``, (n, 2) for ``multi_discrete``; any integer dtype.
+        kind: name of the action space.
+        out: (n,) int64.
+
+    Raises:
+        ActionError: if dtype, shape or range is wrong.
+    """
+    array = np.asarray(actions)
+    shape = out.shape if kind == "discrete" else (*out.shape, 2)
+    if array.dtype.kind not in "iu":
+        raise ActionError(
+            f"action: expected an integer dtype, got {array.dtype}; sample from the action space or convert with "
+            f".astype(np.int64)"
+        )
+    if array.shape != shape:
+        raise ActionError(f"action: expected shape {shape} for the {kind} space, got {array.shape}")
+    limits = 6 if kind == "discrete" else np.array([3, 2])
+    if ((array < 0) | (array >= limits)).any():
+        raise ActionError(
+            f"action: expected {'values 0..5' if kind == 'discrete' else '[direction 0..2, jump 0..1]'}, "
+            f"got values from {array.min()} to {array.max()}"
+        )
+    if kind == "discrete":
+        out[:] = array
+    else:
+        out[:] = 3 * array[..., 1].astype(np.int64) + array[..., 0].astype(np.int64)

@@ -1,0 +1,133 @@
+"""A batch of environments: the memory of all of them, and the calls that advance it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.actions import check_actions
+from nclone_env.env.buffers import Buffers, kernel_view, make_buffers
+from nclone_env.env.episode import EPISODE, RESULT, SAME_STEP, make_settings
+from nclone_env.env.observe import NO_OBSERVATIONS
+from nclone_env.env.pictures import picture_arrays
+from nclone_env.env.step import reset_range, step_range
+from nclone_env.env.threads import Shards
+from nclone_env.errors import UnknownLevelError, UnsupportedLevelError
+from nclone_env.level.compile import Level
+from nclone_env.level.library import LevelSet, pack
+from nclone_env.level.load import load_levels
+from nclone_env.memory_tree import MemoryNode
+from nclone_env.obs.spec import observation_specs
+from nclone_env.sim.state import make_worlds
+
+
+class Batch:
+    """Worlds, episodes and results of ``num_envs`` environments over one set of levels.
+
+    A single environment is a batch of one. Everything is allocated here; a step allocates nothing.
+
+    Args:
+        config: what to build.
+        num_envs: number of environments.
+        autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
+        num_threads: threads that share the work; by default one per core if there is enough of it.
+
+    Raises:
+        UnsupportedLevelError: if a level has no exit.
+    """
+
+    def __init__(self, config: EnvironmentConfig, num_envs: int, autoreset: int, num_threads: int | None = None):
+        self.config = config
+        self.num_envs = num_envs
+        self.autoreset = autoreset
+        self.specs = observation_specs(config)
+        self.level_set = playable_levels(config)
+        self.worlds = make_worlds(num_envs, self.level_set.max_entities)
+        self.episodes = np.zeros(num_envs, dtype=EPISODE)
+        self.episodes["next_level"] = -1
+        self.results = np.zeros(num_envs, dtype=RESULT)
+        self.actions = np.zeros(num_envs, dtype=np.int64)
+        self.pictures = picture_arrays(config.observations, self.level_set.arrays)
+        self.final: Buffers = make_buffers(self.specs, num_envs) if autoreset == SAME_STEP else {}
+        self._final_view = kernel_view(self.final) if self.final else NO_OBSERVATIONS
+        self._settings = make_settings(config, autoreset)
+        self._shards = Shards(num_envs, num_threads)
+
+    def seed(self, seeds: np.ndarray, mask: np.ndarray) -> None:
+        """Restart the random choices of the environments in ``mask`` from ``seeds``, (n,) uint64."""
+        self.episodes["seed"][mask] = seeds[mask]
+        self.episodes["number"][mask] = 0
+
+    def choose_level(self, level: Any, mask: np.ndarray) -> None:
+        """Play a level of the set, by name or index, in the next episode of the environments in ``mask``.
+
+        Raises:
+            UnknownLevelError: if it is not in the set; the message lists the names.
+        """
+        self.episodes["next_level"][mask] = find_level(level, self.level_set.names)
+
+    def reset(self, mask: np.ndarray, out: Buffers) -> None:
+        """Begin new episodes where ``mask``, (n,) bool, is set; write the observations of all into ``out``."""
+        arguments = (self.level_set.arrays, self.level_set.fields, self.worlds, self.pictures, self._settings)
+        view = kernel_view(out)
+        self._shards.run(lambda a, b: reset_range(*arguments, self.episodes, mask, self.results, view, a, b))
+
+    def step(self, actions: Any, out: Buffers) -> None:
+        """Advance every environment by one step; write observations into ``out`` and ``results``.
+
+        Raises:
+            ActionError: if the actions have the wrong dtype, shape or range; nothing is advanced then.
+        """
+        check_actions(actions, self.config.action_space, self.actions)
+        arguments = (
+            *(self.level_set.arrays, self.level_set.fields, self.worlds, self.pictures, self._settings),
+            *(self.episodes, self.actions, self.results, kernel_view(out), self._final_view),
+        )
+        self._shards.run(lambda a, b: step_range(*arguments, a, b))
+
+    def close(self) -> None:
+        """End the threads."""
+        self._shards.close()
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of everything the batch owns."""
+        own = {"episodes": self.episodes, "results": self.results, "actions": self.actions}
+        own.update({f"final {name}": array for name, array in self.final.items()})
+        leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
+        parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves)
+        return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
+
+
+def playable_levels(config: EnvironmentConfig) -> LevelSet:
+    """Load and pack the levels of a configuration.
+
+    Raises:
+        UnsupportedLevelError: if one has no exit.
+    """
+    levels: Sequence[Level] = load_levels(config.levels)
+    for level in levels:
+        if not len(level.exits):
+            raise UnsupportedLevelError(
+                f"levels: {level.name!r} has no exit, so no episode could succeed; simulate() plays such levels, "
+                f"environments need at least one exit with its switch"
+            )
+    return pack(levels, with_distances=True)
+
+
+def find_level(level: Any, names: Sequence[str]) -> int:
+    """Return the index of a level given by name or index.
+
+    Raises:
+        UnknownLevelError: if there is none; the message lists the names.
+    """
+    if isinstance(level, str) and level in names:
+        return names.index(level)
+    if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < len(names):
+        return int(level)
+    raise UnknownLevelError(
+        f"options['level']: expected a name or an index below {len(names)}, got {level!r}; "
+        f"levels of this environment: {', '.join(names)}"
+    )

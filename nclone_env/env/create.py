@@ -1,0 +1,41 @@
+"""Environments from a configuration, and their registration with Gymnasium."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.single import NPlusPlusEnv
+from nclone_env.env.vector import NPlusPlusVectorEnv
+
+ENVIRONMENT_ID = "nclone/NPlusPlus-v0"
+
+
+def create_environment(config: EnvironmentConfig | None = None) -> NPlusPlusEnv:
+    """Return a single environment; the defaults of :class:`EnvironmentConfig` if ``config`` is None."""
+    return NPlusPlusEnv(config)
+
+
+def create_vector_environment(
+    config: EnvironmentConfig | None = None, num_envs: int = 1, **options: Any
+) -> NPlusPlusVectorEnv:
+    """Return ``num_envs`` environments in one process.
+
+    Args:
+        config: what to build; the defaults of :class:`EnvironmentConfig` if None.
+        num_envs: number of environments.
+        **options: ``autoreset_mode`` and ``num_threads`` of :class:`NPlusPlusVectorEnv`.
+    """
+    return NPlusPlusVectorEnv(config, num_envs, **options)
+
+
+def register() -> None:
+    """Make ``nclone/NPlusPlus-v0`` known to ``gymnasium.make`` and ``gymnasium.make_vec``."""
+    if ENVIRONMENT_ID not in gymnasium.registry:
+        gymnasium.register(
+            id=ENVIRONMENT_ID,
+            entry_point="nclone_env.env.single:NPlusPlusEnv",
+            vector_entry_point="nclone_env.env.vector:NPlusPlusVectorEnv",
+        )

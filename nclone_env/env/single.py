@@ -1,0 +1,166 @@
+"""The single Gymnasium environment: a batch of one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+
+from nclone_env.config import EnvironmentConfig, build
+from nclone_env.env.actions import action_space
+from nclone_env.env.batch import Batch
+from nclone_env.env.buffers import BufferPool
+from nclone_env.env.episode import DISABLED, OUTCOMES
+from nclone_env.env.options import check_options
+from nclone_env.env.spaces import observation_space
+from nclone_env.env.viewer import Viewer
+from nclone_env.errors import ClosedError, ResetNeededError
+from nclone_env.memory_tree import MemoryNode
+
+Observation = dict[str, np.ndarray]
+
+
+class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
+    """N++ as a Gymnasium environment.
+
+    Observations are a dict of the configured names; see ``obs.spec``. They are safe to keep: a buffer is reused only
+    when nobody holds it any more. ``info`` has ``level`` (name), ``frames`` (simulated in this step), ``outcome``
+    (``playing``, ``won``, ``died``, ``timed_out``), ``gold``, and of the episode so far ``episode_frames``,
+    ``episode_steps`` and ``episode_return``.
+
+    Args:
+        config: what to build; the defaults of :class:`EnvironmentConfig` if None.
+        **fields: fields of :class:`EnvironmentConfig` instead of ``config``.
+
+    Raises:
+        ConfigError: if a field is unknown or out of range.
+        UnknownLevelError: if a level is neither built in nor a file.
+        LevelFormatError: if a level file is malformed.
+        UnsupportedLevelError: if a level has no exit.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 60}
+
+    def __init__(self, config: EnvironmentConfig | None = None, **fields: Any):
+        self.config = config_from(config, fields)
+        self._batch = Batch(self.config, 1, DISABLED, num_threads=1)
+        self._pool = BufferPool(self._batch.specs, 1)
+        self._everyone = np.ones(1, dtype=np.bool_)
+        self._viewer = Viewer(self.config)
+        self._phase = "new"
+        self.observation_space = observation_space(self._batch.specs)
+        self.action_space = action_space(self.config.action_space)
+        self.render_mode = self.config.render_mode
+        self.metadata = {**self.metadata, "render_fps": self.config.frames_per_second}
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels an episode can play."""
+        return self._batch.level_set.names
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
+        """Begin an episode.
+
+        Args:
+            seed: restarts the random choice of levels; None goes on with it.
+            options: ``{"level": name or index}`` plays that level in this episode.
+
+        Raises:
+            ConfigError: if an option is unknown.
+            UnknownLevelError: if the level is not one of ``level_names``.
+            ClosedError: after ``close``.
+        """
+        self._check_open("reset")
+        super().reset(seed=seed)
+        chosen = check_options(options, ("level",))
+        if seed is not None or self._phase == "new":
+            self._batch.seed(self.np_random.integers(2**63, size=1, dtype=np.uint64), self._everyone)
+        if "level" in chosen:
+            self._batch.choose_level(chosen["level"], self._everyone)
+        buffers = self._pool.take()
+        self._batch.reset(self._everyone, buffers)
+        self._phase = "playing"
+        self._show()
+        return self._row(buffers), self._info()
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Play ``frame_skip`` frames with one action, fewer if the episode ends.
+
+        Raises:
+            ActionError: if the action has the wrong dtype, shape or range.
+            ResetNeededError: before ``reset`` or after the end of the episode.
+            ClosedError: after ``close``.
+        """
+        self._check_open("step")
+        if self._phase != "playing":
+            state = "before the first reset" if self._phase == "new" else "after the end of the episode"
+            raise ResetNeededError(f"step() was called {state}; call reset() to begin an episode")
+        buffers = self._pool.take()
+        self._batch.step(np.asarray(action)[None], buffers)
+        result = self._batch.results[0]
+        terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
+        if terminated or truncated:
+            self._phase = "over"
+        self._show()
+        return self._row(buffers), float(result["reward"]), terminated, truncated, self._info()
+
+    def render(self) -> np.ndarray | None:  # type: ignore[override]
+        """Return the picture, (600, 1056, 3) uint8 at scale 1, in ``rgb_array`` mode; show it in ``human`` mode.
+
+        Raises:
+            ResetNeededError: before ``reset``.
+            ClosedError: after ``close``.
+        """
+        self._check_open("render")
+        if self._phase == "new":
+            raise ResetNeededError("render() was called before the first reset; call reset() to begin an episode")
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() draws nothing without a render_mode; make the environment with one")
+            return None
+        return self._viewer.render(self._batch)
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of all bytes this environment owns."""
+        return MemoryNode("environment", children=(self._batch.memory(), self._pool.memory()))
+
+    def close(self) -> None:
+        """Free the window; calling it again does nothing."""
+        self._viewer.close()
+        self._batch.close()
+        self._phase = "closed"
+
+    def _check_open(self, call: str) -> None:
+        if self._phase == "closed":
+            raise ClosedError(f"{call}() was called after close(); make a new environment")
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self._viewer.render(self._batch)
+
+    @staticmethod
+    def _row(buffers: Observation) -> Observation:
+        return {name: array[0] for name, array in buffers.items()}
+
+    def _info(self) -> dict[str, Any]:
+        result = self._batch.results[0]
+        return {
+            "level": self.level_names[result["level"]],
+            "frames": int(result["frames"]),
+            "outcome": OUTCOMES[result["outcome"]],
+            "gold": int(result["gold"]),
+            "episode_frames": int(result["episode_frames"]),
+            "episode_steps": int(result["episode_steps"]),
+            "episode_return": float(result["episode_return"]),
+        }
+
+
+def config_from(config: EnvironmentConfig | None, fields: dict[str, Any]) -> EnvironmentConfig:
+    """Return the configuration given as an object or as its fields.
+
+    Raises:
+        ConfigError: if both are given, or a field is unknown or out of range.
+    """
+    if config is None:
+        return build(EnvironmentConfig, fields, "environment")
+    return config.replace(**fields)

@@ -1,0 +1,128 @@
+"""What makes a list of object records a level: the rules that every level format shares.
+
+A record is five bytes: type, x, y, orientation, mode (physics 01, section 14.2). Some belong together
+(physics 02, sections 2.5 and 2.6): with E exits in the level, the switch of the exit in record i is record
+i + E; the switch of a locked or trap door is the record after it. Records are counted from 0.
+
+The rules come in two strengths. :func:`loading_fault` refuses only what has no meaning, so that files of any
+origin load. :func:`writing_fault` also asks for what the game's own files always have, because only such
+levels survive a round trip through every format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.constants import EXIT, EXIT_SWITCH, NINJA
+from nclone_env.level.raw import entity_name
+
+LOCKED_DOOR, LOCKED_DOOR_SWITCH, TRAP_DOOR, TRAP_DOOR_SWITCH = 6, 7, 8, 9
+DOOR_SWITCHES = {LOCKED_DOOR: LOCKED_DOOR_SWITCH, TRAP_DOOR: TRAP_DOOR_SWITCH}
+MAX_TYPE = 39  # the counts block has room for types 0..39
+MAX_RECORDS = 32767  # indices of entities are 16-bit; the game's own limits are far below
+MAX_ORIENTATION, MAX_MODE = 7, 3
+DRONES = (12, 13, 14, 15, 26)
+# Types whose orientation is looked up in a table of 8; a thwump (20) takes any (physics 02, section 2.7).
+ORIENTED = (5, LOCKED_DOOR, TRAP_DOOR, 10, 11, 23, *DRONES)
+
+
+class Fault(NamedTuple):
+    """What is wrong with one record."""
+
+    record: int
+    """Which record; the number of records if one is missing at the end."""
+    expected: str
+    got: str
+
+
+def loading_fault(records: np.ndarray) -> Fault | None:
+    """Return the first reason why records have no meaning as a level, or None.
+
+    Args:
+        records: (N, 5) uint8; type, x, y, orientation, mode.
+    """
+    rows = records.tolist()
+    if not rows:
+        return Fault(0, "a ninja record, the start of the level", "no records")
+    if len(rows) > MAX_RECORDS:
+        return Fault(MAX_RECORDS, f"at most {MAX_RECORDS} records", f"{len(rows)}")
+    if rows[0][0] != NINJA:
+        return Fault(0, "the ninja as the first record", entity_name(rows[0][0]))
+    exits = count_exits(records)
+    for index, row in enumerate(rows):
+        fault = _value_fault(index, row) or _partner_missing(index, row, exits, len(rows))
+        if fault:
+            return fault
+    return None
+
+
+def writing_fault(records: np.ndarray) -> Fault | None:
+    """Return the first reason why records cannot be written to a level file, or None.
+
+    Args:
+        records: (N, 5) uint8; type, x, y, orientation, mode.
+    """
+    fault = loading_fault(records)
+    if fault:
+        return fault
+    types = records[:, 0].tolist()
+    exits = count_exits(records)
+    for index, kind in enumerate(types):
+        fault = _type_fault(index, kind) or _partner_type_fault(index, types, exits)
+        if fault:
+            return fault
+    return None
+
+
+def count_exits(records: np.ndarray) -> int:
+    """Return the number of exit records in (N, 5) records."""
+    return int(np.count_nonzero(records[:, 0] == EXIT))
+
+
+def partner_index(index: int, kind: int, exits: int) -> int | None:
+    """Return which record is the switch of the exit or door in record ``index``; None for other types."""
+    if kind == EXIT:
+        return index + exits
+    return index + 1 if kind in DOOR_SWITCHES else None
+
+
+def _value_fault(index: int, row: Sequence[int]) -> Fault | None:
+    kind, _, _, orientation, mode = row
+    if kind in ORIENTED and orientation > MAX_ORIENTATION:
+        expected = f"an orientation of 0..{MAX_ORIENTATION} for {entity_name(kind)}"
+        return Fault(index, expected, str(orientation))
+    if kind in DRONES and mode > MAX_MODE:
+        return Fault(index, f"a mode of 0..{MAX_MODE} for {entity_name(kind)}", str(mode))
+    return None
+
+
+def _partner_missing(index: int, row: Sequence[int], exits: int, count: int) -> Fault | None:
+    partner = partner_index(index, row[0], exits)
+    if partner is None or partner < count:
+        return None
+    name = entity_name(DOOR_SWITCHES.get(row[0], EXIT_SWITCH))
+    wanted = f"the {name} of this {entity_name(row[0])} in record {partner}"
+    return Fault(index, wanted, f"only {count} records")
+
+
+def _type_fault(index: int, kind: int) -> Fault | None:
+    if kind > MAX_TYPE:
+        return Fault(index, f"a type of 0..{MAX_TYPE}, which level files can count", f"type {kind}")
+    return None
+
+
+def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> Fault | None:
+    kind = types[index]
+    partner = partner_index(index, kind, exits)
+    if partner is not None:
+        wanted = DOOR_SWITCHES.get(kind, EXIT_SWITCH)
+        if types[partner] != wanted:
+            expected = f"{entity_name(wanted)}, the switch of the {entity_name(kind)} in record {index}"
+            return Fault(partner, expected, entity_name(types[partner]))
+    for door, switch in DOOR_SWITCHES.items():
+        if kind == switch and types[index - 1] != door:  # a level file counts switches by their doors
+            return Fault(index, f"a {entity_name(door)} before this {entity_name(switch)}", "none")
+    return None

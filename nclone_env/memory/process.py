@@ -1,0 +1,91 @@
+"""What the operating system says: resident memory of this process, and the machine it runs on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+from nclone_env.errors import MissingExtraError
+from nclone_env.memory.recording import INTERPRETER, Machine, Stage
+
+_PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
+_SMAPS = Path("/proc/self/smaps_rollup")
+_PRINT_RSS = f"print([line.split()[1] for line in open({str(_SMAPS)!r}) if line.startswith('Rss:')][0])"
+
+
+class ResidentBytes(NamedTuple):
+    """Resident memory of this process: all of it, shared pages divided, and that without pages of files."""
+
+    rss: int
+    pss: int
+    data: int
+
+
+def resident_bytes() -> ResidentBytes:
+    """Return the resident memory of this process; psutil stands in where the kernel offers no summary.
+
+    Raises:
+        MissingExtraError: if neither ``/proc/self/smaps_rollup`` nor psutil is there.
+    """
+    if not _SMAPS.exists():
+        return _resident_by_psutil()
+    found = dict.fromkeys(("Rss:", "Pss:", "Pss_File:"), 0)
+    for line in _SMAPS.read_text().splitlines():
+        name, _, rest = line.partition(" ")
+        if name in found:
+            found[name] = int(rest.split()[0]) * 1024
+    return ResidentBytes(found["Rss:"], found["Pss:"], found["Pss:"] - found["Pss_File:"])
+
+
+def _resident_by_psutil() -> ResidentBytes:
+    try:
+        import psutil
+    except ImportError as error:
+        raise MissingExtraError(
+            "resident memory: expected /proc/self/smaps_rollup or psutil, found neither; "
+            "install the extra: pip install 'nclone-env[profile]'"
+        ) from error
+    info = psutil.Process().memory_full_info()
+    return ResidentBytes(info.rss, getattr(info, "pss", info.rss), info.uss)  # only Linux knows PSS
+
+
+def bare_interpreter() -> Stage:
+    """Return the resident memory of a Python that has imported nothing, started as a process of its own.
+
+    Its RSS stands for the PSS: the pages it shares with this process would otherwise be counted by half.
+    """
+    if not _SMAPS.exists():
+        return Stage(INTERPRETER, 0, "not measured: no /proc/self/smaps_rollup here")
+    answer = subprocess.run([sys.executable, "-I", "-S", "-c", _PRINT_RSS], capture_output=True, text=True, check=True)
+    return Stage(INTERPRETER, int(answer.stdout) * 1024, "RSS of a bare Python in a process of its own")
+
+
+def machine() -> Machine:
+    """Return what the report says about this machine."""
+    return Machine(
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        processor=_processor(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        packages=tuple((name, _version(name)) for name in _PACKAGES),
+        resident_source=str(_SMAPS) if _SMAPS.exists() else "psutil",
+    )
+
+
+def _processor() -> str:
+    listing = Path("/proc/cpuinfo")
+    lines = listing.read_text().splitlines() if listing.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

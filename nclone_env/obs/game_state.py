@@ -1,0 +1,136 @@
+"""The writer of ``game_state``; the meaning of each element stands in ``obs.spec.GAME_STATE``."""
+
+from __future__ import annotations
+
+import math
+
+from nclone_env._jit import kernel
+from nclone_env.constants import (
+    COLUMNS,
+    JUMPING,
+    MAX_JUMP_DURATION,
+    MINE,
+    MINE_RADII,
+    RADIUS,
+    ROWS,
+    WALL_SLIDING,
+    WORLD_HEIGHT,
+    WORLD_WIDTH,
+)
+from nclone_env.level.distance import nearest_node, way_from
+from nclone_env.obs.objective import objective, open_exit_count
+
+_TOP_SPEED = 8.0
+_SIGHT = 96.0
+_STEPS = 8  # of the lattice, 96 pixels
+_MINE_REACH = MINE_RADII[0] + RADIUS
+
+
+@kernel
+def write_game_state(levels, fields, worlds, index, max_frames, row, out):
+    """Write the 30 numbers of one world.
+
+    Args:
+        levels: ``LevelArrays``.
+        fields: (F, 51, 89) float32 distance fields.
+        worlds: ``WorldArrays``.
+        index: world.
+        max_frames: frames after which an episode is truncated.
+        row: row of ``out`` to write.
+        out: (n, 30) float32.
+    """
+    ninja = worlds.heads[index]
+    out[row, 0] = clip(ninja["x"] / (WORLD_WIDTH / 2.0) - 1.0)
+    out[row, 1] = clip(ninja["y"] / (WORLD_HEIGHT / 2.0) - 1.0)
+    out[row, 2] = clip(ninja["vx"] / _TOP_SPEED)
+    out[row, 3] = clip(ninja["vy"] / _TOP_SPEED)
+    out[row, 4] = ninja["airborne"]
+    out[row, 5] = clip(ninja["wall_normal"]) if ninja["walled"] != 0 else 0.0
+    jumping = ninja["state"] == JUMPING
+    out[row, 6] = 1.0 if jumping else 0.0
+    out[row, 7] = 1.0 if ninja["state"] == WALL_SLIDING else 0.0
+    out[row, 8] = clip(ninja["floor_x"])
+    out[row, 9] = clip(ninja["floor_y"])
+    out[row, 10] = clip(ninja["jump_duration"] / MAX_JUMP_DURATION) if jumping else 0.0
+    out[row, 11] = ninja["jump_held"]
+    out[row, 12] = timer_left(ninja["floor_buffer"])
+    out[row, 13] = timer_left(ninja["wall_buffer"])
+    out[row, 14] = 1.0 if open_exit_count(levels, worlds, index) > 0 else 0.0
+    write_way(levels, fields, worlds, index, row, out)
+    write_mine(levels, worlds, index, row, out)
+    out[row, 29] = clip(1.0 - ninja["frame"] / max_frames)
+
+
+@kernel
+def write_way(levels, fields, worlds, index, row, out):
+    """Write the elements about the objective, the way to it and the room around the ninja."""
+    ninja = worlds.heads[index]
+    header = levels.header[ninja["level"]]
+    x, y = ninja["x"], ninja["y"]
+    field, slot = objective(levels, fields, worlds, index)
+    entity = levels.entities[header["first_entity"] + slot]
+    out[row, 15] = clip((entity["x"] - x) / (WORLD_WIDTH / 2.0))
+    out[row, 16] = clip((entity["y"] - y) / (WORLD_HEIGHT / 2.0))
+    length, out[row, 18], out[row, 19] = way_from(fields, field, x, y, 3)
+    whole = header["start_distance"]
+    out[row, 17] = clip(length / whole) if length < math.inf and whole > 0.0 else 1.0
+    _, out[row, 20], out[row, 21] = way_from(fields, field, x, y, 10)
+    _, j, i = nearest_node(fields, field, x, y)
+    out[row, 25] = room(fields, field, j, i, 0, -1)
+    out[row, 26] = room(fields, field, j, i, 0, 1)
+    out[row, 27] = room(fields, field, j, i, -1, 0)
+    out[row, 28] = room(fields, field, j, i, 1, 0)
+
+
+@kernel
+def room(fields, field, j, i, down, right):
+    """Return how many lattice steps in a direction are free, as a share of 96 pixels."""
+    _, rows, columns = fields.shape
+    for step in range(1, _STEPS + 1):
+        row, column = j + step * down, i + step * right
+        if row < 0 or row >= rows or column < 0 or column >= columns or fields[field, row, column] == math.inf:
+            return (step - 1) / _STEPS
+    return 1.0
+
+
+@kernel
+def write_mine(levels, worlds, index, row, out):
+    """Write the elements about the nearest armed mine in the cells within sight."""
+    ninja = worlds.heads[index]
+    level = ninja["level"]
+    first_entity = levels.header[level]["first_entity"]
+    x, y = ninja["x"], ninja["y"]
+    column, cell_row = int(math.floor(x / 24.0)), int(math.floor(y / 24.0))
+    first_row, last_row = min(max(cell_row - 4, 0), ROWS - 1), min(max(cell_row + 4, 0), ROWS - 1)
+    best, best_dx, best_dy = _SIGHT, 0.0, 0.0
+    for c in range(max(column - 4, 0), min(column + 4, COLUMNS - 1) + 1):
+        start = levels.member_start[level, c * ROWS + first_row]
+        stop = levels.member_start[level, c * ROWS + last_row + 1]
+        for i in range(start, stop):
+            slot = levels.members[i]
+            entity = levels.entities[first_entity + slot]
+            if entity["type"] == MINE and worlds.entity_states[index, slot] == 0:
+                dx, dy = entity["x"] - x, entity["y"] - y
+                distance = math.sqrt(dx * dx + dy * dy)
+                if distance < best:
+                    best, best_dx, best_dy = distance, dx, dy
+    out[row, 22] = clip(best_dx / _SIGHT)
+    out[row, 23] = clip(best_dy / _SIGHT)
+    near = clip(1.0 - (best - _MINE_REACH) / (_SIGHT - _MINE_REACH))
+    out[row, 24] = near if near > 0.0 else 0.0
+
+
+@kernel
+def timer_left(timer):
+    """Return the share of a jump timer's five frames that is left; 0 if it does not run."""
+    return (5.0 - timer) / 5.0 if 0 <= timer <= 4 else 0.0
+
+
+@kernel
+def clip(value):
+    """Return the value limited to -1..1."""
+    if value < -1.0:
+        return -1.0
+    if value > 1.0:
+        return 1.0
+    return value

@@ -1,0 +1,59 @@
+"""Where the ninja has to go next, and how far that is."""
+
+from __future__ import annotations
+
+import math
+
+from nclone_env._jit import kernel
+from nclone_env.level.distance import distance_at
+
+
+@kernel
+def open_exit_count(levels, worlds, index):
+    """Return how many exits of a world are open."""
+    header = levels.header[worlds.heads[index]["level"]]
+    count = 0
+    for number in range(header["exit_count"]):
+        if worlds.entity_states[index, header["first_exit"] + 2 * number] != 0:
+            count += 1
+    return count
+
+
+@kernel
+def objective(levels, fields, worlds, index):
+    """Return (field, slot) of the objective: its row in ``fields`` and its entity.
+
+    Until a switch is taken it is the nearest switch as the crow flies, with the field of the shortest whole way; then
+    the open exit with the shortest way.
+    """
+    ninja = worlds.heads[index]
+    header = levels.header[ninja["level"]]
+    first_exit, first_field, first_entity = header["first_exit"], header["first_field"], header["first_entity"]
+    x, y = ninja["x"], ninja["y"]
+    exits_open = open_exit_count(levels, worlds, index) > 0
+    found, best, best_field, best_slot = False, 0.0, first_field, first_exit
+    for number in range(header["exit_count"]):
+        slot = first_exit + 2 * number
+        field = first_field
+        if exits_open:
+            if worlds.entity_states[index, slot] == 0:
+                continue
+            field = first_field + 1 + number
+            length = distance_at(fields, field, x, y)
+        else:
+            slot += 1
+            entity = levels.entities[first_entity + slot]
+            dx, dy = entity["x"] - x, entity["y"] - y
+            length = math.sqrt(dx * dx + dy * dy)
+        if not found or length < best:
+            found, best, best_field, best_slot = True, length, field, slot
+    return best_field, best_slot
+
+
+@kernel
+def way_left(levels, fields, worlds, index):
+    """Return the length of the way still to go as a share of the level's whole way; infinite if there is none."""
+    field, _ = objective(levels, fields, worlds, index)
+    ninja = worlds.heads[index]
+    whole = levels.header[ninja["level"]]["start_distance"]
+    return distance_at(fields, field, ninja["x"], ninja["y"]) / whole

@@ -1,0 +1,65 @@
+"""From outlines to pixels: coverage of polygons, and layers put on top of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import cv2
+import numpy as np
+
+from nclone_env.render.arrays import CELL
+from nclone_env.render.shapes import PAINTS, Layer
+
+_SAMPLES = 8  # samples per pixel and axis
+
+GREYS: Mapping[str, tuple[int, ...]] = {name: (paint.grey,) for name, paint in PAINTS.items()}
+COLOURS: Mapping[str, tuple[int, ...]] = {name: paint.colour for name, paint in PAINTS.items()}
+
+
+def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarray:
+    """Return how much of each pixel of one cell lies inside outlines, by the even-odd rule.
+
+    Regular samples are tested exactly, then averaged: unlike a drawing library's filled polygons, edges on
+    pixel boundaries stay sharp and nothing grows by its own border.
+
+    Args:
+        outlines: polygons, each (P, 2) float64, in cell coordinates 0..24.
+        magnification: pixels of the result per pixel of the world, a whole number.
+
+    Returns:
+        (24 * magnification, 24 * magnification) float32, 0..1.
+    """
+    side = CELL * magnification
+    centres = (np.arange(side * _SAMPLES) + 0.5) / (_SAMPLES * magnification)
+    inside = np.zeros((centres.size, centres.size), dtype=bool)
+    for outline in outlines:
+        for (ax, ay), (bx, by) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
+            if ay != by:
+                first, last = np.searchsorted(centres, (min(ay, by), max(ay, by)))
+                crossing = ax + (centres[first:last] - ay) * ((bx - ax) / (by - ay))
+                inside[first:last] ^= centres[None, :] < crossing[:, None]
+    return cv2.resize(inside.astype(np.float32), (side, side), interpolation=cv2.INTER_AREA)
+
+
+def stamp(
+    layers: Sequence[Layer], inks: Mapping[str, tuple[int, ...]], magnification: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return one cell-sized stamp, centred, of layers put on top of one another.
+
+    Args:
+        layers: what to draw, lowest first; outlines are relative to the centre.
+        inks: paint name to its C channels, ``GREYS`` or ``COLOURS``.
+        magnification: pixels of the result per pixel of the world, a whole number.
+
+    Returns:
+        alpha (n, n) float32, 0..1, and ink (n, n, C) float32, 0..255, already multiplied by alpha: over a
+        background b the result is ``b * (1 - alpha) + ink``.
+    """
+    side = CELL * magnification
+    alpha = np.zeros((side, side), dtype=np.float32)
+    ink = np.zeros((side, side, len(inks["background"])), dtype=np.float32)
+    for layer in layers:
+        covered = coverage([outline + CELL / 2 for outline in layer.outlines], magnification)
+        alpha += covered * (1 - alpha)
+        ink += covered[..., None] * (np.array(inks[layer.paint], dtype=np.float32) - ink)
+    return alpha, ink

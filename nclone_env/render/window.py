@@ -1,0 +1,82 @@
+"""A window that shows pictures, for ``render_mode="human"``. Needs pygame-ce."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from nclone_env import errors
+from nclone_env.constants import FRAMES_PER_SECOND
+
+
+class Window:
+    """A window of a fixed size; only the display is started, no sound.
+
+    Args:
+        size: width and height in pixels.
+        title: text of the title bar.
+        frames_per_second: ``show`` waits so that pictures do not come faster; 0 does not wait.
+
+    Raises:
+        MissingExtraError: if pygame-ce is not installed.
+    """
+
+    def __init__(self, size: tuple[int, int], title: str = "nclone_env", frames_per_second: float = FRAMES_PER_SECOND):
+        self._pygame = _import_pygame()
+        self._pygame.display.init()
+        self._pygame.display.set_caption(title)
+        self._surface = self._pygame.display.set_mode(size)
+        self._clock = self._pygame.time.Clock()
+        self._frames_per_second = frames_per_second
+        self.size = size
+        self.is_open = True
+
+    def show(self, picture: np.ndarray) -> bool:
+        """Show a picture and handle what the user did; closing the window closes it for good.
+
+        Args:
+            picture: (height, width, 3) uint8, RGB, of the window's size.
+
+        Returns:
+            Whether the window is still open.
+
+        Raises:
+            BufferError: if the picture has another shape or dtype.
+            ClosedError: if the window was closed before.
+        """
+        if not self.is_open:
+            raise errors.ClosedError("window: it was closed; make a new Window to show pictures again")
+        expected = (self.size[1], self.size[0], 3)
+        if picture.shape != expected or picture.dtype != np.uint8:
+            raise errors.BufferError(
+                f"picture: expected shape {expected} uint8, got {picture.shape} {picture.dtype}; "
+                "make the window of the picture's size"
+            )
+        if any(event.type == self._pygame.QUIT for event in self._pygame.event.get()):
+            self.close()
+            return False
+        self._pygame.surfarray.blit_array(self._surface, picture.transpose(1, 0, 2))
+        self._pygame.display.flip()
+        if self._frames_per_second:
+            self._clock.tick(self._frames_per_second)
+        return True
+
+    def close(self) -> None:
+        """Close the window; closing twice does nothing."""
+        if self.is_open:
+            self.is_open = False
+            self._pygame.display.quit()
+
+
+def _import_pygame() -> Any:
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    try:
+        import pygame
+    except ImportError as error:
+        raise errors.MissingExtraError(
+            "window: render_mode 'human' expected pygame-ce, which is not installed; "
+            'install it with pip install "nclone-env[human]"'
+        ) from error
+    return pygame

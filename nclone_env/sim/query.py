@@ -1,0 +1,106 @@
+"""Searches over the segments around a place (physics 01, sections 3.1, 3.5, 3.9 and 9.2).
+
+Cells are numbered column by column, so the cells of one column of a rectangle are one run of segments, and visiting
+the runs from left to right is the order the specification asks for.
+"""
+
+from __future__ import annotations
+
+import math
+
+from nclone_env._jit import kernel
+from nclone_env.constants import COLUMNS, RADIUS, ROWS, SWEEP_RADIUS, WALL_REACH
+from nclone_env.level.tiles import CONVEX, STRAIGHT
+from nclone_env.sim.geometry import (
+    clamp_cell,
+    closest_on_arc,
+    closest_on_straight,
+    greater,
+    lesser,
+    sweep_arc,
+    sweep_straight,
+)
+
+_FAR = 9999999.0
+_FRONT_BONUS = 0.1  # subtracted from the squared distance of front faces (section 3.5)
+
+
+@kernel
+def closest_on(segment, px, py):
+    """Return (back-facing, a, b) of one segment record."""
+    if segment["kind"] == STRAIGHT:
+        return closest_on_straight(segment["x1"], segment["y1"], segment["x2"], segment["y2"], px, py)
+    convex = segment["kind"] == CONVEX
+    return closest_on_arc(segment["x1"], segment["y1"], segment["x2"], segment["y2"], convex, px, py)
+
+
+@kernel
+def closest_point(segment_start, segments, level, px, py):
+    """Return (facing, a, b): the closest point of the segments in the cells within the ninja's radius.
+
+    Facing is 0 if there is no segment, 1 in front, -1 behind. There is no limit on the distance (section 3.5).
+    """
+    first_column, last_column = clamp_cell(px - RADIUS, COLUMNS - 1), clamp_cell(px + RADIUS, COLUMNS - 1)
+    first_row, last_row = clamp_cell(py - RADIUS, ROWS - 1), clamp_cell(py + RADIUS, ROWS - 1)
+    best, facing, best_a, best_b = _FAR, 0, 0.0, 0.0
+    for column in range(first_column, last_column + 1):
+        start = segment_start[level, column * ROWS + first_row]
+        stop = segment_start[level, column * ROWS + last_row + 1]
+        for i in range(start, stop):
+            back, a, b = closest_on(segments[i], px, py)
+            dx, dy = px - a, py - b
+            distance = dx * dx + dy * dy
+            if not back:
+                distance -= _FRONT_BONUS
+            if distance < best:
+                best, best_a, best_b = distance, a, b
+                facing = -1 if back else 1
+    return facing, best_a, best_b
+
+
+@kernel
+def sweep_tiles(segment_start, segments, level, xs, ys, mx, my):
+    """Return the fraction of the displacement (mx, my) that the inner disc of the ninja can go (section 3.9)."""
+    margin = SWEEP_RADIUS + 1.0
+    xe, ye = xs + mx, ys + my
+    left, right = lesser(xs, xe) - margin, greater(xs, xe) + margin
+    top, bottom = lesser(ys, ye) - margin, greater(ys, ye) + margin
+    first_column, last_column = clamp_cell(left, COLUMNS - 1), clamp_cell(right, COLUMNS - 1)
+    first_row, last_row = clamp_cell(top, ROWS - 1), clamp_cell(bottom, ROWS - 1)
+    fraction = 1.0
+    for column in range(first_column, last_column + 1):
+        start = segment_start[level, column * ROWS + first_row]
+        stop = segment_start[level, column * ROWS + last_row + 1]
+        for i in range(start, stop):
+            segment = segments[i]
+            x1, y1, x2, y2 = segment["x1"], segment["y1"], segment["x2"], segment["y2"]
+            if segment["kind"] == STRAIGHT:
+                # A segment outside the swept box is out of reach: its exact result is 1.
+                if max(x1, x2) < left or min(x1, x2) > right or max(y1, y2) < top or min(y1, y2) > bottom:
+                    continue
+                f = sweep_straight(xs, ys, mx, my, x1, y1, x2, y2, SWEEP_RADIUS)
+            else:
+                f = sweep_arc(xs, ys, mx, my, x1, y1, x2, y2, SWEEP_RADIUS)
+            fraction = lesser(fraction, f)
+    return fraction
+
+
+@kernel
+def wall_normal(segment_start, segments, level, px, py):
+    """Return the horizontal normal (about -1 or 1) of the first wall within reach, 0 if there is none (section 9.2)."""
+    first_column, last_column = (
+        clamp_cell(px - WALL_REACH, COLUMNS - 1),
+        clamp_cell(px + WALL_REACH, COLUMNS - 1),
+    )
+    first_row, last_row = clamp_cell(py - WALL_REACH, ROWS - 1), clamp_cell(py + WALL_REACH, ROWS - 1)
+    for column in range(first_column, last_column + 1):
+        start = segment_start[level, column * ROWS + first_row]
+        stop = segment_start[level, column * ROWS + last_row + 1]
+        for i in range(start, stop):
+            _, a, b = closest_on(segments[i], px, py)
+            dx, dy = px - a, py - b
+            if abs(dy) < 0.00001:
+                distance = math.sqrt(dx * dx + dy * dy)
+                if dx != 0.0 and 0.0 < distance <= WALL_REACH:
+                    return dx / distance
+    return 0.0

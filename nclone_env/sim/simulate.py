@@ -1,0 +1,132 @@
+"""Play a level with given inputs and record what happens frame by frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nclone_env._jit import kernel
+from nclone_env.constants import EXIT, MINE
+from nclone_env.errors import InputsError
+from nclone_env.level.library import pack
+from nclone_env.level.load import LevelSource, load_level
+from nclone_env.sim.state import make_worlds
+from nclone_env.sim.tick import start, tick
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """State after each of T frames; row i is the state after the frame driven by input i.
+
+    Attributes:
+        x, y: (T,) float64, centre of the ninja, pixels.
+        xspeed, yspeed: (T,) float64, pixels per frame.
+        state: (T,) int8, 0 immobile, 1 running, 2 sliding, 3 jumping, 4 falling, 5 wall sliding, 6 dead,
+            7 dying, 8 won (physics 01, section 5).
+        airborne, walled: (T,) bool.
+        gold: (T,) int16, pieces collected so far.
+        entity_type: (E,) int16, or None without ``entities=True``.
+        entity_x, entity_y: (T, E) float64, pixels, or None.
+        entity_active: (T, E) bool, or None; False once gold or an exit switch is taken.
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    xspeed: NDArray[np.float64]
+    yspeed: NDArray[np.float64]
+    state: NDArray[np.int8]
+    airborne: NDArray[np.bool_]
+    walled: NDArray[np.bool_]
+    gold: NDArray[np.int16]
+    entity_type: NDArray[np.int16] | None = None
+    entity_x: NDArray[np.float64] | None = None
+    entity_y: NDArray[np.float64] | None = None
+    entity_active: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self.x)
+
+
+def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Trajectory:
+    """Play a level from its start, one frame per input byte.
+
+    Frames after death or victory are simulated like all others; nothing is cut off.
+
+    Args:
+        level: path, map bytes, or a loaded level.
+        inputs: one byte 0..15 a frame: jump 1, right 2, left 4, suicide 8; bytes or any sequence of integers.
+        entities: also record the entities.
+
+    Raises:
+        LevelFormatError: if the level cannot be read.
+        InputsError: if an input is not a whole number from 0 to 15.
+    """
+    compiled = load_level(level)
+    levels = pack([compiled]).arrays
+    worlds = make_worlds(1, len(compiled.entities))
+    codes = check_inputs(inputs)
+    frames = len(codes)
+    heads = np.zeros(frames, dtype=worlds.heads.dtype)
+    states = np.zeros((frames if entities else 0, worlds.entity_states.shape[1]), dtype=np.uint8)
+    _record(levels, worlds, codes, heads, states)
+    recorded = _entity_columns(compiled.entities, states) if entities else {}
+    return Trajectory(
+        x=heads["x"].copy(),
+        y=heads["y"].copy(),
+        xspeed=heads["vx"].copy(),
+        yspeed=heads["vy"].copy(),
+        state=heads["state"].copy(),
+        airborne=heads["airborne"] != 0,
+        walled=heads["walled"] != 0,
+        gold=heads["gold"].copy(),
+        **recorded,
+    )
+
+
+def check_inputs(inputs: Any) -> NDArray[np.uint8]:
+    """Return the input bytes as (T,) uint8.
+
+    Raises:
+        InputsError: naming the first value that is not a whole number from 0 to 15.
+    """
+    codes = np.frombuffer(inputs, np.uint8) if isinstance(inputs, (bytes, bytearray)) else np.asarray(inputs)
+    if codes.ndim != 1 or (codes.size and codes.dtype.kind not in "iu"):
+        raise InputsError(
+            f"inputs: expected a one-dimensional sequence of whole numbers from 0 to 15, one a frame, "
+            f"got dtype {codes.dtype} and shape {codes.shape}"
+        )
+    bad = np.flatnonzero((codes < 0) | (codes > 15))
+    if len(bad):
+        raise InputsError(
+            f"inputs: expected bytes from 0 to 15 (jump 1, right 2, left 4, suicide 8), "
+            f"got {codes[bad[0]]} at frame {bad[0]}"
+        )
+    return codes.astype(np.uint8)
+
+
+@kernel
+def _record(levels, worlds, inputs, heads, entity_states):
+    start(levels, worlds, 0, 0)
+    for frame in range(inputs.shape[0]):
+        tick(levels, worlds, 0, inputs[frame])
+        heads[frame] = worlds.heads[0]
+        if entity_states.shape[0] > 0:
+            for slot in range(entity_states.shape[1]):
+                entity_states[frame, slot] = worlds.entity_states[0, slot]
+
+
+def _entity_columns(table: np.ndarray, states: np.ndarray) -> dict[str, np.ndarray]:
+    frames, kinds = len(states), table["type"].astype(np.int16)
+    always = np.isin(kinds, (MINE, EXIT))  # never removed, whatever their state (physics 02, section 4.1)
+    return {
+        "entity_type": kinds,
+        "entity_x": np.broadcast_to(table["x"].astype(np.float64), (frames, len(table))),
+        "entity_y": np.broadcast_to(table["y"].astype(np.float64), (frames, len(table))),
+        "entity_active": always | (states[:, : len(table)] == 0),
+    }

@@ -1,0 +1,84 @@
+"""One frame of one world, and the start of a world (physics 01, sections 4 and 5)."""
+
+from __future__ import annotations
+
+from nclone_env._jit import kernel, local_f64
+from nclone_env.constants import (
+    DEAD,
+    DISABLED,
+    FALL_GRAVITY,
+    INPUT_JUMP,
+    INPUT_LEFT,
+    INPUT_RIGHT,
+    INPUT_SUICIDE,
+    REGULAR_DRAG,
+)
+from nclone_env.sim.ninja_move import CONTACT_SLOTS, kill, move, settle
+from nclone_env.sim.ninja_think import think, turn
+from nclone_env.sim.touch import touch_entities
+
+
+@kernel
+def tick(levels, worlds, index, inputs):
+    """Advance one world by one frame.
+
+    Args:
+        levels: ``LevelArrays``.
+        worlds: ``WorldArrays``, changed in place.
+        index: world.
+        inputs: input byte, 0..15: jump 1, right 2, left 4 (left wins), suicide 8 (physics 01, section 14.4).
+    """
+    ninja = worlds.heads[index]
+    ninja["frame"] += 1
+    jump = inputs & INPUT_JUMP
+    direction = 0
+    if inputs & INPUT_LEFT:
+        direction = -1
+    elif inputs & INPUT_RIGHT:
+        direction = 1
+    if ninja["state"] != DEAD and ninja["state"] != DISABLED:
+        play(levels, worlds, index)
+    think(ninja, direction, jump)
+    turn(ninja, direction)
+    if inputs & INPUT_SUICIDE:  # at the very end of the frame; dead one frame later (physics 03, section 5)
+        kill(ninja)
+
+
+@kernel
+def play(levels, worlds, index):
+    """Move a living ninja and settle everything it touches."""
+    ninja = worlds.heads[index]
+    contacts = local_f64(CONTACT_SLOTS)
+    x0, y0 = ninja["x"], ninja["y"]
+    impact_vx, impact_vy = move(levels, ninja, contacts)
+    touch_entities(levels, worlds, index, x0, y0)
+    settle(levels, ninja, contacts, impact_vx, impact_vy)
+
+
+@kernel
+def start(levels, worlds, index, level):
+    """Put a world at the start of a level.
+
+    Args:
+        levels: ``LevelArrays``.
+        worlds: ``WorldArrays``, changed in place.
+        index: world.
+        level: index of the level in ``levels``.
+    """
+    header = levels.header[level]
+    ninja = worlds.heads[index]
+    ninja["x"], ninja["y"] = header["spawn_x"], header["spawn_y"]
+    ninja["vx"], ninja["vy"] = 0.0, 0.0
+    ninja["gravity"], ninja["drag"] = FALL_GRAVITY, REGULAR_DRAG
+    ninja["floor_x"], ninja["floor_y"] = 0.0, -1.0
+    ninja["wall_normal"] = 0.0
+    ninja["pad_x"], ninja["pad_y"] = 0.0, 0.0
+    ninja["finish_fraction"] = 0.0
+    ninja["frame"], ninja["level"], ninja["gold"] = 0, level, 0
+    ninja["state"], ninja["airborne"], ninja["walled"], ninja["facing"] = 0, 0, 0, 1
+    ninja["jump_held"], ninja["jump_duration"] = 0, 0
+    ninja["jump_buffer"], ninja["floor_buffer"] = -1, -1
+    ninja["wall_buffer"], ninja["pad_buffer"] = -1, -1
+    first, count = header["first_entity"], header["entity_count"]
+    for slot in range(worlds.entity_states.shape[1]):
+        worlds.entity_states[index, slot] = levels.entities[first + slot]["initial"] if slot < count else 0

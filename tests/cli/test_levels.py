@@ -1,0 +1,128 @@
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from nclone_env.cli.levels import convert_level, list_levels, show_level, validate_levels
+from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.level import catalog
+from nclone_env.level.map_bytes import write_map
+from nclone_env.level.raw import RawLevel
+from nclone_env.level.reader import read_level
+from nclone_env.level.text import format_text
+
+RECORDS = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0), (2, 70, 70, 0, 0)]
+RAW = RawLevel(np.zeros((23, 42), np.uint8), np.array(RECORDS, np.uint8), title="small", author="me")
+
+
+@pytest.fixture
+def level(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(format_text(RAW))
+    return path
+
+
+@pytest.fixture
+def picture(monkeypatch):
+    """Stand-ins for the drawing, so that only the command is tested: a red picture."""
+    loader, drawer = ModuleType("nclone_env.level.load"), ModuleType("nclone_env.render.picture")
+    red = np.zeros((600, 1056, 3), np.uint8)
+    red[..., 0] = 255
+    monkeypatch.setattr(loader, "load_level", lambda raw: raw, raising=False)
+    monkeypatch.setattr(drawer, "level_picture", lambda level: red, raising=False)
+    monkeypatch.setitem(sys.modules, loader.__name__, loader)
+    monkeypatch.setitem(sys.modules, drawer.__name__, drawer)
+
+
+def test_list_names_sets_levels_and_titles(tmp_path, monkeypatch, capsys, level):
+    folder = tmp_path / "levels" / "walks"
+    folder.mkdir(parents=True)
+    (folder / "one.toml").write_text(level.read_text())
+    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
+    assert list_levels() == 0
+    assert capsys.readouterr().out.split() == ["walks", "(1", "levels)", "walks/one", "small"]
+
+
+def test_convert_to_map_and_back_gives_the_same_file(tmp_path, level, capsys):
+    assert convert_level(str(level), tmp_path / "small.map") == 0
+    assert (tmp_path / "small.map").read_bytes() == write_map(RAW)
+    assert convert_level(str(tmp_path / "small.map"), tmp_path / "again.toml") == 0
+    assert (tmp_path / "again.toml").read_bytes() == level.read_bytes()
+    assert f"wrote {tmp_path / 'small.map'} (1250 bytes)" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.toml", "small.map", "small.toml"]
+
+
+def test_existing_files_need_force(tmp_path, level, capsys):
+    target = tmp_path / "x.map"
+    target.write_bytes(b"precious")
+    assert convert_level(str(level), target) == 1
+    assert target.read_bytes() == b"precious"
+    assert "expected a new file, got one that exists; --force overwrites it" in capsys.readouterr().err
+    assert convert_level(str(level), target, force=True) == 0
+    assert target.read_bytes() == write_map(RAW)
+
+
+def test_targets_that_cannot_be(tmp_path, level, capsys):
+    assert convert_level(str(level), tmp_path / "x.png") == 1
+    assert "target: expected a suffix of .toml or .map, got" in capsys.readouterr().err
+    assert convert_level(str(level), tmp_path / "none" / "x.map") == 1
+    assert "cannot be written: No such file or directory" in capsys.readouterr().err
+    (tmp_path / "folder.map").mkdir()
+    assert convert_level(str(level), tmp_path / "folder.map", force=True) == 1
+    assert "cannot be written: Is a directory" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.map", "small.toml"]
+
+
+def test_one_level_is_wanted(tmp_path, level, capsys):
+    (tmp_path / "other.toml").write_text(level.read_text())
+    assert convert_level(str(tmp_path), tmp_path / "x.map") == 1
+    assert show_level(str(tmp_path)) == 1
+    assert "expected one level, got 2 in" in capsys.readouterr().err
+
+
+def test_bad_sources_raise(tmp_path):
+    (tmp_path / "bad.map").write_bytes(b"\0" * 50)
+    with pytest.raises(LevelFormatError, match=r"bad\.map: offset 50"):
+        convert_level(str(tmp_path / "bad.map"), tmp_path / "x.toml")
+    with pytest.raises(UnknownLevelError, match="got 'no such level'"):
+        show_level("no such level")
+
+
+def test_validate_reports_every_file(tmp_path, level, capsys):
+    (tmp_path / "bad.map").write_bytes(b"\0" * 50)
+    assert validate_levels([str(level)]) == 0
+    assert capsys.readouterr().out == "1 levels, 0 with errors\n"
+    assert validate_levels([str(tmp_path)], modelled=(1, 3)) == 1
+    out = capsys.readouterr().out
+    assert f"error: {tmp_path / 'bad.map'}: offset 50: expected a map of at least 1230 bytes, got the end" in out
+    assert f"warning: {level}: entities the simulator does not model yet do nothing: gold (1)" in out
+    assert out.endswith("2 levels, 1 with errors\n")
+
+
+def test_level_without_exit_is_an_error(tmp_path, capsys):
+    path = tmp_path / "endless.map"
+    path.write_bytes(write_map(RawLevel(RAW.tiles, RAW.records[:1])))
+    assert validate_levels([str(path)]) == 1
+    assert "error: " in capsys.readouterr().out
+
+
+def test_show_prints_an_overview_and_writes_a_picture(tmp_path, monkeypatch, level, picture, capsys):
+    cv2 = pytest.importorskip("cv2")
+    monkeypatch.chdir(tmp_path)
+    assert show_level(str(level)) == 0
+    out = capsys.readouterr().out
+    assert "title      small\nauthor     me\nlevel id   -\ngame mode  solo\n" in out
+    assert f"digest     {RAW.digest[:16]}" in out
+    assert "    1  exit_switch\n" in out
+    image = cv2.imread("small.png")
+    assert image.shape == (600, 1056, 3)
+    assert image[0, 0].tolist() == [0, 0, 255]  # OpenCV reads blue first
+    assert show_level(str(level)) == 1
+    assert "--force overwrites it" in capsys.readouterr().err
+
+
+def test_show_writes_where_it_is_told(tmp_path, level, picture):
+    assert show_level(str(level), tmp_path / "p.png") == 0
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert read_level(level).digest == RAW.digest

@@ -1,0 +1,95 @@
+"""Small levels and files that the format tests start from."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+from hypothesis import strategies as st
+
+from nclone_env.level.map_bytes import write_map
+from nclone_env.level.raw import RawLevel
+
+LATIN_1 = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["Cc"])
+RECORDS = (
+    (0, 66, 26, 0, 0),
+    (1, 10, 12, 0, 0),
+    (2, 14, 12, 0, 0),
+    (3, 40, 80, 0, 0),
+    (3, 50, 80, 0, 0),
+    (4, 44, 80, 0, 0),
+    (4, 54, 80, 0, 0),
+    (5, 20, 30, 2, 0),
+    (6, 20, 40, 2, 0),
+    (7, 22, 44, 0, 0),
+    (8, 30, 40, 0, 0),
+    (9, 32, 44, 0, 0),
+    (11, 60, 60, 6, 0),
+    (14, 70, 70, 4, 3),
+    (28, 90, 70, 0, 0),
+    (39, 90, 90, 1, 1),
+)
+
+
+def make_level(records=RECORDS, **fields) -> RawLevel:
+    """Return a level with every tile number once and some of every kind of record."""
+    tiles = np.zeros((23, 42), np.uint8)
+    tiles[3, :38] = np.arange(38)
+    arrays = {"tiles": tiles, "records": np.array(records, np.uint8).reshape(-1, 5)}
+    return RawLevel(**{**arrays, "title": "a level", **fields})
+
+
+def make_attract(raw: RawLevel, inputs: bytes, surplus: bytes = b"", kind: int = 0, replay_id: int = 3) -> bytes:
+    """Return an attract file as the game writes it: switches counted, surplus records at the end."""
+    data = bytearray(write_map(raw))
+    types = np.bincount(raw.records[:, 0], minlength=40).astype("<u2")
+    data[1150:1230] = types.tobytes()
+    data += surplus
+    replay = struct.pack("<B6IBI", kind, 30 + len(inputs), 1, len(inputs), replay_id, 0, 0, 1, 0xFFFFFFFF) + inputs
+    data[:8] = struct.pack("<2I", len(data) - 8, len(replay))
+    return bytes(data) + replay
+
+
+def same(left: RawLevel, right: RawLevel) -> bool:
+    """Return whether two levels say the same, source aside."""
+    fields = ("title", "author", "level_id", "game_mode")
+    return (
+        np.array_equal(left.tiles, right.tiles)
+        and np.array_equal(left.records, right.records)
+        and all(getattr(left, field) == getattr(right, field) for field in fields)
+    )
+
+
+def shared_folder() -> Path | None:
+    """Return the folder with reference data, or None where there is none."""
+    folder = Path(os.environ.get("NCLONE_SHARED", Path(__file__).parents[3] / "shared"))
+    return folder if folder.is_dir() else None
+
+
+@st.composite
+def levels(draw):
+    """Draw a level that every format can hold."""
+    coordinates = st.tuples(st.integers(0, 255), st.integers(0, 255))
+    plain = st.sampled_from([0, 1, 2, 4, 10, 14, 20, 23, 25, 27, 29, 39])
+    records = [(0, *draw(coordinates), 0, 0)]
+    for kind in draw(st.lists(plain, max_size=8)):
+        records.append((kind, *draw(coordinates), draw(st.integers(0, 7)), draw(st.integers(0, 3))))
+    exits = draw(st.integers(0, 3))
+    records += [(3, *draw(coordinates), 0, 0) for _ in range(exits)]
+    records += [(4, *draw(coordinates), 0, 0) for _ in range(exits)]
+    for door in draw(st.lists(st.sampled_from([6, 8]), max_size=3)):
+        records += [
+            (door, *draw(coordinates), draw(st.integers(0, 7)), 0),
+            (door + 1, *draw(coordinates), 0, 0),
+        ]
+    seed = draw(st.integers(0, 2**32 - 1))
+    return RawLevel(
+        tiles=np.random.default_rng(seed).integers(0, 38, (23, 42), np.uint8),
+        records=np.array(records, np.uint8),
+        title=draw(st.text(LATIN_1, max_size=128)),
+        author=draw(st.text(LATIN_1, max_size=16)),
+        level_id=draw(st.integers(0, 2**32 - 1)),
+        game_mode=draw(st.sampled_from([0, 1, 2, 4])),
+    )

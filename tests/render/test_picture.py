@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nclone_env.level.raw import RawLevel
+from nclone_env.render.picture import level_picture, world_picture
+from nclone_env.render.shapes import PAINTS
+from tests.render.fake import bordered, make_levels, make_worlds, random_scene
+
+
+def colour_at(picture, x, y):
+    return tuple(int(channel) for channel in picture[y, x])
+
+
+def simple_level():
+    tiles = np.zeros((23, 42), dtype=np.uint8)
+    tiles[12:, :] = 1
+    records = [
+        (0, 20, 40, 0, 0),
+        (2, 60, 40, 0, 0),
+        (21, 80, 40, 0, 0),
+        (3, 100, 46, 0, 0),
+        (4, 120, 46, 0, 0),
+    ]
+    return RawLevel(tiles, np.array(records))
+
+
+def test_a_level_before_play():
+    picture = level_picture(simple_level())
+    assert picture.shape == (600, 1056, 3)
+    assert picture.dtype == np.uint8
+    assert colour_at(picture, 2, 2) == colour_at(picture, 500, 400) == PAINTS["solid"].colour
+    assert colour_at(picture, 500, 100) == PAINTS["background"].colour
+    assert colour_at(picture, 360, 240) == PAINTS["gold"].colour
+    assert colour_at(picture, 600 - 4, 276 - 4) == PAINTS["exit_inside"].colour
+    assert colour_at(picture, 720, 276) == PAINTS["switch_light"].colour
+    assert colour_at(picture, 120, 238) == PAINTS["ninja"].colour
+
+
+def test_a_compiled_level_is_drawn_as_its_raw_one():
+    raw = simple_level()
+    np.testing.assert_array_equal(level_picture(SimpleNamespace(raw=raw)), level_picture(raw))
+
+
+def test_a_world_equals_its_level_before_play():
+    raw = simple_level()
+    entities = [(360.0, 240.0, 2), (480.0, 240.0, 21), (600.0, 276.0, 3), (720.0, 276.0, 4)]
+    levels = make_levels([bordered(raw.tiles)], [entities])
+    worlds = make_worlds([(120.0, 240.0, 0, 0, 1)], [[0, 1, 0, 0]])
+    np.testing.assert_array_equal(world_picture(levels, worlds, 0), level_picture(raw))
+    worlds = make_worlds([(120.0, 240.0, 0, 0, 1)], [[1, 1, 0, 0]])
+    rows, columns = np.nonzero((world_picture(levels, worlds, 0) != level_picture(raw)).any(2))
+    assert abs(rows - 239.5).max() < 6
+    assert abs(columns - 359.5).max() < 6
+
+
+@pytest.mark.parametrize(("scale", "shape"), [(0.5, (300, 528, 3)), (1.5, (900, 1584, 3)), (2.0, (1200, 2112, 3))])
+def test_the_scale_changes_the_size_and_keeps_the_picture(scale, shape):
+    levels, worlds = random_scene(4)
+    picture = world_picture(levels, worlds, 0, scale)
+    assert picture.shape == shape
+    assert abs(picture.mean() - world_picture(levels, worlds, 0).mean()) < 1
+
+
+def test_a_ninja_outside_the_world_is_left_out():
+    levels = make_levels([bordered(np.zeros((23, 42)))], [[]])
+    worlds = make_worlds([(500.0, 9000.0, 0, 6, 1), (-4.0, 590.0, 0, 6, -1)], [[], []])
+    empty, partly = world_picture(levels, worlds, 0), world_picture(levels, worlds, 1)
+    rows, columns = np.nonzero((empty != partly).any(2))
+    assert len(rows) > 20
+    assert columns.max() < 8
+    assert len(np.unique(empty.reshape(-1, 3), axis=0)) == 2

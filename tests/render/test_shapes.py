@@ -1,0 +1,118 @@
+"""Tiles against the inequalities of physics 01, section 2.3; entities against their radii."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nclone_env.render.raster import GREYS, coverage, stamp
+from nclone_env.render.shapes import ENTITY_LAYERS, PAINTS, POSTURES, ninja_layers, tile_outline
+
+SOLID = {
+    0: lambda u, v: u < 0,
+    1: lambda u, v: u >= 0,
+    2: lambda u, v: v < 12,
+    3: lambda u, v: u > 12,
+    4: lambda u, v: v > 12,
+    5: lambda u, v: u < 12,
+    6: lambda u, v: u + v < 24,
+    7: lambda u, v: u > v,
+    8: lambda u, v: u + v > 24,
+    9: lambda u, v: v > u,
+    10: lambda u, v: u**2 + v**2 < 576,
+    11: lambda u, v: (24 - u) ** 2 + v**2 < 576,
+    12: lambda u, v: (24 - u) ** 2 + (24 - v) ** 2 < 576,
+    13: lambda u, v: u**2 + (24 - v) ** 2 < 576,
+    14: lambda u, v: (24 - u) ** 2 + (24 - v) ** 2 > 576,
+    15: lambda u, v: u**2 + (24 - v) ** 2 > 576,
+    16: lambda u, v: u**2 + v**2 > 576,
+    17: lambda u, v: (24 - u) ** 2 + v**2 > 576,
+    18: lambda u, v: u + 2 * v < 24,
+    19: lambda u, v: u > 2 * v,
+    20: lambda u, v: u + 2 * v > 48,
+    21: lambda u, v: 2 * v > u + 24,
+    22: lambda u, v: u + 2 * v < 48,
+    23: lambda u, v: 2 * v < u + 24,
+    24: lambda u, v: u + 2 * v > 24,
+    25: lambda u, v: 2 * v > u,
+    26: lambda u, v: 2 * u + v < 24,
+    27: lambda u, v: 2 * u > v + 24,
+    28: lambda u, v: 2 * u + v > 48,
+    29: lambda u, v: v > 2 * u,
+    30: lambda u, v: 2 * u + v < 48,
+    31: lambda u, v: v < 2 * u,
+    32: lambda u, v: 2 * u + v > 24,
+    33: lambda u, v: v > 2 * u - 24,
+}
+# Points of a fine lattice, moved off it so that none lies on an outline.
+LATTICE = (np.arange(24 * 20) + 0.5) / 20
+U, V = LATTICE[None, :] + 0.0013, LATTICE[:, None] + 0.0007
+
+
+@pytest.mark.parametrize("tile", SOLID)
+def test_a_tile_covers_its_solid_region(tile):
+    expected = np.broadcast_to(SOLID[tile](U, V), (480, 480)).reshape(24, 20, 24, 20).mean((1, 3))
+    covered = coverage([tile_outline(tile)])
+    # 64 samples a pixel against 400: a slope's edge differs by a few samples, arcs also by their chords.
+    assert abs(covered - expected).max() < 0.08
+    assert abs(covered.mean() - expected.mean()) < 0.003
+
+
+@pytest.mark.parametrize("tile", [1, 2, 3, 4, 5])
+def test_edges_on_pixel_boundaries_are_sharp(tile):
+    assert set(np.unique(coverage([tile_outline(tile)]))) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize(("tile", "edge"), [(34, np.s_[0]), (35, np.s_[:, 23]), (36, np.s_[23]), (37, np.s_[:, 0])])
+def test_glitched_tiles_show_their_edge_only(tile, edge):
+    expected = np.zeros((24, 24))
+    expected[edge] = 1
+    np.testing.assert_array_equal(coverage([tile_outline(tile)]), expected)
+
+
+def test_all_tiles_are_distinct():
+    assert len({coverage([tile_outline(tile)]).tobytes() for tile in range(38)}) == 38
+
+
+def test_magnification_refines_the_same_shape():
+    fine = coverage([tile_outline(13)], 3)
+    assert fine.shape == (72, 72)
+    assert abs(fine.reshape(24, 3, 24, 3).mean((1, 3)) - coverage([tile_outline(13)])).max() < 0.05
+
+
+def test_inner_outlines_are_holes():
+    outer, inner = (
+        np.array([(0, 0), (24, 0), (24, 24), (0, 24.0)]),
+        np.array([(6, 6), (18, 6), (18, 18), (6, 18.0)]),
+    )
+    assert coverage([outer, inner]).sum() == 24 * 24 - 12 * 12
+
+
+def outlines_of(layers):
+    return np.vstack([outline for layer in layers for outline in layer.outlines])
+
+
+def test_entities_fit_their_stamps_and_their_size():
+    radii = {(1, 0): 4, (1, 1): 3.5, (1, 2): 4.5, (2, 0): 6, (3, 0): 12, (3, 1): 12, (4, 0): 6, (4, 1): 6}
+    for (entity_type, state), radius in radii.items():
+        reach = abs(outlines_of(ENTITY_LAYERS[entity_type][state])).max()
+        assert radius - 1 <= reach <= min(radius + 2.5, 12)
+
+
+def test_the_ninja_stays_within_its_radius_and_mirrors():
+    for state in POSTURES:
+        right, left = outlines_of(ninja_layers(state, 1)), outlines_of(ninja_layers(state, -1))
+        assert np.hypot(*right.T).max() <= 11.5  # radius 10, limbs may stick out by a pixel
+        np.testing.assert_array_equal(left, right * (-1, 1))
+
+
+def test_kinds_have_their_own_grey():
+    greys = [paint.grey for paint in PAINTS.values()]
+    assert len(set(greys)) == len(greys)
+
+
+def test_a_stamp_is_premultiplied_and_opaque_inside():
+    alpha, ink = stamp(ENTITY_LAYERS[2][0], GREYS)
+    assert alpha[12, 12] == 1
+    assert ink[12, 12, 0] == PAINTS["gold"].grey
+    assert alpha[0, 0] == ink[0, 0, 0] == 0

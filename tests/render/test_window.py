@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from nclone_env import errors
+from nclone_env.render.window import Window
+
+PICTURE = np.zeros((60, 100, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def pygame(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    return pytest.importorskip("pygame")
+
+
+def make_window():
+    return Window((100, 60), frames_per_second=0)
+
+
+def test_a_window_shows_the_picture_and_starts_no_sound(pygame):
+    window = make_window()
+    picture = PICTURE.copy()
+    picture[10, 20] = (1, 2, 3)
+    assert window.show(picture)
+    assert pygame.display.get_surface().get_at((20, 10))[:3] == (1, 2, 3)
+    assert pygame.mixer.get_init() is None
+    window.close()
+    window.close()
+    assert not pygame.display.get_init()
+
+
+def test_the_quit_event_closes_the_window(pygame):
+    window = make_window()
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    assert not window.show(PICTURE)
+    assert not window.is_open
+    with pytest.raises(errors.ClosedError, match="window: it was closed; make a new Window"):
+        window.show(PICTURE)
+
+
+def test_a_picture_of_another_size_is_refused(pygame):
+    window = make_window()
+    with pytest.raises(errors.BufferError, match=r"picture: expected shape \(60, 100, 3\) uint8, got \(100, 60, 3\)"):
+        window.show(PICTURE.transpose(1, 0, 2))
+    with pytest.raises(errors.BufferError, match="float64"):
+        window.show(PICTURE.astype(float))
+    window.close()
+
+
+def test_without_pygame_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(errors.MissingExtraError, match=r"nclone-env\[human\]"):
+        make_window()
