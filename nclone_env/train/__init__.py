@@ -16,6 +16,5 @@ def require_training_extra() -> None:
     missing = [name for name in ("torch", "tensorboard", "matplotlib") if find_spec(name) is None]
     if missing:
         raise MissingExtraError(
-            f"training needs {', '.join(missing)}, which is not installed; "
-            'run: pip install "nclone-env[train]"'
+            f'training needs {", ".join(missing)}, which is not installed; run: pip install "nclone-env[train]"'
         )

@@ -88,9 +88,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         got = f"without {', '.join(missing)}" if missing else "with something else in it"
         raise _error(path, f"expected a checkpoint of nclone_env, got a file {got}")
     if fields["format"] != FORMAT:
-        raise _error(
-            path, f"expected format {FORMAT}, got {fields['format']} (version {fields['package_version']})"
-        )
+        raise _error(path, f"expected format {FORMAT}, got {fields['format']} (version {fields['package_version']})")
     return Checkpoint(**{name: fields[name] for name in names})
 
 

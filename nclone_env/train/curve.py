@@ -27,30 +27,32 @@ class EpisodeStatistics:
 
     def __init__(self, level_names: Sequence[str], window: int):
         self.level_names = tuple(level_names)
+        self._window = window
         shape = (len(self.level_names), window)
         self._counts = np.zeros(shape[0], np.int64)
         self._rings: dict[str, np.ndarray] = {
             "success": np.zeros(shape, np.float32),
-            "r": np.zeros(shape, np.float64),
+            "returns": np.zeros(shape, np.float64),
             "frames": np.zeros(shape, np.int64),
         }
 
     def add(self, info: Mapping[str, Any]) -> int:
         """Take in the episodes that ended in a vector step, given its ``info``; return how many."""
-        indices, episode = finished_episodes(info)
-        for index in indices:
-            level = int(episode["level"][index])
-            slot = self._counts[level] % self._rings["r"].shape[1]
-            for key, ring in self._rings.items():
-                ring[level, slot] = episode[key][index]
+        finished = finished_episodes(info)
+        if finished is None:
+            return 0
+        for level, *values in zip(*finished[1:]):
+            slot = self._counts[level] % self._window
+            for ring, value in zip(self._rings.values(), values):
+                ring[level, slot] = value
             self._counts[level] += 1
-        return len(indices)
+        return len(finished.indices)
 
     def means(self, key: str) -> np.ndarray:
         """Return the mean over the recent episodes of each level (L,), nan where there is none.
 
         Args:
-            key: ``success``, ``r`` (return) or ``frames``.
+            key: ``success``, ``returns`` or ``frames``.
         """
         ring = self._rings[key]
         kept = np.minimum(self._counts, ring.shape[1])
@@ -59,7 +61,7 @@ class EpisodeStatistics:
 
     def solved(self, success_rate: float) -> bool:
         """Return whether every level has a full window of episodes and at least this success rate in it."""
-        full = bool((self._counts >= self._rings["r"].shape[1]).all())
+        full = bool((self._counts >= self._window).all())
         return full and bool((self.means("success") >= success_rate).all())
 
     def summary(self) -> Row:
@@ -69,7 +71,7 @@ class EpisodeStatistics:
         return {
             "success_rate": _mean_of_played(success),
             "lowest_success_rate": float(played.min()) if len(played) else float("nan"),
-            "mean_return": _mean_of_played(self.means("r")),
+            "mean_return": _mean_of_played(self.means("returns")),
             "mean_frames": _mean_of_played(self.means("frames")),
         }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
+from nclone_env.env.episode import WON
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.memory_tree import MemoryNode
 
@@ -18,8 +19,12 @@ class VectorEnvironment(Protocol):
     """The part of ``NPlusPlusVectorEnv`` (restarting in the same step) that the trainer uses."""
 
     num_envs: int
-    level_names: tuple[str, ...]
     single_observation_space: Any
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels an episode can play."""
+        ...
 
     def reset(
         self,
@@ -32,7 +37,7 @@ class VectorEnvironment(Protocol):
         ...
 
     def step(
-        self, actions: np.ndarray, out: Mapping[str, np.ndarray] | None = None
+        self, actions: np.ndarray, *, out: Mapping[str, np.ndarray] | None = None
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance all environments by one step."""
         ...
@@ -66,14 +71,30 @@ def kilobytes_per_environment(envs: VectorEnvironment) -> float:
     return envs.memory().bytes_where(shared=False) / envs.num_envs / 1024
 
 
-def finished_episodes(info: Mapping[str, Any]) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
-    """Return the indices of the environments whose episode just ended, and the episode arrays of all.
+class FinishedEpisodes(NamedTuple):
+    """Episodes that ended in a vector step, k of them."""
 
-    Args:
-        info: the ``info`` of a vector step.
-    """
-    episode = info.get("episode")
-    if episode is None:
-        return np.empty(0, dtype=np.intp), {}
-    mask = info["_episode"] if "_episode" in info else episode["_episode"]
-    return np.flatnonzero(mask), episode
+    indices: np.ndarray
+    """(k,) environments."""
+    levels: np.ndarray
+    """(k,) indices of the levels played."""
+    success: np.ndarray
+    """(k,) bool, whether the exit was reached."""
+    returns: np.ndarray
+    """(k,) float64, undiscounted."""
+    frames: np.ndarray
+    """(k,) simulated frames."""
+
+
+def finished_episodes(info: Mapping[str, Any]) -> FinishedEpisodes | None:
+    """Return the episodes that ended in a step with automatic restart, given its ``info``; None if none did."""
+    if "final_info" not in info:
+        return None
+    final, indices = info["final_info"], np.flatnonzero(info["_final_info"])
+    return FinishedEpisodes(
+        indices,
+        final["level"][indices],
+        final["outcome"][indices] == WON,
+        final["episode_return"][indices],
+        final["episode_frames"][indices],
+    )

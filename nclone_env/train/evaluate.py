@@ -114,35 +114,35 @@ class _Chooser:
         return self._policy.act(tensors, self._generator)[0].numpy()
 
 
-def _play_level(
-    envs: VectorEnvironment, level: str, choose: _Chooser, most_steps: int, seed: int
-) -> LevelResult:
+def _play_level(envs: VectorEnvironment, level: str, choose: _Chooser, most_steps: int, seed: int) -> LevelResult:
     """Play the first episode of every environment on one level."""
     observations, _ = envs.reset(seed=seed, options={"level": level})
     actions = np.zeros((most_steps, envs.num_envs), np.int8)
     lengths = np.zeros(envs.num_envs, np.int64)  # in steps; 0 while the first episode is under way
-    totals = {key: np.zeros(envs.num_envs) for key in ("success", "r", "frames")}
+    success, returns, frames = (np.zeros(envs.num_envs, kind) for kind in (bool, float, int))
     for t in range(most_steps):
         chosen = choose(observations)
         actions[t] = chosen
         observations, *_, info = envs.step(chosen)
-        indices, episode = finished_episodes(info)
-        first = indices[lengths[indices] == 0]
-        for key, values in totals.items():
-            values[first] = episode[key][first] if len(first) else 0
-        lengths[first] = t + 1
+        finished = finished_episodes(info)
+        if finished is None:
+            continue
+        first = lengths[finished.indices] == 0
+        ended = finished.indices[first]
+        success[ended], returns[ended] = finished.success[first], finished.returns[first]
+        frames[ended], lengths[ended] = finished.frames[first], t + 1
         if lengths.all():
             break
-    shown = int(totals["success"].argmax())
-    wins = totals["frames"][totals["success"] > 0]
+    shown = int(success.argmax())
+    wins = frames[success]
     return LevelResult(
         level=level,
         mode=choose.mode,
         episodes=envs.num_envs,
-        success_rate=float(totals["success"].mean()),
-        mean_return=float(totals["r"].mean()),
-        mean_frames=float(totals["frames"].mean()),
+        success_rate=float(success.mean()),
+        mean_return=float(returns.mean()),
+        mean_frames=float(frames.mean()),
         best_frames=int(wins.min()) if len(wins) else None,
-        won=bool(totals["success"][shown]),
+        won=bool(success[shown]),
         actions=actions[: lengths[shown], shown].copy(),
     )

@@ -6,9 +6,7 @@ from nclone_env._jit import kernel
 
 
 @kernel
-def estimate_advantages(
-    rewards, values, terminated, truncated, final_values, gamma, gae_lambda, advantages, returns
-):
+def estimate_advantages(rewards, values, terminated, truncated, final_values, gamma, gae_lambda, advantages, returns):
     """Fill ``advantages`` and ``returns`` of a rollout of T steps of N environments.
 
     A terminated step is followed by nothing; a truncated one by the value of its final observation; any other

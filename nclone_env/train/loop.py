@@ -125,7 +125,8 @@ def collect_rollout(run: Run) -> None:
     storage, policy, envs = run.storage, run.policy, run.envs
     while not storage.full:
         actions = storage.record(*policy.act(storage.observation(), run.generator))
-        *_, info = envs.step(actions, out=storage.step_outputs())
+        _, *outcome, info = envs.step(actions, out=storage.step_outputs())
+        storage.record_outcome(*outcome)
         _record_truncations(run, info)
         run.counters.episodes += run.statistics.add(info)
         storage.advance()
@@ -236,7 +237,7 @@ def _restore(run: Run, path: Path) -> None:
 def _record_truncations(run: Run, info: dict) -> None:
     """Store the values of the final observations of episodes that the time limit has just cut off."""
     storage = run.storage
-    indices = np.flatnonzero(storage.step_outputs()["truncated"])
+    indices = np.flatnonzero(storage.arrays["truncated"][storage.cursor])
     if len(indices):
         final = {name: torch.from_numpy(array[indices]) for name, array in info["final_obs"].items()}
         storage.record_final_values(indices, run.policy.value(final))

@@ -36,8 +36,7 @@ class ActorCritic(nn.Module):
         pictures = {name: shape for name, shape in self.observation_shapes.items() if len(shape) == 3}
         self.trunks = nn.ModuleDict({name: _picture_trunk(shape) for name, shape in pictures.items()})
         width = sum(
-            _PICTURE_FEATURES if name in pictures else shape[0]
-            for name, shape in self.observation_shapes.items()
+            _PICTURE_FEATURES if name in pictures else shape[0] for name, shape in self.observation_shapes.items()
         )
         self.actor = _tower(width, hidden_size, ACTIONS)
         self.critic = _tower(width, hidden_size, 1)

@@ -33,9 +33,7 @@ class Losses(NamedTuple):
     clip_fraction: Tensor
 
 
-def compute_losses(
-    log_probs: Tensor, entropies: Tensor, values: Tensor, minibatch: Minibatch, clip: float
-) -> Losses:
+def compute_losses(log_probs: Tensor, entropies: Tensor, values: Tensor, minibatch: Minibatch, clip: float) -> Losses:
     """Return the parts of the loss of b steps.
 
     Args:

@@ -30,9 +30,8 @@ class Minibatch(NamedTuple):
 class RolloutStorage:
     """Rollout of T steps of N environments, as arrays [T, N, ...] and as tensors over the same memory.
 
-    The environments write row t + 1 of the observations and row t of rewards and ends themselves: pass
-    ``step_outputs()`` as ``out``. Observations and values have T + 1 rows; the last one is where the rollout
-    ended.
+    The environments write row t + 1 of the observations themselves: pass ``step_outputs()`` as ``out``.
+    Observations and values have T + 1 rows; the last one is where the rollout ended.
 
     Args:
         length: T.
@@ -43,9 +42,7 @@ class RolloutStorage:
 
     def __init__(self, length: int, num_envs: int, observation_space: Any, minibatch_size: int):
         if length * num_envs % minibatch_size:
-            raise ValueError(
-                f"minibatch_size: expected a divisor of {length * num_envs}, got {minibatch_size}"
-            )
+            raise ValueError(f"minibatch_size: expected a divisor of {length * num_envs}, got {minibatch_size}")
         self.length, self.num_envs = length, num_envs
         self.cursor = 0
         boxes = observation_space.spaces
@@ -90,9 +87,16 @@ class RolloutStorage:
         return self.arrays["actions"][self.cursor]
 
     def step_outputs(self) -> Mapping[str, np.ndarray]:
-        """Return the arrays that the environments fill with what follows the action at the cursor."""
+        """Return the arrays that the environments fill with the observations after the action at the cursor."""
         self._refuse_overflow("step_outputs")
         return self._step_outputs[self.cursor]
+
+    def record_outcome(self, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray) -> None:
+        """Store what the environments answered to the action at the cursor, each (N,)."""
+        self._refuse_overflow("record_outcome")
+        self.arrays["rewards"][self.cursor] = rewards
+        self.arrays["terminated"][self.cursor] = terminated
+        self.arrays["truncated"][self.cursor] = truncated
 
     def record_final_values(self, indices: np.ndarray, values: Tensor) -> None:
         """Store the values (k,) of the final observations of k environments truncated at the cursor."""
@@ -142,9 +146,7 @@ class RolloutStorage:
         )
 
     def _output_row(self, t: int) -> dict[str, np.ndarray]:
-        row = {name: array[t + 1] for name, array in self.observation_arrays.items()}
-        ends = {name: self.arrays[name][t] for name in ("terminated", "truncated")}
-        return {**row, **ends, "reward": self.arrays["rewards"][t]}
+        return {name: array[t + 1] for name, array in self.observation_arrays.items()}
 
     def _allocate_minibatch(self, size: int) -> None:
         steps = self.length * self.num_envs
@@ -152,13 +154,9 @@ class RolloutStorage:
         observations = {name: tensor[:-1].flatten(0, 1) for name, tensor in self.observations.items()}
         names = ("actions", "log_probs", "advantages", "returns")
         sources = {**observations, **{name: self.tensors[name].flatten() for name in names}}
-        targets = {
-            name: torch.zeros(size, *source.shape[1:], dtype=source.dtype) for name, source in sources.items()
-        }
+        targets = {name: torch.zeros(size, *source.shape[1:], dtype=source.dtype) for name, source in sources.items()}
         self._gathers = [(sources[name], targets[name]) for name in sources]
-        self._minibatch = Minibatch(
-            {name: targets[name] for name in observations}, *(targets[name] for name in names)
-        )
+        self._minibatch = Minibatch({name: targets[name] for name in observations}, *(targets[name] for name in names))
 
     def _refuse_overflow(self, method: str) -> None:
         if self.full:

@@ -6,6 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from nclone_env.config import EnvironmentConfig
+from nclone_env.env.episode import DIED, PLAYING, WON
 from nclone_env.memory_tree import MemoryNode
 
 STRIDE = 0.125
@@ -48,7 +49,7 @@ class LineWorld:
         self._start(np.arange(self.num_envs))
         return self._observe(out), {}
 
-    def step(self, actions, out=None):
+    def step(self, actions, *, out=None):
         assert actions.shape == (self.num_envs,)
         assert np.issubdtype(actions.dtype, np.integer)
         goal = self._goal()
@@ -61,12 +62,7 @@ class LineWorld:
         rewards = before - np.abs(self.position - goal) + 1.0 * success - 0.01
         self.returns += rewards
         info = self._finish(terminated | truncated, success)
-        results = {"reward": rewards, "terminated": terminated, "truncated": truncated}
-        for name, value in results.items():
-            if out is not None and name in out:
-                out[name][...] = value
-                results[name] = out[name]
-        return self._observe(out), *results.values(), info
+        return self._observe(out), rewards, terminated, truncated, info
 
     def memory(self):
         levels = MemoryNode("levels", 5000, shared=True)
@@ -76,18 +72,17 @@ class LineWorld:
         self.closed = True
 
     def _finish(self, done, success):
-        if not done.any():
-            return {}
-        episode = {
-            "r": self.returns.copy(),
-            "l": self.length.copy(),
-            "frames": self.length * self.config.frame_skip,
-            "success": success,
+        info = {
             "level": self.level.copy(),
-            "_episode": done.copy(),
+            "outcome": np.where(success, WON, np.where(done, DIED, PLAYING)),
+            "episode_frames": self.length * self.config.frame_skip,
+            "episode_steps": self.length.copy(),
+            "episode_return": self.returns.copy(),
         }
-        info = {"final_obs": self._observe(None), "_final_obs": done.copy(), "episode": episode}
-        self._start(np.flatnonzero(done))
+        if done.any():
+            info |= {"final_info": dict(info), "final_obs": self._observe(None)}
+            info |= {"_final_info": done, "_final_obs": done}
+            self._start(np.flatnonzero(done))
         return info
 
     def _start(self, indices):
@@ -103,6 +98,7 @@ class LineWorld:
         names = self.single_observation_space.spaces
         if out is None:
             out = {n: np.zeros((self.num_envs, *box.shape), box.dtype) for n, box in names.items()}
+        assert sorted(out) == sorted(names)
         for name in names:
             target = out[name]
             assert target.flags.c_contiguous

@@ -84,9 +84,7 @@ def test_something_else(tmp_path, content):
 def test_other_contents(tmp_path):
     path = tmp_path / "other.pt"
     torch.save({"policy": {}}, path)
-    with pytest.raises(
-        CheckpointError, match="expected a checkpoint of nclone_env, got a file without counters"
-    ):
+    with pytest.raises(CheckpointError, match="expected a checkpoint of nclone_env, got a file without counters"):
         load_checkpoint(path)
     torch.save([1, 2], path)
     with pytest.raises(CheckpointError, match="got a file with something else in it"):

@@ -56,9 +56,9 @@ def test_counts_the_first_episode_of_each_environment():
             self.step_count = np.zeros(self.num_envs, int)
             return super().reset(**options)
 
-        def step(self, actions, out=None):
+        def step(self, actions, *, out=None):
             self.step_count += 1
-            return super().step(actions, out)
+            return super().step(actions, out=out)
 
     east, _ = evaluate(walker(100.0), ENVIRONMENT, "sampled", 40, make_envs=Unequal)
     assert east.success_rate == 1.0
@@ -79,8 +79,7 @@ def test_actions_replay_a_win():
 
 def test_same_seed_same_results_other_seed_other_results():
     first, second, other = (
-        evaluate(None, ENVIRONMENT, episodes_per_level=50, seed=seed, make_envs=LineWorld)
-        for seed in (1, 1, 2)
+        evaluate(None, ENVIRONMENT, episodes_per_level=50, seed=seed, make_envs=LineWorld) for seed in (1, 1, 2)
     )
     assert [r.mean_return for r in first] == [r.mean_return for r in second]
     assert [r.mean_return for r in first] != [r.mean_return for r in other]
@@ -89,8 +88,7 @@ def test_same_seed_same_results_other_seed_other_results():
 @pytest.mark.parametrize("scale", [1.0, -1.0])
 def test_best_episode_is_a_win_if_there_is_one(scale):
     results = {
-        mode: evaluate(walker(scale), ENVIRONMENT, mode, 10, make_envs=LineWorld)
-        for mode in ("argmax", "random")
+        mode: evaluate(walker(scale), ENVIRONMENT, mode, 10, make_envs=LineWorld) for mode in ("argmax", "random")
     }
     best = best_episode(results)
     assert best.mode == "argmax"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from nclone_env.env.episode import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint
@@ -45,9 +46,7 @@ def test_learns_and_stops_when_every_level_is_solved(tmp_path):
     assert result.solved
     assert result.counters.steps < 100_000
     assert result.curve[-1]["lowest_success_rate"] >= 0.95
-    learnt, chance = (
-        evaluate(policy, settings.environment(), make_envs=LineWorld) for policy in (result.policy, None)
-    )
+    learnt, chance = (evaluate(policy, settings.environment(), make_envs=LineWorld) for policy in (result.policy, None))
     assert min(level.success_rate for level in learnt) >= 0.9
     assert max(level.success_rate for level in chance) < 0.5
 
@@ -67,7 +66,7 @@ def test_truncated_episodes_are_continued_by_the_value_of_their_final_observatio
     finals = []
 
     class Recording(LineWorld):
-        def step(self, actions, out=None):
+        def step(self, actions, *, out=None):
             *results, info = super().step(actions, out=out)
             for index in results[3].nonzero()[0]:
                 finals.append(info["final_obs"]["game_state"][index])
@@ -134,8 +133,7 @@ def test_resume_continues(tmp_path):
     half = train(config(tmp_path, total_steps=1024, name="half"), make_envs=LineWorld)
     saved = load_checkpoint(half.checkpoint)
     one, two = (
-        train(config(tmp_path, total_steps=2048, name=name), half.checkpoint, LineWorld)
-        for name in ("one", "two")
+        train(config(tmp_path, total_steps=2048, name=name), half.checkpoint, LineWorld) for name in ("one", "two")
     )
     assert one.counters.steps == 2048
     assert one.counters.updates == 4
@@ -150,9 +148,7 @@ def test_resume_starts_from_everything_saved(tmp_path):
     half = train(config(tmp_path, total_steps=1024, name="half"), make_envs=LineWorld)
     again = train(config(tmp_path, total_steps=1024, name="again"), half.checkpoint, LineWorld)
     before, after = load_checkpoint(half.checkpoint), load_checkpoint(again.checkpoint)
-    assert (
-        after.counters == before.counters == {"steps": 1024, "updates": 2, "episodes": half.counters.episodes}
-    )
+    assert after.counters == before.counters == {"steps": 1024, "updates": 2, "episodes": half.counters.episodes}
     assert torch.equal(after.generator, before.generator)
     for name, tensor in before.policy.items():
         assert torch.equal(after.policy[name], tensor)
@@ -177,9 +173,7 @@ def test_resumed_environments_get_a_new_seed(tmp_path):
 def test_resume_refuses_other_observations(tmp_path):
     half = train(config(tmp_path, total_steps=512), make_envs=LineWorld)
     other = config(tmp_path, observations=("game_state", "player_frame"), num_envs=2, rollout_length=4)
-    with pytest.raises(
-        CheckpointError, match=r"checkpoint.pt: expected a policy for observations .*player_frame"
-    ):
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: expected a policy for observations .*player_frame"):
         train(other, half.checkpoint, LineWorld)
 
 
@@ -206,10 +200,10 @@ def test_learning_rate_anneals_to_nearly_nothing(tmp_path):
 def test_statistics_keep_the_last_episodes_of_each_level():
     statistics = EpisodeStatistics(("a", "b"), window=2)
     assert not statistics.solved(0.5)
-    for success in ([0, 1], [1, 1], [1, 0]):
-        episode = {key: torch.tensor(success).numpy() for key in ("success", "r", "frames")}
-        episode |= {"level": [0, 1], "_episode": [True, True]}
-        assert statistics.add({"episode": episode}) == 2
+    for outcome in ([DIED, WON], [WON, WON], [WON, DIED]):
+        columns = {"level": np.array([0, 1, 0]), "outcome": np.array([*outcome, PLAYING])}
+        columns |= {"episode_return": np.zeros(3), "episode_frames": np.full(3, 8)}
+        assert statistics.add({"final_info": columns, "_final_info": np.array([True, True, False])}) == 2
     assert statistics.add({}) == 0
     assert statistics.means("success").tolist() == [1.0, 0.5]
     assert statistics.summary()["lowest_success_rate"] == 0.5

@@ -22,9 +22,7 @@ def make(names, seed=0):
     return ActorCritic({name: SHAPES[name] for name in names}, 32, torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize(
-    "names", [("game_state",), ("player_frame",), ("game_state", "global_view"), tuple(SHAPES)]
-)
+@pytest.mark.parametrize("names", [("game_state",), ("player_frame",), ("game_state", "global_view"), tuple(SHAPES)])
 def test_shapes_and_gradients(names):
     policy, seen = make(names), observations(3, names)
     actions, log_probs, values = policy.act(seen, torch.Generator().manual_seed(0))

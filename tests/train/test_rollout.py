@@ -20,9 +20,8 @@ def filled(length=4, num_envs=6, minibatch=8):
     for t in range(length):
         label = torch.from_numpy(labels + 100 * t)
         storage.record(label, label.float(), 10 * label.float())
-        row = storage.step_outputs()
-        row["game_state"][:] = (labels + 100 * (t + 1))[:, None]
-        row["reward"][:] = -labels - 100 * t
+        storage.step_outputs()["game_state"][:] = (labels + 100 * (t + 1))[:, None]
+        storage.record_outcome(-labels - 100 * t, labels == t, labels == t + 1)
         storage.advance()
     storage.arrays["advantages"][:] = storage.arrays["log_probs"] + 0.5
     storage.arrays["returns"][:] = storage.arrays["log_probs"] + 0.25
@@ -45,11 +44,15 @@ def test_environment_writes_the_row_the_policy_reads_next():
     for t in range(5):
         assert (storage.observations["game_state"][t, :, 0].numpy() == np.arange(6) + 100 * t).all()
     assert (storage.arrays["rewards"][2] == -np.arange(6) - 200).all()
+    assert storage.arrays["terminated"][2].tolist() == [False, False, True, False, False, False]
+    assert storage.arrays["truncated"][2].tolist() == [False, False, False, True, False, False]
 
 
 def test_overflow_is_refused():
     storage = filled()
-    for call in (storage.step_outputs, storage.advance, lambda: storage.record(*[torch.zeros(6)] * 3)):
+    six = [torch.zeros(6)] * 3
+    calls = (lambda: storage.record(*six), lambda: storage.record_outcome(*six))
+    for call in (storage.step_outputs, storage.advance, *calls):
         with pytest.raises(RuntimeError, match=r"all 4 steps of the rollout are stored; call clear\(\)"):
             call()
 
@@ -99,9 +102,7 @@ def test_minibatches_cover_every_step_once_with_aligned_fields():
 def test_minibatches_reuse_their_buffers():
     storage = filled()
     generator = torch.Generator()
-    pointers = {
-        batch.observations["picture"].data_ptr() for _ in range(3) for batch in storage.minibatches(generator)
-    }
+    pointers = {batch.observations["picture"].data_ptr() for _ in range(3) for batch in storage.minibatches(generator)}
     assert len(pointers) == 1
 
 
