@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import nclone_env
+import tyro
+
+from nclone_env._files import write_file
 from nclone_env.config import EnvironmentConfig
+from nclone_env.env.create import create_environment
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    checkpoint: Path,
+    checkpoint: tyro.conf.Positional[Path],
     levels: tuple[str, ...] = (),
     episodes: int = 100,
     seed: int = 0,
@@ -44,7 +46,7 @@ def evaluate(
     policy = restore_policy(content, checkpoint)
     _, environment = restore_configs(content, checkpoint)
     if levels:
-        environment = dataclasses.replace(environment, levels=levels)
+        environment = environment.replace(levels=levels)
     evaluate_and_report(policy, environment, output or checkpoint.parent, episodes, seed, video)
     return 0
 
@@ -55,12 +57,12 @@ def evaluate_and_report(
     """Evaluate a policy, print the table of success rates, save it and a video under ``folder``."""
     from nclone_env.train import report
     from nclone_env.train.evaluate import best_episode, compare
-    from nclone_env.train.files import write_atomically
 
     results = compare(policy, environment, episodes, seed)
     table = report.success_table(results)
     print(table)
-    write_atomically(folder / "evaluation.txt", lambda temporary: temporary.write_text(table + "\n"))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_file(folder / "evaluation.txt", f"{table}\n".encode())
     if video:
         write_episode(best_episode(results), environment, folder / "episode.mp4")
     print(f"saved under {folder}")
@@ -70,7 +72,7 @@ def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Pa
     """Play an evaluated episode again and save it as a video."""
     from nclone_env.train import report
 
-    shown = dataclasses.replace(environment, render_mode="rgb_array")
-    with closing(nclone_env.create_environment(shown)) as player:
+    shown = environment.replace(render_mode="rgb_array")
+    with closing(create_environment(shown)) as player:
         pictures = report.episode_pictures(player, episode.level, episode.actions)
-        report.write_video(pictures, path, report.video_rate(environment))
+        report.write_video(pictures, path, environment.frames_per_second)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from nclone_env.cli.progress import TrainingProgress
 from nclone_env.train import require_training_extra
 from nclone_env.train.config import TrainConfig
 
 
-def train(config: TrainConfig, resume: Path | None = None, episodes: int = 100, video: bool = True) -> int:
+def train(
+    config: Annotated[TrainConfig, tyro.conf.arg(name="")],
+    resume: Path | None = None,
+    episodes: int = 100,
+    video: bool = True,
+) -> int:
     """Train a policy with PPO, evaluate it beside random actions, and save what came of it.
 
     The run's folder gets ``checkpoint.pt``, ``learning_curve.csv``, ``learning_curve.png``,

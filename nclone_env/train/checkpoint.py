@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from nclone_env import __version__
+from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig, build
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
-from nclone_env.train.files import write_atomically
 from nclone_env.train.policy import ActorCritic
 
 FORMAT = 1
@@ -69,9 +69,10 @@ def environment_fields(config: EnvironmentConfig) -> dict[str, Any]:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint to a temporary file, then rename it."""
+    """Write a checkpoint to a temporary file, then rename it; the folder is made."""
     fields = {item.name: getattr(checkpoint, item.name) for item in dataclasses.fields(checkpoint)}
-    write_atomically(path, lambda temporary: torch.save(fields, temporary))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fill_file(path, lambda temporary: torch.save(fields, temporary))
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from torch.utils.tensorboard import SummaryWriter
 
+from nclone_env._files import write_file
 from nclone_env.train.environments import finished_episodes
-from nclone_env.train.files import write_atomically
 
 Row = dict[str, float]
 
@@ -101,7 +101,7 @@ class LearningCurve:
         table.writeheader()
         table.writerows(self.rows)
         path = self.folder / "learning_curve.csv"
-        write_atomically(path, lambda temporary: temporary.write_text(text.getvalue()))
+        write_file(path, text.getvalue().encode())
         return path
 
     def close(self) -> None:

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import FRAMES_PER_SECOND
+from nclone_env._files import fill_file
 from nclone_env.errors import MissingExtraError
 from nclone_env.train.evaluate import LevelResult
-from nclone_env.train.files import write_atomically
 
 
 def success_table(results: Mapping[Any, Sequence[LevelResult]]) -> str:
@@ -65,7 +63,7 @@ def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> Non
     lower.set(xlabel="steps of all environments", ylabel="mean return of recent episodes")
     for axes in (upper, lower):
         axes.grid(alpha=0.3)
-    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=120, format="png"))
+    fill_file(path, lambda temporary: figure.savefig(temporary, dpi=120, format="png"))
 
 
 def episode_pictures(environment: Any, level: str, actions: np.ndarray) -> Iterator[np.ndarray]:
@@ -83,11 +81,6 @@ def episode_pictures(environment: Any, level: str, actions: np.ndarray) -> Itera
         yield environment.render()
         if terminated or truncated:
             return
-
-
-def video_rate(environment: EnvironmentConfig) -> float:
-    """Return the pictures per second at which one picture a step shows the game at its real speed."""
-    return FRAMES_PER_SECOND / environment.frame_skip
 
 
 def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
@@ -128,7 +121,7 @@ def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
         finally:
             writer.close()
 
-    write_atomically(path, write)
+    fill_file(path, write)
     return count
 
 

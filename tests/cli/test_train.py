@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import nclone_env
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.train import train
 from nclone_env.errors import CheckpointError, MissingExtraError
@@ -35,7 +34,7 @@ def toy(monkeypatch):
         return LineWorld(config, num_envs)
 
     monkeypatch.setattr(environments, "NPlusPlusVectorEnv", make)
-    monkeypatch.setattr(nclone_env, "create_environment", Player, raising=False)
+    monkeypatch.setattr("nclone_env.cli.evaluate.create_environment", Player)
 
 
 def test_train_then_evaluate(toy, tmp_path, capsys):

@@ -4,7 +4,6 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 
-from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import MissingExtraError
 from nclone_env.train import report
 from nclone_env.train.evaluate import LevelResult
@@ -34,7 +33,7 @@ def test_learning_curve_picture(tmp_path):
         {"steps": s, "success_rate": rate, "lowest_success_rate": rate, "mean_return": rate}
         for s, rate in ((1, float("nan")), (2, 0.1), (3, 0.7))
     ]
-    path = tmp_path / "new" / "curve.png"
+    path = tmp_path / "curve.png"
     report.write_learning_curve(rows, path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [p.name for p in path.parent.iterdir()] == ["curve.png"]
@@ -85,10 +84,6 @@ def test_video(tmp_path):
 def test_video_needs_pictures(tmp_path):
     with pytest.raises(ValueError, match="pictures: expected at least one"):
         report.write_video([], tmp_path / "x.mp4", 15)
-
-
-def test_rate_is_the_real_speed():
-    assert report.video_rate(EnvironmentConfig(frame_skip=4)) == 15
 
 
 @pytest.mark.parametrize(
