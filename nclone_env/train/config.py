@@ -54,10 +54,11 @@ class TrainConfig:
     """Environments stepped together."""
     rollout_length: int = 64
     """Steps of each environment between two updates."""
-    total_steps: int = 10_000_000
+    total_steps: int = 2_000_000
     """Steps of all environments together after which training ends."""
-    stop_at_success: float | None = 0.98
-    """Ends training once every level's recent success rate reaches this; None trains to the last step."""
+    stop_at_success: float | None = None
+    """Ends training once every level's recent success rate reaches this; None trains to the last step, which
+    also makes the most probable actions reliable."""
     success_window: int = 100
     """Episodes of each level that count as recent."""
 
@@ -82,8 +83,8 @@ class TrainConfig:
     max_grad_norm: float = 0.5
     """Longest gradient; longer ones are scaled down."""
 
-    torch_threads: int = 2
-    """Threads of the learner; the learning curve is reproducible for a given number."""
+    torch_threads: int = 1
+    """Threads of the learner; more than the cores that are really free make it many times slower."""
     output: Path = Path("runs")
     """Folder under which each run gets its own."""
     name: str = ""
