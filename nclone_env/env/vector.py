@@ -14,7 +14,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env import episode
 from nclone_env.env.actions import action_space
 from nclone_env.env.batch import Batch
-from nclone_env.env.buffers import BufferPool, Buffers, check_buffers
+from nclone_env.env.buffers import STEP_OUTPUTS, BufferPool, Buffers, check_buffers
 from nclone_env.env.options import check_options
 from nclone_env.env.single import config_from
 from nclone_env.env.spaces import observation_space
@@ -87,7 +87,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         """Names of the levels an episode can play."""
         return self._batch.level_set.names
 
-    def reset(  # type: ignore[override]
+    def reset(
         self,
         *,
         seed: int | list[int | None] | None = None,
@@ -118,14 +118,15 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self._begun = True
         return buffers, self._columns()
 
-    def step(  # type: ignore[override]
+    def step(
         self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None
     ) -> tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance every environment by one step.
 
         Args:
             actions: (n,) integers 0..5, or (n, 2) for ``multi_discrete``.
-            out: arrays by observation name that are written and returned instead of fresh ones.
+            out: arrays by observation name that are written and returned instead of fresh ones; also ``reward`` (n,)
+                float32, ``terminated`` and ``truncated`` (n,) bool if wanted.
 
         Returns:
             Observations, rewards (n,) float64, terminations (n,) bool, truncations (n,) bool, info.
@@ -141,15 +142,13 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             raise ResetNeededError("step() was called before the first reset; call reset() to begin the episodes")
         buffers = self._buffers(out)
         self._batch.step(actions, buffers)
-        results = self._batch.results
-        rewards, terminated = results["reward"].copy(), results["terminated"].copy()
-        truncated = results["truncated"].copy()
+        rewards, terminated, truncated = (self._output(name, out) for name in STEP_OUTPUTS)
         info = self._columns()
         if self._batch.autoreset == episode.SAME_STEP:
             self._add_final(info, terminated | truncated)
         return buffers, rewards, terminated, truncated, info
 
-    def render(self) -> tuple[np.ndarray, ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[np.ndarray, ...] | None:
         """Return a tuple with the picture of the first environment, or show it in ``human`` mode."""
         self._check_open("render")
         if not self._begun:
@@ -170,6 +169,14 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
 
     def _buffers(self, out: Mapping[str, np.ndarray] | None) -> Buffers:
         return self._pool.take() if out is None else check_buffers(out, self._batch.specs, self.num_envs)
+
+    def _output(self, name: str, out: Mapping[str, np.ndarray] | None) -> np.ndarray:
+        """Return a column of the results, in the caller's array if there is one for it."""
+        column = self._batch.results[name]
+        if out is None or name not in out:
+            return column.copy()
+        out[name][:] = column
+        return out[name]
 
     def _seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
         if seed is None:

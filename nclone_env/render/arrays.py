@@ -61,7 +61,7 @@ class PictureArrays(NamedTuple):
 
 
 def _blank(*shape: int, dtype: type = np.uint8) -> np.ndarray:
-    array = np.zeros(shape, dtype=dtype)
+    array: np.ndarray = np.zeros(shape, dtype=dtype)
     array.flags.writeable = False
     return array
 
