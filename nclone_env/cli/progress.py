@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -47,7 +48,7 @@ def progress_line(row: Mapping[str, float], total_steps: int, seconds: float) ->
     bar = "#" * round(done * _BAR)
     played = (
         f"success {row['success_rate']:.1%} (worst {row['lowest_success_rate']:.1%})  return {row['mean_return']:.2f}  "
-        if row["episodes"]
+        if not math.isnan(row["success_rate"])
         else ""
     )
     return (
