@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -45,9 +46,12 @@ def progress_line(row: Mapping[str, float], total_steps: int, seconds: float) ->
     """Return one line of text for a row of the learning curve."""
     done = min(1.0, row["steps"] / total_steps)
     bar = "#" * round(done * _BAR)
+    played = (
+        f"success {row['success_rate']:.1%} (worst {row['lowest_success_rate']:.1%})  return {row['mean_return']:.2f}  "
+        if not math.isnan(row["success_rate"])
+        else ""
+    )
     return (
         f"[{bar:<{_BAR}}] {done:4.0%} {seconds:4.0f} s  {row['steps_per_second']:,.0f} steps/s  "
-        f"{row['episodes']:,.0f} episodes  success {row['success_rate']:.1%} "
-        f"(worst {row['lowest_success_rate']:.1%})  return {row['mean_return']:.2f}  "
-        f"{row['environment_kilobytes']:.1f} KB/env"
+        f"{row['episodes']:,.0f} episodes  {played}{row['environment_kilobytes']:.1f} KB/env"
     )

@@ -15,9 +15,6 @@ from nclone_env.obs.spec import ObservationSpec
 
 Buffers = dict[str, np.ndarray]
 
-STEP_OUTPUTS = {"reward": np.dtype(np.float32), "terminated": np.dtype(np.bool_), "truncated": np.dtype(np.bool_)}
-"""What a step can write into the caller's arrays beside the observations, each (num_envs,)."""
-
 
 def make_buffers(specs: Sequence[ObservationSpec], num_envs: int) -> Buffers:
     """Return zeroed arrays by observation name, each (num_envs, *shape). Their pages are touched."""
@@ -30,22 +27,18 @@ def kernel_view(buffers: Mapping[str, np.ndarray]) -> ObservationArrays:
 
 
 def check_buffers(out: Mapping[str, Any], specs: Sequence[ObservationSpec], num_envs: int) -> Buffers:
-    """Return the caller's observation arrays by name, unchanged; those of ``STEP_OUTPUTS`` are checked only.
+    """Return the caller's arrays by observation name, unchanged.
 
     Raises:
         BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape.
     """
-    expected = {spec.name: ((num_envs, *spec.shape), spec.dtype) for spec in specs}
-    optional = {name: ((num_envs,), dtype) for name, dtype in STEP_OUTPUTS.items()}
-    keys = set(out) if isinstance(out, Mapping) else None
-    if keys is None or not set(expected) <= keys <= {*expected, *optional}:
-        got = type(out).__name__ if keys is None else sorted(keys)
-        raise errors.BufferError(
-            f"out: expected a mapping with the keys {sorted(expected)} and, if wanted, {sorted(optional)}, got {got}"
-        )
-    for name, array in out.items():
-        check_buffer(f"out[{name!r}]", array, *(expected | optional)[name])
-    return {name: out[name] for name in expected}
+    names = [spec.name for spec in specs]
+    if not isinstance(out, Mapping) or sorted(out) != sorted(names):
+        got = sorted(out) if isinstance(out, Mapping) else type(out).__name__
+        raise errors.BufferError(f"out: expected a mapping with the keys {sorted(names)}, got {got}")
+    for spec in specs:
+        check_buffer(f"out[{spec.name!r}]", out[spec.name], (num_envs, *spec.shape), spec.dtype)
+    return dict(out)
 
 
 def check_buffer(argument: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:

@@ -14,7 +14,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env import episode
 from nclone_env.env.actions import action_space
 from nclone_env.env.batch import Batch
-from nclone_env.env.buffers import STEP_OUTPUTS, BufferPool, Buffers, check_buffers
+from nclone_env.env.buffers import BufferPool, Buffers, check_buffers
 from nclone_env.env.options import check_options
 from nclone_env.env.single import config_from
 from nclone_env.env.spaces import observation_space
@@ -125,8 +125,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
 
         Args:
             actions: (n,) integers 0..5, or (n, 2) for ``multi_discrete``.
-            out: arrays by observation name that are written and returned instead of fresh ones; also ``reward`` (n,)
-                float32, ``terminated`` and ``truncated`` (n,) bool if wanted.
+            out: arrays by observation name that are written and returned instead of fresh ones.
 
         Returns:
             Observations, rewards (n,) float64, terminations (n,) bool, truncations (n,) bool, info.
@@ -142,7 +141,9 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             raise ResetNeededError("step() was called before the first reset; call reset() to begin the episodes")
         buffers = self._buffers(out)
         self._batch.step(actions, buffers)
-        rewards, terminated, truncated = (self._output(name, out) for name in STEP_OUTPUTS)
+        rewards, terminated, truncated = (
+            self._batch.results[name].copy() for name in ("reward", "terminated", "truncated")
+        )
         info = self._columns()
         if self._batch.autoreset == episode.SAME_STEP:
             self._add_final(info, terminated | truncated)
@@ -169,14 +170,6 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
 
     def _buffers(self, out: Mapping[str, np.ndarray] | None) -> Buffers:
         return self._pool.take() if out is None else check_buffers(out, self._batch.specs, self.num_envs)
-
-    def _output(self, name: str, out: Mapping[str, np.ndarray] | None) -> np.ndarray:
-        """Return a column of the results, in the caller's array if there is one for it."""
-        column = self._batch.results[name]
-        if out is None or name not in out:
-            return column.copy()
-        out[name][:] = column
-        return out[name]
 
     def _seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
         if seed is None:

@@ -57,7 +57,8 @@ class TrainConfig:
     total_steps: int = 2_000_000
     """Steps of all environments together after which training ends."""
     stop_at_success: float | None = None
-    """Ends training once every level's recent success rate reaches this; None trains to the last step."""
+    """Ends training once every level's recent success rate reaches this; None trains to the last step, which
+    also makes the most probable actions reliable."""
     success_window: int = 100
     """Episodes of each level that count as recent."""
 
@@ -83,8 +84,7 @@ class TrainConfig:
     """Longest gradient; longer ones are scaled down."""
 
     torch_threads: int = 1
-    """Threads of the learner; the learning curve is reproducible for a given number. The networks are so small that
-    more pay only on an idle machine, and cost dearly on a busy one."""
+    """Threads of the learner; more than the cores that are really free make it many times slower."""
     output: Path = Path("runs")
     """Folder under which each run gets its own."""
     name: str = ""

@@ -23,11 +23,13 @@ class EpisodeStatistics:
     Args:
         level_names: names of the L levels.
         window: episodes of each level that are kept.
+        longest: steps of the longest possible episode. Until that many are made, only short episodes can have
+            ended, most of them wins, so nothing is said about success.
     """
 
-    def __init__(self, level_names: Sequence[str], window: int):
+    def __init__(self, level_names: Sequence[str], window: int, longest: int = 0):
         self.level_names = tuple(level_names)
-        self._window = window
+        self._window, self._longest, self._steps = window, longest, 0
         shape = (len(self.level_names), window)
         self._counts = np.zeros(shape[0], np.int64)
         self._rings: dict[str, np.ndarray] = {
@@ -38,6 +40,7 @@ class EpisodeStatistics:
 
     def add(self, info: Mapping[str, Any]) -> int:
         """Take in the episodes that ended in a vector step, given its ``info``; return how many."""
+        self._steps += 1
         finished = finished_episodes(info)
         if finished is None:
             return 0
@@ -49,12 +52,14 @@ class EpisodeStatistics:
         return len(finished.indices)
 
     def means(self, key: str) -> np.ndarray:
-        """Return the mean over the recent episodes of each level (L,), nan where there is none.
+        """Return the mean over the recent episodes of each level (L,), nan where it is not known yet.
 
         Args:
             key: ``success``, ``returns`` or ``frames``.
         """
         ring = self._rings[key]
+        if self._steps < self._longest:
+            return np.full(len(ring), np.nan)
         kept = np.minimum(self._counts, ring.shape[1])
         sums = ring.sum(axis=1)  # slots not used yet hold 0
         return np.divide(sums, kept, out=np.full(len(kept), np.nan), where=kept > 0)

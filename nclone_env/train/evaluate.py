@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -73,8 +72,7 @@ def evaluate(
         policy, mode = None, "random"
     with closing(make_envs(environment, episodes_per_level)) as envs:
         chooser = _Chooser(policy, mode, envs.num_envs, seed)
-        most_steps = math.ceil(environment.max_frames / environment.frame_skip)
-        return tuple(_play_level(envs, level, chooser, most_steps, seed) for level in envs.level_names)
+        return tuple(_play_level(envs, level, chooser, environment.max_steps, seed) for level in envs.level_names)
 
 
 def compare(

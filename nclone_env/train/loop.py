@@ -211,7 +211,7 @@ def _set_up(config: TrainConfig, envs: VectorEnvironment, resume: str | Path | N
         policy=policy,
         ppo=PPO(policy, config, generator),
         storage=storage,
-        statistics=EpisodeStatistics(envs.level_names, config.success_window),
+        statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
         curve=LearningCurve(config.run_folder),
         generator=generator,
     )

@@ -22,6 +22,12 @@ def test_line():
     )
 
 
+def test_line_before_the_first_episode_ends():
+    nan = float("nan")
+    row = ROW | {"episodes": 0, "success_rate": nan, "lowest_success_rate": nan, "mean_return": nan}
+    assert progress_line(row, 1_000_000, 1.0).endswith("0 episodes  0.7 KB/env")
+
+
 def test_plain_stream_gets_lines_now_and_then_and_the_last_one():
     stream = io.StringIO()
     progress = TrainingProgress(1_000_000, stream, interval=1e9)

@@ -1,5 +1,7 @@
 """The subcommands ``train`` and ``evaluate``, whole, on a toy in place of the real environments."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,8 @@ def toy(monkeypatch):
         return LineWorld(config, num_envs)
 
     monkeypatch.setattr(environments, "NPlusPlusVectorEnv", make)
-    monkeypatch.setattr("nclone_env.cli.evaluate.create_environment", Player)
+    module = sys.modules["nclone_env.cli.evaluate"]  # the package has a function of that name
+    monkeypatch.setattr(module, "create_environment", Player)
 
 
 def test_train_then_evaluate(toy, tmp_path, capsys):

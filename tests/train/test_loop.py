@@ -197,6 +197,16 @@ def test_learning_rate_anneals_to_nearly_nothing(tmp_path):
     assert learning_rate(dataclasses.replace(settings, anneal=False), 4) == 0.004
 
 
+def test_nothing_is_said_before_a_long_episode_could_have_ended():
+    statistics = EpisodeStatistics(("a",), window=1, longest=3)
+    columns = {"level": np.zeros(1, int), "outcome": np.array([WON])}
+    columns |= {"episode_return": np.ones(1), "episode_frames": np.ones(1)}
+    for known in (False, False, True, True):
+        assert statistics.add({"final_info": columns, "_final_info": np.array([True])}) == 1
+        assert np.isfinite(statistics.summary()["success_rate"]) == known
+        assert statistics.solved(1.0) == known
+
+
 def test_statistics_keep_the_last_episodes_of_each_level():
     statistics = EpisodeStatistics(("a", "b"), window=2)
     assert not statistics.solved(0.5)

@@ -87,16 +87,19 @@ def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam():
     )
     generator = torch.Generator().manual_seed(0)
     policy = ActorCritic({"game_state": (4,)}, 16, generator)
+    with torch.no_grad():
+        policy.actor[-1].bias.copy_(torch.tensor([1.0, 0.5, 0.0, -0.5, 0.2, 0.1]))  # away from full entropy
     expected = copy.deepcopy(policy)
     storage = storage_that_praises(2, config)
+    log_probs, values = expected({"game_state": torch.zeros(128, 4)})
+    chosen = log_probs.gather(1, storage.tensors["actions"].reshape(-1, 1)).squeeze(1)
+    storage.tensors["log_probs"].copy_(chosen.detach().reshape(8, 16))
     statistics = PPO(policy, config, generator).update(storage)
 
-    log_probs, values = expected({"game_state": torch.zeros(128, 4)})
     praise = storage.tensors["advantages"].flatten()
     praise = (praise - praise.mean()) / praise.std(correction=0)
-    chosen = log_probs.gather(1, storage.tensors["actions"].reshape(-1, 1)).squeeze(1)
     entropy = -(log_probs.exp() * log_probs).sum(1).mean()
-    policy_loss = -((chosen + math.log(6)).exp() * praise).mean()  # no ratio is clipped yet
+    policy_loss = -((chosen - chosen.detach()).exp() * praise).mean()  # every ratio is still 1
     (policy_loss + 0.7 * 0.5 * ((values - 2) ** 2).mean() - 0.3 * entropy).backward()
     norm = math.sqrt(sum((p.grad**2).sum().item() for p in expected.parameters()))
     assert statistics.gradient_norm == pytest.approx(norm, rel=1e-4)
