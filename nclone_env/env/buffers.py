@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
 from nclone_env import errors
+from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.spec import ObservationSpec
 
