@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
 from pathlib import Path
+
+from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError
@@ -27,7 +28,7 @@ def list_levels() -> int:
     return 0
 
 
-def show_level(level: str, output: Path | None = None, force: bool = False) -> int:
+def show_level(level: Positional[str], output: Path | None = None, force: bool = False) -> int:
     """Print an overview of a level and write its picture.
 
     Args:
@@ -46,20 +47,19 @@ def show_level(level: str, output: Path | None = None, force: bool = False) -> i
     return _save(target, _png(raw))
 
 
-def validate_levels(levels: Sequence[str], modelled: Collection[int] | None = None) -> int:
+def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
     """Print what is strange about each level; return 1 if one is malformed or cannot be played, else 0.
 
     Args:
         levels: names of built-in sets or levels, level files, or folders of them.
-        modelled: entity types the simulator models; None skips that check.
     """
     paths = [path for level in levels for path in resolve(level)]
-    faults = sum(_print_findings(path, modelled) for path in paths)
+    faults = sum(_print_findings(path) for path in paths)
     print(f"{len(paths)} levels, {faults} with errors")
     return 1 if faults else 0
 
 
-def convert_level(source: str, target: Path, force: bool = False) -> int:
+def convert_level(source: Positional[str], target: Positional[Path], force: bool = False) -> int:
     """Convert a level to text or map bytes.
 
     Args:
@@ -98,10 +98,10 @@ def _print_overview(raw: RawLevel) -> None:
         print(f"{count:>5}  {entity_name(kind)}")
 
 
-def _print_findings(path: Path, modelled: Collection[int] | None) -> bool:
+def _print_findings(path: Path) -> bool:
     """Print the findings of one file; return whether one is an error."""
     try:
-        findings = validate(read_level(path), modelled)
+        findings = validate(read_level(path))
     except LevelFormatError as error:
         print(f"error: {error}")
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,19 +19,17 @@ from nclone_env.constants import (
     MAP_UNIT,
     MAX_TILE,
     MINE,
-    NINJA,
     ROWS,
 )
 from nclone_env.errors import InertEntityWarning
 from nclone_env.level.distance import objective_fields
 from nclone_env.level.raw import RawLevel, entity_name
+from nclone_env.level.records import DATA_TYPES, count_exits, has_behaviour
 from nclone_env.level.tiles import CURVE_KIND, CURVE_SHAPE, EDGE_SIGNS, GRID_EDGES, STRAIGHT
 from nclone_env.memory_tree import MemoryNode, array_group
 
 MODELLED_TYPES = frozenset({MINE, GOLD, EXIT})
 """Record types that create entities; exit switches come with their exit (physics 02, section 2.5)."""
-
-_SILENT_TYPES = frozenset({NINJA, EXIT_SWITCH, 7, 9})  # read with another record, or the ninja itself
 
 SEGMENT = np.dtype([("x1", "i2"), ("y1", "i2"), ("x2", "i2"), ("y2", "i2"), ("kind", "i2")])
 """A straight segment from (x1, y1) to (x2, y2), or an arc: centre (x1, y1), quadrant signs (x2, y2). Pixels."""
@@ -213,13 +212,13 @@ def _entities(records: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _create(records: np.ndarray) -> list[tuple[int, int, int, int]]:
     """Return (x, y, type, number of the partner or -1) of each entity in order of creation."""
-    exit_count = int(np.count_nonzero(records[:, 0] == EXIT))
+    exits = count_exits(records)
     created: list[tuple[int, int, int, int]] = []
     for row in np.flatnonzero(np.isin(records[:, 0], tuple(MODELLED_TYPES))):
         kind, x, y = (int(value) for value in records[row, :3])
         created.append((6 * x, 6 * y, kind, -1))
         if kind == EXIT:
-            switch = records[row + exit_count]
+            switch = records[row + exits]
             created.append((6 * int(switch[1]), 6 * int(switch[2]), EXIT_SWITCH, len(created) - 1))
     return created
 
@@ -234,19 +233,19 @@ def _cell(x: float, y: float) -> int:
     return column * ROWS + row
 
 
-def inert_types(records: np.ndarray) -> dict[str, int]:
-    """Return the number of records by entity name that the simulator does not model and leaves out."""
-    kinds, counts = np.unique(records[:, 0], return_counts=True)
-    return {
-        entity_name(int(kind)): int(count)
-        for kind, count in zip(kinds, counts, strict=True)
-        if kind not in MODELLED_TYPES and kind not in _SILENT_TYPES
-    }
+def inert_types(records: np.ndarray) -> list[int]:
+    """Return the entity types among the records that the simulator does not model yet and leaves out."""
+    kinds = np.unique(records[:, 0]).tolist()
+    return [kind for kind in kinds if kind not in MODELLED_TYPES | DATA_TYPES and has_behaviour(kind)]
+
+
+def counted(records: np.ndarray, kinds: Iterable[int]) -> str:
+    """Return the names of entity types with the number of their records, as text."""
+    return ", ".join(f"{entity_name(kind)} ({np.count_nonzero(records[:, 0] == kind)})" for kind in sorted(kinds))
 
 
 def _warn_of_inert(records: np.ndarray, name: str) -> None:
     inert = inert_types(records)
     if inert:
-        listed = ", ".join(f"{kind} ({count})" for kind, count in inert.items())
-        message = f"{name}: entities that are not modelled yet do nothing: {listed}"
+        message = f"{name}: entities that are not modelled yet do nothing: {counted(records, inert)}"
         warnings.warn(message, InertEntityWarning, stacklevel=4)

@@ -21,6 +21,8 @@ from nclone_env.level.raw import entity_name
 
 LOCKED_DOOR, LOCKED_DOOR_SWITCH, TRAP_DOOR, TRAP_DOOR_SWITCH = 6, 7, 8, 9
 DOOR_SWITCHES = {LOCKED_DOOR: LOCKED_DOOR_SWITCH, TRAP_DOOR: TRAP_DOOR_SWITCH}
+DATA_TYPES = frozenset({NINJA, EXIT_SWITCH, *DOOR_SWITCHES.values()})  # no entities of their own
+_BEHAVIOURLESS, _BEHAVIOURLESS_FROM = (27,), 29  # physics 03, section 13
 MAX_TYPE = 39  # the counts block has room for types 0..39
 MAX_RECORDS = 32767  # indices of entities are 16-bit; the game's own limits are far below
 MAX_ORIENTATION, MAX_MODE = 7, 3
@@ -126,3 +128,8 @@ def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> Fault |
         if kind == switch and types[index - 1] != door:  # a level file counts switches by their doors
             return Fault(index, f"a {entity_name(door)} before this {entity_name(switch)}", "none")
     return None
+
+
+def has_behaviour(entity_type: int) -> bool:
+    """Return whether entities of a type do anything in the game; the others are ignored."""
+    return entity_type < _BEHAVIOURLESS_FROM and entity_type not in _BEHAVIOURLESS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +12,6 @@ from nclone_env.constants import (
     CELL_SIZE,
     COLUMNS,
     EXIT,
-    EXIT_SWITCH,
     MAP_UNIT,
     MAX_TILE,
     NINJA,
@@ -20,13 +19,12 @@ from nclone_env.constants import (
     TILE_COLUMNS,
     TILE_ROWS,
 )
-from nclone_env.level.raw import RawLevel, entity_name
-from nclone_env.level.records import DOOR_SWITCHES, writing_fault
+from nclone_env.level.compile import counted, inert_types
+from nclone_env.level.raw import RawLevel
+from nclone_env.level.records import has_behaviour, writing_fault
 
 FULL_BLOCK = 1
 UNITS_PER_CELL = int(CELL_SIZE / MAP_UNIT)
-IGNORED_FROM, IGNORED_ALSO = 29, (27,)  # types without behaviour (physics 03, section 13)
-DATA_TYPES = frozenset({NINJA, EXIT_SWITCH, *DOOR_SWITCHES.values()})  # no entities of their own
 
 
 class Finding(NamedTuple):
@@ -37,19 +35,14 @@ class Finding(NamedTuple):
     text: str
 
 
-def validate(raw: RawLevel, modelled: Collection[int] | None = None) -> list[Finding]:
-    """Return what is strange about a level, errors first; an empty list if nothing is.
-
-    Args:
-        raw: the level.
-        modelled: entity types the simulator models; None skips that check.
-    """
+def validate(raw: RawLevel) -> list[Finding]:
+    """Return what is strange about a level, errors first; an empty list if nothing is."""
     checks = (
         _exits(raw),
         _start(raw),
         _ignored(raw),
         _outside(raw),
-        _unmodelled(raw, modelled),
+        _unmodelled(raw),
         _unwritable(raw),
     )
     findings = [finding for check in checks for finding in check]
@@ -87,25 +80,23 @@ def _ignored(raw: RawLevel) -> Iterator[Finding]:
     if tiles:
         listed = ", ".join(f"{tile} ({count})" for tile, count in sorted(tiles.items()))
         yield Finding("warning", f"unknown tile numbers are empty cells: {listed}")
-    ignored = [kind for kind in _types(raw) if kind >= IGNORED_FROM or kind in IGNORED_ALSO]
+    ignored = [kind for kind in _types(raw) if not has_behaviour(kind)]
     if ignored:
-        yield Finding("warning", f"entities without behaviour are ignored: {_counted(_types(raw), ignored)}")
+        yield Finding("warning", f"entities without behaviour are ignored: {counted(raw.records, ignored)}")
 
 
 def _outside(raw: RawLevel) -> Iterator[Finding]:
     limits = np.array([COLUMNS, ROWS]) * UNITS_PER_CELL
-    outside = raw.records[(raw.records[:, 1:3] >= limits).any(axis=1), 0].tolist()
-    if outside:
-        yield Finding("warning", f"entities outside the world: {_counted(Counter(outside), set(outside))}")
+    outside = raw.records[(raw.records[:, 1:3] >= limits).any(axis=1)]
+    if len(outside):
+        listed = counted(outside, set(outside[:, 0].tolist()))
+        yield Finding("warning", f"entities outside the world: {listed}")
 
 
-def _unmodelled(raw: RawLevel, modelled: Collection[int] | None) -> Iterator[Finding]:
-    if modelled is None:
-        return
-    known = {*modelled, *DATA_TYPES, *IGNORED_ALSO}
-    missing = [kind for kind in _types(raw) if kind not in known and kind < IGNORED_FROM]
-    if missing:
-        listed = _counted(_types(raw), missing)
+def _unmodelled(raw: RawLevel) -> Iterator[Finding]:
+    inert = inert_types(raw.records)
+    if inert:
+        listed = counted(raw.records, inert)
         yield Finding("warning", f"entities the simulator does not model yet do nothing: {listed}")
 
 
@@ -114,7 +105,3 @@ def _unwritable(raw: RawLevel) -> Iterator[Finding]:
     if fault:
         text = f"record {fault.record}: expected {fault.expected}, got {fault.got}"
         yield Finding("warning", f"{text}; the level cannot be converted")
-
-
-def _counted(types: Counter[int], kinds: Collection[int]) -> str:
-    return ", ".join(f"{entity_name(kind)} ({types[kind]})" for kind in sorted(kinds))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nclone_env.cli import run as command
+from nclone_env.env.episode import PLAYING, TIMED_OUT, WON
 from nclone_env.errors import ConfigError
 from tests.memory.stub import StubVectorEnv
 
@@ -100,10 +101,8 @@ def test_numbers_out_of_range_are_refused(numbers):
         command.run(headless=True, **numbers)
 
 
-def test_episodes_are_counted_only_where_the_mask_says_so():
+def test_episodes_are_counted_when_they_end():
     episodes = command.Episodes()
-    episodes.add({})
-    done, success = np.array([True, False, True]), np.array([True, True, False])
-    episodes.add({"episode": {"success": success, "_episode": done}})
-    episodes.add({"episode": {"success": success}, "_episode": done})
-    assert (episodes.finished, episodes.succeeded) == (4, 2)
+    terminated, truncated = np.array([True, False, False]), np.array([False, False, True])
+    episodes.add(terminated, truncated, {"outcome": np.array([WON, PLAYING, TIMED_OUT])})
+    assert (episodes.finished, episodes.succeeded) == (2, 1)

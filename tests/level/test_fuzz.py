@@ -73,7 +73,7 @@ def outcome(function, *arguments) -> str:
         message = str(error)
         return "refused" if message.startswith("mutant: ") and len(message) < 1000 else message
     if isinstance(result, RawLevel):
-        validate(result, modelled=(1, 2, 3))
+        validate(result)
     return "loaded"
 
 

@@ -6,6 +6,7 @@ import mmap
 
 import numpy as np
 
+from nclone_env.env.episode import PLAYING, TIMED_OUT, WON
 from nclone_env.memory_tree import MemoryNode, array_group
 
 
@@ -52,10 +53,8 @@ class StubVectorEnv:
         if self._steps == self._jump_at:
             self._leaked.append(bytes(100_000))
         done = np.full(self.num_envs, self._steps % self._episode == 0)
-        info = {}
-        if done[0]:
-            success = np.arange(self.num_envs) % 2 == 0
-            info["episode"] = {"success": success, "_episode": done, "r": np.zeros(self.num_envs)}
+        success = done & (np.arange(self.num_envs) % 2 == 0)
+        info = {"outcome": np.where(success, WON, np.where(done, TIMED_OUT, PLAYING))}
         return (
             {"game_state": self._observations},
             np.zeros(self.num_envs),
