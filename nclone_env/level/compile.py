@@ -248,4 +248,4 @@ def _warn_of_inert(records: np.ndarray, name: str) -> None:
     inert = inert_types(records)
     if inert:
         message = f"{name}: entities that are not modelled yet do nothing: {counted(records, inert)}"
-        warnings.warn(message, InertEntityWarning, stacklevel=4)
+        warnings.warn(message, InertEntityWarning, stacklevel=1)
