@@ -29,9 +29,7 @@ class Comparison:
     differing: int = 0
 
     def __str__(self) -> str:
-        return (
-            f"traces {self.traces}, frames {self.frames}, values compared {self.values}, differing {self.differing}"
-        )
+        return f"traces {self.traces}, frames {self.frames}, values compared {self.values}, differing {self.differing}"
 
 
 COMPARISONS = pytest.StashKey[dict[str, Comparison]]()

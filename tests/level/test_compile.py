@@ -79,39 +79,73 @@ def test_an_empty_level_has_only_the_inside_of_its_border():
         assert {x1, x2} == {24} or {x1, x2} == {1032} or {y1, y2} == {24} or {y1, y2} == {576}
 
 
-def test_every_segment_separates_free_from_solid():
-    """Just in front of a straight segment is free, just behind it solid, whatever the tiles around."""
-    rng = np.random.default_rng(5)
-    tiles = padded_tiles(rng.integers(0, 34, (23, 42)).astype(np.uint8))
-    level = compile_level(RawLevel(tiles[1:-1, 1:-1], np.array([NINJA_RECORD])))
-    for x1, y1, x2, y2, kind in level.segments.tolist():
-        if kind != 0 or {abs(x2 - x1), abs(y2 - y1)} == {12, 24}:
-            continue  # samples lie too close to a steep line for this test
-        middle_x, middle_y = (x1 + x2) / 2 + 0.2 * (x2 - x1) / 12, (y1 + y2) / 2 + 0.2 * (y2 - y1) / 12
-        length = np.hypot(x2 - x1, y2 - y1)
-        normal = np.array([-(y2 - y1), x2 - x1]) / length
-        front = np.array([middle_x, middle_y]) + 1.5 * normal
-        back = np.array([middle_x, middle_y]) - 1.5 * normal
-        assert is_solid(tiles, *back)
-        assert not is_solid(tiles, *front) or near_another_edge(level, front)
+# Solid region of each tile in local coordinates (physics 01, section 2.3).
+SOLID = {
+    1: lambda u, v: True,
+    2: lambda u, v: v < 12,
+    3: lambda u, v: u > 12,
+    4: lambda u, v: v > 12,
+    5: lambda u, v: u < 12,
+    6: lambda u, v: u + v < 24,
+    7: lambda u, v: u > v,
+    8: lambda u, v: u + v > 24,
+    9: lambda u, v: v > u,
+    10: lambda u, v: u**2 + v**2 < 576,
+    11: lambda u, v: (24 - u) ** 2 + v**2 < 576,
+    12: lambda u, v: (24 - u) ** 2 + (24 - v) ** 2 < 576,
+    13: lambda u, v: u**2 + (24 - v) ** 2 < 576,
+    14: lambda u, v: (24 - u) ** 2 + (24 - v) ** 2 > 576,
+    15: lambda u, v: u**2 + (24 - v) ** 2 > 576,
+    16: lambda u, v: u**2 + v**2 > 576,
+    17: lambda u, v: (24 - u) ** 2 + v**2 > 576,
+    18: lambda u, v: u + 2 * v < 24,
+    19: lambda u, v: u > 2 * v,
+    20: lambda u, v: u + 2 * v > 48,
+    21: lambda u, v: 2 * v > u + 24,
+    22: lambda u, v: u + 2 * v < 48,
+    23: lambda u, v: 2 * v < u + 24,
+    24: lambda u, v: u + 2 * v > 24,
+    25: lambda u, v: 2 * v > u,
+    26: lambda u, v: 2 * u + v < 24,
+    27: lambda u, v: 2 * u > v + 24,
+    28: lambda u, v: 2 * u + v > 48,
+    29: lambda u, v: v > 2 * u,
+    30: lambda u, v: 2 * u + v < 48,
+    31: lambda u, v: v < 2 * u,
+    32: lambda u, v: 2 * u + v > 24,
+    33: lambda u, v: v > 2 * u - 24,
+}
 
 
-def is_solid(tiles, x, y) -> bool:
-    column, row = int(x // 24), int(y // 24)
-    return bool(SOLID_SAMPLES[tiles[row, column], int((y - 24 * row) // 2), int((x - 24 * column) // 2)])
+def middle_and_normal(x1, y1, x2, y2, kind):
+    """Return the middle of a segment and its unit normal, which points to the free side."""
+    if kind == 0:
+        normal = np.array([-(y2 - y1), x2 - x1]) / np.hypot(x2 - x1, y2 - y1)
+        return np.array([x1 + x2, y1 + y2]) / 2, normal
+    outward = np.array([x2, y2]) / np.sqrt(2.0)
+    return np.array([x1, y1]) + 24.0 * outward, outward if kind == 1 else -outward
 
 
-def near_another_edge(level, point) -> bool:
-    """Return whether several segments pass within 4 pixels: then a sample may lie behind another one."""
-    x, y = point
-    near = 0
-    for x1, y1, x2, y2, kind in level.segments.tolist():
-        if kind == 0:
-            t = np.clip(((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / ((x2 - x1) ** 2 + (y2 - y1) ** 2), 0, 1)
-            near += np.hypot(x1 + t * (x2 - x1) - x, y1 + t * (y2 - y1) - y) < 4.0
-        else:
-            near += abs(np.hypot(x - x1, y - y1) - 24.0) < 4.0
-    return near > 1
+@pytest.mark.parametrize("tile", SOLID)
+def test_every_segment_of_a_tile_separates_free_from_solid(tile):
+    stored = cell_segments(compile_level(level_of({(8, 7): tile})), 9, 8)
+    assert len(stored) >= 5
+
+    def solid(point):
+        u, v = point[0] - 24 * 9, point[1] - 24 * 8
+        return 0 <= u <= 24 and 0 <= v <= 24 and SOLID[tile](u, v)
+
+    for segment in stored:
+        middle, normal = middle_and_normal(*segment)
+        assert solid(middle - 0.4 * normal)
+        assert not solid(middle + 0.4 * normal)
+
+
+@pytest.mark.parametrize("tile", SOLID)
+def test_solid_samples_agree_with_the_regions(tile):
+    for row in range(12):
+        for column in range(12):
+            assert SOLID_SAMPLES[tile, row, column] == SOLID[tile](2 * column + 1, 2 * row + 1)
 
 
 @pytest.mark.parametrize(

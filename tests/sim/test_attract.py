@@ -17,7 +17,9 @@ from .recorder import motion_crc
 
 pytestmark = needs_shared
 
-ATTRACT = sorted((path for path in (SHARED / "attract").iterdir() if path.suffix == ""), key=lambda path: int(path.name))
+ATTRACT = sorted(
+    (path for path in (SHARED / "attract").iterdir() if path.suffix == ""), key=lambda path: int(path.name)
+)
 HARMLESS = {15}  # the lasers of this file never come near the ninja
 
 
