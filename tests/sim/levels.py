@@ -7,8 +7,8 @@ import numpy as np
 from nclone_env.level.raw import RawLevel
 
 
-def room(records=(), spawn=(40, 84), tiles=None) -> RawLevel:
-    """Return a level with a floor under row 14: a ninja at spawn (units of 6 pixels) (40, 84) nearly stands on it."""
+def room(records=(), spawn=(40, 58), tiles=None) -> RawLevel:
+    """Return a level with a floor at y = 360; a ninja that spawns at (40, 58), in units of 6 pixels, just above it."""
     array = np.zeros((23, 42), np.uint8)
     array[14, :] = 1
     for (i, j), tile in (tiles or {}).items():

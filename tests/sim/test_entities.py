@@ -13,7 +13,7 @@ RUN = bytes([RIGHT]) * 120
 
 
 def walk(records, inputs=RUN):
-    return simulate(room(records, spawn=(40, 58)), inputs, entities=True)
+    return simulate(room(records), inputs, entities=True)
 
 
 def test_gold_is_counted_once():
@@ -63,7 +63,7 @@ def test_only_the_exit_of_the_taken_switch_opens():
 
 
 def test_the_finish_fraction_is_the_part_of_the_frame_before_the_touch():
-    session = Session(room([(3, 60, 58, 0, 0), (4, 41, 58, 0, 0)], spawn=(40, 58)))
+    session = Session(room([(3, 60, 58, 0, 0), (4, 41, 58, 0, 0)]))
     heads, _ = session.play(RUN)
     won = np.flatnonzero(heads["state"] == CELEBRATING)[0]
     before, after = heads[won - 1], heads[won]
@@ -76,7 +76,7 @@ def test_a_dying_ninja_still_collects_but_does_not_win():
     records = [(3, 46, 58, 0, 0), (4, 40, 58, 0, 0), (2, 40, 58, 0, 0)]
     run = walk(records, bytes([SUICIDE]) + bytes(3))
     assert run.state.tolist() == [DYING, DEAD, DEAD, DEAD]
-    session = Session(room([(2, 40, 58, 0, 0)], spawn=(40, 58)))
+    session = Session(room([(2, 40, 58, 0, 0)]))
     session.head["state"] = DYING
     heads, states = session.play(bytes(1))
     assert (heads["gold"][0], states[0, 0]) == (1, 1)
@@ -84,7 +84,7 @@ def test_a_dying_ninja_still_collects_but_does_not_win():
 
 @pytest.mark.parametrize("kind", [MINE, GOLD])
 def test_a_celebrating_ninja_neither_collects_nor_sets_off_mines(kind):
-    session = Session(room([(kind, 40, 58, 0, 0)], spawn=(40, 58)))
+    session = Session(room([(kind, 40, 58, 0, 0)]))
     session.head["state"] = CELEBRATING
     heads, states = session.play(RUN)
     assert (heads["state"] == CELEBRATING).all()
@@ -93,7 +93,7 @@ def test_a_celebrating_ninja_neither_collects_nor_sets_off_mines(kind):
 
 
 def test_a_mine_that_kills_becomes_safe():
-    session = Session(room([(1, 40, 58, 0, 0), (1, 41, 58, 0, 0), (1, 60, 58, 0, 0)], spawn=(40, 58)))
+    session = Session(room([(1, 40, 58, 0, 0), (1, 41, 58, 0, 0), (1, 60, 58, 0, 0)]))
     heads, states = session.play(bytes(5))
     assert heads["state"].tolist() == [DEAD] * 5
     assert states[-1, :3].tolist() == [1, 1, 0]
