@@ -3,7 +3,9 @@
 import shutil
 from pathlib import Path
 
+import numba
 import pytest
+from numba.core import caching, config
 
 from nclone_env import _jit
 from nclone_env.sim.tick import play, start, tick
@@ -13,6 +15,8 @@ from .sim.hashing import run_hash
 from .sim.levels import room
 from .sim.recorder import Session
 
+compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
+
 
 def test_plain_python_gives_the_same_bytes():
     assert run_module("tests.sim.hashing", "40", NUMBA_DISABLE_JIT="1")[0] == run_hash(40)
@@ -21,6 +25,7 @@ def test_plain_python_gives_the_same_bytes():
 @pytest.mark.slow
 def test_bounds_checks_find_nothing(tmp_path):
     checked = {"NUMBA_BOUNDSCHECK": "1", "NCLONE_ENV_CACHE_DIR": str(tmp_path)}
+    assert run_module("tests.sim.bounds", **checked) == ["checked"]
     printed, folder = run_module("tests.sim.hashing", "1500", **checked)
     assert printed == run_hash(1500)
     assert Path(folder).parent == tmp_path
@@ -62,26 +67,40 @@ def test_an_unwritable_cache_falls_back_to_a_temporary_folder(tmp_path, monkeypa
     folder.rmdir()
 
 
+def compiled_again(dispatcher, decorator):
+    """Compile a kernel that has run, its callees linked in, without the cache (which drops what can be inspected)."""
+    fresh = decorator(dispatcher.py_func)
+    fresh._cache = caching.NullCache()
+    fresh.compile(dispatcher.signatures[0])
+    return fresh
+
+
+@compiled_only
 def test_kernels_of_a_frame_allocate_nothing():
     """Without Numba's run-time memory manager no array can be made and no reference is counted."""
     Session(room()).play(bytes(1))
-    for dispatcher in (tick, play, start):
-        assert dispatcher.targetoptions["_nrt"] is False
-    for kernel in (tick, start):
-        code = "\n".join(kernel.inspect_llvm().values())
+    for dispatcher in (tick, start):
+        (code,) = compiled_again(dispatcher, _jit.kernel).inspect_llvm().values()
         assert "define" in code
         assert "NRT_" not in code
+    (code,) = compiled_again(tick, numba.njit(nogil=True)).inspect_llvm().values()
+    assert "NRT_" in code  # what an ordinary compilation has
 
 
+@compiled_only
+def test_the_compiled_frame_never_fuses_multiplication_and_addition():
+    Session(room()).play(bytes(1))
+    fresh = compiled_again(tick, _jit.kernel)
+    (code,), (assembly,) = fresh.inspect_llvm().values(), fresh.inspect_asm().values()
+    assert "fmul" in code
+    assert "llvm.fma" not in code
+    assert "llvm.fmuladd" not in code
+    assert "fmadd" not in assembly
+
+
+@compiled_only
 def test_kernels_release_the_interpreter_and_keep_strict_arithmetic():
     for dispatcher in (tick, play, start):
         assert dispatcher.targetoptions["nogil"] is True
         assert not dispatcher.targetoptions.get("fastmath", False)
         assert dispatcher.targetoptions["error_model"] == "numpy"
-
-
-def test_no_fused_multiply_add_in_the_compiled_frame():
-    Session(room()).play(bytes(1))
-    code = "\n".join(tick.inspect_llvm().values())
-    assert "llvm.fma" not in code
-    assert "llvm.fmuladd" not in code
