@@ -9,12 +9,13 @@ from nclone_env.sim.geometry import sweep_straight as sweep_whole_straight
 from .geometry import Arc, Straight
 from .geometry import sweep_point as naive_sweep_point
 
-# Positions near the origin on a fine grid (exact touches, ties, zeros) and anywhere.
-coordinates = st.one_of(st.integers(-240, 240).map(lambda value: value / 4), st.floats(-60, 60))
+# Positions around the segments on a fine grid (exact touches, ties, zeros) and anywhere. The segments lie where they
+# do in levels, away from the origin: there a difference of coordinates cannot be so small that its square vanishes.
+coordinates = st.one_of(st.integers(200, 680).map(lambda value: value / 4), st.floats(50, 170))
 moves = st.one_of(st.integers(-40, 40).map(lambda value: value / 4), st.floats(-15, 15), st.just(0.0))
 points = st.tuples(coordinates, coordinates)
 displacements = st.tuples(moves, moves)
-corners = st.sampled_from([0, 12, 24])
+corners = st.sampled_from([96, 108, 120])
 ends = st.tuples(corners, corners)
 signs = st.sampled_from([-1, 1])
 radii = st.sampled_from([0.0, 5.0, 10.0, 22.0])
