@@ -22,20 +22,17 @@ def solid_at(tiles, x: float, y: float) -> bool:
     return bool(SOLID_SAMPLES[tiles[row, column], int(y - 24 * row) // 2, int(x - 24 * column) // 2])
 
 
+AROUND = [(dx, dy) for dx in range(-11, 12, 2) for dy in range(-11, 12, 2) if dx * dx + dy * dy < CLEARANCE * CLEARANCE]
+
+
 def naive_free(tiles) -> set[Node]:
     """Nodes (column, row) of the lattice with no solid sample within the clearance."""
-    free = set()
-    for row in range(1, FIELD_SHAPE[0] - 1):
-        for column in range(1, FIELD_SHAPE[1] - 1):
-            around = [
-                (dx, dy)
-                for dx in range(-11, 12, 2)
-                for dy in range(-11, 12, 2)
-                if dx * dx + dy * dy < CLEARANCE * CLEARANCE
-            ]
-            if not any(solid_at(tiles, 12 * column + dx, 12 * row + dy) for dx, dy in around):
-                free.add((column, row))
-    return free
+    inner = [(column, row) for row in range(1, FIELD_SHAPE[0] - 1) for column in range(1, FIELD_SHAPE[1] - 1)]
+    return {
+        (column, row)
+        for column, row in inner
+        if not any(solid_at(tiles, 12 * column + dx, 12 * row + dy) for dx, dy in AROUND)
+    }
 
 
 def naive_distances(free: set[Node], seeds: dict[Node, float]) -> dict[Node, float]:
