@@ -5,6 +5,7 @@ import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD, DYING
 from nclone_env.sim.simulate import simulate
+from nclone_env.sim.tick import start
 
 from ..golden.synthetic import synthetic_map
 from ..processes import run_module
@@ -72,11 +73,24 @@ def test_a_restored_snapshot_has_the_same_future():
 
 def test_starting_again_leaves_no_trace():
     level, inputs = room(RECORDS), random_inputs(6, 300)
-    session = Session(level)
+    session, fresh = Session(level), Session(level)
     session.play(inputs)
-    session.worlds.heads[:] = np.frombuffer(Session(level).snapshot()[0], session.worlds.heads.dtype)
-    session.worlds.entity_states[:] = 0
-    assert rows_equal(session.play(inputs), Session(level).play(inputs))
+    assert session.snapshot() != fresh.snapshot()
+    start(session.levels, session.worlds, 0, 0)
+    assert session.snapshot() == fresh.snapshot()
+    assert rows_equal(session.play(inputs), fresh.play(inputs))
+
+
+def test_padding_stays_zero():
+    """Equal bytes mean an equal future only if no byte of a world is left to chance."""
+    session = Session(room(RECORDS))
+    heads, states = session.play(random_inputs(7, 300))
+    used = np.zeros(heads.dtype.itemsize, bool)
+    for dtype, offset in heads.dtype.fields.values():
+        used[offset : offset + dtype.itemsize] = True
+    bytes_of_heads = heads.view(np.uint8).reshape(len(heads), -1)
+    assert not bytes_of_heads[:, ~used].any()
+    assert not states[:, len(RECORDS) :].any()
 
 
 def test_rows_go_on_after_death():
