@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.level.compile import compile_level, padded_tiles
-from nclone_env.level.distance import CLEARANCE, FIELD_SHAPE, distance_at, objective_fields, way_from
+from nclone_env.level.distance import FIELD_SHAPE, distance_at, objective_fields, way_from
 from nclone_env.level.library import pack
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.tiles import SOLID_SAMPLES
@@ -22,6 +22,7 @@ def solid_at(tiles, x: float, y: float) -> bool:
     return bool(SOLID_SAMPLES[tiles[row, column], int(y - 24 * row) // 2, int(x - 24 * column) // 2])
 
 
+CLEARANCE = 9.5  # pixels; a disc a little smaller than the ninja
 AROUND = [(dx, dy) for dx in range(-11, 12, 2) for dy in range(-11, 12, 2) if dx * dx + dy * dy < CLEARANCE * CLEARANCE]
 
 

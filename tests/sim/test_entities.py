@@ -25,6 +25,18 @@ def test_gold_is_counted_once():
     assert not taken[:, 2].any()
 
 
+@pytest.mark.parametrize("down", [-8.0, 0.0, 8.0])
+@pytest.mark.parametrize("right", [-8.0, 0.0, 8.0])
+@pytest.mark.parametrize("unit", [20, 23])
+def test_the_cells_all_around_are_looked_at(unit, right, down):
+    """Gold at the first and at the last units of a cell, the ninja on any side of it."""
+    session = Session(room([(2, unit, unit, 0, 0), (2, unit + 8, unit, 0, 0)]))
+    session.head["x"], session.head["y"] = 6 * unit + right, 6 * unit + down
+    heads, states = session.play(bytes(1))
+    assert heads["gold"][0] == 1
+    assert states[0, :2].tolist() == [1, 0]
+
+
 def test_a_mine_kills_and_stays():
     run = walk([(1, 60, 58, 0, 0)])
     dead = np.flatnonzero(run.state == DEAD)
