@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import struct
-from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
@@ -60,12 +58,6 @@ def same(left: RawLevel, right: RawLevel) -> bool:
         and np.array_equal(left.records, right.records)
         and all(getattr(left, field) == getattr(right, field) for field in fields)
     )
-
-
-def shared_folder() -> Path | None:
-    """Return the folder with reference data, or None where there is none."""
-    folder = Path(os.environ.get("NCLONE_SHARED", Path(__file__).parents[3] / "shared"))
-    return folder if folder.is_dir() else None
 
 
 @st.composite

@@ -1,17 +1,16 @@
 """Recorded and official levels load, where the reference data are at hand."""
 
 import numpy as np
-import pytest
 
 from nclone_env.level.attract import is_attract, read_attract
 from nclone_env.level.map_bytes import read_map, write_map
 from nclone_env.level.reader import read_level
 from nclone_env.level.text import format_text, parse_text
 
-from .level_bases import same, shared_folder
+from ..shared import SHARED, needs_shared
+from .level_bases import same
 
-SHARED = shared_folder()
-pytestmark = pytest.mark.skipif(SHARED is None, reason="the reference data are not here")
+pytestmark = needs_shared
 
 
 def test_all_attract_files():

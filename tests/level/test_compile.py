@@ -1,0 +1,249 @@
+"""What is computed from a level: segments, edge lattices, the table of entities and their cells."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE
+from nclone_env.errors import InertEntityWarning
+from nclone_env.level.attract import read_attract
+from nclone_env.level.compile import compile_level, edge_lattices, grid_edges, inert_types, padded_tiles
+from nclone_env.level.library import pack
+from nclone_env.level.load import load_level
+from nclone_env.level.raw import RawLevel
+from nclone_env.level.tiles import SOLID_SAMPLES
+
+from ..golden.values import CONSTRUCTION
+from ..shared import SHARED, needs_shared
+
+NINJA_RECORD = (0, 40, 40, 0, 0)
+
+
+def level_of(tiles=None, records=()) -> RawLevel:
+    """Return a level from a {(i, j): tile} mapping and records after the ninja's."""
+    array = np.zeros((23, 42), np.uint8)
+    for (i, j), tile in (tiles or {}).items():
+        array[j, i] = tile
+    return RawLevel(array, np.array([NINJA_RECORD, *records], np.uint8))
+
+
+def cell_segments(level, column, row):
+    cell = column * 25 + row
+    stored = level.segments[level.segment_start[cell] : level.segment_start[cell + 1]]
+    return [tuple(int(value) for value in segment) for segment in stored]
+
+
+@pytest.mark.parametrize("column", [5, 12])
+def test_order_of_the_segments_of_a_full_block(column):
+    x, y = 24 * column, 24 * 8
+    stored = cell_segments(compile_level(level_of({(column - 1, 7): 1})), column, 8)
+    assert stored == [
+        (x + 12, y, x, y, 0),
+        (x, y + 24, x + 12, y + 24, 0),
+        (x + 24, y, x + 12, y, 0),
+        (x + 12, y + 24, x + 24, y + 24, 0),
+        (x, y, x, y + 12, 0),
+        (x, y + 12, x, y + 24, 0),
+        (x + 24, y + 12, x + 24, y, 0),
+        (x + 24, y + 24, x + 24, y + 12, 0),
+    ]
+
+
+def test_order_of_the_segments_of_a_raised_steep_slope():
+    x, y = 24 * 9, 24 * 8
+    assert cell_segments(compile_level(level_of({(8, 7): 30})), 9, 8) == [
+        (x + 12, y + 24, x + 24, y, 0),
+        (x + 12, y, x, y, 0),
+        (x, y + 24, x + 12, y + 24, 0),
+        (x + 24, y, x + 12, y, 0),
+        (x, y, x, y + 12, 0),
+        (x, y + 12, x, y + 24, 0),
+    ]
+
+
+def test_touching_solid_sides_vanish_and_curves_stay():
+    level = compile_level(level_of({(8, 7): 1, (9, 7): 10, (10, 7): 77}))
+    assert len(cell_segments(level, 9, 8)) == 6  # the right side is inside the solid
+    arc, *edges = cell_segments(level, 10, 8)
+    assert arc == (240, 192, 1, 1, 1)
+    assert len(edges) == 2
+    assert cell_segments(level, 11, 8) == []  # an unknown tile is empty
+    assert level.tiles[8, 11] == 0
+
+
+def test_an_empty_level_has_only_the_inside_of_its_border():
+    level = compile_level(level_of())
+    assert len(level.segments) == 2 * (2 * 42 + 2 * 23)
+    for x1, y1, x2, y2, _ in level.segments.tolist():
+        assert {x1, x2} == {24} or {x1, x2} == {1032} or {y1, y2} == {24} or {y1, y2} == {576}
+
+
+# Solid region of each tile in local coordinates (physics 01, section 2.3).
+SOLID = {
+    1: lambda u, v: True,
+    2: lambda u, v: v < 12,
+    3: lambda u, v: u > 12,
+    4: lambda u, v: v > 12,
+    5: lambda u, v: u < 12,
+    6: lambda u, v: u + v < 24,
+    7: lambda u, v: u > v,
+    8: lambda u, v: u + v > 24,
+    9: lambda u, v: v > u,
+    10: lambda u, v: u**2 + v**2 < 576,
+    11: lambda u, v: (24 - u) ** 2 + v**2 < 576,
+    12: lambda u, v: (24 - u) ** 2 + (24 - v) ** 2 < 576,
+    13: lambda u, v: u**2 + (24 - v) ** 2 < 576,
+    14: lambda u, v: (24 - u) ** 2 + (24 - v) ** 2 > 576,
+    15: lambda u, v: u**2 + (24 - v) ** 2 > 576,
+    16: lambda u, v: u**2 + v**2 > 576,
+    17: lambda u, v: (24 - u) ** 2 + v**2 > 576,
+    18: lambda u, v: u + 2 * v < 24,
+    19: lambda u, v: u > 2 * v,
+    20: lambda u, v: u + 2 * v > 48,
+    21: lambda u, v: 2 * v > u + 24,
+    22: lambda u, v: u + 2 * v < 48,
+    23: lambda u, v: 2 * v < u + 24,
+    24: lambda u, v: u + 2 * v > 24,
+    25: lambda u, v: 2 * v > u,
+    26: lambda u, v: 2 * u + v < 24,
+    27: lambda u, v: 2 * u > v + 24,
+    28: lambda u, v: 2 * u + v > 48,
+    29: lambda u, v: v > 2 * u,
+    30: lambda u, v: 2 * u + v < 48,
+    31: lambda u, v: v < 2 * u,
+    32: lambda u, v: 2 * u + v > 24,
+    33: lambda u, v: v > 2 * u - 24,
+}
+
+
+def middle_and_normal(x1, y1, x2, y2, kind):
+    """Return the middle of a segment and its unit normal, which points to the free side."""
+    if kind == 0:
+        normal = np.array([-(y2 - y1), x2 - x1]) / np.hypot(x2 - x1, y2 - y1)
+        return np.array([x1 + x2, y1 + y2]) / 2, normal
+    outward = np.array([x2, y2]) / np.sqrt(2.0)
+    return np.array([x1, y1]) + 24.0 * outward, outward if kind == 1 else -outward
+
+
+@pytest.mark.parametrize("tile", SOLID)
+def test_every_segment_of_a_tile_separates_free_from_solid(tile):
+    stored = cell_segments(compile_level(level_of({(8, 7): tile})), 9, 8)
+    assert len(stored) >= 4
+
+    def solid(point):
+        u, v = point[0] - 24 * 9, point[1] - 24 * 8
+        return 0 <= u <= 24 and 0 <= v <= 24 and SOLID[tile](u, v)
+
+    for segment in stored:
+        middle, normal = middle_and_normal(*segment)
+        assert solid(middle - 0.4 * normal)
+        assert not solid(middle + 0.4 * normal)
+
+
+@pytest.mark.parametrize("tile", SOLID)
+def test_solid_samples_agree_with_the_regions(tile):
+    for row in range(12):
+        for column in range(12):
+            assert SOLID_SAMPLES[tile, row, column] == SOLID[tile](2 * column + 1, 2 * row + 1)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "value"), [(10, 1, 2), (1, 1, 0), (1, 0, 2), (10, 13, 1)], ids=lambda value: str(value)
+)
+def test_merging_of_grid_edges(above, below, value):
+    horizontal, _ = grid_edges(padded_tiles(level_of({(8, 7): above, (8, 8): below}).tiles))
+    assert horizontal[2 * 9, 2 * 9 : 2 * 9 + 2].tolist() == [value, value]
+
+
+def test_the_outer_frame_of_the_lattices():
+    tiles = padded_tiles(level_of().tiles)
+    for lattice in edge_lattices(tiles):
+        assert not lattice[[0, -1]].any()
+        assert not lattice[:, [0, -1]].any()
+    horizontal, vertical = grid_edges(tiles)
+    assert (horizontal[[0, -1]] == 2).all()
+    assert (vertical[:, [0, -1]] == 2).all()
+
+
+@needs_shared
+@pytest.mark.parametrize("number", CONSTRUCTION)
+def test_counts_of_recorded_maps(number):
+    path = SHARED / "attract" / str(number)
+    if not path.exists():
+        pytest.skip(f"attract file {number} is not here")
+    raw = read_attract(path.read_bytes()).level
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertEntityWarning)
+        segments = compile_level(raw).segments
+    assert (segments["kind"] == 0).all()
+    flat, upright = segments["y1"] == segments["y2"], segments["x1"] == segments["x2"]
+    horizontal, vertical = grid_edges(padded_tiles(raw.tiles))
+    inner = (horizontal[1:-1], vertical[:, 1:-1])
+    counts = [np.count_nonzero(lattice == value) for lattice in inner for value in (1, 2)]
+    stored = (np.count_nonzero(~flat & ~upright), np.count_nonzero(flat), np.count_nonzero(upright))
+    assert (*stored, *counts) == CONSTRUCTION[number]
+
+
+def test_entities_in_type_order_with_each_switch_after_its_exit():
+    records = [(4, 1, 1, 0, 0), (3, 10, 10, 0, 0), (2, 30, 30, 0, 0), (3, 20, 10, 0, 0), (1, 31, 30, 0, 0)]
+    records += [(4, 22, 12, 0, 0), (1, 32, 30, 0, 0)]
+    # The switch of an exit is the record as far behind it as there are exits.
+    level = compile_level(level_of(records=records))
+    assert level.entities["type"].tolist() == [MINE, MINE, GOLD, EXIT, EXIT_SWITCH, EXIT, EXIT_SWITCH]
+    assert level.entities["x"].tolist() == [186, 192, 180, 60, 120, 120, 132]
+    assert level.entities["partner"].tolist() == [-1, -1, -1, -1, 3, -1, 5]
+    assert level.exits.tolist() == [3, 5]
+
+
+def test_members_of_a_cell_in_record_order_with_exits_last():
+    records = [(3, 40, 40, 0, 0), (4, 41, 41, 0, 0), (2, 42, 42, 0, 0), (1, 43, 43, 0, 0)]
+    level = compile_level(level_of(records=records))
+    cell = 10 * 25 + 10
+    members = level.members[level.member_start[cell] : level.member_start[cell + 1]]
+    assert level.entities["type"][members].tolist() == [EXIT_SWITCH, GOLD, MINE, EXIT]
+    assert level.member_start[-1] == len(level.entities) == 4
+
+
+def test_entities_outside_the_level_belong_to_the_nearest_cell():
+    level = compile_level(level_of(records=[(2, 255, 255, 0, 0)]))
+    assert (level.entities["x"][0], level.entities["y"][0]) == (1530, 1530)
+    assert level.member_start[43 * 25 + 24] == 0
+    assert level.member_start[43 * 25 + 25] == 1
+
+
+def test_what_is_not_modelled_is_named_once_and_left_out():
+    raw = level_of(records=[(11, 60, 60, 6, 0), (6, 20, 40, 2, 0), (7, 22, 44, 0, 0), (11, 1, 1, 0, 0)])
+    assert inert_types(raw.records) == {"locked_door": 1, "one_way": 2}
+    with pytest.warns(InertEntityWarning) as caught:
+        level = compile_level(raw, "some/level")
+    assert len(caught) == 1
+    assert "some/level" in str(caught[0].message)
+    assert "locked_door (1), one_way (2)" in str(caught[0].message)
+    assert len(level.entities) == 0
+
+
+def test_arrays_are_read_only_and_loading_twice_gives_the_same():
+    raw = level_of({(8, 7): 1}, [(2, 30, 30, 0, 0)])
+    level, again = compile_level(raw), load_level(raw)
+    assert load_level(level) is level
+    for name in ("tiles", "segments", "segment_start", "entities", "members", "member_start"):
+        assert not getattr(level, name).flags.writeable
+        assert np.array_equal(getattr(level, name), getattr(again, name))
+    assert level.spawn == (240.0, 240.0)
+
+
+def test_packed_levels_keep_their_parts():
+    levels = [compile_level(level_of({(8, 7): tile}, [(2, 30 + tile, 30, 0, 0)] * tile)) for tile in (0, 3, 1)]
+    packed = pack(levels)
+    for number, level in enumerate(levels):
+        starts = packed.arrays.segment_start[number]
+        assert np.array_equal(packed.arrays.segments[starts[0] : starts[-1]], level.segments)
+        assert np.array_equal(starts - starts[0], level.segment_start)
+        header = packed.arrays.header[number]
+        first, count = header["first_entity"], header["entity_count"]
+        assert np.array_equal(packed.arrays.entities[first : first + count], level.entities)
+        members = packed.arrays.member_start[number]
+        assert np.array_equal(packed.arrays.members[members[0] : members[-1]], level.members)
+        assert header["gold_count"] == count
+    assert packed.max_entities == 3

@@ -1,0 +1,56 @@
+"""Step a world from Python, one frame a call, and keep everything the simulator remembers."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from nclone_env.level.library import pack
+from nclone_env.level.load import load_level
+from nclone_env.sim.simulate import check_inputs
+from nclone_env.sim.state import make_worlds
+from nclone_env.sim.tick import start, tick
+
+JUMP, RIGHT, LEFT, SUICIDE = 1, 2, 4, 8
+
+
+class Session:
+    """``count`` worlds at the start of a level."""
+
+    def __init__(self, level, count: int = 1):
+        self.level = load_level(level)
+        self.levels = pack([self.level]).arrays
+        self.worlds = make_worlds(count, len(self.level.entities))
+        for index in range(count):
+            start(self.levels, self.worlds, index, 0)
+
+    @property
+    def head(self) -> np.void:
+        """The first world's head; a view."""
+        return self.worlds.heads[0]
+
+    def play(self, inputs, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Play inputs in one world; return (T,) heads and (T, E) entity states, a row after each frame."""
+        codes = check_inputs(inputs)
+        heads = np.zeros(len(codes), dtype=self.worlds.heads.dtype)
+        states = np.zeros((len(codes), self.worlds.entity_states.shape[1]), np.uint8)
+        for frame, code in enumerate(codes):
+            tick(self.levels, self.worlds, index, code)
+            heads[frame], states[frame] = self.worlds.heads[index], self.worlds.entity_states[index]
+        return heads, states
+
+    def snapshot(self, index: int = 0) -> tuple[bytes, bytes]:
+        """Return the bytes of one world."""
+        return self.worlds.heads[index].tobytes(), self.worlds.entity_states[index].tobytes()
+
+    def restore(self, snapshot: tuple[bytes, bytes], index: int = 0) -> None:
+        """Put saved bytes back into a world."""
+        self.worlds.heads[index] = np.frombuffer(snapshot[0], self.worlds.heads.dtype)[0]
+        self.worlds.entity_states[index] = np.frombuffer(snapshot[1], np.uint8)
+
+
+def motion_crc(trajectory, frames: int | None = None) -> int:
+    """Return the CRC-32 over x, y and velocity of each frame (physics 01, section 15)."""
+    columns = (trajectory.x, trajectory.y, trajectory.xspeed, trajectory.yspeed)
+    return zlib.crc32((np.stack(columns, axis=1)[:frames] + 0.0).astype("<f8").tobytes())

@@ -1,0 +1,111 @@
+"""Recordings of the real game: they must end as the game said they end."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nclone_env.constants import DEAD, DYING, INPUT_SUICIDE
+from nclone_env.errors import InertEntityWarning
+from nclone_env.level.attract import AttractFile, read_attract
+from nclone_env.level.compile import Level, compile_level, inert_types
+from nclone_env.sim.simulate import simulate
+
+from ..golden.values import FRAME_TABLES, REPLAYS
+from ..shared import SHARED, needs_shared
+from .recorder import motion_crc
+
+pytestmark = needs_shared
+
+ATTRACT = [path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == ""] if SHARED else []
+HARMLESS = {15}  # the lasers of this file never come near the ninja
+
+
+def read(path: Path) -> AttractFile:
+    return read_attract(path.read_bytes(), str(path))
+
+
+def complete() -> list[Path]:
+    """Return the files whose recording needs nothing that is not modelled yet."""
+    return [path for path in ATTRACT if not inert_types(read(path).level.records) or int(path.name) in HARMLESS]
+
+
+def quietly(file: AttractFile) -> Level:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InertEntityWarning)
+        return compile_level(file.level)
+
+
+def flagged(inputs: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(inputs & INPUT_SUICIDE)
+
+
+def test_files_that_must_be_complete():
+    names = {path.name for path in ATTRACT}
+    assert {"0", "1", "3", "8", "18"} & names <= {path.name for path in complete()}
+
+
+@pytest.mark.parametrize("path", complete(), ids=lambda path: path.name)
+def test_the_recording_ends_in_death_at_the_right_frame(path):
+    file = read(path)
+    state = simulate(quietly(file), file.inputs).state
+    flags = flagged(file.inputs)
+    if len(flags) == 0:
+        assert state[-1] == DEAD
+        assert (state[:-1] < 6).all()
+    else:
+        first = flags[0]
+        assert (state[:first] < 6).all()
+        assert state[first] == DYING
+        assert state[first + 1] == DEAD
+
+
+@pytest.mark.parametrize("path", complete(), ids=lambda path: path.name)
+def test_without_its_last_seconds_the_recording_does_not_end_in_death(path):
+    """The negative control: standing still instead of playing on must not give the same end."""
+    file = read(path)
+    half = len(file.inputs) // 2
+    idle = np.concatenate([file.inputs[:half], np.zeros(len(file.inputs) - half, np.uint8)])
+    assert motion_crc(simulate(quietly(file), idle)) != motion_crc(simulate(quietly(file), file.inputs))
+
+
+@pytest.mark.parametrize("path", complete(), ids=lambda path: path.name)
+def test_checksum(path):
+    file = read(path)
+    frames, state, gold, x, y, crc = REPLAYS[int(path.name)]
+    run = simulate(quietly(file), file.inputs)
+    flags = flagged(file.inputs)
+    assert frames == (flags[0] if len(flags) else len(file.inputs))
+    last = frames - 1
+    assert (run.state[last], run.gold[last], run.x[last], run.y[last]) == (state, gold, x, y)
+    assert motion_crc(run, frames) == crc
+
+
+@pytest.mark.parametrize("number", FRAME_TABLES)
+def test_frame_by_frame(number):
+    path = SHARED / "attract" / str(number)
+    if not path.exists():
+        pytest.skip(f"attract file {number} is not here")
+    file = read(path)
+    run = simulate(quietly(file), file.inputs)
+    for frame, (code, state, airborne, values) in FRAME_TABLES[number].items():
+        row = frame - 1
+        assert (file.inputs[row], run.state[row], run.airborne[row]) == (code, state, airborne)
+        motion = (run.x[row], run.y[row], run.xspeed[row], run.yspeed[row])
+        assert motion == tuple(float.fromhex(value) for value in values.split()), frame
+
+
+@pytest.mark.parametrize("path", ATTRACT, ids=lambda path: path.name)
+def test_every_file_loads_and_plays(path):
+    file = read(path)
+    inert = inert_types(file.level.records)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = simulate(path, file.inputs, entities=True)
+    assert len(run) == len(file.inputs)
+    assert np.isfinite([run.x, run.y, run.xspeed, run.yspeed]).all()
+    assert len(caught) == (1 if inert else 0)
+    for warning in caught:
+        assert issubclass(warning.category, InertEntityWarning)
+        assert all(f"{name} ({count})" in str(warning.message) for name, count in inert.items())
