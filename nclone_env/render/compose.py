@@ -30,7 +30,7 @@ _FULL, _COARSE = 0, 1  # first index of ``Glyphs.boxes``
 @kernel
 def _floor(value):
     """Return the largest whole number not above a float."""
-    return int(math.floor(value))  # noqa: RUF046 - the floor is a float on other Numba targets
+    return int(math.floor(value))
 
 
 @kernel
