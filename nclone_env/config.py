@@ -172,18 +172,19 @@ def _check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
         raise ConfigError(f"{name}: expected one of {listed}, got {value!r}")
 
 
-def check_integer(name: str, value: object, low: int, high: int) -> None:
+def check_integer(name: str, value: Any, low: int, high: int) -> None:
     """Refuse what is not a whole number within bounds.
 
     Raises:
         ConfigError: naming the argument, the bounds and the value.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not low <= value <= high:
         raise ConfigError(f"{name}: expected a whole number from {low} to {high}, got {value!r}")
 
 
-def _check_number(name: str, value: object, low: float, high: float) -> None:
+def _check_number(name: str, value: Any, low: float, high: float) -> None:
     finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not finite or not low <= value <= high:  # type: ignore[operator]
+    if not finite or not low <= value <= high:
         limits = f"number from {low:g} to {high:g}" if math.isfinite(high) else "finite number"
         raise ConfigError(f"{name}: expected a {limits}, got {value!r}")

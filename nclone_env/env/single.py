@@ -77,7 +77,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         bits = None if seed is None else check_seed(seed)
         super().reset(seed=None if seed is None else int(seed))
         if bits is None and self._phase == "new":
-            bits = self.np_random.integers(2**63)
+            bits = int(self.np_random.integers(2**63))
         if bits is not None:
             self._batch.seed(np.array([bits], dtype=np.uint64), self._everyone)
         if "level" in chosen:

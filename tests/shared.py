@@ -1,0 +1,35 @@
+"""Where the reference data are, and what the conformance test found out with them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+def shared_folder() -> Path | None:
+    """Return the folder with reference data (``NCLONE_SHARED``, else beside the repository), None without one."""
+    folder = Path(os.environ.get("NCLONE_SHARED", Path(__file__).parents[2] / "shared"))
+    return folder if folder.is_dir() else None
+
+
+SHARED = shared_folder()
+needs_shared = pytest.mark.skipif(SHARED is None, reason="the reference data are not here (set NCLONE_SHARED)")
+
+
+@dataclass
+class Comparison:
+    """Running total of a comparison with recorded traces."""
+
+    traces: int = 0
+    frames: int = 0
+    values: int = 0
+    differing: int = 0
+
+    def __str__(self) -> str:
+        return f"traces {self.traces}, frames {self.frames}, values compared {self.values}, differing {self.differing}"
+
+
+COMPARISONS = pytest.StashKey[dict[str, Comparison]]()
