@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.errors import BufferError
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 
 from .bases import assert_same, choices, copies
 
@@ -176,7 +175,7 @@ def test_wrong_buffers_are_refused_and_nothing_is_played(out, message):
     envs = NPlusPlusVectorEnv(None, 2, observations="game_state")
     envs.reset(seed=1)
     for call in (lambda: envs.step([0, 0], out=out), lambda: envs.reset(out=out)):
-        with pytest.raises(BufferError, match=message) as caught:
+        with pytest.raises(errors.BufferError, match=message) as caught:
             call()
         assert str(caught.value).startswith("out")
     assert envs.step([0, 0])[4]["episode_frames"].tolist() == [4, 4]

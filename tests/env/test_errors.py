@@ -40,7 +40,7 @@ def test_a_file_that_is_no_level(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     with pytest.raises(errors.LevelFormatError, match=r"note\.toml: line 1: expected TOML"):
         make(levels=str(tmp_path / "note.toml"))
-    with pytest.raises(errors.LevelFormatError, match="empty: offset 0: expected a level file .* got no data"):
+    with pytest.raises(errors.LevelFormatError, match=r"empty: offset 0: expected a level file .* got no data"):
         make(levels=tmp_path / "empty")
 
 
@@ -144,7 +144,10 @@ def test_wrong_options_of_a_vector_environment(options, message):
         ({"levle": 1}, "options: unknown key 'levle'; valid keys: level$"),
         ({"reset_mask": np.ones(1, np.bool_)}, "options: unknown key 'reset_mask'; valid keys: level$"),
         (["level"], r"options: expected a dict with some of the keys level, got \['level'\]"),
-        ({"level": "jumps/x"}, r"options\['level'\]: expected a name or an index below 6, got 'jumps/x'; levels of this"),
+        (
+            {"level": "jumps/x"},
+            r"options\['level'\]: expected a name or an index below 6, got 'jumps/x'; levels of this",
+        ),
         ({"level": 6}, "expected a name or an index below 6, got 6"),
         ({"level": -1}, "expected a name or an index below 6, got -1"),
         ({"level": True}, "expected a name or an index below 6, got True"),
@@ -165,7 +168,9 @@ def test_wrong_options_of_reset(options, message):
 def test_wrong_reset_masks(mask):
     envs = make_vector()
     envs.reset()
-    with pytest.raises(errors.ConfigError, match=r"options\['reset_mask'\]: expected a bool array of shape \(2,\), got"):
+    with pytest.raises(
+        errors.ConfigError, match=r"options\['reset_mask'\]: expected a bool array of shape \(2,\), got"
+    ):
         envs.reset(options={"reset_mask": mask})
     with pytest.raises(errors.ConfigError, match="unknown key 'mask'; valid keys: level, reset_mask"):
         envs.reset(options={"mask": mask})

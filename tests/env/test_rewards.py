@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -92,7 +94,7 @@ def test_shaping_is_the_difference_of_potentials():
     for x, y, field, state in zip(told.x, told.y, taken.astype(int), told.state):
         way = distance_at(level.distances, field, x, y)
         potentials.append(0.0 if state == CELEBRATING else -way / whole)
-    expected = [2.0 * (gamma * after - before) for before, after in zip(potentials, potentials[1:])]
+    expected = [2.0 * (gamma * after - before) for before, after in itertools.pairwise(potentials)]
     assert told.state[-1] == CELEBRATING
     assert taken.any()
     assert rewards_of(steps) == pytest.approx(expected, rel=1e-12)
