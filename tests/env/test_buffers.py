@@ -47,8 +47,11 @@ def test_kept_observations_of_a_single_environment_never_change():
     expected = [copies(kept[0])]
     over = False
     for action in choices(50, 1)[:, 0]:
-        observation, _, terminated, truncated, _ = env.step(action) if not over else (*env.reset(), 0, 0, 0)[:5]
-        over = bool(terminated or truncated) if not over else False
+        if over:
+            observation, over = env.reset()[0], False
+        else:
+            observation, _, terminated, truncated, _ = env.step(action)
+            over = terminated or truncated
         kept.append(observation)
         expected.append(copies(observation))
     for left, right in zip(kept, expected):
@@ -94,8 +97,7 @@ def test_dropped_observations_cost_no_memory(num_envs):
     for actions in choices(1000, num_envs):
         observations = envs.step(actions)[0]
         sizes.add(envs.memory().total_bytes)
-    assert len(sizes) == 1 or (len(sizes) == 2 and envs.memory().total_bytes == max(sizes))
-    assert observations["game_state"].shape == (num_envs, 30)
+    assert len(sizes) == 1
     two_batches = 2 * sum(array.nbytes for array in observations.values())
     pool = next(node for _, node in envs.memory().walk() if node.name.startswith("observation pool"))
     assert pool.total_bytes == two_batches
