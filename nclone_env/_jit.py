@@ -106,7 +106,7 @@ if config.DISABLE_JIT:
 else:
 
     @intrinsic(prefer_literal=True)
-    def local_f64(typing_context, count):  # type: ignore[no-untyped-def]
+    def local_f64(typing_context, count):
         """Return a scratch array of ``count`` (a literal) float64 values on the stack, zeroed.
 
         It lives until the calling kernel returns and must not leave it.
@@ -116,7 +116,7 @@ else:
         size = count.literal_value
         array_type = types.Array(types.float64, 1, "C")
 
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):
             storage_type = ir.ArrayType(ir.DoubleType(), size)
             storage = cgutils.alloca_once(builder, storage_type)
             builder.store(ir.Constant(storage_type, None), storage)

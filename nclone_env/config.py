@@ -116,6 +116,11 @@ class EnvironmentConfig:
         """Steps per second of play at the game's speed."""
         return FRAMES_PER_SECOND / self.frame_skip
 
+    @property
+    def max_steps(self) -> int:
+        """Steps of the longest possible episode."""
+        return -(-self.max_frames // self.frame_skip)
+
     def replace(self, **fields: Any) -> EnvironmentConfig:
         """Return a copy with other values in some fields.
 

@@ -1,1 +1,56 @@
 """The command line: one file a subcommand."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+import tyro
+
+from nclone_env.cli.evaluate import evaluate
+from nclone_env.cli.levels import convert_level, list_levels, show_level, validate_levels
+from nclone_env.cli.run import run
+from nclone_env.cli.train import train
+from nclone_env.cli.warmup import warmup
+from nclone_env.errors import NcloneError, NcloneWarning
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status.
+
+    Args:
+        args: arguments after the program's name; those of the process if None.
+    """
+    warnings.showwarning = _show_warning
+    try:
+        return _app().cli(prog="nclone-env", args=args, description="N++ for reinforcement learning.")
+    except NcloneError as error:
+        sys.stderr.write(f"nclone-env: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("nclone-env: interrupted\n")
+        return 130
+
+
+def _app() -> tyro.extras.SubcommandApp:
+    levels = tyro.extras.SubcommandApp()
+    levels.command(name="list")(list_levels)
+    levels.command(name="show")(show_level)
+    levels.command(name="validate")(validate_levels)
+    levels.command(name="convert")(convert_level)
+    app = tyro.extras.SubcommandApp()
+    app.command(train)
+    app.command(evaluate)
+    app.command(run)
+    app.command(warmup)
+    app.command(levels, name="levels")
+    return app
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    """Show warnings of this package as one line, without the source they came from."""
+    if issubclass(category, NcloneWarning):
+        sys.stderr.write(f"warning: {message}\n")
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))

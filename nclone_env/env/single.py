@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -40,7 +40,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         UnsupportedLevelError: if a level has no exit.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 60}
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 60}  # noqa: RUF012
 
     def __init__(self, config: EnvironmentConfig | None = None, **fields: Any):
         self.config = config_from(config, fields)
@@ -49,7 +49,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         self._everyone = np.ones(1, dtype=np.bool_)
         self._viewer = Viewer(self.config)
         self._phase = "new"
-        self.observation_space = observation_space(self._batch.specs)
+        self.observation_space = observation_space(self._batch.specs)  # type: ignore[assignment]
         self.action_space = action_space(self.config.action_space)
         self.render_mode = self.config.render_mode
         self.metadata = {**self.metadata, "render_fps": self.config.frames_per_second}
@@ -110,7 +110,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         self._show()
         return self._row(buffers), float(result["reward"]), terminated, truncated, self._info()
 
-    def render(self) -> np.ndarray | None:  # type: ignore[override]
+    def render(self) -> np.ndarray | None:
         """Return the picture, (600, 1056, 3) uint8 at scale 1, in ``rgb_array`` mode; show it in ``human`` mode.
 
         Raises:

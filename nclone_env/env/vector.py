@@ -89,7 +89,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         """Names of the levels an episode can play."""
         return self._batch.level_set.names
 
-    def reset(  # type: ignore[override]
+    def reset(
         self,
         *,
         seed: int | list[int | None] | None = None,
@@ -121,7 +121,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self._begun = True
         return buffers, self._columns()
 
-    def step(  # type: ignore[override]
+    def step(
         self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None
     ) -> tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance every environment by one step.
@@ -145,15 +145,15 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         buffers = self._buffers(out)
         check_actions(actions, self.config.action_space, self._batch.actions)
         self._batch.step(buffers)
-        results = self._batch.results
-        rewards, terminated = results["reward"].copy(), results["terminated"].copy()
-        truncated = results["truncated"].copy()
+        rewards, terminated, truncated = (
+            self._batch.results[name].copy() for name in ("reward", "terminated", "truncated")
+        )
         info = self._columns()
         if self._batch.autoreset == episode.SAME_STEP:
             self._add_final(info, terminated | truncated)
         return buffers, rewards, terminated, truncated, info
 
-    def render(self) -> tuple[np.ndarray, ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[np.ndarray, ...] | None:
         """Return a tuple with the picture of the first environment, or show it in ``human`` mode."""
         self._check_open("render")
         if not self._begun:

@@ -25,6 +25,7 @@ def touch_entities(levels, worlds, index, x0, y0):
     """
     ninja = worlds.heads[index]
     level = ninja["level"]
+    first_entity = levels.header[level]["first_entity"]
     column, row = clamp_cell(ninja["x"], COLUMNS - 1), clamp_cell(ninja["y"], ROWS - 1)
     first_row, last_row = max(row - 1, 0), min(row + 1, ROWS - 1)
     switch_taken = False
@@ -32,27 +33,26 @@ def touch_entities(levels, worlds, index, x0, y0):
         start = levels.member_start[level, c * ROWS + first_row]
         stop = levels.member_start[level, c * ROWS + last_row + 1]
         for i in range(start, stop):
-            if touch(levels, worlds, index, levels.members[i], x0, y0):
+            slot = levels.members[i]
+            entity = levels.entities[first_entity + slot]
+            if touch(ninja, entity, worlds.entity_states, index, slot, x0, y0):
                 switch_taken = True
     if switch_taken:
         open_exits(levels, worlds, index)
 
 
 @kernel
-def touch(levels, worlds, index, slot, x0, y0):
+def touch(ninja, entity, states, index, slot, x0, y0):
     """Let one entity act on the ninja; return whether an exit switch was taken."""
-    ninja = worlds.heads[index]
-    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     kind = entity["type"]
     if kind == GOLD:
-        touch_gold(ninja, entity, worlds.entity_states, index, slot)
+        touch_gold(ninja, entity, states, index, slot)
     elif kind == MINE:
-        touch_mine(ninja, entity, worlds.entity_states, index, slot)
+        touch_mine(ninja, entity, states, index, slot)
     elif kind == EXIT:
-        if worlds.entity_states[index, slot] != 0:
-            touch_exit(ninja, entity, x0, y0)
+        touch_exit(ninja, entity, states, index, slot, x0, y0)
     elif kind == EXIT_SWITCH:
-        return touch_switch(ninja, entity, worlds.entity_states, index, slot)
+        return touch_switch(ninja, entity, states, index, slot)
     return False
 
 

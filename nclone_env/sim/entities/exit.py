@@ -11,11 +11,13 @@ _PRESENT, _TAKEN, _OPEN = 0, 1, 1
 
 
 @kernel
-def touch_exit(ninja, entity, x0, y0):
+def touch_exit(ninja, entity, states, index, slot, x0, y0):
     """Win at an exit that was open when the frame's contacts were gathered; store the fraction of the frame used.
 
     The fraction is rewritten as long as the contact lasts (physics 01, section 12.4).
     """
+    if states[index, slot] != _OPEN:
+        return
     x, y = ninja["x"], ninja["y"]
     reach = EXIT_RADIUS + RADIUS
     if discs_overlap(entity["x"], entity["y"], x, y, reach):

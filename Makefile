@@ -1,0 +1,42 @@
+# Two commands for newcomers: `make train` and `make test`. Both do all set-up first, once.
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: train test test-slow lint types contract format clean
+
+train: $(INSTALLED)
+	@$(BIN)/nclone-env warmup
+	@$(BIN)/nclone-env train $(ARGS)
+
+test: $(INSTALLED)
+	@$(BIN)/nclone-env warmup
+	$(BIN)/pytest $(ARGS)
+
+test-slow: $(INSTALLED)
+	$(BIN)/pytest -m slow $(ARGS)
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+contract: $(INSTALLED)
+	$(BIN)/lint-imports
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv runs dist build
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo "Setting up .venv (a minute or two, once) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]"
+	@touch $@

@@ -1,0 +1,49 @@
+"""``nclone-env warmup``: compile every kernel now, so that nothing has to wait for it later."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from nclone_env._jit import cache_folder
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.level.catalog import level_sets
+from nclone_env.level.load import load_level
+from nclone_env.sim.simulate import simulate
+from nclone_env.train.gae import estimate_advantages
+
+
+def warmup() -> int:
+    """Compile all kernels into the cache, showing what is being done; at once if they are there already."""
+    print(f"kernels in {cache_folder()}")
+    for name, task in (("simulator", _simulate), ("environment", _step), ("trainer", _estimate)):
+        _timed(name, task)
+    return 0
+
+
+def _timed(name: str, task: Callable[[], None]) -> None:
+    print(f"  {name} ... ", end="", flush=True)
+    started = time.perf_counter()
+    task()
+    print(f"{time.perf_counter() - started:.1f} s")
+
+
+def _simulate() -> None:
+    path = next(path for paths in level_sets().values() for path in paths)
+    simulate(load_level(path), bytes(4), entities=True)
+
+
+def _step() -> None:
+    env = NPlusPlusVectorEnv(EnvironmentConfig(), 1)
+    env.reset(seed=0)
+    env.step(np.zeros(1, dtype=np.int64))
+    env.close()
+
+
+def _estimate() -> None:
+    column, ends = np.zeros((1, 1), np.float32), np.zeros((1, 1), np.bool_)
+    values = np.zeros((2, 1), np.float32)
+    estimate_advantages(column, values, ends, ends, column, 0.99, 0.95, column, column.copy())

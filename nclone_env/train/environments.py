@@ -1,0 +1,100 @@
+"""What the trainer needs of a vector environment, and the one it uses unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.episode import WON
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.memory_tree import MemoryNode
+
+
+class VectorEnvironment(Protocol):
+    """The part of ``NPlusPlusVectorEnv`` (restarting in the same step) that the trainer uses."""
+
+    num_envs: int
+    single_observation_space: Any
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels an episode can play."""
+        ...
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
+        out: Mapping[str, np.ndarray] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start all environments anew."""
+        ...
+
+    def step(
+        self, actions: np.ndarray, *, out: Mapping[str, np.ndarray] | None = None
+    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Advance all environments by one step."""
+        ...
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of owned bytes."""
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+MakeEnvironments = Callable[[EnvironmentConfig, int], VectorEnvironment]
+
+
+def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
+    """Return the vector environment that restarts finished environments in the same step."""
+    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+def observation_shapes(envs: VectorEnvironment) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each observation of one environment by name."""
+    space = envs.single_observation_space
+    assert isinstance(space, spaces.Dict)
+    return {name: tuple(box.shape or ()) for name, box in space.spaces.items()}
+
+
+def kilobytes_per_environment(envs: VectorEnvironment) -> float:
+    """Return the memory that grows with the number of environments, per environment, in KB (1,024 bytes)."""
+    return envs.memory().bytes_where(shared=False) / envs.num_envs / 1024
+
+
+class FinishedEpisodes(NamedTuple):
+    """Episodes that ended in a vector step, k of them."""
+
+    indices: np.ndarray
+    """(k,) environments."""
+    levels: np.ndarray
+    """(k,) indices of the levels played."""
+    success: np.ndarray
+    """(k,) bool, whether the exit was reached."""
+    returns: np.ndarray
+    """(k,) float64, undiscounted."""
+    frames: np.ndarray
+    """(k,) simulated frames."""
+
+
+def finished_episodes(info: Mapping[str, Any]) -> FinishedEpisodes | None:
+    """Return the episodes that ended in a step with automatic restart, given its ``info``; None if none did."""
+    if "final_info" not in info:
+        return None
+    final, indices = info["final_info"], np.flatnonzero(info["_final_info"])
+    return FinishedEpisodes(
+        indices,
+        final["level"][indices],
+        final["outcome"][indices] == WON,
+        final["episode_return"][indices],
+        final["episode_frames"][indices],
+    )

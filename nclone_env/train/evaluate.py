@@ -1,0 +1,146 @@
+"""Measuring a policy: a fixed number of episodes of each level, beside uniform random actions."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.train.environments import (
+    MakeEnvironments,
+    VectorEnvironment,
+    finished_episodes,
+    make_environments,
+)
+from nclone_env.train.policy import ACTIONS, ActorCritic
+
+Mode = Literal["sampled", "argmax", "random"]
+
+
+@dataclass(frozen=True)
+class LevelResult:
+    """How one way of acting did on one level."""
+
+    level: str
+    """Name of the level."""
+    mode: Mode
+    """``sampled`` or ``argmax`` actions of a policy, or uniform ``random`` ones."""
+    episodes: int
+    """Episodes played."""
+    success_rate: float
+    """Share of the episodes that reached the exit."""
+    mean_return: float
+    """Mean undiscounted return."""
+    mean_frames: float
+    """Mean number of simulated frames."""
+    best_frames: int | None
+    """Fewest frames of an episode that won; None if none did."""
+    won: bool
+    """Whether ``actions`` reach the exit."""
+    actions: np.ndarray = field(repr=False)
+    """(k,) int8, the actions of the first environment that won, else of the first one."""
+
+
+def evaluate(
+    policy: ActorCritic | None,
+    environment: EnvironmentConfig,
+    mode: Mode = "sampled",
+    episodes_per_level: int = 100,
+    seed: int = 0,
+    make_envs: MakeEnvironments = make_environments,
+) -> tuple[LevelResult, ...]:
+    """Play each level in ``episodes_per_level`` environments and count the first episode of each.
+
+    One episode of every environment counts: else short episodes would be counted more often than long ones.
+
+    Args:
+        policy: the policy to measure; None for uniform random actions.
+        environment: levels, observations and limits.
+        mode: how the policy's actions are chosen; without a policy it is ``random``.
+        episodes_per_level: episodes of each level.
+        seed: fixes the environments and the sampled actions.
+        make_envs: makes the vector environment.
+
+    Returns:
+        One result for each level, in the order of the environment.
+    """
+    if policy is None or mode == "random":
+        policy, mode = None, "random"
+    with closing(make_envs(environment, episodes_per_level)) as envs:
+        chooser = _Chooser(policy, mode, envs.num_envs, seed)
+        return tuple(_play_level(envs, level, chooser, environment.max_steps, seed) for level in envs.level_names)
+
+
+def compare(
+    policy: ActorCritic,
+    environment: EnvironmentConfig,
+    episodes_per_level: int = 100,
+    seed: int = 0,
+    make_envs: MakeEnvironments = make_environments,
+) -> dict[Mode, tuple[LevelResult, ...]]:
+    """Return the results of sampled and of argmax actions of a policy and of random actions, by mode."""
+    modes: tuple[Mode, ...] = ("sampled", "argmax", "random")
+    return {mode: evaluate(policy, environment, mode, episodes_per_level, seed, make_envs) for mode in modes}
+
+
+def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
+    """Return the result whose actions are worth watching: the longest win of the policy, else any episode."""
+    candidates = [*results.get("argmax", ()), *results.get("sampled", ())] or list(results["random"])
+    return max(candidates, key=lambda result: (result.won, len(result.actions)))
+
+
+class _Chooser:
+    """Chooses the actions of all environments, each mode in its own way."""
+
+    def __init__(self, policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int):
+        self.mode = mode
+        self._policy, self._num_envs = policy, num_envs
+        self._random = np.random.default_rng(seed)
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, observations: Any) -> np.ndarray:
+        """Return the actions (n,) int64 for observations (n, *shape)."""
+        if self._policy is None:
+            return self._random.integers(ACTIONS, size=self._num_envs)
+        tensors = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
+        if self.mode == "argmax":
+            return self._policy.argmax(tensors).numpy()
+        return self._policy.act(tensors, self._generator)[0].numpy()
+
+
+def _play_level(envs: VectorEnvironment, level: str, choose: _Chooser, most_steps: int, seed: int) -> LevelResult:
+    """Play the first episode of every environment on one level."""
+    observations, _ = envs.reset(seed=seed, options={"level": level})
+    actions = np.zeros((most_steps, envs.num_envs), np.int8)
+    lengths = np.zeros(envs.num_envs, np.int64)  # in steps; 0 while the first episode is under way
+    success, returns, frames = (np.zeros(envs.num_envs, kind) for kind in (bool, float, int))
+    for t in range(most_steps):
+        chosen = choose(observations)
+        actions[t] = chosen
+        observations, *_, info = envs.step(chosen)
+        finished = finished_episodes(info)
+        if finished is None:
+            continue
+        first = lengths[finished.indices] == 0
+        ended = finished.indices[first]
+        success[ended], returns[ended] = finished.success[first], finished.returns[first]
+        frames[ended], lengths[ended] = finished.frames[first], t + 1
+        if lengths.all():
+            break
+    shown = int(success.argmax())
+    wins = frames[success]
+    return LevelResult(
+        level=level,
+        mode=choose.mode,
+        episodes=envs.num_envs,
+        success_rate=float(success.mean()),
+        mean_return=float(returns.mean()),
+        mean_frames=float(frames.mean()),
+        best_frames=int(wins.min()) if len(wins) else None,
+        won=bool(success[shown]),
+        actions=actions[: lengths[shown], shown].copy(),
+    )

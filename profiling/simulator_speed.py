@@ -1,0 +1,164 @@
+"""Frames per second of the simulator alone, on one core, and where the time goes.
+
+    python -m profiling.simulator_speed [LEVEL ...]
+
+Random inputs (seeded, uniform over the six actions) are held for four frames; a world starts anew at death or
+victory. Frames in which the ninja is dead or has won are not counted. Compile time is apart. LEVEL is anything
+``load_level`` takes, the built-in levels by default.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from nclone_env._jit import kernel, local_f64
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.env.actions import INPUT_OF_ACTION
+from nclone_env.level.catalog import level_sets
+from nclone_env.level.library import LevelArrays, pack
+from nclone_env.level.load import load_level
+from nclone_env.sim.ninja_move import CONTACT_SLOTS, move, settle
+from nclone_env.sim.ninja_think import think, turn
+from nclone_env.sim.state import make_worlds
+from nclone_env.sim.tick import start, tick
+from nclone_env.sim.touch import touch_entities
+from profiling.machine import describe
+
+FRAMES = 1_000_000
+RUNS = 5
+SAMPLES = 4096  # states in which the phases of a frame are timed
+HOLD = 4
+
+
+@kernel
+def next_random(state):
+    """Return the next state of a 32-bit linear congruential generator (physics 01, section 15.5)."""
+    return (1664525 * state + 1013904223) & 0xFFFFFFFF
+
+
+@kernel
+def run(levels, worlds, frames, seed):
+    """Play ``frames`` frames of world 0; return (frames counted, frames in the air)."""
+    start(levels, worlds, 0, 0)
+    counted, airborne, random, inputs = 0, 0, seed, 0
+    for frame in range(frames):
+        if frame % HOLD == 0:
+            random = next_random(random)
+            inputs = INPUT_OF_ACTION[(random >> 16) % 6]
+        tick(levels, worlds, 0, inputs)
+        state = worlds.heads[0]["state"]
+        if state == DEAD or state == CELEBRATING:
+            start(levels, worlds, 0, 0)
+        else:
+            counted += 1
+            airborne += worlds.heads[0]["airborne"]
+    return counted, airborne
+
+
+@kernel
+def sample(levels, worlds, seed):
+    """Leave in each world a state that a run passes through, 37 frames apart."""
+    last = worlds.heads.shape[0] - 1
+    start(levels, worlds, last, 0)
+    random, inputs = seed, 0
+    for index in range(last):
+        for frame in range(37):
+            if frame % HOLD == 0:
+                random = next_random(random)
+                inputs = INPUT_OF_ACTION[(random >> 16) % 6]
+            tick(levels, worlds, last, inputs)
+            state = worlds.heads[last]["state"]
+            if state == DEAD or state == CELEBRATING:
+                start(levels, worlds, last, 0)
+        worlds.heads[index] = worlds.heads[last]
+        for slot in range(worlds.entity_states.shape[1]):
+            worlds.entity_states[index, slot] = worlds.entity_states[last, slot]
+
+
+@kernel
+def phase_move(levels, worlds):
+    """Integrate and collide with the tiles, once in every world."""
+    for index in range(worlds.heads.shape[0]):
+        move(levels, worlds.heads[index], local_f64(CONTACT_SLOTS))
+
+
+@kernel
+def phase_touch(levels, worlds):
+    """Touch the entities, once in every world."""
+    for index in range(worlds.heads.shape[0]):
+        touch_entities(levels, worlds, index, 0.0, 0.0)
+
+
+@kernel
+def phase_settle(levels, worlds):
+    """Look for walls and settle the contacts, once in every world."""
+    for index in range(worlds.heads.shape[0]):
+        settle(levels, worlds.heads[index], local_f64(CONTACT_SLOTS), 0.0, 0.0)
+
+
+@kernel
+def phase_think(levels, worlds):
+    """Think and turn, once in every world."""
+    for index in range(worlds.heads.shape[0]):
+        think(worlds.heads[index], 1, 0)
+        turn(worlds.heads[index], 1)
+
+
+PHASES = {"move": phase_move, "touch": phase_touch, "settle": phase_settle, "think": phase_think}
+
+
+def frame_speed(levels: LevelArrays, entities: int) -> tuple[list[float], float]:
+    """Return frames/s of each run and the share of frames in the air."""
+    worlds = make_worlds(1, entities)
+    run(levels, worlds, 100, 0)
+    speeds = []
+    counted = airborne = 0
+    for seed in range(RUNS):
+        started = time.perf_counter()
+        counted, airborne = run(levels, worlds, FRAMES, seed)
+        speeds.append(counted / (time.perf_counter() - started))
+    return speeds, airborne / counted
+
+
+def phase_nanoseconds(levels: LevelArrays, entities: int) -> dict[str, float]:
+    """Return the time of each phase of a frame, best of several runs over the same sampled states."""
+    template, worlds = make_worlds(SAMPLES, entities), make_worlds(SAMPLES, entities)
+    sample(levels, template, 1)
+    best = dict.fromkeys(PHASES, float("inf"))
+    for _ in range(8 * RUNS):
+        for name, phase in PHASES.items():
+            for source, target in zip(template, worlds, strict=True):
+                np.copyto(target, source)
+            started = time.perf_counter()
+            phase(levels, worlds)
+            best[name] = min(best[name], (time.perf_counter() - started) / SAMPLES * 1e9)
+    return best
+
+
+def main(names: list[str]) -> None:
+    """Print one row a level."""
+    print(describe())
+    started = time.perf_counter()
+    sources = names or [path for paths in level_sets().values() for path in paths]
+    first = pack([load_level(sources[0])])
+    frame_speed_warm = make_worlds(1, first.max_entities)
+    run(first.arrays, frame_speed_warm, 1, 0)
+    print(f"loading or compiling: {time.perf_counter() - started:.1f} s (not counted below)")
+    print(f"{'level':<28}{'M frames/s':>11}{'best':>7}{'air':>6}   ns a frame: {'  '.join(PHASES)}")
+    medians = []
+    for source in sources:
+        level = load_level(source)
+        level_set = pack([level])
+        speeds, air = frame_speed(level_set.arrays, level_set.max_entities)
+        phases = phase_nanoseconds(level_set.arrays, level_set.max_entities)
+        medians.append(float(np.median(speeds)))
+        row = "  ".join(f"{value:5.0f}" for value in phases.values())
+        print(f"{level.name:<28}{medians[-1] / 1e6:11.2f}{max(speeds) / 1e6:7.2f}{air:6.0%}   {row}")
+    print(f"median {np.median(medians) / 1e6:.2f}, worst {min(medians) / 1e6:.2f} million frames/s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,52 @@
+"""The progress line."""
+
+import io
+
+from nclone_env.cli.progress import TrainingProgress, progress_line
+
+ROW = {
+    "steps": 250_000,
+    "steps_per_second": 43_210.9,
+    "episodes": 1234,
+    "success_rate": 0.5,
+    "lowest_success_rate": 0.25,
+    "mean_return": 3.14159,
+    "environment_kilobytes": 0.72,
+}
+
+
+def test_line():
+    assert progress_line(ROW, 1_000_000, 12.4) == (
+        "[#####               ]  25%   12 s  43,211 steps/s  1,234 episodes  success 50.0% (worst 25.0%)  "
+        "return 3.14  0.7 KB/env"
+    )
+
+
+def test_line_before_the_first_episode_ends():
+    nan = float("nan")
+    row = ROW | {"episodes": 0, "success_rate": nan, "lowest_success_rate": nan, "mean_return": nan}
+    assert progress_line(row, 1_000_000, 1.0).endswith("0 episodes  0.7 KB/env")
+
+
+def test_plain_stream_gets_lines_now_and_then_and_the_last_one():
+    stream = io.StringIO()
+    progress = TrainingProgress(1_000_000, stream, interval=1e9)
+    for _ in range(3):
+        progress(ROW)
+    assert stream.getvalue() == ""
+    progress.finish()
+    assert stream.getvalue().count("\n") == 1
+    assert "25%" in stream.getvalue()
+
+
+def test_terminal_gets_one_line_rewritten():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    progress = TrainingProgress(1_000_000, stream)
+    progress(ROW)
+    progress(ROW)
+    assert stream.getvalue().count("\r\x1b[K") == 2
+    assert "\n" not in stream.getvalue()

@@ -1,0 +1,80 @@
+"""The subcommands ``train`` and ``evaluate``, whole, on a toy in place of the real environments."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from nclone_env.cli.evaluate import evaluate
+from nclone_env.cli.train import train
+from nclone_env.errors import CheckpointError, MissingExtraError
+from nclone_env.train import environments, require_training_extra
+from nclone_env.train.config import TrainConfig
+
+from ..train.stub import LineWorld
+
+
+class Player(LineWorld):
+    """The toy as a single environment with pictures."""
+
+    def __init__(self, config):
+        assert config.render_mode == "rgb_array"
+        super().__init__(config, 1)
+
+    def step(self, action):
+        _, rewards, terminated, truncated, _ = super().step(np.array([action]))
+        return None, rewards[0], terminated[0], truncated[0], {}
+
+    def render(self):
+        return np.full((50, 64, 3), 100, np.uint8)
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    def make(config, num_envs, autoreset_mode):
+        assert autoreset_mode.value == "SameStep"
+        return LineWorld(config, num_envs)
+
+    monkeypatch.setattr(environments, "NPlusPlusVectorEnv", make)
+    module = sys.modules["nclone_env.cli.evaluate"]  # the package has a function of that name
+    monkeypatch.setattr(module, "create_environment", Player)
+
+
+def test_train_then_evaluate(toy, tmp_path, capsys):
+    config = TrainConfig(
+        num_envs=32,
+        rollout_length=16,
+        total_steps=1024,
+        max_frames=80,
+        torch_threads=1,
+        output=tmp_path,
+        name="toy",
+    )
+    assert train(config, episodes=20) == 0
+    printed = capsys.readouterr().out
+    assert "training on first-steps with 32 environments" in printed
+    assert "all steps are done after 1,024 steps" in printed
+    assert "20 episodes of each level" in printed
+    written = {path.name for path in (tmp_path / "toy").iterdir()}
+    files = {"checkpoint.pt", "learning_curve.csv", "learning_curve.png", "evaluation.txt", "episode.mp4"}
+    assert written == files | {"tensorboard"}
+    table = (tmp_path / "toy" / "evaluation.txt").read_text()
+    assert table in printed
+
+    other = tmp_path / "other"
+    assert evaluate(tmp_path / "toy" / "checkpoint.pt", episodes=20, output=other) == 0
+    assert (other / "evaluation.txt").read_text() == table, "the same policy and seed do the same"
+    assert {path.name for path in other.iterdir()} == {"evaluation.txt", "episode.mp4"}
+
+
+def test_evaluate_names_a_bad_file(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("hello")
+    with pytest.raises(CheckpointError, match=r"notes\.txt: expected a checkpoint"):
+        evaluate(path)
+
+
+def test_missing_torch_is_named(monkeypatch):
+    monkeypatch.setattr("nclone_env.train.find_spec", lambda name: None if name == "torch" else object())
+    with pytest.raises(MissingExtraError, match=r'training needs torch, .* pip install "nclone-env\[train\]"'):
+        require_training_extra()

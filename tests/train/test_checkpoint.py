@@ -1,0 +1,149 @@
+"""Checkpoints: what is saved comes back; everything else is one clear error that names the file."""
+
+import dataclasses
+import random
+
+import pytest
+import torch
+
+from nclone_env import __version__
+from nclone_env.config import EnvironmentConfig
+from nclone_env.errors import CheckpointError
+from nclone_env.train import checkpoint as module
+from nclone_env.train.checkpoint import (
+    Checkpoint,
+    environment_fields,
+    load_checkpoint,
+    restore_configs,
+    restore_policy,
+    save_checkpoint,
+)
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.policy import ActorCritic
+
+CONFIG = TrainConfig(hidden_size=8, levels=("a", "b"))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    policy = ActorCritic({"game_state": (30,)}, 8)
+    checkpoint = Checkpoint(
+        train_config=CONFIG.to_dict(),
+        environment_config=environment_fields(CONFIG.environment()),
+        observation_shapes={"game_state": [30]},
+        policy=policy.state_dict(),
+        optimiser=torch.optim.Adam(policy.parameters()).state_dict(),
+        generator=torch.Generator().get_state(),
+        counters={"steps": 5, "updates": 1, "episodes": 2},
+        curve=[{"steps": 5, "success_rate": float("nan")}],
+    )
+    path = tmp_path / "deep" / "checkpoint.pt"
+    save_checkpoint(path, checkpoint)
+    return path, checkpoint
+
+
+def test_round_trip(saved):
+    path, checkpoint = saved
+    loaded = load_checkpoint(path)
+    assert loaded.counters == checkpoint.counters
+    assert loaded.package_version == __version__
+    policy = restore_policy(loaded, path)
+    assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
+    assert restore_configs(loaded, path) == (CONFIG, CONFIG.environment())
+    assert isinstance(restore_configs(loaded, path)[1], EnvironmentConfig)
+
+
+def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
+    path, checkpoint = saved
+    before = path.read_bytes()
+
+    def fail(fields, temporary):
+        temporary.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(module.torch, "save", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint(path, checkpoint)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == ["checkpoint.pt"]
+
+
+def test_missing(tmp_path):
+    with pytest.raises(CheckpointError, match=r"nothing.pt: expected a checkpoint file, found none there"):
+        load_checkpoint(tmp_path / "nothing.pt")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x02]q\x00.", b"PK\x03\x04rest"])
+def test_something_else(tmp_path, content):
+    path = tmp_path / "other.pt"
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"other.pt: expected a checkpoint, but it cannot be read"):
+        load_checkpoint(path)
+
+
+def test_other_contents(tmp_path):
+    path = tmp_path / "other.pt"
+    torch.save({"policy": {}}, path)
+    with pytest.raises(CheckpointError, match="expected a checkpoint of nclone_env, got a file without counters"):
+        load_checkpoint(path)
+    torch.save([1, 2], path)
+    with pytest.raises(CheckpointError, match="got a file with something else in it"):
+        load_checkpoint(path)
+
+
+def test_code_in_a_file_is_not_run(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (tmp_path.joinpath("ran").write_text, ("x",))
+
+    path = tmp_path / "evil.pt"
+    torch.save({"policy": Evil()}, path)
+    with pytest.raises(CheckpointError, match=r"evil.pt"):
+        load_checkpoint(path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_other_format(saved):
+    path, checkpoint = saved
+    save_checkpoint(path, dataclasses.replace(checkpoint, format=99))
+    with pytest.raises(CheckpointError, match=r"expected format 1, got 99 \(version"):
+        load_checkpoint(path)
+
+
+def test_unknown_field_of_a_later_version(saved):
+    path, checkpoint = saved
+    later = dataclasses.replace(checkpoint, train_config={**checkpoint.train_config, "wings": 2})
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: .*unknown field 'wings'"):
+        restore_configs(later, path)
+
+
+def test_parameters_that_do_not_fit(saved):
+    path, checkpoint = saved
+    other = dataclasses.replace(checkpoint, observation_shapes={"game_state": [31]})
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: its content does not fit: .*size mismatch"):
+        restore_policy(other, path)
+
+
+def outcome(path, checkpoint):
+    try:
+        policy = restore_policy(load_checkpoint(path), path)
+    except CheckpointError as error:
+        return "refused" if "checkpoint.pt" in str(error) else f"a message without the file: {error}"
+    same = all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
+    return "intact" if same else "a damaged policy"
+
+
+def test_damaged_bytes_are_found_or_harmless(saved):
+    """Any cut and any flipped byte gives a CheckpointError or an intact policy (some bytes carry nothing)."""
+    path, checkpoint = saved
+    whole, dice = path.read_bytes(), random.Random(0)
+    outcomes = []
+    for trial in range(60):
+        data = bytearray(whole[: dice.randrange(len(whole))] if trial % 2 else whole)
+        for _ in range(1 + trial % 3):
+            if data:
+                data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        path.write_bytes(data)
+        outcomes.append(outcome(path, checkpoint))
+    assert set(outcomes) <= {"refused", "intact"}
+    assert outcomes.count("refused") > 30

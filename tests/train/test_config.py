@@ -1,0 +1,67 @@
+"""Training configuration: defaults hold, nonsense is refused by name."""
+
+import ast
+import dataclasses
+import inspect
+import itertools
+from pathlib import Path
+
+import pytest
+
+from nclone_env.config import RewardConfig, build
+from nclone_env.errors import ConfigError
+from nclone_env.train import config as module
+from nclone_env.train.config import TrainConfig
+
+
+def test_derived_sizes():
+    config = TrainConfig(num_envs=10, rollout_length=6, minibatches=4, total_steps=100)
+    assert (config.batch_size, config.minibatch_size, config.updates) == (60, 15, 2)
+
+
+def test_environment_follows_the_fields():
+    config = TrainConfig(levels="jumps", frame_skip=2, max_frames=300, reward=RewardConfig(gamma=0.9))
+    environment = config.environment()
+    assert environment.levels == ("jumps",)
+    assert (environment.frame_skip, environment.max_frames, environment.reward.gamma) == (2, 300, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"num_envs": 0}, "num_envs: expected a whole number from 1 to 65536, got 0"),
+        ({"epochs": 2.0}, "epochs: expected a whole number from 1 to 100, got 2.0"),
+        ({"learning_rate": "x"}, "learning_rate: expected a number from 0 to 1, got 'x'"),
+        ({"clip": 0.0}, "clip: expected a number from 1e-06 to 1, got 0.0"),
+        ({"stop_at_success": 95}, "stop_at_success: expected a number from 0 to 1, got 95"),
+        ({"minibatches": 3}, "minibatches: expected a divisor of num_envs . rollout_length = 16384, got 3"),
+        ({"levels": (1,)}, "levels: expected names or paths as text"),
+        ({"observations": ("game",)}, "observations: expected one of 'game_state'"),
+        ({"name": "a/b"}, "name: expected a folder name without separators, got 'a/b'"),
+        ({"anneal": 1}, "anneal: expected True or False, got 1"),
+        ({"reward": {"gama": 1}}, "reward: unknown field 'gama'; valid fields: .*gamma"),
+    ],
+)
+def test_refuses(fields, message):
+    with pytest.raises(ConfigError, match=message):
+        TrainConfig(**fields)
+
+
+def test_stop_at_success_may_be_off():
+    assert TrainConfig(stop_at_success=None).stop_at_success is None
+
+
+def test_round_trip_through_plain_values():
+    config = TrainConfig(levels=("a", "b"), reward=RewardConfig(gold=0.5), output=Path("x"))
+    assert build(TrainConfig, config.to_dict()) == config
+
+
+def test_every_field_has_a_line_of_documentation():
+    tree = ast.parse(inspect.getsource(module))
+    body = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "TrainConfig").body
+    documented = {
+        field.target.id
+        for field, after in itertools.pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr)
+    }
+    assert documented == {field.name for field in dataclasses.fields(TrainConfig)}

@@ -1,0 +1,96 @@
+"""Evaluation on a toy: fair counts, the right way of acting, an episode to show."""
+
+import numpy as np
+import pytest
+import torch
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.train.evaluate import best_episode, compare, evaluate
+from nclone_env.train.policy import ActorCritic
+
+from .stub import LineWorld
+
+ENVIRONMENT = EnvironmentConfig(levels=("east",), observations=("game_state",), max_frames=80)
+
+
+def walker(scale):
+    """Return a policy that prefers to walk towards the goal: east for a goal at +0.75, west for -0.75."""
+    policy = ActorCritic({"game_state": (30,)}, 8)
+    with torch.no_grad():
+        for parameter in policy.actor.parameters():
+            parameter.zero_()
+        policy.actor[0].weight[0, 1] = 10.0  # the goal
+        policy.actor[2].weight[0, 0] = 10.0
+        policy.actor[4].weight[1, 0], policy.actor[4].weight[2, 0] = -scale, scale
+    return policy
+
+
+def test_argmax_of_a_good_policy_always_wins():
+    results = evaluate(walker(1.0), ENVIRONMENT, "argmax", 30, make_envs=LineWorld)
+    assert [(r.level, r.mode, r.episodes, r.success_rate) for r in results] == [
+        ("east", "argmax", 30, 1.0),
+        ("west", "argmax", 30, 1.0),
+    ]
+    # from -2..2 strides off the middle to 6 strides: 4 to 8 steps of 4 frames
+    assert all(16 < result.mean_frames < 32 for result in results)
+    assert [result.best_frames for result in results] == [16, 16]
+
+
+def test_sampled_lies_between_argmax_and_random():
+    results = compare(walker(1.0), ENVIRONMENT, 200, make_envs=LineWorld)
+    rates = {mode: np.mean([r.success_rate for r in rows]) for mode, rows in results.items()}
+    assert rates["random"] + 0.1 < rates["sampled"] < rates["argmax"]
+    assert {r.mode for rows in results.values() for r in rows} == {"sampled", "argmax", "random"}
+
+
+def test_counts_the_first_episode_of_each_environment():
+    """Half of the walkers finish at once, and again and again while the others are in their first episode."""
+
+    class Unequal(LineWorld):
+        def _start(self, indices):
+            super()._start(indices)
+            again = self.step_count[indices] > 0
+            self.position[indices] = np.where(indices % 2, -0.875, np.where(again, 0.5, 0.625))
+
+        def reset(self, **options):
+            self.step_count = np.zeros(self.num_envs, int)
+            return super().reset(**options)
+
+        def step(self, actions, *, out=None):
+            self.step_count += 1
+            return super().step(actions, out=out)
+
+    east, _ = evaluate(walker(100.0), ENVIRONMENT, "sampled", 40, make_envs=Unequal)
+    assert east.success_rate == 1.0
+    assert east.mean_frames == 4 * (1 + 13) / 2
+    assert len(east.actions) == 1
+
+
+def test_actions_replay_a_win():
+    results = evaluate(None, ENVIRONMENT, episodes_per_level=60, seed=5, make_envs=LineWorld)
+    for result in results:
+        assert result.mode == "random"
+        assert result.won == (result.success_rate > 0)
+    won = next(result for result in results if result.won)
+    moves = np.array([0, -1, 1])[won.actions % 3].sum()
+    goal = 6 if won.level == "east" else -6
+    assert abs(goal - moves) <= 2, "the sum of moves leads from the start, -2..2, to the goal"
+
+
+def test_same_seed_same_results_other_seed_other_results():
+    first, second, other = (
+        evaluate(None, ENVIRONMENT, episodes_per_level=50, seed=seed, make_envs=LineWorld) for seed in (1, 1, 2)
+    )
+    assert [r.mean_return for r in first] == [r.mean_return for r in second]
+    assert [r.mean_return for r in first] != [r.mean_return for r in other]
+
+
+@pytest.mark.parametrize("scale", [1.0, -1.0])
+def test_best_episode_is_a_win_if_there_is_one(scale):
+    results = {
+        mode: evaluate(walker(scale), ENVIRONMENT, mode, 10, make_envs=LineWorld) for mode in ("argmax", "random")
+    }
+    best = best_episode(results)
+    assert best.mode == "argmax"
+    assert best.won == (scale > 0)
+    assert len(best.actions) > 0

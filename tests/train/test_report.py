@@ -1,0 +1,108 @@
+"""The table, the picture, the video."""
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+
+from nclone_env.errors import MissingExtraError
+from nclone_env.train import report
+from nclone_env.train.evaluate import LevelResult
+
+
+def result(level, mode, rate):
+    best = 88 if rate == 1 else None
+    return LevelResult(level, mode, 100, rate, 1.0, 200.0, best, rate > 0, np.zeros(3, np.int8))
+
+
+def test_table():
+    results = {
+        "sampled": [result("the drop", "sampled", 0.97), result("b", "sampled", 1.0)],
+        "random": [result("the drop", "random", 0.0), result("b", "random", 0.02)],
+    }
+    assert report.success_table(results).splitlines() == [
+        "level      sampled    random    frames  best win",
+        "the drop     97.0%      0.0%       200         -",
+        "b           100.0%      2.0%       200        88",
+        "mean         98.5%      1.0%",
+        "100 episodes of each level; frames: mean of sampled episodes",
+    ]
+
+
+def test_learning_curve_picture(tmp_path):
+    rows = [
+        {"steps": s, "success_rate": rate, "lowest_success_rate": rate, "mean_return": rate}
+        for s, rate in ((1, float("nan")), (2, 0.1), (3, 0.7))
+    ]
+    path = tmp_path / "curve.png"
+    report.write_learning_curve(rows, path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert [p.name for p in path.parent.iterdir()] == ["curve.png"]
+
+
+class Player:
+    """Four steps, then the end; each picture says which step it shows."""
+
+    def __init__(self):
+        self.calls, self.step_count = [], 0
+
+    def reset(self, options):
+        self.calls.append(options)
+
+    def render(self):
+        return np.full((50, 65, 3), 40 * self.step_count, np.uint8)
+
+    def step(self, action):
+        self.step_count += 1
+        self.calls.append(action)
+        return None, 0.0, self.step_count == 4, False, {}
+
+
+def test_episode_pictures_stop_at_the_end():
+    player = Player()
+    pictures = list(report.episode_pictures(player, "walk", np.array([2, 2, 5, 1, 0, 0], np.int8)))
+    assert player.calls == [{"level": "walk"}, 2, 2, 5, 1]
+    assert [picture[0, 0, 0] for picture in pictures] == [0, 40, 80, 120, 160]
+
+
+def test_video(tmp_path):
+    path = tmp_path / "episode.mp4"
+    pictures = report.episode_pictures(Player(), "walk", np.zeros(9, np.int8))
+    assert report.write_video(pictures, path, rate=15) == 5
+    assert [p.name for p in tmp_path.iterdir()] == ["episode.mp4"]
+    reader = imageio_ffmpeg.read_frames(str(path))
+    facts = next(reader)
+    frames = list(reader)
+    assert facts["size"] == (64, 50)
+    assert facts["fps"] == 15
+    assert "yuv420p" in facts["pix_fmt"]
+    assert "h264" in facts["codec"]
+    assert len(frames) == 5
+    shades = [np.frombuffer(frame, np.uint8).mean() for frame in frames]
+    assert shades == pytest.approx([0, 40, 80, 120, 160], abs=6)  # lossy
+
+
+def test_video_needs_pictures(tmp_path):
+    with pytest.raises(ValueError, match="pictures: expected at least one"):
+        report.write_video([], tmp_path / "x.mp4", 15)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda path: report.write_video([], path, 15),
+            r'imageio-ffmpeg .* pip install "nclone-env\[video\]"',
+        ),
+        (
+            lambda path: report.write_learning_curve([], path),
+            r'matplotlib .* pip install "nclone-env\[train\]"',
+        ),
+    ],
+)
+def test_missing_packages_are_named(call, message, tmp_path, monkeypatch):
+    def refuse(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(report.importlib, "import_module", refuse)
+    with pytest.raises(MissingExtraError, match=message):
+        call(tmp_path / "x")
