@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import importlib
 import json
 
 import numpy as np
 import pytest
 
-from nclone_env.cli import run as command
 from nclone_env.errors import ConfigError
 from tests.memory.stub import StubVectorEnv
+
+command = importlib.import_module("nclone_env.cli.run")  # the package's attribute of this name is the command itself
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -118,7 +119,8 @@ def test_an_environment_goes_on_in_a_forked_process():
 
 
 def _report_and_exit(envs, actions, sender) -> None:
-    """Play on in the child; leave at once, without the exit handlers of the tests."""
+    """Play on in the child; leave at once, without the exit handlers of the tests. Who waits for threads is ended."""
+    signal.alarm(30)
     code = 1
     try:
         os.write(sender, _last_bytes(envs, actions))
