@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from nclone_env.env.episode import DIED, PLAYING, TIMED_OUT, WON
 from nclone_env.errors import ConfigError
 from tests.memory.stub import StubVectorEnv
 
@@ -102,10 +103,10 @@ def test_numbers_out_of_range_are_refused(numbers):
         command.run(headless=True, **numbers)
 
 
-def test_episodes_are_counted_only_where_the_mask_says_so():
+def test_episodes_are_counted_where_they_ended():
     episodes = command.Episodes()
-    episodes.add({})
-    done, success = np.array([True, False, True]), np.array([True, True, False])
-    episodes.add({"episode": {"success": success, "_episode": done}})
-    episodes.add({"episode": {"success": success}, "_episode": done})
-    assert (episodes.finished, episodes.succeeded) == (4, 2)
+    no, yes = np.zeros(3, np.bool_), np.array([True, False, True])
+    episodes.add(no, no, {"outcome": np.array([PLAYING, PLAYING, PLAYING])})
+    episodes.add(yes, no, {"outcome": np.array([WON, PLAYING, DIED])})
+    episodes.add(no, yes, {"outcome": np.array([TIMED_OUT, PLAYING, TIMED_OUT])})
+    assert (episodes.finished, episodes.succeeded) == (4, 1)

@@ -6,6 +6,7 @@ import mmap
 
 import numpy as np
 
+from nclone_env.env.episode import PLAYING, TIMED_OUT, WON
 from nclone_env.memory_tree import MemoryNode, array_group
 
 
@@ -17,7 +18,7 @@ class StubVectorEnv:
         leak_bytes: Python bytes kept for good at every step.
         leak_pages: 4 KB pages outside Python's allocators kept for good at every step.
         jump_at: step at which 100,000 bytes are taken once and kept.
-        episode: steps of an episode; every second episode is a success.
+        episode: steps of an episode; every second environment wins its episodes.
     """
 
     def __init__(self, num_envs: int, leak_bytes: int = 0, leak_pages: int = 0, jump_at: int = -1, episode: int = 50):
@@ -52,10 +53,8 @@ class StubVectorEnv:
         if self._steps == self._jump_at:
             self._leaked.append(bytes(100_000))
         done = np.full(self.num_envs, self._steps % self._episode == 0)
-        info = {}
-        if done[0]:
-            success = np.arange(self.num_envs) % 2 == 0
-            info["episode"] = {"success": success, "_episode": done, "r": np.zeros(self.num_envs)}
+        outcome = np.where(np.arange(self.num_envs) % 2 == 0, WON, TIMED_OUT)
+        info = {"outcome": np.where(done, outcome, PLAYING)}
         return (
             {"game_state": self._observations},
             np.zeros(self.num_envs),
