@@ -10,6 +10,7 @@ import tyro
 
 from nclone_env._files import write_file
 from nclone_env.config import EnvironmentConfig
+from nclone_env.level.solutions import known_solutions
 from nclone_env.env.create import create_environment
 from nclone_env.train import require_training_extra
 
@@ -59,7 +60,8 @@ def evaluate_and_report(
     from nclone_env.train.evaluate import best_episode, compare
 
     results = compare(policy, environment, episodes, seed)
-    table = report.success_table(results)
+    known = {name: len(inputs) for name, inputs in known_solutions().items()}
+    table = report.success_table(results, known)
     print(table)
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / "evaluation.txt", f"{table}\n".encode())

@@ -42,7 +42,7 @@ class LevelResult:
     won: bool
     """Whether ``actions`` reach the exit."""
     actions: np.ndarray = field(repr=False)
-    """(k,) int8, the actions of the first environment that won, else of the first one."""
+    """(k,) int8, the actions of the fastest win, else of the first environment."""
 
 
 def evaluate(
@@ -131,8 +131,8 @@ def _play_level(envs: VectorEnvironment, level: str, choose: _Chooser, most_step
         frames[ended], lengths[ended] = finished.frames[first], t + 1
         if lengths.all():
             break
-    shown = int(success.argmax())
     wins = frames[success]
+    shown = int(np.where(success, frames, np.iinfo(int).max).argmin())
     return LevelResult(
         level=level,
         mode=choose.mode,

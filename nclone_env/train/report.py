@@ -15,22 +15,25 @@ from nclone_env.errors import MissingExtraError
 from nclone_env.train.evaluate import LevelResult
 
 
-def success_table(results: Mapping[Any, Sequence[LevelResult]]) -> str:
+def success_table(results: Mapping[Any, Sequence[LevelResult]], known_frames: Mapping[str, int]) -> str:
     """Return success rates in percent as text: a line for each level and their mean, a column for each mode.
 
-    Two more columns show the mean frames of an episode of the first mode, and the fewest frames of any win.
+    Three more columns show the mean frames of an episode of the first mode, the fewest frames of any win, and the
+    frames of the shortest known solution.
 
     Args:
         results: mode to the results of all levels, in the same order for every mode.
+        known_frames: frames of the shortest known solution by level name.
     """
     first, *_ = results.values()
     width = max(len("level"), *(len(result.level) for result in first))
-    lines = [f"{'level':<{width}}" + "".join(f"{title:>10}" for title in (*results, "frames", "best win"))]
+    lines = [f"{'level':<{width}}" + "".join(f"{title:>10}" for title in (*results, "frames", "best win", "known"))]
     for same_level in zip(*results.values()):
         rates = "".join(f"{result.success_rate:>10.1%}" for result in same_level)
         wins = [result.best_frames for result in same_level if result.best_frames is not None]
         best = f"{min(wins):>10}" if wins else f"{'-':>10}"
-        lines.append(f"{same_level[0].level:<{width}}{rates}{same_level[0].mean_frames:>10.0f}{best}")
+        known = f"{known_frames.get(same_level[0].level, '-'):>10}"
+        lines.append(f"{same_level[0].level:<{width}}{rates}{same_level[0].mean_frames:>10.0f}{best}{known}")
     lines.append(f"{'mean':<{width}}" + "".join(f"{mean_success(each):>10.1%}" for each in results.values()))
     lines.append(f"{first[0].episodes} episodes of each level; frames: mean of {first[0].mode} episodes")
     return "\n".join(lines)

@@ -19,10 +19,10 @@ def test_table():
         "sampled": [result("the drop", "sampled", 0.97), result("b", "sampled", 1.0)],
         "random": [result("the drop", "random", 0.0), result("b", "random", 0.02)],
     }
-    assert report.success_table(results).splitlines() == [
-        "level      sampled    random    frames  best win",
-        "the drop     97.0%      0.0%       200         -",
-        "b           100.0%      2.0%       200        88",
+    assert report.success_table(results, {"b": 80}).splitlines() == [
+        "level      sampled    random    frames  best win     known",
+        "the drop     97.0%      0.0%       200         -         -",
+        "b           100.0%      2.0%       200        88        80",
         "mean         98.5%      1.0%",
         "100 episodes of each level; frames: mean of sampled episodes",
     ]

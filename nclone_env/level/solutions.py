@@ -1,0 +1,61 @@
+"""The shortest known solutions of the built-in levels: inputs that win, frame by frame.
+
+``levels/solutions.toml`` maps each level to words such as ``24RJ``: 24 frames of right and jump. The letters are
+L left, R right, J jump, and ``.`` alone for nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from pathlib import Path
+
+from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.catalog import levels_folder
+
+SOLUTIONS_FILE = "solutions.toml"
+_INPUTS = {".": 0, "L": INPUT_LEFT, "R": INPUT_RIGHT, "J": INPUT_JUMP}
+_INPUTS |= {"LJ": INPUT_LEFT | INPUT_JUMP, "RJ": INPUT_RIGHT | INPUT_JUMP}
+_WORDS = {code: word for word, code in _INPUTS.items()}
+_WORD = re.compile(r"([1-9][0-9]{0,4})(\.|LJ|RJ|L|R|J)")
+
+
+def known_solutions(folder: Path | None = None) -> dict[str, bytes]:
+    """Return the shortest known inputs by level name, one byte a frame; empty if there is no file of them.
+
+    Args:
+        folder: folder of the levels; that of the built-in ones if None.
+
+    Raises:
+        LevelFormatError: if the file is malformed.
+    """
+    path = (folder or levels_folder()) / SOLUTIONS_FILE
+    if not path.exists():
+        return {}
+    try:
+        table = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LevelFormatError(str(path), "file", "TOML", str(error)) from error
+    return {name: parse_inputs(text, f"{path}: {name}") for name, text in table.items()}
+
+
+def parse_inputs(text: str, source: str = "<text>") -> bytes:
+    """Return the input bytes that words such as ``24RJ 3.`` stand for.
+
+    Raises:
+        LevelFormatError: if a word is none; it names ``source``.
+    """
+    inputs = bytearray()
+    for number, word in enumerate(text.split(), start=1):
+        match = _WORD.fullmatch(word)
+        if match is None:
+            raise LevelFormatError(source, f"word {number}", "a count and one of . L R J LJ RJ", repr(word))
+        inputs += bytes([_INPUTS[match[2]]]) * int(match[1])
+    return bytes(inputs)
+
+
+def format_inputs(inputs: bytes) -> str:
+    """Return input bytes 0..5 as words; the inverse of :func:`parse_inputs`."""
+    return " ".join(f"{len(list(run))}{_WORDS[code]}" for code, run in itertools.groupby(inputs))

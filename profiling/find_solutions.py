@@ -1,0 +1,61 @@
+"""Look for shorter solutions of the built-in levels with trained policies; keep them in ``levels/solutions.toml``.
+
+    python -m profiling.find_solutions CHECKPOINT [CHECKPOINT ...]
+
+Every level is played many times with sampled and with argmax actions. A win enters the file only after it has been
+replayed through ``simulate`` and if it is shorter than the one that is there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+
+from nclone_env._files import write_file
+from nclone_env.constants import CELEBRATING
+from nclone_env.env.actions import INPUT_OF_ACTION
+from nclone_env.level.catalog import level_sets, levels_folder, resolve
+from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions
+from nclone_env.sim.simulate import simulate
+from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+from nclone_env.train.evaluate import Mode, evaluate
+
+EPISODES = 400
+HEADER = "# The shortest known solution of each level: frames and inputs (L left, R right, J jump, . nothing).\n\n"
+
+
+def winning_inputs(level: str, actions: list[int], frame_skip: int) -> bytes | None:
+    """Return the inputs of an episode up to the frame that wins, None if none does."""
+    inputs = bytes(INPUT_OF_ACTION[action] for action in actions for _ in range(frame_skip))
+    wins = (simulate(resolve(level)[0], inputs).state == CELEBRATING).nonzero()[0]
+    return inputs[: int(wins[0]) + 1] if len(wins) else None
+
+
+def improve(solutions: dict[str, bytes], checkpoint: Path) -> None:
+    """Replace solutions by shorter ones that the policy of a checkpoint finds."""
+    content = load_checkpoint(checkpoint)
+    policy = restore_policy(content, checkpoint)
+    _, environment = restore_configs(content, checkpoint)
+    environment = dataclasses.replace(environment, levels=tuple(level_sets()))
+    modes: tuple[Mode, ...] = ("sampled", "argmax")
+    for mode in modes:
+        for result in evaluate(policy, environment, mode, EPISODES if mode == "sampled" else 1):
+            inputs = winning_inputs(result.level, result.actions.tolist(), environment.frame_skip)
+            known = solutions.get(result.level)
+            if inputs is not None and (known is None or len(inputs) < len(known)):
+                print(f"{result.level}: {len(inputs)} frames" + (f" instead of {len(known)}" if known else ""))
+                solutions[result.level] = inputs
+
+
+def main(paths: list[str]) -> None:
+    """Improve the file with every checkpoint."""
+    solutions = known_solutions()
+    for path in paths:
+        improve(solutions, Path(path))
+    lines = [f'"{name}" = "{format_inputs(solutions[name])}"\n' for name in sorted(solutions)]
+    write_file(levels_folder() / SOLUTIONS_FILE, (HEADER + "".join(lines)).encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,49 @@
+"""The known solutions of the built-in levels, and the words they are written in."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nclone_env import simulate
+from nclone_env.constants import CELEBRATING
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.catalog import level_name, level_sets, resolve
+from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions, parse_inputs
+
+LEVELS = [level_name(path) for paths in level_sets().values() for path in paths]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level_has_a_solution_that_wins_in_its_last_frame(level):
+    state = simulate(resolve(level)[0], known_solutions()[level]).state
+    assert state[-1] == CELEBRATING
+    assert not (state[:-1] >= CELEBRATING).any()
+
+
+def test_no_solution_without_a_level():
+    assert sorted(known_solutions()) == sorted(LEVELS)
+
+
+@given(st.binary(max_size=200).map(lambda data: bytes(value % 6 for value in data)))
+def test_words_stand_for_inputs(inputs):
+    assert parse_inputs(format_inputs(inputs)) == inputs
+
+
+def test_words_by_hand():
+    assert parse_inputs("3RJ 1. 2L") == bytes([3, 3, 3, 0, 4, 4])
+    assert format_inputs(bytes([3, 3, 3, 0, 4, 4])) == "3RJ 1. 2L"
+
+
+def test_a_wrong_word_is_named():
+    with pytest.raises(LevelFormatError, match=r"walk: word 2: expected a count and one of .*, got '0R'"):
+        parse_inputs("3R 0R", "walk")
+
+
+def test_a_folder_without_the_file_knows_nothing(tmp_path):
+    assert known_solutions(tmp_path) == {}
+
+
+def test_a_broken_file_is_named(tmp_path):
+    (tmp_path / SOLUTIONS_FILE).write_text("walk =")
+    with pytest.raises(LevelFormatError, match=SOLUTIONS_FILE):
+        known_solutions(tmp_path)
