@@ -10,8 +10,8 @@ import tyro
 
 from nclone_env._files import write_file
 from nclone_env.config import EnvironmentConfig
-from nclone_env.level.solutions import known_solutions
 from nclone_env.env.create import create_environment
+from nclone_env.level.solutions import known_solutions
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:

@@ -202,4 +202,4 @@ def test_a_step_with_out_allocates_a_few_kilobytes(mode):
             peaks.append(tracemalloc.get_traced_memory()[1] - before)
     finally:
         tracemalloc.stop()
-    assert max(peaks) < 12_000
+    assert max(peaks) < 10_000
