@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 from nclone_env.constants import FRAMES_PER_SECOND
@@ -42,6 +44,8 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
+        for item in dataclasses.fields(self):
+            _check_number(item.name, getattr(self, item.name), low=-math.inf, high=math.inf)
         _check_number("gamma", self.gamma, low=0.0, high=1.0)
 
 
@@ -56,7 +60,7 @@ class RenderConfig:
 
     def __post_init__(self) -> None:
         """Refuse sizes that cannot be drawn."""
-        _check_integer("player_frame_size", self.player_frame_size, low=16, high=512)
+        check_integer("player_frame_size", self.player_frame_size, low=16, high=512)
         _check_number("picture_scale", self.picture_scale, low=0.1, high=4.0)
 
 
@@ -98,8 +102,8 @@ class EnvironmentConfig:
             )
         _check_choice("action_space", self.action_space, get_args(ActionSpaceName))
         _check_choice("render_mode", self.render_mode, (None, *get_args(RenderMode)))
-        _check_integer("frame_skip", self.frame_skip, low=1, high=60)
-        _check_integer("max_frames", self.max_frames, low=1, high=1_000_000)
+        check_integer("frame_skip", self.frame_skip, low=1, high=60)
+        check_integer("max_frames", self.max_frames, low=1, high=1_000_000)
         for name, expected in (("reward", RewardConfig), ("render", RenderConfig)):
             value = getattr(self, name)
             if isinstance(value, Mapping):
@@ -173,11 +177,19 @@ def _check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
         raise ConfigError(f"{name}: expected one of {listed}, got {value!r}")
 
 
-def _check_integer(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+def check_integer(name: str, value: Any, low: int, high: int) -> None:
+    """Refuse what is not a whole number within bounds.
+
+    Raises:
+        ConfigError: naming the argument, the bounds and the value.
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not low <= value <= high:
         raise ConfigError(f"{name}: expected a whole number from {low} to {high}, got {value!r}")
 
 
-def _check_number(name: str, value: object, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise ConfigError(f"{name}: expected a number from {low:g} to {high:g}, got {value!r}")
+def _check_number(name: str, value: Any, low: float, high: float) -> None:
+    finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not finite or not low <= value <= high:
+        limits = f"number from {low:g} to {high:g}" if math.isfinite(high) else "finite number"
+        raise ConfigError(f"{name}: expected a {limits}, got {value!r}")

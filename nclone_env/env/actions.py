@@ -38,12 +38,15 @@ def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
     Args:
         actions: (n,) for ``discrete``, (n, 2) for ``multi_discrete``; any integer dtype.
         kind: name of the action space.
-        out: (n,) int64.
+        out: (n,) int64; for one environment ().
 
     Raises:
         ActionError: if dtype, shape or range is wrong.
     """
-    array = np.asarray(actions)
+    try:
+        array = np.asarray(actions)
+    except ValueError as error:  # lists of different lengths
+        raise ActionError(f"action: expected an array of integers, got {actions!r}") from error
     shape = out.shape if kind == "discrete" else (*out.shape, 2)
     if array.dtype.kind not in "iu":
         raise ActionError(
@@ -51,14 +54,16 @@ def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
             f".astype(np.int64)"
         )
     if array.shape != shape:
-        raise ActionError(f"action: expected shape {shape} for the {kind} space, got {array.shape}")
+        one = "a single number" if shape == () else f"shape {shape}"
+        raise ActionError(f"action: expected {one} for the {kind} space, got shape {array.shape}")
     limits = 6 if kind == "discrete" else np.array([3, 2])
-    if ((array < 0) | (array >= limits)).any():
-        raise ActionError(
-            f"action: expected {'values 0..5' if kind == 'discrete' else '[direction 0..2, jump 0..1]'}, "
-            f"got values from {array.min()} to {array.max()}"
-        )
+    wrong = (array < 0) | (array >= limits)
+    if wrong.any():
+        valid = "0..5" if kind == "discrete" else "[direction 0..2, jump 0..1]"
+        first = tuple(np.argwhere(wrong)[0][: out.ndim])
+        where = f" in environment {first[0]}" if first else ""
+        raise ActionError(f"action: expected {valid}, got {array[first]}{where}")
     if kind == "discrete":
-        out[:] = array
+        out[...] = array
     else:
-        out[:] = 3 * array[..., 1].astype(np.int64) + array[..., 0].astype(np.int64)
+        out[...] = 3 * array[..., 1].astype(np.int64) + array[..., 0].astype(np.int64)

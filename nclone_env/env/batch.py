@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.actions import check_actions
 from nclone_env.env.buffers import Buffers, kernel_view, make_buffers
 from nclone_env.env.episode import EPISODE, RESULT, SAME_STEP, make_settings
 from nclone_env.env.observe import NO_OBSERVATIONS
@@ -28,6 +27,7 @@ class Batch:
     """Worlds, episodes and results of ``num_envs`` environments over one set of levels.
 
     A single environment is a batch of one. Everything is allocated here; a step allocates nothing.
+    ``actions``, (n,) int64, are what the next step plays; ``env.actions.check_actions`` writes them.
 
     Args:
         config: what to build.
@@ -75,13 +75,8 @@ class Batch:
         view = kernel_view(out)
         self._shards.run(lambda a, b: reset_range(*arguments, self.episodes, mask, self.results, view, a, b))
 
-    def step(self, actions: Any, out: Buffers) -> None:
-        """Advance every environment by one step; write observations into ``out`` and ``results``.
-
-        Raises:
-            ActionError: if the actions have the wrong dtype, shape or range; nothing is advanced then.
-        """
-        check_actions(actions, self.config.action_space, self.actions)
+    def step(self, out: Buffers) -> None:
+        """Advance every environment by one step with ``actions``; write observations into ``out`` and ``results``."""
         arguments = (
             *(self.level_set.arrays, self.level_set.fields, self.worlds, self.pictures, self._settings),
             *(self.episodes, self.actions, self.results, kernel_view(out), self._final_view),

@@ -33,9 +33,9 @@ def check_buffers(out: Mapping[str, Any], specs: Sequence[ObservationSpec], num_
         BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape.
     """
     names = [spec.name for spec in specs]
-    if not isinstance(out, Mapping) or sorted(out) != sorted(names):
-        got = sorted(out) if isinstance(out, Mapping) else type(out).__name__
-        raise errors.BufferError(f"out: expected a mapping with the keys {sorted(names)}, got {got}")
+    if not isinstance(out, Mapping) or set(out) != set(names):
+        got = list(out) if isinstance(out, Mapping) else type(out).__name__
+        raise errors.BufferError(f"out: expected a mapping with the keys {names}, got {got}")
     for spec in specs:
         check_buffer(f"out[{spec.name!r}]", out[spec.name], (num_envs, *spec.shape), spec.dtype)
     return dict(out)
@@ -48,13 +48,18 @@ def check_buffer(argument: str, array: Any, shape: tuple[int, ...], dtype: np.dt
         BufferError: naming the argument, what was expected and what came.
     """
     if not isinstance(array, np.ndarray):
-        raise errors.BufferError(f"{argument}: expected a NumPy array, got {type(array).__name__}; pass tensor.numpy()")
+        raise errors.BufferError(
+            f"{argument}: expected a NumPy array, {dtype} {shape}, got {type(array).__name__}; pass tensor.numpy()"
+        )
     if array.dtype != dtype or array.shape != shape:
         raise errors.BufferError(f"{argument}: expected {dtype} {shape}, got {array.dtype} {array.shape}")
-    if not array.flags.c_contiguous:
-        raise errors.BufferError(f"{argument}: expected a C-contiguous array, got strides {array.strides}")
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        got = "an unaligned one" if array.flags.c_contiguous else f"strides {array.strides}"
+        raise errors.BufferError(
+            f"{argument}: expected a C-contiguous, aligned array, got {got}; pass one that np.empty made, or its rows"
+        )
     if not array.flags.writeable:
-        raise errors.BufferError(f"{argument}: expected a writable array, got a read-only one")
+        raise errors.BufferError(f"{argument}: expected a writable array, got a read-only one; pass a copy")
 
 
 class BufferPool:

@@ -8,14 +8,14 @@ import gymnasium
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig, build
-from nclone_env.env.actions import action_space
+from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.batch import Batch
 from nclone_env.env.buffers import BufferPool
 from nclone_env.env.episode import DISABLED, OUTCOMES
-from nclone_env.env.options import check_options
+from nclone_env.env.options import check_options, check_seed
 from nclone_env.env.spaces import observation_space
 from nclone_env.env.viewer import Viewer
-from nclone_env.errors import ClosedError, ResetNeededError
+from nclone_env.errors import ClosedError, ConfigError, ResetNeededError
 from nclone_env.memory_tree import MemoryNode
 
 Observation = dict[str, np.ndarray]
@@ -31,7 +31,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
 
     Args:
         config: what to build; the defaults of :class:`EnvironmentConfig` if None.
-        **fields: fields of :class:`EnvironmentConfig` instead of ``config``.
+        **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:
         ConfigError: if a field is unknown or out of range.
@@ -63,19 +63,23 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         """Begin an episode.
 
         Args:
-            seed: restarts the random choice of levels; None goes on with it.
+            seed: restarts the random choice of levels, which is then that of a vector environment's first one with
+                this seed; None goes on with it.
             options: ``{"level": name or index}`` plays that level in this episode.
 
         Raises:
-            ConfigError: if an option is unknown.
+            ConfigError: if an option is unknown, or the seed is not a whole number of at least 0.
             UnknownLevelError: if the level is not one of ``level_names``.
             ClosedError: after ``close``.
         """
         self._check_open("reset")
-        super().reset(seed=seed)
         chosen = check_options(options, ("level",))
-        if seed is not None or self._phase == "new":
-            self._batch.seed(self.np_random.integers(2**63, size=1, dtype=np.uint64), self._everyone)
+        bits = None if seed is None else check_seed(seed)
+        super().reset(seed=None if seed is None else int(seed))
+        if bits is None and self._phase == "new":
+            bits = int(self.np_random.integers(2**63))
+        if bits is not None:
+            self._batch.seed(np.array([bits], dtype=np.uint64), self._everyone)
         if "level" in chosen:
             self._batch.choose_level(chosen["level"], self._everyone)
         buffers = self._pool.take()
@@ -96,8 +100,9 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         if self._phase != "playing":
             state = "before the first reset" if self._phase == "new" else "after the end of the episode"
             raise ResetNeededError(f"step() was called {state}; call reset() to begin an episode")
+        check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
         buffers = self._pool.take()
-        self._batch.step(np.asarray(action)[None], buffers)
+        self._batch.step(buffers)
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
         if terminated or truncated:
@@ -156,11 +161,15 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
 
 
 def config_from(config: EnvironmentConfig | None, fields: dict[str, Any]) -> EnvironmentConfig:
-    """Return the configuration given as an object or as its fields.
+    """Return the configuration with other values in some fields; the defaults of the others if it is None.
 
     Raises:
-        ConfigError: if both are given, or a field is unknown or out of range.
+        ConfigError: if it is no configuration, or a field is unknown or out of range.
     """
     if config is None:
         return build(EnvironmentConfig, fields, "environment")
+    if not isinstance(config, EnvironmentConfig):
+        raise ConfigError(
+            f"config: expected an EnvironmentConfig, got {config!r}; pass its fields as keyword arguments (levels=...)"
+        )
     return config.replace(**fields)

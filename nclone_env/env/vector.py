@@ -10,12 +10,12 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, check_integer
 from nclone_env.env import episode
-from nclone_env.env.actions import action_space
+from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.batch import Batch
 from nclone_env.env.buffers import BufferPool, Buffers, check_buffers
-from nclone_env.env.options import check_options
+from nclone_env.env.options import check_options, check_seed
 from nclone_env.env.single import config_from
 from nclone_env.env.spaces import observation_space
 from nclone_env.env.viewer import Viewer
@@ -27,6 +27,7 @@ _MODES = {
     AutoresetMode.SAME_STEP: episode.SAME_STEP,
     AutoresetMode.DISABLED: episode.DISABLED,
 }
+_MOST_ENVS, _MOST_THREADS = 1 << 24, 1024
 _COLUMNS = ("level", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
 
 
@@ -45,7 +46,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         num_envs: number of environments.
         autoreset_mode: when finished environments begin anew (Gymnasium's ``AutoresetMode`` or its value).
         num_threads: threads that share the work; by default one per core if there is enough of it.
-        **fields: fields of :class:`EnvironmentConfig` instead of ``config``.
+        **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError, UnsupportedLevelError: as the single environment.
@@ -61,10 +62,11 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         **fields: Any,
     ):
         self.config = config_from(config, fields)
-        if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
-            raise ConfigError(f"num_envs: expected a whole number of at least 1, got {num_envs!r}")
-        self.num_envs = num_envs
-        mode = AutoresetMode(autoreset_mode)
+        check_integer("num_envs", num_envs, low=1, high=_MOST_ENVS)
+        if num_threads is not None:
+            check_integer("num_threads", num_threads, low=1, high=_MOST_THREADS)
+        self.num_envs = num_envs = int(num_envs)
+        mode = _autoreset_mode(autoreset_mode)
         self._batch = Batch(self.config, num_envs, _MODES[mode], num_threads)
         self._pool = BufferPool(self._batch.specs, num_envs)
         self._everyone = np.ones(num_envs, dtype=np.bool_)
@@ -102,7 +104,8 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             out: arrays by observation name that are written and returned instead of fresh ones.
 
         Raises:
-            ConfigError: if an option is unknown or the mask has the wrong shape or dtype.
+            ConfigError: if an option is unknown, the mask has the wrong shape or dtype, or a seed is not a whole
+                number of at least 0.
             UnknownLevelError: if the level is not one of ``level_names``.
             BufferError: if ``out`` does not fit.
             ClosedError: after ``close``.
@@ -140,7 +143,8 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         if not self._begun:
             raise ResetNeededError("step() was called before the first reset; call reset() to begin the episodes")
         buffers = self._buffers(out)
-        self._batch.step(actions, buffers)
+        check_actions(actions, self.config.action_space, self._batch.actions)
+        self._batch.step(buffers)
         rewards, terminated, truncated = (
             self._batch.results[name].copy() for name in ("reward", "terminated", "truncated")
         )
@@ -176,11 +180,13 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             if not self._begun:
                 self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._everyone)
             return
-        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, (int, np.integer)) else list(seed)
+        one = not isinstance(seed, (list, tuple, np.ndarray))
+        seeds = [check_seed(seed) + i for i in range(self.num_envs)] if one else list(seed)  # type: ignore[arg-type]
         if len(seeds) != self.num_envs:
             raise ConfigError(f"seed: expected one seed or a list of {self.num_envs}, got {len(seeds)}")
         given = np.array([value is not None for value in seeds]) & mask
-        self._batch.seed(np.array([value or 0 for value in seeds], dtype=np.uint64), given)
+        bits = [0 if value is None else check_seed(value) for value in seeds]
+        self._batch.seed(np.array(bits, dtype=np.uint64), given)
 
     def _reset_mask(self, mask: Any) -> np.ndarray:
         if mask is None:
@@ -205,3 +211,16 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
     def _check_open(self, call: str) -> None:
         if self.closed:
             raise ClosedError(f"{call}() was called after close(); make a new environment")
+
+
+def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return Gymnasium's mode given as such or by its value.
+
+    Raises:
+        ConfigError: if there is no such mode; the message lists the values.
+    """
+    try:
+        return AutoresetMode(mode)
+    except ValueError as error:
+        listed = ", ".join(repr(known.value) for known in _MODES)
+        raise ConfigError(f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {mode!r}") from error

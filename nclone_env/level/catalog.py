@@ -77,7 +77,7 @@ def _looks_like_level(path: Path) -> bool:
 def _unknown(name: str, sets: dict[str, tuple[Path, ...]]) -> str:
     """Return the message for a name that is nothing we know."""
     known = [*sets, *(level_name(path) for paths in sets.values() for path in paths)]
-    same_ending = [full for full in known if full.endswith(f"/{name}")]
+    same_ending = [full for full in known if full.endswith((f"/{name}", f"-{name}"))]  # ``walk`` of ``steps/01-walk``
     close = same_ending or difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     listed = "; ".join(f"{key}: {', '.join(path.stem for path in paths)}" for key, paths in sets.items())

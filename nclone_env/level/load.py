@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from nclone_env.errors import UnknownLevelError
 from nclone_env.level.catalog import level_name, resolve
 from nclone_env.level.compile import Level, compile_level
 from nclone_env.level.raw import RawLevel
@@ -21,12 +22,16 @@ def load_level(source: LevelSource) -> Level:
 
     Raises:
         LevelFormatError: if the data is malformed.
-        UnknownLevelError: if there is no such file.
+        UnknownLevelError: if there is no such file, or it is none of these.
     """
     if isinstance(source, Level):
         return source
     if isinstance(source, RawLevel):
         return compile_level(source)
+    if not isinstance(source, (str, Path, bytes)):
+        raise UnknownLevelError(
+            f"level: expected a name, a path, bytes or a loaded level, got {source!r}; give several as a list or tuple"
+        )
     name = "" if isinstance(source, bytes) else level_name(Path(source))
     return compile_level(read_level(source), name)
 

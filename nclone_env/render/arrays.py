@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import ENTITY_NAMES, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.constants import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.memory_tree import MemoryNode, array_group
 
 CELL = 24  # side of a tile and of a stamp, pixels
@@ -73,7 +73,7 @@ NO_PICTURES = PictureArrays(
         stamps=_blank(0, 1, 2, CELL, CELL),
         global_stamps=_blank(0, PHASES * PHASES, 2, GLOBAL_SIDE, GLOBAL_SIDE),
         boxes=_blank(2, 0, 4, dtype=np.int64),
-        kinds=_blank(len(ENTITY_NAMES), STATES, dtype=np.int64),
+        kinds=_blank(0, STATES, dtype=np.int64),
     ),
     NO_LAYERS,
 )

@@ -47,7 +47,9 @@ class Window:
             ClosedError: if the window was closed before.
         """
         if not self.is_open:
-            raise errors.ClosedError("window: it was closed; make a new Window to show pictures again")
+            raise errors.ClosedError(
+                "window: it was closed; make a new Window, or a new environment, to show pictures again"
+            )
         expected = (self.size[1], self.size[0], 3)
         if picture.shape != expected or picture.dtype != np.uint8:
             raise errors.BufferError(

@@ -1,0 +1,148 @@
+"""The table of observations is what spaces, buffers and values follow, on every level and beyond the world."""
+
+from __future__ import annotations
+
+import itertools
+
+import gymnasium
+import numpy as np
+import pytest
+
+from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.config import OBSERVATION_NAMES
+from nclone_env.constants import EXIT, EXIT_SWITCH, MINE
+from nclone_env.level.catalog import level_sets
+from nclone_env.obs.spec import GAME_STATE, observation_specs
+from nclone_env.render.compose import write_global_view, write_player_frame
+from tests.env.bases import FLOOR, choices, corridor
+from tests.shared import SHARED, needs_shared
+
+BUILT_IN = tuple(level_sets())
+SUBSETS = [names for count in (1, 2) for names in itertools.permutations(OBSERVATION_NAMES, count)]
+LOW, HIGH = np.array([(feature.low, feature.high) for feature in GAME_STATE]).T
+
+
+def check_bounds(envs: NPlusPlusVectorEnv, steps: int) -> None:
+    """Play at random and check every number against the bounds of its feature."""
+    low, high = np.full(len(GAME_STATE), np.inf), np.full(len(GAME_STATE), -np.inf)
+    observations, _ = envs.reset(seed=1)
+    for actions in choices(steps // 6, envs.num_envs).repeat(6, axis=0):
+        state = observations["game_state"]
+        assert np.isfinite(state).all()
+        low, high = np.minimum(low, state.min(axis=0)), np.maximum(high, state.max(axis=0))
+        observations, rewards, *_ = envs.step(actions)
+        assert np.isfinite(rewards).all()
+    for feature, least, most in zip(GAME_STATE, low, high):
+        assert feature.low <= least <= most <= feature.high, feature.name
+
+
+def test_the_features_have_different_names_and_bounds_within_the_space():
+    assert len(GAME_STATE) == 30
+    assert len({feature.name for feature in GAME_STATE}) == 30
+    for feature in GAME_STATE:
+        assert -1 <= feature.low < feature.high <= 1
+
+
+def test_spaces_follow_the_table():
+    config = EnvironmentConfig(render={"player_frame_size": 64})
+    env, envs = NPlusPlusEnv(config), NPlusPlusVectorEnv(config, 3)
+    specs = observation_specs(config)
+    assert [spec.name for spec in specs] == list(OBSERVATION_NAMES)
+    assert [spec.shape for spec in specs] == [(30,), (64, 64, 1), (128, 256, 1)]
+    for spec in specs:
+        expected = gymnasium.spaces.Box(spec.low, spec.high, spec.shape, spec.dtype.type)
+        assert env.observation_space[spec.name] == expected
+        assert envs.single_observation_space[spec.name] == expected
+        assert envs.observation_space[spec.name].shape == (3, *spec.shape)
+    assert env.reset()[0] in env.observation_space
+    assert envs.reset()[0] in envs.observation_space
+
+
+def test_every_feature_keeps_its_bounds_on_the_built_in_levels():
+    check_bounds(NPlusPlusVectorEnv(None, 96, levels=BUILT_IN, observations="game_state"), 1200)
+
+
+@needs_shared
+@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
+def test_every_feature_keeps_its_bounds_on_the_recorded_levels():
+    levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
+    assert len(levels) >= 14
+    check_bounds(NPlusPlusVectorEnv(None, 90, levels=levels, observations="game_state"), 900)
+
+
+@pytest.mark.parametrize(("x", "y"), [(250, 250), (250, 10), (42, 140), (0, 0), (100, 20)])
+def test_every_observation_keeps_its_bounds_outside_the_world_and_inside_solids(x, y):
+    level = corridor((EXIT, 126), (EXIT_SWITCH, 86), (MINE, 50), ninja=x, height=y)
+    envs = NPlusPlusVectorEnv(None, 2, levels=level, observations="game_state", frame_skip=20)
+    check_bounds(envs, 240)
+    env = NPlusPlusEnv(levels=level, frame_skip=60)
+    observation, _ = env.reset()
+    for _ in range(80):
+        assert observation in env.observation_space
+        observation = env.step(2)[0]
+
+
+def test_a_ninja_falls_out_of_the_world():
+    env = NPlusPlusEnv(levels=corridor((EXIT, 126), (EXIT_SWITCH, 86), ninja=250, height=250), frame_skip=60)
+    env.reset()
+    for _ in range(60):
+        observation = env.step(0)[0]
+    assert env._batch.worlds.heads["y"][0] > 5000
+    assert observation["game_state"][1] == 1
+    assert observation["game_state"][17] == 1
+
+
+@pytest.mark.parametrize("names", SUBSETS, ids="+".join)
+def test_a_subset_equals_the_full_set(names):
+    fields = {"levels": BUILT_IN, "max_frames": 120}
+    part = NPlusPlusVectorEnv(None, 4, observations=names, **fields)
+    full = NPlusPlusVectorEnv(None, 4, **fields)
+    left, right = part.reset(seed=3)[0], full.reset(seed=3)[0]
+    for actions in choices(50, 4):
+        assert tuple(left) == names
+        for name in names:
+            np.testing.assert_array_equal(left[name], right[name])
+        left, right = part.step(actions)[0], full.step(actions)[0]
+
+
+def test_pictures_are_those_of_the_kernels():
+    envs = NPlusPlusVectorEnv(None, 4, levels=BUILT_IN, render={"player_frame_size": 96})
+    envs.reset(seed=2)
+    batch = envs._batch
+    levels, worlds, pictures = batch.level_set.arrays, batch.worlds, batch.pictures
+    frame, view = np.empty((96, 96, 1), np.uint8), np.empty((128, 256, 1), np.uint8)
+    for actions in choices(30, 4):
+        observations = envs.step(actions)[0]
+        for i in range(4):
+            write_player_frame(levels, worlds, i, pictures.glyphs, frame)
+            write_global_view(levels, pictures.layers, worlds, i, pictures.glyphs, view)
+            np.testing.assert_array_equal(observations["player_frame"][i], frame)
+            np.testing.assert_array_equal(observations["global_view"][i], view)
+    assert len(np.unique(frame)) > 2
+    assert len(np.unique(view)) > 2
+
+
+def names_of(envs) -> set[str]:
+    return {node.name for _, node in envs.memory().walk() if node.total_bytes}
+
+
+@pytest.mark.parametrize(
+    ("names", "pictures"),
+    [
+        (("game_state",), set()),
+        (("player_frame",), {"pictures", "glyphs"}),
+        (("global_view",), {"pictures", "glyphs", "static layers"}),
+    ],
+)
+def test_what_is_not_asked_for_takes_no_memory(names, pictures):
+    envs = NPlusPlusVectorEnv(None, 4, observations=names)
+    assert names_of(envs) & {"pictures", "glyphs", "static layers"} == pictures
+    pool = next(node for _, node in envs.memory().walk() if node.name.startswith("observation pool"))
+    (spec,) = observation_specs(envs.config)
+    assert pool.total_bytes == 4 * int(np.prod(spec.shape)) * spec.dtype.itemsize
+
+
+def test_the_height_of_the_start_is_what_the_level_says():
+    level = corridor((EXIT, 126), (EXIT_SWITCH, 86))
+    state = NPlusPlusEnv(levels=level).reset()[0]["game_state"]
+    assert state[:2] == pytest.approx([6 * 42 / 528 - 1, 6 * FLOOR / 300 - 1], rel=1e-6)
