@@ -1,6 +1,6 @@
 """Draw the picture of the README: a level being played, and what the agent sees of it.
 
-    python -m profiling.readme_picture [docs/overview.png]
+python -m profiling.readme_picture [docs/overview.png]
 """
 
 from __future__ import annotations

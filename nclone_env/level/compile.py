@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -233,19 +233,25 @@ def _cell(x: float, y: float) -> int:
     return column * ROWS + row
 
 
-def inert_types(records: np.ndarray) -> list[int]:
-    """Return the entity types among the records that the simulator does not model yet and leaves out."""
+def inert_types(records: np.ndarray) -> dict[str, int]:
+    """Return the number of records by entity name that the simulator does not model yet and leaves out."""
     kinds = np.unique(records[:, 0]).tolist()
-    return [kind for kind in kinds if kind not in MODELLED_TYPES | DATA_TYPES and has_behaviour(kind)]
+    left_out = [kind for kind in kinds if kind not in MODELLED_TYPES | DATA_TYPES and has_behaviour(kind)]
+    return count_by_name(records, left_out)
 
 
-def counted(records: np.ndarray, kinds: Iterable[int]) -> str:
-    """Return the names of entity types with the number of their records, as text."""
-    return ", ".join(f"{entity_name(kind)} ({np.count_nonzero(records[:, 0] == kind)})" for kind in sorted(kinds))
+def count_by_name(records: np.ndarray, kinds: Iterable[int]) -> dict[str, int]:
+    """Return the number of records of each of some entity types, by entity name."""
+    return {entity_name(kind): int(np.count_nonzero(records[:, 0] == kind)) for kind in sorted(kinds)}
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Return counts by name as text: ``mine (2), gold (1)``."""
+    return ", ".join(f"{name} ({count})" for name, count in counts.items())
 
 
 def _warn_of_inert(records: np.ndarray, name: str) -> None:
     inert = inert_types(records)
     if inert:
-        message = f"{name}: entities that are not modelled yet do nothing: {counted(records, inert)}"
+        message = f"{name}: entities that are not modelled yet do nothing: {listed(inert)}"
         warnings.warn(message, InertEntityWarning, stacklevel=1)

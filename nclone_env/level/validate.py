@@ -19,7 +19,7 @@ from nclone_env.constants import (
     TILE_COLUMNS,
     TILE_ROWS,
 )
-from nclone_env.level.compile import counted, inert_types
+from nclone_env.level.compile import count_by_name, inert_types, listed
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import has_behaviour, writing_fault
 
@@ -78,26 +78,25 @@ def _start(raw: RawLevel) -> Iterator[Finding]:
 def _ignored(raw: RawLevel) -> Iterator[Finding]:
     tiles = Counter(raw.tiles[raw.tiles > MAX_TILE].tolist())
     if tiles:
-        listed = ", ".join(f"{tile} ({count})" for tile, count in sorted(tiles.items()))
-        yield Finding("warning", f"unknown tile numbers are empty cells: {listed}")
+        counts = {str(tile): count for tile, count in sorted(tiles.items())}
+        yield Finding("warning", f"unknown tile numbers are empty cells: {listed(counts)}")
     ignored = [kind for kind in _types(raw) if not has_behaviour(kind)]
     if ignored:
-        yield Finding("warning", f"entities without behaviour are ignored: {counted(raw.records, ignored)}")
+        yield Finding("warning", f"entities without behaviour are ignored: {listed(count_by_name(raw.records, ignored))}")
 
 
 def _outside(raw: RawLevel) -> Iterator[Finding]:
     limits = np.array([COLUMNS, ROWS]) * UNITS_PER_CELL
     outside = raw.records[(raw.records[:, 1:3] >= limits).any(axis=1)]
     if len(outside):
-        listed = counted(outside, set(outside[:, 0].tolist()))
-        yield Finding("warning", f"entities outside the world: {listed}")
+        counts = count_by_name(outside, set(outside[:, 0].tolist()))
+        yield Finding("warning", f"entities outside the world: {listed(counts)}")
 
 
 def _unmodelled(raw: RawLevel) -> Iterator[Finding]:
     inert = inert_types(raw.records)
     if inert:
-        listed = counted(raw.records, inert)
-        yield Finding("warning", f"entities the simulator does not model yet do nothing: {listed}")
+        yield Finding("warning", f"entities the simulator does not model yet do nothing: {listed(inert)}")
 
 
 def _unwritable(raw: RawLevel) -> Iterator[Finding]:

@@ -73,7 +73,7 @@ def write_way(levels, fields, worlds, index, row, out):
     out[row, 16] = clip((entity["y"] - y) / (WORLD_HEIGHT / 2.0))
     length, out[row, 18], out[row, 19] = way_from(fields, field, x, y, 3)
     whole = header["start_distance"]
-    out[row, 17] = clip(length / whole) if length < math.inf and whole > 0.0 else 1.0
+    out[row, 17] = clip(length / whole) if length < math.inf and 0.0 < whole < math.inf else 1.0
     _, out[row, 20], out[row, 21] = way_from(fields, field, x, y, 10)
     _, j, i = nearest_node(fields, field, x, y)
     out[row, 25] = room(fields, field, j, i, 0, -1)
