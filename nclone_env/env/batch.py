@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env._jit import specialised
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.buffers import Buffers, kernel_view, make_buffers
 from nclone_env.env.episode import EPISODE, RESULT, SAME_STEP, make_settings
-from nclone_env.env.observe import NO_OBSERVATIONS
+from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
 from nclone_env.env.pictures import picture_arrays
 from nclone_env.env.step import reset_range, step_range
 from nclone_env.env.threads import Shards
@@ -54,7 +55,10 @@ class Batch:
         self.final: Buffers = make_buffers(self.specs, num_envs) if autoreset == SAME_STEP else {}
         self._final_view = kernel_view(self.final) if self.final else NO_OBSERVATIONS
         self._settings = make_settings(config, autoreset)
+        self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
         self._shards = Shards(num_envs, num_threads)
+        self._step = specialised(step_range, *self._step_arguments(NO_OBSERVATIONS), 0, 0)
+        self._reset = specialised(reset_range, *self._reset_arguments(NO_OBSERVATIONS), 0, 0)
 
     def seed(self, seeds: np.ndarray, mask: np.ndarray) -> None:
         """Restart the random choices of the environments in ``mask`` from ``seeds``, (n,) uint64."""
@@ -71,17 +75,24 @@ class Batch:
 
     def reset(self, mask: np.ndarray, out: Buffers) -> None:
         """Begin new episodes where ``mask``, (n,) bool, is set; write the observations of all into ``out``."""
-        arguments = (self.level_set.arrays, self.level_set.fields, self.worlds, self.pictures, self._settings)
-        view = kernel_view(out)
-        self._shards.run(lambda a, b: reset_range(*arguments, self.episodes, mask, self.results, view, a, b))
+        self._reset_mask[:] = mask
+        arguments = self._reset_arguments(kernel_view(out))
+        self._shards.run(lambda first, last: self._reset(*arguments, first, last))
 
     def step(self, out: Buffers) -> None:
         """Advance every environment by one step with ``actions``; write observations into ``out`` and ``results``."""
-        arguments = (
-            *(self.level_set.arrays, self.level_set.fields, self.worlds, self.pictures, self._settings),
-            *(self.episodes, self.actions, self.results, kernel_view(out), self._final_view),
-        )
-        self._shards.run(lambda a, b: step_range(*arguments, a, b))
+        arguments = self._step_arguments(kernel_view(out))
+        self._shards.run(lambda first, last: self._step(*arguments, first, last))
+
+    def _step_arguments(self, out: ObservationArrays) -> tuple[Any, ...]:
+        own = (self.episodes, self.actions, self.results)
+        return (*self._world_arguments(), *own, out, self._final_view)
+
+    def _reset_arguments(self, out: ObservationArrays) -> tuple[Any, ...]:
+        return (*self._world_arguments(), self.episodes, self._reset_mask, self.results, out)
+
+    def _world_arguments(self) -> tuple[Any, ...]:
+        return (self.level_set.arrays, self.level_set.fields, self.worlds, self.pictures, self._settings)
 
     def close(self) -> None:
         """End the threads."""

@@ -22,8 +22,16 @@ def make_buffers(specs: Sequence[ObservationSpec], num_envs: int) -> Buffers:
 
 
 def kernel_view(buffers: Mapping[str, np.ndarray]) -> ObservationArrays:
-    """Return the buffers as kernels take them."""
-    return NO_OBSERVATIONS._replace(**buffers)
+    """Return the buffers as kernels take them.
+
+    Spelled out, because ``_replace`` leaves a tuple in the interpreter's free list at every call, up to 128 KB.
+    """
+    empty = NO_OBSERVATIONS
+    return ObservationArrays(
+        buffers.get("game_state", empty.game_state),
+        buffers.get("player_frame", empty.player_frame),
+        buffers.get("global_view", empty.global_view),
+    )
 
 
 def check_buffers(out: Mapping[str, Any], specs: Sequence[ObservationSpec], num_envs: int) -> Buffers:

@@ -82,7 +82,9 @@ def _ignored(raw: RawLevel) -> Iterator[Finding]:
         yield Finding("warning", f"unknown tile numbers are empty cells: {listed(counts)}")
     ignored = [kind for kind in _types(raw) if not has_behaviour(kind)]
     if ignored:
-        yield Finding("warning", f"entities without behaviour are ignored: {listed(count_by_name(raw.records, ignored))}")
+        yield Finding(
+            "warning", f"entities without behaviour are ignored: {listed(count_by_name(raw.records, ignored))}"
+        )
 
 
 def _outside(raw: RawLevel) -> Iterator[Finding]:
