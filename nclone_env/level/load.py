@@ -18,22 +18,24 @@ def load_level(source: LevelSource) -> Level:
     """Return the compiled level.
 
     Args:
-        source: a file path, map or attract bytes, a :class:`RawLevel`, or a level that is compiled already.
+        source: name of a built-in level, file path, map or attract bytes, a :class:`RawLevel`, or a level that is
+            compiled already.
 
     Raises:
         LevelFormatError: if the data is malformed.
-        UnknownLevelError: if there is no such file, or it is none of these.
+        UnknownLevelError: if there is no such level or file, or the name stands for several levels.
     """
     if isinstance(source, Level):
         return source
     if isinstance(source, RawLevel):
         return compile_level(source)
-    if not isinstance(source, (str, Path, bytes)):
-        raise UnknownLevelError(
-            f"level: expected a name, a path, bytes or a loaded level, got {source!r}; give several as a list or tuple"
-        )
-    name = "" if isinstance(source, bytes) else level_name(Path(source))
-    return compile_level(read_level(source), name)
+    if isinstance(source, bytes):
+        return compile_level(read_level(source))
+    paths = resolve(source)
+    if len(paths) != 1:
+        listed = ", ".join(level_name(path) for path in paths)
+        raise UnknownLevelError(f"level: expected one level, got {str(source)!r}, which stands for {listed}")
+    return compile_level(read_level(paths[0]), level_name(paths[0]))
 
 
 def load_levels(sources: Iterable[LevelSource]) -> list[Level]:

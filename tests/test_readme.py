@@ -1,0 +1,39 @@
+"""The README's examples run as they stand; the documents agree with the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nclone_env.obs.spec import GAME_STATE
+
+ROOT = Path(__file__).parents[1]
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_example_runs(block, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "README.md", "exec"), {})
+
+
+def test_there_are_examples():
+    assert len(BLOCKS) == 3
+    assert all(len(block.splitlines()) <= 13 for block in BLOCKS)
+
+
+def test_table_of_observations_is_the_codes():
+    rows = [
+        f"| {index} | `{feature.name}` | {feature.low:g} | {feature.high:g} | {feature.meaning} |"
+        for index, feature in enumerate(GAME_STATE)
+    ]
+    text = (ROOT / "docs" / "observations.md").read_text()
+    assert re.findall(r"^\| \d+ \|.*$", text, flags=re.MULTILINE) == rows
+
+
+def test_linked_files_exist():
+    for name in ("README.md", "CONTRIBUTING.md"):
+        for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / name).read_text()):
+            assert (ROOT / target).exists(), target
