@@ -8,28 +8,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELLS, COLUMNS, GOLD, ROWS
-from nclone_env.level.compile import ENTITY, SEGMENT, Level
+from nclone_env.constants import CELLS, COLUMNS, EXIT, GOLD, REGULAR_DOOR, ROWS
+from nclone_env.level.compile import Level
 from nclone_env.level.distance import FIELD_SHAPE, distance_at
+from nclone_env.level.entities import ENTITY, SOLID_TYPES
+from nclone_env.level.segments import DOOR, SEGMENT
 from nclone_env.memory_tree import MemoryNode, array_group
 
+FIRST_ACTOR = 12  # the first type that moves or thinks, regular doors and mines aside
+
 LEVEL_HEADER = np.dtype(
-    [
-        ("spawn_x", "f8"),
-        ("spawn_y", "f8"),
-        ("start_distance", "f8"),
-        ("first_entity", "i4"),
-        ("entity_count", "i4"),
-        ("first_exit", "i4"),
-        ("exit_count", "i4"),
-        ("first_field", "i4"),
-        ("gold_count", "i4"),
-    ],
+    [("spawn_x", "f8"), ("spawn_y", "f8"), ("start_distance", "f8")]
+    + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_field")]
+    + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "exit_count", "gold_count")]
+    + [(name, "i4") for name in ("first_exit", "first_regular_door", "first_actor", "has_solids")],
     align=True,
 )
 """Start of the ninja and length of its whole way (pixels), and where the level's rows of the shared arrays begin.
 
-``first_entity`` and ``first_field`` count in the packed arrays, ``first_exit`` within the level.
+``first_entity``, ``first_mover``, ``first_door`` and ``first_field`` count in the packed arrays; ``first_exit``,
+``first_regular_door`` and ``first_actor`` (of the types that move or think) are entities of the level.
 """
 
 
@@ -42,8 +40,11 @@ class LevelArrays(NamedTuple):
         segment_start: (L, 1101) int32; positions in ``segments`` by cell ``column * 25 + row``.
         segments: ``SEGMENT`` records of all levels.
         member_start: (L, 1101) int32; positions in ``members`` by cell.
-        members: int16; entity indices within the level.
+        members: int16; entities of the level that never change their cell.
         entities: ``ENTITY`` records of all levels.
+        mover_slots: int16; entity of each mover record of a level.
+        doors: ``DOOR`` records of all levels.
+        grid: (L, 2, 51, 89) uint8; the lattice that moving entities collide with.
     """
 
     header: np.ndarray
@@ -53,6 +54,9 @@ class LevelArrays(NamedTuple):
     member_start: np.ndarray
     members: np.ndarray
     entities: np.ndarray
+    mover_slots: np.ndarray
+    doors: np.ndarray
+    grid: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +70,14 @@ class LevelSet:
             from its ``first_field``: way to a switch and on to its exit, then the way to each exit. Empty without
             ``with_distances``.
         max_entities: entity bytes a world needs to play any of the levels.
+        max_movers: mover records a world needs to play any of the levels.
     """
 
     levels: tuple[Level, ...]
     arrays: LevelArrays
     fields: np.ndarray
     max_entities: int
+    max_movers: int
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,9 +105,12 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         tiles=np.stack([level.tiles for level in levels]).reshape(-1, ROWS, COLUMNS),
         segment_start=_offset_starts([level.segment_start for level in levels]),
         segments=_joined([level.segments for level in levels], SEGMENT),
-        member_start=_offset_starts([level.member_start for level in levels]),
-        members=_joined([level.members for level in levels], np.dtype(np.int16)),
+        member_start=_offset_starts([level.table.member_start for level in levels]),
+        members=_joined([level.table.members for level in levels], np.dtype(np.int16)),
         entities=_joined([level.entities for level in levels], ENTITY),
+        mover_slots=_joined([level.table.mover_slots for level in levels], np.dtype(np.int16)),
+        doors=_joined([level.table.doors for level in levels], DOOR),
+        grid=np.stack([level.grid for level in levels]),
     )
     fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)
     if with_distances:
@@ -110,21 +119,29 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
             row["start_distance"] = distance_at(level.distances, 0, *level.spawn)
     for array in (*arrays, fields):
         array.flags.writeable = False
-    return LevelSet(tuple(levels), arrays, fields, max(1, *(len(level.entities) for level in levels)))
+    max_entities = max(len(level.entities) for level in levels)
+    max_movers = max(len(level.table.mover_slots) for level in levels)
+    return LevelSet(tuple(levels), arrays, fields, max_entities, max_movers)
 
 
 def _headers(levels: Sequence[Level]) -> np.ndarray:
     headers = np.zeros(len(levels), dtype=LEVEL_HEADER)
-    first_entity = first_field = 0
     for row, level in zip(headers, levels, strict=True):
-        exits = level.exits
+        kinds = level.entities["type"]
         row["spawn_x"], row["spawn_y"] = level.spawn
-        row["first_entity"], row["entity_count"] = first_entity, len(level.entities)
-        row["first_exit"], row["exit_count"] = (exits[0] if len(exits) else 0), len(exits)
-        row["first_field"] = first_field
-        row["gold_count"] = np.count_nonzero(level.entities["type"] == GOLD)
-        first_entity += len(level.entities)
-        first_field += 1 + len(exits)
+        row["entity_count"], row["mover_count"] = len(kinds), len(level.table.mover_slots)
+        row["door_count"], row["exit_count"] = len(level.table.doors), len(level.exits)
+        row["gold_count"] = np.count_nonzero(kinds == GOLD)
+        row["first_exit"], row["first_regular_door"] = np.searchsorted(kinds, (EXIT, REGULAR_DOOR))
+        row["first_actor"] = np.searchsorted(kinds, FIRST_ACTOR)
+        row["has_solids"] = np.isin(kinds, tuple(SOLID_TYPES)).any()
+    for first, count in (
+        ("first_entity", headers["entity_count"]),
+        ("first_mover", headers["mover_count"]),
+        ("first_door", headers["door_count"]),
+        ("first_field", 1 + headers["exit_count"]),
+    ):
+        headers[first] = np.cumsum(count) - count
     return headers
 
 

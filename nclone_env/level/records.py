@@ -16,10 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import EXIT, EXIT_SWITCH, NINJA
+from nclone_env.constants import (
+    EXIT,
+    EXIT_SWITCH,
+    LOCKED_DOOR,
+    LOCKED_DOOR_SWITCH,
+    NINJA,
+    TRAP_DOOR,
+    TRAP_DOOR_SWITCH,
+)
 from nclone_env.level.raw import entity_name
 
-LOCKED_DOOR, LOCKED_DOOR_SWITCH, TRAP_DOOR, TRAP_DOOR_SWITCH = 6, 7, 8, 9
 DOOR_SWITCHES = {LOCKED_DOOR: LOCKED_DOOR_SWITCH, TRAP_DOOR: TRAP_DOOR_SWITCH}
 DATA_TYPES = frozenset({NINJA, EXIT_SWITCH, *DOOR_SWITCHES.values()})  # no entities of their own
 _BEHAVIOURLESS, _BEHAVIOURLESS_FROM = (27,), 29  # physics 03, section 13

@@ -149,3 +149,26 @@ def discs_overlap(xa, ya, xb, yb, reach):
     """Return whether two points are closer than ``reach`` (section 3.11); the root is really taken."""
     dx, dy = xa - xb, ya - yb
     return math.sqrt(dx * dx + dy * dy) < reach
+
+
+@kernel
+def disc_meets_segment(cx, cy, radius, ax, ay, bx, by):
+    """Return whether a straight segment is closer to (cx, cy) than ``radius`` (section 3.11)."""
+    _, a, b = closest_on_straight(ax, ay, bx, by, cx, cy)
+    dx, dy = cx - a, cy - b
+    return dx * dx + dy * dy < radius * radius
+
+
+@kernel
+def square_penetration(sx, sy, px, py, half):
+    """Return (inside, nx, ny, depth, other depth) of a point in a square around (sx, sy) (section 3.12).
+
+    The normal points from the square's centre to the side that is nearer; the other depth is along the other axis.
+    """
+    dx, dy = px - sx, py - sy
+    qx, qy = half - abs(dx), half - abs(dy)
+    if not (qx > 0.0 and qy > 0.0):
+        return False, 0.0, 0.0, 0.0, 0.0
+    if qy <= qx:
+        return True, 0.0, -1.0 if dy < 0.0 else 1.0, qy, qx
+    return True, -1.0 if dx < 0.0 else 1.0, 0.0, qx, qy

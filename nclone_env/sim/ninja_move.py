@@ -5,64 +5,84 @@ from __future__ import annotations
 import math
 
 from nclone_env._jit import kernel
-from nclone_env.constants import (
-    CELEBRATING,
-    DYING,
-    FALL_GRAVITY,
-    JUMPING,
-    MAX_IMPACT,
-    RADIUS,
+from nclone_env.constants import CELEBRATING, MAX_IMPACT, RADIUS, SWEEP_RADIUS
+from nclone_env.sim.contacts import (
+    CEILING_X,
+    CEILING_Y,
+    CEILINGS,
+    CRUSH_LENGTH,
+    CRUSH_X,
+    CRUSH_Y,
+    CRUSHABLE,
+    FLOOR_X,
+    FLOOR_Y,
+    FLOORS,
+    WALL,
+    add_contact,
+    add_crush,
 )
+from nclone_env.sim.life import kill
 from nclone_env.sim.query import closest_point, sweep_tiles, wall_normal
-
-# Slots of the contact scratch: how many floors and ceilings were touched, and the sums of their normals.
-FLOORS, FLOOR_X, FLOOR_Y, CEILINGS, CEILING_X, CEILING_Y = range(6)
-CONTACT_SLOTS = 6
+from nclone_env.sim.touch import visit
 
 _PASSES = 4
 _PUSHES = 32
 _TOUCHING = 0.0000001
-_LEVEL_Y = -0.0001  # normals with at least this y count as ceilings, vertical walls included
+_LEAST_CRUSH = 0.05  # smallest share of the pushes that may be left when they cancel each other
 _NUDGE = 7.105427357601002e-15  # 2 ** -47
 # Positions at which the original game has a corner defect (section 8.2, step 3).
 _NUDGE_LEFT_1, _NUDGE_LEFT_2, _NUDGE_RIGHT = 50.51197510492316, 49.23232124849253, 49.153536108584795
 
 
 @kernel
-def move(levels, ninja, contacts):
-    """Integrate and collide with the tiles; return the velocity before the collisions.
-
-    The four passes of the specification stop as soon as one changes nothing: the rest would repeat it.
-
-    Args:
-        levels: ``LevelArrays``.
-        ninja: world head, changed in place.
-        contacts: (``CONTACT_SLOTS``,) float64 zeros; filled with the contacts.
-    """
-    x0, y0 = ninja["x"], ninja["y"]
-    impact_vx = ninja["vx"] * ninja["drag"]
-    impact_vy = ninja["vy"] * ninja["drag"] + ninja["gravity"]
-    vx, vy = impact_vx, impact_vy
-    x, y = x0 + vx, y0 + vy
-    level = ninja["level"]
-    for _ in range(_PASSES):
-        mx, my = x - x0, y - y0
-        fraction = sweep_tiles(levels.segment_start, levels.segments, level, x0, y0, mx, my)
-        swept_x, swept_y = x0 + fraction * mx, y0 + fraction * my
-        unmoved = swept_x == x and swept_y == y
-        x, y, vx, vy, pushes = depenetrate(levels, level, swept_x, swept_y, vx, vy, contacts)
-        if unmoved and pushes == 0:
-            break
-    ninja["x"], ninja["y"], ninja["vx"], ninja["vy"] = x, y, vx, vy
-    return impact_vx, impact_vy
+def integrate(ninja):
+    """Apply drag and gravity and move (section 6.1)."""
+    ninja["vx"] = ninja["vx"] * ninja["drag"]
+    ninja["vy"] = ninja["vy"] * ninja["drag"]
+    ninja["vy"] = ninja["vy"] + ninja["gravity"]
+    ninja["x"] = ninja["x"] + ninja["vx"]
+    ninja["y"] = ninja["y"] + ninja["vy"]
 
 
 @kernel
-def depenetrate(levels, level, x, y, vx, vy, contacts):
+def collide(levels, worlds, index, near, contacts, x0, y0):
+    """Collide four times with entities, then tiles; leave the contacts in ``contacts`` (sections 7 and 8).
+
+    The passes stop as soon as one changes nothing: the rest would repeat it.
+    """
+    ninja = worlds.heads[index]
+    has_solids = levels.header[ninja["level"]]["has_solids"] != 0
+    for _ in range(_PASSES):
+        pushes = 0
+        if has_solids:
+            pushes = visit(levels, worlds, index, near, contacts, x0, y0, True)
+        if not collide_with_tiles(levels, worlds, index, contacts, x0, y0) and pushes == 0:
+            break
+
+
+@kernel
+def collide_with_tiles(levels, worlds, index, contacts, x0, y0):
+    """Sweep the ninja from (x0, y0) to where it is, push it out of the tiles; return whether that changed anything."""
+    ninja, states = worlds.heads[index], worlds.entity_states
+    level, x, y = ninja["level"], ninja["x"], ninja["y"]
+    start, segments = levels.segment_start, levels.segments
+    mx, my = x - x0, y - y0
+    fraction = sweep_tiles(start, segments, level, states, index, x0, y0, mx, my, SWEEP_RADIUS)
+    swept_x, swept_y = x0 + fraction * mx, y0 + fraction * my
+    x, y, vx, vy, pushes = depenetrate(
+        start, segments, level, states, index, swept_x, swept_y, ninja["vx"], ninja["vy"], contacts
+    )
+    unmoved = swept_x == ninja["x"] and swept_y == ninja["y"]
+    ninja["x"], ninja["y"], ninja["vx"], ninja["vy"] = x, y, vx, vy
+    return not unmoved or pushes != 0
+
+
+@kernel
+def depenetrate(segment_start, segments, level, states, index, x, y, vx, vy, contacts):
     """Push the ninja out of the tiles; return its position, velocity and the number of pushes (section 8.2)."""
     pushes = 0
     while pushes < _PUSHES:
-        facing, a, b = closest_point(levels.segment_start, levels.segments, level, x, y)
+        facing, a, b = closest_point(segment_start, segments, level, states, index, x, y, RADIUS)
         if facing == 0:
             break
         dx, dy = x - a, y - b
@@ -73,8 +93,10 @@ def depenetrate(levels, level, x, y, vx, vy, contacts):
         if d == 0.0 or depth < _TOUCHING:
             break
         nx, ny = dx / d, dy / d
-        x += nx * depth
-        y += ny * depth
+        push_x, push_y = nx * depth, ny * depth
+        x += push_x
+        y += push_y
+        add_crush(contacts, push_x, push_y, depth)
         if vx * dx + vy * dy < 0.0:
             z = (vx * dy - vy * dx) / (d * d)
             vx, vy = z * dy, z * (-dx)
@@ -96,25 +118,16 @@ def mend_corner(x, dx):
 
 
 @kernel
-def add_contact(contacts, nx, ny, steepness):
-    """Count a contact normal as a floor or a ceiling; vertical walls are ceilings (section 8.2, step 9)."""
-    if steepness >= _LEVEL_Y:
-        contacts[CEILINGS] += 1.0
-        contacts[CEILING_X] += nx
-        contacts[CEILING_Y] += ny
-    else:
-        contacts[FLOORS] += 1.0
-        contacts[FLOOR_X] += nx
-        contacts[FLOOR_Y] += ny
-
-
-@kernel
-def settle(levels, ninja, contacts, impact_vx, impact_vy):
-    """Set the airborne and walled flags and the floor normal; kill on a hard impact (sections 9.2 to 9.5)."""
+def settle(levels, worlds, index, contacts, impact_vx, impact_vy):
+    """Set the airborne and walled flags and the floor normal; kill on a hard impact or a crush (sections 9.2 to 9.6)."""
+    ninja = worlds.heads[index]
     was_airborne = ninja["airborne"]
     ninja["airborne"] = 1
     ninja["walled"] = 0
-    wall = wall_normal(levels.segment_start, levels.segments, ninja["level"], ninja["x"], ninja["y"])
+    wall = contacts[WALL]
+    if wall == 0.0:
+        start, segments, states = levels.segment_start, levels.segments, worlds.entity_states
+        wall = wall_normal(start, segments, ninja["level"], states, index, ninja["x"], ninja["y"])
     if wall != 0.0:
         ninja["walled"] = 1
         ninja["wall_normal"] = wall
@@ -127,6 +140,10 @@ def settle(levels, ninja, contacts, impact_vx, impact_vy):
     if contacts[CEILINGS] > 0.0:
         nx, ny = unit_or(contacts[CEILING_X], contacts[CEILING_Y], 1.0)
         hit(ninja, nx, ny, impact_vx, impact_vy)
+    if contacts[CRUSHABLE] != 0.0 and contacts[CRUSH_LENGTH] > 0.0:
+        cx, cy = contacts[CRUSH_X], contacts[CRUSH_Y]
+        if math.sqrt(cx * cx + cy * cy) / contacts[CRUSH_LENGTH] < _LEAST_CRUSH:
+            kill(ninja)
 
 
 @kernel
@@ -147,18 +164,3 @@ def hit(ninja, nx, ny, impact_vx, impact_vy):
     if impact > MAX_IMPACT - (4.0 / 3.0) * abs(ny):
         ninja["vx"], ninja["vy"] = impact_vx, impact_vy
         kill(ninja)
-
-
-@kernel
-def kill(ninja):
-    """Kill the ninja unless it is dead, dying or has won (section 12.2)."""
-    leave_play(ninja, DYING)
-
-
-@kernel
-def leave_play(ninja, state):
-    """Enter a final state from one in which the ninja still plays; a jump in progress ends."""
-    if ninja["state"] < 6:
-        if ninja["state"] == JUMPING:
-            ninja["gravity"] = FALL_GRAVITY
-        ninja["state"] = state

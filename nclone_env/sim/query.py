@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 from nclone_env._jit import kernel
-from nclone_env.constants import COLUMNS, RADIUS, ROWS, SWEEP_RADIUS, WALL_REACH
+from nclone_env.constants import COLUMNS, ROWS, WALL_REACH
+from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import CONVEX, STRAIGHT
 from nclone_env.sim.geometry import (
     clamp_cell,
@@ -26,27 +27,42 @@ _FRONT_BONUS = 0.1  # subtracted from the squared distance of front faces (secti
 
 
 @kernel
-def closest_on(segment, px, py):
-    """Return (back-facing, a, b) of one segment record."""
-    if segment["kind"] == STRAIGHT:
-        return closest_on_straight(segment["x1"], segment["y1"], segment["x2"], segment["y2"], px, py)
-    convex = segment["kind"] == CONVEX
-    return closest_on_arc(segment["x1"], segment["y1"], segment["x2"], segment["y2"], convex, px, py)
+def is_absent(segment, states, index):
+    """Return whether a segment is that of a door which is open in a world."""
+    kind = segment["kind"]
+    if kind < DOOR_SHUT_AT_0:
+        return False
+    return (states[index, segment["owner"]] == 0) != (kind == DOOR_SHUT_AT_0)
 
 
 @kernel
-def closest_point(segment_start, segments, level, px, py):
-    """Return (facing, a, b): the closest point of the segments in the cells within the ninja's radius.
+def closest_on(segment, px, py):
+    """Return (back-facing, a, b) of one segment record; doors have no back."""
+    kind = segment["kind"]
+    x1, y1, x2, y2 = segment["x1"], segment["y1"], segment["x2"], segment["y2"]
+    if kind == STRAIGHT:
+        return closest_on_straight(x1, y1, x2, y2, px, py)
+    if kind >= DOOR_SHUT_AT_0:
+        _, a, b = closest_on_straight(x1, y1, x2, y2, px, py)
+        return False, a, b
+    return closest_on_arc(x1, y1, x2, y2, kind == CONVEX, px, py)
+
+
+@kernel
+def closest_point(segment_start, segments, level, states, index, px, py, reach):
+    """Return (facing, a, b): the closest point of the segments in the cells within ``reach``.
 
     Facing is 0 if there is no segment, 1 in front, -1 behind. There is no limit on the distance (section 3.5).
     """
-    first_column, last_column = clamp_cell(px - RADIUS, COLUMNS - 1), clamp_cell(px + RADIUS, COLUMNS - 1)
-    first_row, last_row = clamp_cell(py - RADIUS, ROWS - 1), clamp_cell(py + RADIUS, ROWS - 1)
+    first_column, last_column = clamp_cell(px - reach, COLUMNS - 1), clamp_cell(px + reach, COLUMNS - 1)
+    first_row, last_row = clamp_cell(py - reach, ROWS - 1), clamp_cell(py + reach, ROWS - 1)
     best, facing, best_a, best_b = _FAR, 0, 0.0, 0.0
     for column in range(first_column, last_column + 1):
         start = segment_start[level, column * ROWS + first_row]
         stop = segment_start[level, column * ROWS + last_row + 1]
         for i in range(start, stop):
+            if is_absent(segments[i], states, index):
+                continue
             back, a, b = closest_on(segments[i], px, py)
             dx, dy = px - a, py - b
             distance = dx * dx + dy * dy
@@ -59,9 +75,9 @@ def closest_point(segment_start, segments, level, px, py):
 
 
 @kernel
-def sweep_tiles(segment_start, segments, level, xs, ys, mx, my):
-    """Return the fraction of the displacement (mx, my) that the inner disc of the ninja can go (section 3.9)."""
-    margin = SWEEP_RADIUS + 1.0
+def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, radius):
+    """Return the fraction of the displacement (mx, my) that a disc can go before it touches a segment (section 3.9)."""
+    margin = radius + 1.0
     xe, ye = xs + mx, ys + my
     left, right = lesser(xs, xe) - margin, greater(xs, xe) + margin
     top, bottom = lesser(ys, ye) - margin, greater(ys, ye) + margin
@@ -74,29 +90,30 @@ def sweep_tiles(segment_start, segments, level, xs, ys, mx, my):
         for i in range(start, stop):
             segment = segments[i]
             x1, y1, x2, y2 = segment["x1"], segment["y1"], segment["x2"], segment["y2"]
-            if segment["kind"] == STRAIGHT:
+            if segment["kind"] == STRAIGHT or segment["kind"] >= DOOR_SHUT_AT_0:
                 # A segment outside the swept box is out of reach: its exact result is 1.
                 if max(x1, x2) < left or min(x1, x2) > right or max(y1, y2) < top or min(y1, y2) > bottom:
                     continue
-                f = sweep_straight(xs, ys, mx, my, x1, y1, x2, y2, SWEEP_RADIUS)
+                if is_absent(segment, states, index):
+                    continue
+                f = sweep_straight(xs, ys, mx, my, x1, y1, x2, y2, radius)
             else:
-                f = sweep_arc(xs, ys, mx, my, x1, y1, x2, y2, SWEEP_RADIUS)
+                f = sweep_arc(xs, ys, mx, my, x1, y1, x2, y2, radius)
             fraction = lesser(fraction, f)
     return fraction
 
 
 @kernel
-def wall_normal(segment_start, segments, level, px, py):
+def wall_normal(segment_start, segments, level, states, index, px, py):
     """Return the horizontal normal (about -1 or 1) of the first wall within reach, 0 if there is none (section 9.2)."""
-    first_column, last_column = (
-        clamp_cell(px - WALL_REACH, COLUMNS - 1),
-        clamp_cell(px + WALL_REACH, COLUMNS - 1),
-    )
+    first_column, last_column = clamp_cell(px - WALL_REACH, COLUMNS - 1), clamp_cell(px + WALL_REACH, COLUMNS - 1)
     first_row, last_row = clamp_cell(py - WALL_REACH, ROWS - 1), clamp_cell(py + WALL_REACH, ROWS - 1)
     for column in range(first_column, last_column + 1):
         start = segment_start[level, column * ROWS + first_row]
         stop = segment_start[level, column * ROWS + last_row + 1]
         for i in range(start, stop):
+            if is_absent(segments[i], states, index):
+                continue
             _, a, b = closest_on(segments[i], px, py)
             dx, dy = px - a, py - b
             if abs(dy) < 0.00001:

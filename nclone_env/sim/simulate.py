@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nclone_env._jit import kernel
-from nclone_env.constants import EXIT, MINE
+from nclone_env.constants import EXIT_SWITCH, GOLD, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.errors import InputsError
+from nclone_env.level.compile import Level
 from nclone_env.level.library import pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.sim.state import make_worlds
@@ -17,6 +18,8 @@ from nclone_env.sim.tick import start, tick
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_LEAVING = (GOLD, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR)  # not active any more once they are used (physics 02, 4.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +35,7 @@ class Trajectory:
         gold: (T,) int16, pieces collected so far.
         entity_type: (E,) int16, or None without ``entities=True``.
         entity_x, entity_y: (T, E) float64, pixels, or None.
-        entity_active: (T, E) bool, or None; False once gold or an exit switch is taken.
+        entity_active: (T, E) bool, or None; False once gold, an exit switch or the switch of a door is taken.
     """
 
     x: NDArray[np.float64]
@@ -68,14 +71,16 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
         InputsError: if an input is not a whole number from 0 to 15.
     """
     compiled = load_level(level)
-    levels = pack([compiled]).arrays
-    worlds = make_worlds(1, len(compiled.entities))
+    levels = pack([compiled])
+    worlds = make_worlds(1, levels)
     codes = check_inputs(inputs)
     frames = len(codes)
     heads = np.zeros(frames, dtype=worlds.heads.dtype)
-    states = np.zeros((frames if entities else 0, worlds.entity_states.shape[1]), dtype=np.uint8)
-    _record(levels, worlds, codes, heads, states)
-    recorded = _entity_columns(compiled.entities, states) if entities else {}
+    entity_frames = frames if entities else 0
+    states = np.zeros((entity_frames, worlds.entity_states.shape[1]), dtype=np.uint8)
+    movers = np.zeros((entity_frames, worlds.movers.shape[1]), dtype=worlds.movers.dtype)
+    _record(levels.arrays, worlds, codes, heads, states, movers)
+    recorded = _entity_columns(compiled, states, movers) if entities else {}
     return Trajectory(
         x=heads["x"].copy(),
         y=heads["y"].copy(),
@@ -111,7 +116,7 @@ def check_inputs(inputs: Any) -> NDArray[np.uint8]:
 
 
 @kernel
-def _record(levels, worlds, inputs, heads, entity_states):
+def _record(levels, worlds, inputs, heads, entity_states, movers):
     start(levels, worlds, 0, 0)
     for frame in range(inputs.shape[0]):
         tick(levels, worlds, 0, inputs[frame])
@@ -119,14 +124,15 @@ def _record(levels, worlds, inputs, heads, entity_states):
         if entity_states.shape[0] > 0:
             for slot in range(entity_states.shape[1]):
                 entity_states[frame, slot] = worlds.entity_states[0, slot]
+            for number in range(movers.shape[1]):
+                movers[frame, number] = worlds.movers[0, number]
 
 
-def _entity_columns(table: np.ndarray, states: np.ndarray) -> dict[str, np.ndarray]:
-    frames, kinds = len(states), table["type"].astype(np.int16)
-    always = np.isin(kinds, (MINE, EXIT))  # never removed, whatever their state (physics 02, section 4.1)
-    return {
-        "entity_type": kinds,
-        "entity_x": np.broadcast_to(table["x"].astype(np.float64), (frames, len(table))),
-        "entity_y": np.broadcast_to(table["y"].astype(np.float64), (frames, len(table))),
-        "entity_active": always | (states[:, : len(table)] == 0),
-    }
+def _entity_columns(level: Level, states: np.ndarray, movers: np.ndarray) -> dict[str, np.ndarray]:
+    table, slots = level.entities, level.table.mover_slots
+    kinds = table["type"].astype(np.int16)
+    x, y = (np.tile(table[name].astype(np.float64), (len(states), 1)) for name in ("x", "y"))
+    x[:, slots], y[:, slots] = movers["x"][:, : len(slots)], movers["y"][:, : len(slots)]
+    leaves = np.isin(kinds, _LEAVING)
+    active = ~leaves | (states[:, : len(table)] == 0)
+    return {"entity_type": kinds, "entity_x": x, "entity_y": y, "entity_active": active}

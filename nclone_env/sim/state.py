@@ -6,38 +6,51 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.level.library import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 
-NINJA_FIELDS = [
-    ("x", "f8"),
-    ("y", "f8"),
-    ("vx", "f8"),
-    ("vy", "f8"),
-    ("gravity", "f8"),
-    ("drag", "f8"),
-    ("floor_x", "f8"),
-    ("floor_y", "f8"),
-    ("wall_normal", "f8"),
-    ("pad_x", "f8"),
-    ("pad_y", "f8"),
-    ("finish_fraction", "f8"),
-    ("frame", "i4"),
-    ("level", "i4"),
-    ("gold", "i2"),
-    ("state", "i1"),
-    ("airborne", "i1"),
-    ("walled", "i1"),
-    ("facing", "i1"),
-    ("jump_held", "i1"),
-    ("jump_duration", "i1"),
-    ("jump_buffer", "i1"),
-    ("floor_buffer", "i1"),
-    ("wall_buffer", "i1"),
-    ("pad_buffer", "i1"),
-]
+WORLD_HEAD = np.dtype(
+    [
+        ("x", "f8"),
+        ("y", "f8"),
+        ("vx", "f8"),
+        ("vy", "f8"),
+        ("gravity", "f8"),
+        ("drag", "f8"),
+        ("floor_x", "f8"),
+        ("floor_y", "f8"),
+        ("wall_normal", "f8"),
+        ("pad_x", "f8"),
+        ("pad_y", "f8"),
+        ("finish_fraction", "f8"),
+        ("frame", "i4"),
+        ("level", "i4"),
+        ("next_order", "i4"),
+        ("gold", "i2"),
+        ("state", "i1"),
+        ("airborne", "i1"),
+        ("walled", "i1"),
+        ("facing", "i1"),
+        ("jump_held", "i1"),
+        ("jump_duration", "i1"),
+        ("jump_buffer", "i1"),
+        ("floor_buffer", "i1"),
+        ("wall_buffer", "i1"),
+        ("pad_buffer", "i1"),
+    ],
+    align=True,
+)
+"""The ninja (physics 01, section 5; pixels, pixels per frame, frames), the frame counter, the level played, and the
+order number that the next entity gets that enters a cell."""
 
-WORLD_HEAD = np.dtype(NINJA_FIELDS, align=True)
-"""The ninja (physics 01, section 5; pixels, pixels per frame, frames), the frame counter and the level played."""
+MOVER = np.dtype(
+    [("x", "f8"), ("y", "f8"), ("ux", "f8"), ("uy", "f8"), ("order", "i4"), ("cell", "i2")],
+    align=True,
+)
+"""An entity that changes its cell: position (pixels), a pair of numbers whose meaning is the kind's (velocity, target or
+direction), when it entered its cell relative to others, and the cell it is registered in (-1: none)."""
+
+NO_CELL = -1
 
 
 class WorldArrays(NamedTuple):
@@ -45,19 +58,25 @@ class WorldArrays(NamedTuple):
 
     Attributes:
         heads: (N,) ``WORLD_HEAD``.
-        entity_states: (N, E) uint8, one byte an entity in the order of the level's entity table.
-            0 is untouched; mine 0 armed, 1 safe, 2 stepped on; gold and exit switch 1 taken; exit 1 open.
+        entity_states: (N, E) uint8, one byte an entity in the order of the level's entity table; the file of the kind
+            under ``sim.entities`` says what it means. 0 is untouched.
+        movers: (N, M) ``MOVER``.
     """
 
     heads: np.ndarray
     entity_states: np.ndarray
+    movers: np.ndarray
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
         return array_group("worlds", self._asdict(), shared=False)
 
 
-def make_worlds(count: int, max_entities: int) -> WorldArrays:
-    """Return zeroed worlds that can hold levels of up to ``max_entities`` entities."""
-    padded = -(-max_entities // 8) * 8
-    return WorldArrays(np.zeros(count, dtype=WORLD_HEAD), np.zeros((count, padded), dtype=np.uint8))
+def make_worlds(count: int, levels: LevelSet) -> WorldArrays:
+    """Return zeroed worlds that can hold any level of a set."""
+    entities, movers = max(levels.max_entities, 1), max(levels.max_movers, 1)  # kernels want a valid first record
+    return WorldArrays(
+        np.zeros(count, dtype=WORLD_HEAD),
+        np.zeros((count, -(-entities // 8) * 8), dtype=np.uint8),
+        np.zeros((count, movers), dtype=MOVER),
+    )

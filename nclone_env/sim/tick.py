@@ -13,9 +13,12 @@ from nclone_env.constants import (
     INPUT_SUICIDE,
     REGULAR_DRAG,
 )
-from nclone_env.sim.ninja_move import CONTACT_SLOTS, kill, move, settle
+from nclone_env.sim.actors import move_entities, start_entities, think_entities
+from nclone_env.sim.contacts import CONTACT_SLOTS
+from nclone_env.sim.life import kill
+from nclone_env.sim.ninja_move import collide, integrate, settle
 from nclone_env.sim.ninja_think import think, turn
-from nclone_env.sim.touch import touch_entities
+from nclone_env.sim.touch import NEAR_SLOTS, clear_near, visit
 
 
 @kernel
@@ -36,6 +39,10 @@ def tick(levels, worlds, index, inputs):
         direction = -1
     elif inputs & INPUT_RIGHT:
         direction = 1
+    header = levels.header[ninja["level"]]
+    if header["first_actor"] < header["entity_count"] or header["door_count"] > 0:
+        move_entities(levels, worlds, index)
+        think_entities(levels, worlds, index)
     if ninja["state"] != DEAD and ninja["state"] != DISABLED:
         play(levels, worlds, index)
     think(ninja, direction, jump)
@@ -48,11 +55,14 @@ def tick(levels, worlds, index, inputs):
 def play(levels, worlds, index):
     """Move a living ninja and settle everything it touches."""
     ninja = worlds.heads[index]
-    contacts = local_f64(CONTACT_SLOTS)
+    contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
+    clear_near(near)
     x0, y0 = ninja["x"], ninja["y"]
-    impact_vx, impact_vy = move(levels, ninja, contacts)
-    touch_entities(levels, worlds, index, x0, y0)
-    settle(levels, ninja, contacts, impact_vx, impact_vy)
+    integrate(ninja)
+    impact_vx, impact_vy = ninja["vx"], ninja["vy"]
+    collide(levels, worlds, index, near, contacts, x0, y0)
+    visit(levels, worlds, index, near, contacts, x0, y0, False)
+    settle(levels, worlds, index, contacts, impact_vx, impact_vy)
 
 
 @kernel
@@ -79,6 +89,4 @@ def start(levels, worlds, index, level):
     ninja["jump_held"], ninja["jump_duration"] = 0, 0
     ninja["jump_buffer"], ninja["floor_buffer"] = -1, -1
     ninja["wall_buffer"], ninja["pad_buffer"] = -1, -1
-    first, count = header["first_entity"], header["entity_count"]
-    for slot in range(worlds.entity_states.shape[1]):
-        worlds.entity_states[index, slot] = levels.entities[first + slot]["initial"] if slot < count else 0
+    start_entities(levels, worlds, index)

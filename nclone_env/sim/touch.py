@@ -1,70 +1,270 @@
-"""Contacts of the ninja with the entities around it (physics 01, section 9.1; physics 02, sections 4.4 and 5.2)."""
+"""Contacts of the ninja with the entities around it (physics 01, sections 7 and 9.1; physics 02, sections 4.4 and 5).
+
+Twice the same walk over the nine cells around the ninja, column by column, within a cell in the order in which the
+entities entered it: *push* asks the solid ones before each collision with the tiles, *touch* asks all of them once
+after. The list is what it was when the walk began: an exit that opens on the way is met in the next frame.
+"""
 
 from __future__ import annotations
 
 from nclone_env._jit import kernel
-from nclone_env.constants import COLUMNS, EXIT, EXIT_SWITCH, GOLD, MINE, ROWS
+from nclone_env.constants import (
+    BOUNCE_BLOCK,
+    COLUMNS,
+    DEATH_BALL,
+    EXIT,
+    EXIT_SWITCH,
+    FLOOR_GUARD,
+    GOLD,
+    LAUNCH_PAD,
+    LOCKED_DOOR,
+    MINE,
+    MINI_DRONE,
+    ONE_WAY,
+    REGULAR_DOOR,
+    ROWS,
+    SHOVE_THWUMP,
+    THWUMP,
+    TOGGLE_MINE,
+    TRAP_DOOR,
+    ZAP_DRONE,
+)
+from nclone_env.sim.cells import cell_of, enter
+from nclone_env.sim.contacts import CRUSHABLE, WALL, add_contact, add_crush
+from nclone_env.sim.entities import (
+    bounce_block,
+    death_ball,
+    door,
+    drone,
+    floor_guard,
+    gold,
+    launch_pad,
+    mine,
+    one_way,
+    shove_thwump,
+    thwump,
+)
 from nclone_env.sim.entities import exit as exits
-from nclone_env.sim.entities import gold, mine
-from nclone_env.sim.geometry import clamp_cell
 
-touch_mine, touch_gold = mine.touch, gold.touch
-touch_exit, touch_switch = exits.touch_exit, exits.touch_switch
+push_one_way, push_block, push_thwump, push_shove = one_way.push, bounce_block.push, thwump.push, shove_thwump.push
+touch_mine, touch_gold, touch_pad = mine.touch, gold.touch, launch_pad.touch
+touch_exit, touch_exit_switch = exits.touch_exit, exits.touch_switch
+touch_regular_door, touch_door_switch = door.touch_regular, door.touch_switched
+touch_one_way, touch_block, touch_thwump, touch_shove = (
+    one_way.touch,
+    bounce_block.touch,
+    thwump.touch,
+    shove_thwump.touch,
+)
+touch_drone, touch_guard, touch_ball = drone.touch, floor_guard.touch, death_ball.touch
+
+# Slots of the scratch that lists the movers around a cell: the cell, how many, then their numbers.
+NEAR_CELL, NEAR_COUNT, NEAR_FIRST = 0, 1, 2
+NEAR_SLOTS = 64
+_NEAR_MOST = NEAR_SLOTS - NEAR_FIRST  # with more movers around, all are searched each time
 
 
 @kernel
-def touch_entities(levels, worlds, index, x0, y0):
-    """Let every entity in the nine cells around the ninja act on it, column by column.
+def clear_near(near):
+    """Forget the list of movers around the ninja: no cell has the number -1."""
+    near[NEAR_CELL] = -1.0
+
+
+@kernel
+def find_near(levels, worlds, index, cell, near):
+    """List the movers that are registered in the nine cells around a cell, unless that is done already."""
+    if near[NEAR_CELL] == cell:
+        return
+    count = 0
+    column, row = cell // ROWS, cell % ROWS
+    for number in range(levels.header[worlds.heads[index]["level"]]["mover_count"]):
+        place = worlds.movers[index, number]["cell"]
+        if place >= 0 and abs(place // ROWS - column) <= 1 and abs(place % ROWS - row) <= 1:
+            if count < _NEAR_MOST:
+                near[NEAR_FIRST + count] = number
+            count += 1
+    near[NEAR_CELL], near[NEAR_COUNT] = cell, count
+
+
+@kernel
+def next_mover(levels, worlds, index, near, cell, after, before):
+    """Return the mover of a cell with the smallest order above ``after`` and below ``before``, -1 if there is none."""
+    listed = int(near[NEAR_COUNT])
+    everyone = listed > _NEAR_MOST
+    count = levels.header[worlds.heads[index]["level"]]["mover_count"] if everyone else listed
+    best, best_order = -1, before
+    for i in range(count):
+        number = i if everyone else int(near[NEAR_FIRST + i])
+        mover = worlds.movers[index, number]
+        if mover["cell"] == cell and after < mover["order"] < best_order:
+            best, best_order = number, mover["order"]
+    return best
+
+
+@kernel
+def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
+    """Walk over the entities around the ninja and let each push or touch it; return how many pushed it.
 
     Args:
         levels: ``LevelArrays``.
         worlds: ``WorldArrays``, changed in place.
         index: world.
+        near: (``NEAR_SLOTS``,) float64; the movers around the ninja, kept from one walk of a frame to the next.
+        contacts: (``CONTACT_SLOTS``,) float64, changed in place.
         x0: x of the ninja before it moved, pixels.
         y0: y of the ninja before it moved, pixels.
+        pushing: whether to push or to touch.
     """
-    ninja = worlds.heads[index]
-    level = ninja["level"]
-    first_entity = levels.header[level]["first_entity"]
-    column, row = clamp_cell(ninja["x"], COLUMNS - 1), clamp_cell(ninja["y"], ROWS - 1)
+    head = worlds.heads[index]
+    centre = cell_of(head["x"], head["y"])
+    find_near(levels, worlds, index, centre, near)
+    before = head["next_order"]
+    column, row = centre // ROWS, centre % ROWS
     first_row, last_row = max(row - 1, 0), min(row + 1, ROWS - 1)
-    switch_taken = False
+    pushes = 0
     for c in range(max(column - 1, 0), min(column + 1, COLUMNS - 1) + 1):
-        start = levels.member_start[level, c * ROWS + first_row]
-        stop = levels.member_start[level, c * ROWS + last_row + 1]
-        for i in range(start, stop):
-            slot = levels.members[i]
-            entity = levels.entities[first_entity + slot]
-            if touch(ninja, entity, worlds.entity_states, index, slot, x0, y0):
-                switch_taken = True
-    if switch_taken:
-        open_exits(levels, worlds, index)
+        if near[NEAR_COUNT] == 0.0:
+            first, last = c * ROWS + first_row, c * ROWS + last_row
+            pushes += visit_members(levels, worlds, index, contacts, x0, y0, pushing, first, last)
+        else:
+            for cell in range(c * ROWS + first_row, c * ROWS + last_row + 1):
+                pushes += visit_cell(levels, worlds, index, near, contacts, x0, y0, pushing, cell, before)
+    return pushes
 
 
 @kernel
-def touch(ninja, entity, states, index, slot, x0, y0):
-    """Let one entity act on the ninja; return whether an exit switch was taken."""
+def visit_members(levels, worlds, index, contacts, x0, y0, pushing, first_cell, last_cell):
+    """Visit the entities of a run of cells in which there are no movers."""
+    level = worlds.heads[index]["level"]
+    first_entity = levels.header[level]["first_entity"]
+    pushes = 0
+    for i in range(levels.member_start[level, first_cell], levels.member_start[level, last_cell + 1]):
+        slot = levels.members[i]
+        entity = levels.entities[first_entity + slot]
+        if pushing:
+            pushes += push(worlds, index, entity, slot, contacts, x0, y0)
+        else:
+            touch(worlds, index, entity, slot, contacts, x0, y0)
+    return pushes
+
+
+@kernel
+def visit_cell(levels, worlds, index, near, contacts, x0, y0, pushing, cell, before):
+    """Visit the entities of one cell, movers and others merged by the order in which they entered it."""
+    level = worlds.heads[index]["level"]
+    first_entity, first_mover = levels.header[level]["first_entity"], levels.header[level]["first_mover"]
+    i, stop = levels.member_start[level, cell], levels.member_start[level, cell + 1]
+    number = next_mover(levels, worlds, index, near, cell, -1, before)
+    pushes = 0
+    while i < stop or number >= 0:
+        member_order = levels.entities[first_entity + levels.members[i]]["order"] if i < stop else before
+        if number >= 0 and worlds.movers[index, number]["order"] < member_order:
+            slot = levels.mover_slots[first_mover + number]
+            order = worlds.movers[index, number]["order"]
+            number = next_mover(levels, worlds, index, near, cell, order, before)
+        else:
+            slot = levels.members[i]
+            i += 1
+        entity = levels.entities[first_entity + slot]
+        if pushing:
+            pushes += push(worlds, index, entity, slot, contacts, x0, y0)
+        else:
+            touch(worlds, index, entity, slot, contacts, x0, y0)
+    return pushes
+
+
+@kernel
+def push(worlds, index, entity, slot, contacts, x0, y0):
+    """Let one entity push the ninja out; return 1 if it does, else 0 (physics 01, section 7)."""
     kind = entity["type"]
+    ninja, states = worlds.heads[index], worlds.entity_states
+    mover = worlds.movers[index, max(entity["mover"], 0)]
+    hit, nx, ny, length = False, 0.0, 0.0, 0.0
+    if kind == ONE_WAY:
+        hit, nx, ny, length = push_one_way(ninja, entity, x0, y0)
+    elif kind == BOUNCE_BLOCK:
+        hit, nx, ny, length = push_block(ninja, mover)
+    elif kind == THWUMP:
+        hit, nx, ny, length = push_thwump(ninja, mover)
+    elif kind == SHOVE_THWUMP:
+        hit, nx, ny, length = push_shove(ninja, mover, states, index, slot)
+    if not hit:
+        return 0
+    apply_push(ninja, contacts, kind, nx, ny, length)
+    return 1
+
+
+@kernel
+def apply_push(ninja, contacts, kind, nx, ny, length):
+    """Move the ninja by a push and change its velocity as the kind asks (physics 01, section 7, steps 1 to 6)."""
+    push_x, push_y = nx * length, ny * length
+    ninja["x"] += push_x
+    ninja["y"] += push_y
+    if kind != BOUNCE_BLOCK:
+        add_crush(contacts, push_x, push_y, length)
+    if kind == THWUMP:
+        contacts[CRUSHABLE] = 1.0
+    if kind == ONE_WAY:
+        z = ninja["vx"] * ny - ninja["vy"] * nx
+        ninja["vx"], ninja["vy"] = z * ny, z * (-nx)
+    else:
+        ninja["vx"] += push_x
+        ninja["vy"] += push_y
+    add_contact(contacts, nx, ny, ny)
+
+
+@kernel
+def touch(worlds, index, entity, slot, contacts, x0, y0):
+    """Let one entity act on the ninja; note the first wall normal that one reports (physics 01, section 9.1)."""
+    kind = entity["type"]
+    ninja, states = worlds.heads[index], worlds.entity_states
     if kind == GOLD:
         touch_gold(ninja, entity, states, index, slot)
-    elif kind == MINE:
+    elif kind == MINE or kind == TOGGLE_MINE:
         touch_mine(ninja, entity, states, index, slot)
     elif kind == EXIT:
-        touch_exit(ninja, entity, states, index, slot, x0, y0)
+        touch_exit(ninja, entity, x0, y0)
     elif kind == EXIT_SWITCH:
-        return touch_switch(ninja, entity, states, index, slot)
-    return False
+        if touch_exit_switch(ninja, entity, states, index, slot):
+            open_exit(worlds, index, slot - 1, entity["mover"])
+    elif kind == REGULAR_DOOR:
+        touch_regular_door(ninja, entity, states, index, slot)
+    elif kind == LOCKED_DOOR or kind == TRAP_DOOR:
+        touch_door_switch(ninja, entity, states, index, slot)
+    elif kind == LAUNCH_PAD:
+        touch_pad(ninja, entity, contacts)
+    else:
+        touch_mover(worlds, index, entity, slot, contacts, x0, y0)
 
 
 @kernel
-def open_exits(levels, worlds, index):
-    """Open every exit whose switch is taken.
+def touch_mover(worlds, index, entity, slot, contacts, x0, y0):
+    """Let an entity that moves, or a one-way platform, act on the ninja."""
+    kind = entity["type"]
+    ninja, states = worlds.heads[index], worlds.entity_states
+    mover = worlds.movers[index, max(entity["mover"], 0)]
+    wall = 0.0
+    if kind == ONE_WAY:
+        wall = touch_one_way(ninja, entity, x0, y0)
+    elif kind == BOUNCE_BLOCK:
+        wall = touch_block(ninja, mover)
+    elif kind == THWUMP:
+        wall = touch_thwump(ninja, entity, mover)
+    elif kind == SHOVE_THWUMP:
+        wall = touch_shove(ninja, mover, states, index, slot)
+    elif kind == ZAP_DRONE or kind == MINI_DRONE:
+        touch_drone(ninja, entity, mover)
+    elif kind == FLOOR_GUARD:
+        touch_guard(ninja, mover)
+    elif kind == DEATH_BALL:
+        touch_ball(ninja, mover)
+    if wall != 0.0 and contacts[WALL] == 0.0:
+        contacts[WALL] = wall
 
-    It happens after the contacts of a frame: an exit cannot be entered in the frame of its switch
-    (physics 01, section 12.4).
-    """
-    header = levels.header[worlds.heads[index]["level"]]
-    first = header["first_exit"]
-    for number in range(header["exit_count"]):
-        slot = first + 2 * number
-        worlds.entity_states[index, slot] = worlds.entity_states[index, slot + 1]
+
+@kernel
+def open_exit(worlds, index, slot, number):
+    """Open an exit: it enters its cell now."""
+    worlds.entity_states[index, slot] = 1
+    mover = worlds.movers[index, number]
+    enter(worlds.heads[index], mover, cell_of(mover["x"], mover["y"]))

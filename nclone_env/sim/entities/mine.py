@@ -1,19 +1,37 @@
-"""Mines: lethal discs (physics 02, section 6.1). State 0 armed, 1 safe, 2 stepped on."""
+"""Mines and toggle mines (physics 02, section 6.1). State 0 armed, 1 safe, 2 stepped on; toggle mines start safe."""
 
 from __future__ import annotations
 
 from nclone_env._jit import kernel
-from nclone_env.constants import CELEBRATING, MINE_RADII, RADIUS
+from nclone_env.constants import DEAD, DISABLED, MINE_RADII, RADIUS
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja_move import kill
+from nclone_env.sim.life import is_targetable, kill
 
-_ARMED, _SAFE = 0, 1
+_ARMED, _SAFE, _STEPPED_ON = 0, 1, 2
+
+
+@kernel
+def think(ninja, entity, states, index, slot):
+    """Notice being stepped on, and arm when left; a ninja that dies on the mine leaves it safe.
+
+    A mine that is not a toggle mine is safe only after it has killed, and then for good: it need not think.
+    """
+    state = states[index, slot]
+    if state == _ARMED:
+        return
+    reach = MINE_RADII[state] + RADIUS
+    touched = is_targetable(ninja) and discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], reach)
+    if state == _STEPPED_ON and not touched:
+        gone = ninja["state"] == DEAD or ninja["state"] == DISABLED
+        states[index, slot] = _SAFE if gone else _ARMED
+    elif state == _SAFE and touched:
+        states[index, slot] = _STEPPED_ON
 
 
 @kernel
 def touch(ninja, entity, states, index, slot):
     """Kill a targetable ninja that touches an armed mine; the mine becomes safe."""
-    if states[index, slot] != _ARMED or ninja["state"] == CELEBRATING:
+    if states[index, slot] != _ARMED or not is_targetable(ninja):
         return
     if discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], MINE_RADII[_ARMED] + RADIUS):
         states[index, slot] = _SAFE

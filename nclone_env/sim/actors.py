@@ -1,0 +1,120 @@
+"""The move pass and the think pass over the entities of a world (physics 02, sections 4.2 and 4.5).
+
+Types ascending, within a type in order of the records: the order of the entity table.
+"""
+
+from __future__ import annotations
+
+from nclone_env._jit import kernel
+from nclone_env.constants import (
+    BOOST_PAD,
+    BOUNCE_BLOCK,
+    DEATH_BALL,
+    EXIT,
+    FLOOR_GUARD,
+    MINI_DRONE,
+    REGULAR_DOOR,
+    SHOVE_THWUMP,
+    THWUMP,
+    TOGGLE_MINE,
+    ZAP_DRONE,
+)
+from nclone_env.sim.cells import cell_of
+from nclone_env.sim.entities import (
+    boost_pad,
+    bounce_block,
+    death_ball,
+    door,
+    drone,
+    floor_guard,
+    mine,
+    shove_thwump,
+    thwump,
+)
+from nclone_env.sim.state import NO_CELL
+
+move_drone, move_guard, move_block = drone.move, floor_guard.move, bounce_block.move
+move_thwump, move_pad = thwump.move, boost_pad.move
+think_door, think_guard, think_thwump = door.think_regular, floor_guard.think, thwump.think
+think_mine, think_ball, think_shove = mine.think, death_ball.think, shove_thwump.think
+start_drone = drone.start
+
+
+@kernel
+def move_entities(levels, worlds, index):
+    """Move everything that moves on its own."""
+    head = worlds.heads[index]
+    header = levels.header[head["level"]]
+    first, states = header["first_entity"], worlds.entity_states
+    for slot in range(header["first_actor"], header["entity_count"]):
+        entity = levels.entities[first + slot]
+        kind = entity["type"]
+        mover = worlds.movers[index, max(entity["mover"], 0)]
+        if kind == ZAP_DRONE or kind == MINI_DRONE:
+            move_drone(levels, head, entity, mover, states, index, slot)
+        elif kind == FLOOR_GUARD:
+            move_guard(levels, head, mover, states, index, slot)
+        elif kind == BOUNCE_BLOCK:
+            move_block(head, entity, mover)
+        elif kind == THWUMP:
+            move_thwump(levels, head, entity, mover, states, index, slot)
+        elif kind == BOOST_PAD:
+            move_pad(head, entity, states, index, slot)
+
+
+@kernel
+def think_entities(levels, worlds, index):
+    """Let everything think that does; mines other than toggle mines need not."""
+    head = worlds.heads[index]
+    header = levels.header[head["level"]]
+    first, states = header["first_entity"], worlds.entity_states
+    for slot in range(header["first_regular_door"], header["entity_count"]):
+        if levels.entities[first + slot]["type"] != REGULAR_DOOR:
+            break
+        think_door(states, index, slot)
+    for slot in range(header["first_actor"], header["entity_count"]):
+        entity = levels.entities[first + slot]
+        kind = entity["type"]
+        mover = worlds.movers[index, max(entity["mover"], 0)]
+        if kind == FLOOR_GUARD:
+            think_guard(levels, head, mover, states, index, slot)
+        elif kind == THWUMP:
+            think_thwump(levels, head, entity, mover, states, index, slot)
+        elif kind == TOGGLE_MINE:
+            think_mine(head, entity, states, index, slot)
+        elif kind == DEATH_BALL:
+            think_ball(levels, worlds, index, slot)
+        elif kind == SHOVE_THWUMP:
+            think_shove(levels, head, entity, mover, states, index, slot)
+
+
+@kernel
+def start_entities(levels, worlds, index):
+    """Put every entity of a world at its start; closed exits are in no cell."""
+    head = worlds.heads[index]
+    header = levels.header[head["level"]]
+    first, states = header["first_entity"], worlds.entity_states
+    for slot in range(states.shape[1]):
+        states[index, slot] = levels.entities[first + slot]["initial"] if slot < header["entity_count"] else 0
+    for number in range(worlds.movers.shape[1]):
+        start_mover(levels, worlds, index, number, number < header["mover_count"])
+    head["next_order"] = header["entity_count"]
+
+
+@kernel
+def start_mover(levels, worlds, index, number, used):
+    """Put one mover at its start, or clear a record that the level does not use."""
+    mover = worlds.movers[index, number]
+    mover["x"], mover["y"], mover["ux"], mover["uy"] = 0.0, 0.0, 0.0, 0.0
+    mover["order"], mover["cell"] = 0, NO_CELL
+    if not used:
+        return
+    header = levels.header[worlds.heads[index]["level"]]
+    slot = levels.mover_slots[header["first_mover"] + number]
+    entity = levels.entities[header["first_entity"] + slot]
+    kind = entity["type"]
+    mover["x"], mover["y"], mover["order"] = entity["x"], entity["y"], entity["order"]
+    if kind != EXIT:
+        mover["cell"] = cell_of(mover["x"], mover["y"])
+    if kind == ZAP_DRONE or kind == MINI_DRONE:
+        start_drone(entity, mover, worlds.entity_states, index, slot)

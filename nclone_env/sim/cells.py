@@ -1,0 +1,33 @@
+"""Which cell an entity is registered in, and in which order the entities of a cell act (physics 02, section 4.3).
+
+A cell's list holds its entities in the order in which they entered it. Those that never leave their cell are sorted in
+the level; a mover carries the cell and a number that grows with every entry, which puts it behind all that came before.
+"""
+
+from __future__ import annotations
+
+from nclone_env._jit import kernel
+from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.sim.geometry import clamp_cell
+
+
+@kernel
+def cell_of(x, y):
+    """Return the clamped cell number of a position."""
+    return clamp_cell(x, COLUMNS - 1) * ROWS + clamp_cell(y, ROWS - 1)
+
+
+@kernel
+def refresh(head, mover):
+    """Register a mover in the cell of its position, behind the others there, if that is another than before."""
+    cell = cell_of(mover["x"], mover["y"])
+    if cell != mover["cell"]:
+        enter(head, mover, cell)
+
+
+@kernel
+def enter(head, mover, cell):
+    """Register a mover in a cell, behind the others there."""
+    mover["cell"] = cell
+    mover["order"] = head["next_order"]
+    head["next_order"] += 1

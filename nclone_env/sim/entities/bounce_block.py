@@ -1,0 +1,45 @@
+"""Bounce blocks (physics 02, section 6.16). No state byte; the mover's pair is the velocity."""
+
+from __future__ import annotations
+
+from nclone_env._jit import kernel
+from nclone_env.sim.cells import refresh
+from nclone_env.sim.geometry import square_penetration
+
+_SPRING = 0.02222222222222222  # one unit in the last place below 1 / 45
+_DAMPING = 0.98
+_SHARE = 0.2  # of a penetration that the ninja is pushed by; the block takes the rest
+_REST = 1.0 - _SHARE
+_HALF = 19.0  # half side and the ninja's radius
+_WALL_HALF = 19.1
+
+
+@kernel
+def move(head, entity, mover):
+    """Swing towards home."""
+    ux, uy = mover["ux"] * _DAMPING, mover["uy"] * _DAMPING
+    x, y = mover["x"] + ux, mover["y"] + uy
+    force_x, force_y = _SPRING * (entity["x"] - x), _SPRING * (entity["y"] - y)
+    mover["x"], mover["y"] = x + force_x, y + force_y
+    mover["ux"], mover["uy"] = ux + force_x, uy + force_y
+    refresh(head, mover)
+
+
+@kernel
+def push(ninja, mover):
+    """Return (hit, nx, ny, length); the block gives way by four fifths of the penetration."""
+    inside, nx, ny, depth, _ = square_penetration(mover["x"], mover["y"], ninja["x"], ninja["y"], _HALF)
+    if not inside:
+        return False, 0.0, 0.0, 0.0
+    mover["x"] -= nx * depth * _REST
+    mover["y"] -= ny * depth * _REST
+    mover["ux"] -= nx * depth * _REST
+    mover["uy"] -= ny * depth * _REST
+    return True, nx, ny, depth * _SHARE
+
+
+@kernel
+def touch(ninja, mover):
+    """Return the wall normal, 0 if the ninja is not at a vertical side."""
+    _, nx, _, _, _ = square_penetration(mover["x"], mover["y"], ninja["x"], ninja["y"], _WALL_HALF)
+    return nx

@@ -1,0 +1,69 @@
+"""Floor guards (physics 02, section 6.15). State 0 idle, 1 runs to the right, 2 to the left."""
+
+from __future__ import annotations
+
+from nclone_env._jit import kernel
+from nclone_env.constants import RADIUS
+from nclone_env.level.segments import HORIZONTAL
+from nclone_env.sim.cells import refresh
+from nclone_env.sim.geometry import discs_overlap
+from nclone_env.sim.lattice import empty_column, half_cell, tile_edge
+from nclone_env.sim.life import is_targetable, kill
+
+_IDLE, _RIGHT, _LEFT = 0, 1, 2
+_GUARD_RADIUS = 6.0
+_SPEED = 3.428571428571428  # one unit in the last place below 24 / 7
+_STOP = 6.01  # distance at which it stops before a wall or the end of the floor
+_SOLID = 2
+
+
+@kernel
+def move(levels, head, mover, states, index, slot):
+    """Run until a wall or the end of a fully solid floor."""
+    state = states[index, slot]
+    if state == _IDLE:
+        return
+    sign = 1 if state == _RIGHT else -1
+    x, level = mover["x"], head["level"]
+    ahead = x + sign * _SPEED
+    place, next_place = half_cell(x + sign * _GUARD_RADIUS), half_cell(ahead + sign * _GUARD_RADIUS)
+    if place != next_place:
+        row = half_cell(mover["y"])
+        free = empty_column(levels, states, index, level, place, row, row, sign)
+        if not free or tile_edge(levels, level, HORIZONTAL, next_place, row + 1) != _SOLID:
+            if sign == 1:
+                place += 1
+            ahead = 12.0 * place - _STOP * sign
+            states[index, slot] = _IDLE
+    mover["x"] = ahead
+    refresh(head, mover)
+
+
+@kernel
+def think(levels, ninja, mover, states, index, slot):
+    """Start after a targetable ninja that stands at the guard's height with nothing in between."""
+    if states[index, slot] != _IDLE or not is_targetable(ninja):
+        return
+    x, y = mover["x"], mover["y"]
+    if not y + _GUARD_RADIUS - 24.0 <= ninja["y"] <= y + _GUARD_RADIUS:
+        return
+    sign = 0
+    if ninja["x"] < x:
+        sign = -1
+    elif ninja["x"] > x:
+        sign = 1
+    goal, place, row = half_cell(ninja["x"]), half_cell(x), half_cell(y)
+    while goal != place:
+        if not empty_column(levels, states, index, ninja["level"], place, row, row, sign):
+            return
+        place += sign
+    if sign != 0:
+        states[index, slot] = _RIGHT if sign == 1 else _LEFT
+
+
+@kernel
+def touch(ninja, mover):
+    """Kill."""
+    reach = _GUARD_RADIUS + RADIUS
+    if is_targetable(ninja) and discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], reach):
+        kill(ninja)

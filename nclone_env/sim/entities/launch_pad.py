@@ -1,0 +1,46 @@
+"""Launch pads (physics 02, sections 5.3 and 6.9; physics 03, section 14, rule S3). No state."""
+
+from __future__ import annotations
+
+import math
+
+from nclone_env._jit import kernel
+from nclone_env.constants import DYING, FACING_X, FACING_Y, FALL_GRAVITY, FALLING, JUMPING, RADIUS
+from nclone_env.sim.contacts import FLOORS
+from nclone_env.sim.geometry import discs_overlap
+from nclone_env.sim.life import is_targetable
+
+_PAD_RADIUS = 6.0
+_STRENGTH = 36.0 / 7.0
+_BEHIND = -0.1  # the ninja's rearmost point may be this far beyond the pad's plane
+
+
+@kernel
+def touch(ninja, entity, contacts):
+    """Throw a targetable ninja that is not dying and comes from the front."""
+    if not is_targetable(ninja) or ninja["state"] == DYING:
+        return
+    px, py, x, y = entity["x"], entity["y"], ninja["x"], ninja["y"]
+    if not discs_overlap(px, py, x, y, _PAD_RADIUS + RADIUS):
+        return
+    fx, fy = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
+    if (px - (x - RADIUS * fx)) * fx + (py - (y - RADIUS * fy)) * fy >= _BEHIND:
+        lift = 1.0 if fy >= 0.0 else 1.0 - fy
+        throw(ninja, contacts, fx * _STRENGTH, fy * _STRENGTH * lift)
+
+
+@kernel
+def throw(ninja, contacts, boost_x, boost_y):
+    """Move the ninja by two thirds of a boost, which become its velocity; it counts as airborne (section 5.3)."""
+    wx, wy = boost_x * 2.0 / 3.0, boost_y * 2.0 / 3.0
+    ninja["x"] += wx
+    ninja["y"] += wy
+    ninja["vx"], ninja["vy"] = wx, wy
+    contacts[FLOORS] = 0.0
+    ninja["floor_buffer"] = -1
+    m = math.sqrt(wx * wx + wy * wy)
+    ninja["pad_x"], ninja["pad_y"] = wx / m, wy / m
+    ninja["pad_buffer"] = 0
+    if ninja["state"] == JUMPING:
+        ninja["gravity"] = FALL_GRAVITY
+    ninja["state"] = FALLING
