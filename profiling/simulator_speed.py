@@ -18,13 +18,15 @@ from nclone_env._jit import kernel, local_f64
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.library import LevelArrays, pack
+from nclone_env.level.library import LevelSet, pack
 from nclone_env.level.load import load_level
-from nclone_env.sim.ninja_move import CONTACT_SLOTS, move, settle
+from nclone_env.sim.actors import move_entities, think_entities
+from nclone_env.sim.contacts import CONTACT_SLOTS
+from nclone_env.sim.ninja_move import collide, integrate, settle
 from nclone_env.sim.ninja_think import think, turn
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick
-from nclone_env.sim.touch import touch_entities
+from nclone_env.sim.touch import NEAR_SLOTS, clear_near, visit
 from profiling.machine import describe
 
 FRAMES = 1_000_000
@@ -74,29 +76,45 @@ def sample(levels, worlds, seed):
             if state == DEAD or state == CELEBRATING:
                 start(levels, worlds, last, 0)
         worlds.heads[index] = worlds.heads[last]
+        for number in range(worlds.movers.shape[1]):
+            worlds.movers[index, number] = worlds.movers[last, number]
         for slot in range(worlds.entity_states.shape[1]):
             worlds.entity_states[index, slot] = worlds.entity_states[last, slot]
 
 
 @kernel
-def phase_move(levels, worlds):
-    """Integrate and collide with the tiles, once in every world."""
+def phase_actors(levels, worlds):
+    """Let the entities move and think, once in every world."""
     for index in range(worlds.heads.shape[0]):
-        move(levels, worlds.heads[index], local_f64(CONTACT_SLOTS))
+        move_entities(levels, worlds, index)
+        think_entities(levels, worlds, index)
+
+
+@kernel
+def phase_collide(levels, worlds):
+    """Integrate and collide with entities and tiles, once in every world."""
+    for index in range(worlds.heads.shape[0]):
+        contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
+        clear_near(near)
+        x, y = worlds.heads[index]["x"], worlds.heads[index]["y"]
+        integrate(worlds.heads[index])
+        collide(levels, worlds, index, near, contacts, x, y)
 
 
 @kernel
 def phase_touch(levels, worlds):
     """Touch the entities, once in every world."""
     for index in range(worlds.heads.shape[0]):
-        touch_entities(levels, worlds, index, 0.0, 0.0)
+        contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
+        clear_near(near)
+        visit(levels, worlds, index, near, contacts, 0.0, 0.0, False)
 
 
 @kernel
 def phase_settle(levels, worlds):
     """Look for walls and settle the contacts, once in every world."""
     for index in range(worlds.heads.shape[0]):
-        settle(levels, worlds.heads[index], local_f64(CONTACT_SLOTS), 0.0, 0.0)
+        settle(levels, worlds, index, local_f64(CONTACT_SLOTS), 0.0, 0.0)
 
 
 @kernel
@@ -107,33 +125,39 @@ def phase_think(levels, worlds):
         turn(worlds.heads[index], 1)
 
 
-PHASES = {"move": phase_move, "touch": phase_touch, "settle": phase_settle, "think": phase_think}
+PHASES = {
+    "actors": phase_actors,
+    "collide": phase_collide,
+    "touch": phase_touch,
+    "settle": phase_settle,
+    "think": phase_think,
+}
 
 
-def frame_speed(levels: LevelArrays, entities: int) -> tuple[list[float], float]:
+def frame_speed(levels: LevelSet) -> tuple[list[float], float]:
     """Return frames/s of each run and the share of frames in the air."""
-    worlds = make_worlds(1, entities)
-    run(levels, worlds, 100, 0)
+    worlds = make_worlds(1, levels)
+    run(levels.arrays, worlds, 100, 0)
     speeds = []
     counted = airborne = 0
     for seed in range(RUNS):
         started = time.perf_counter()
-        counted, airborne = run(levels, worlds, FRAMES, seed)
+        counted, airborne = run(levels.arrays, worlds, FRAMES, seed)
         speeds.append(counted / (time.perf_counter() - started))
     return speeds, airborne / counted
 
 
-def phase_nanoseconds(levels: LevelArrays, entities: int) -> dict[str, float]:
+def phase_nanoseconds(levels: LevelSet) -> dict[str, float]:
     """Return the time of each phase of a frame, best of several runs over the same sampled states."""
-    template, worlds = make_worlds(SAMPLES, entities), make_worlds(SAMPLES, entities)
-    sample(levels, template, 1)
+    template, worlds = make_worlds(SAMPLES, levels), make_worlds(SAMPLES, levels)
+    sample(levels.arrays, template, 1)
     best = dict.fromkeys(PHASES, float("inf"))
     for _ in range(8 * RUNS):
         for name, phase in PHASES.items():
             for source, target in zip(template, worlds, strict=True):
                 np.copyto(target, source)
             started = time.perf_counter()
-            phase(levels, worlds)
+            phase(levels.arrays, worlds)
             best[name] = min(best[name], (time.perf_counter() - started) / SAMPLES * 1e9)
     return best
 
@@ -144,18 +168,17 @@ def main(names: list[str]) -> None:
     started = time.perf_counter()
     sources = names or [path for paths in level_sets().values() for path in paths]
     first = pack([load_level(sources[0])])
-    frame_speed_warm = make_worlds(1, first.max_entities)
-    run(first.arrays, frame_speed_warm, 1, 0)
+    run(first.arrays, make_worlds(1, first), 1, 0)
     print(f"loading or compiling: {time.perf_counter() - started:.1f} s (not counted below)")
     print(f"{'level':<28}{'M frames/s':>11}{'best':>7}{'air':>6}   ns a frame: {'  '.join(PHASES)}")
     medians = []
     for source in sources:
         level = load_level(source)
         level_set = pack([level])
-        speeds, air = frame_speed(level_set.arrays, level_set.max_entities)
-        phases = phase_nanoseconds(level_set.arrays, level_set.max_entities)
+        speeds, air = frame_speed(level_set)
+        phases = phase_nanoseconds(level_set)
         medians.append(float(np.median(speeds)))
-        row = "  ".join(f"{value:5.0f}" for value in phases.values())
+        row = "  ".join(f"{value:{len(name)}.0f}" for name, value in phases.items())
         print(f"{level.name:<28}{medians[-1] / 1e6:11.2f}{max(speeds) / 1e6:7.2f}{air:6.0%}   {row}")
     print(f"median {np.median(medians) / 1e6:.2f}, worst {min(medians) / 1e6:.2f} million frames/s")
 

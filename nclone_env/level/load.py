@@ -31,6 +31,8 @@ def load_level(source: LevelSource) -> Level:
         return compile_level(source)
     if isinstance(source, bytes):
         return compile_level(read_level(source))
+    if not isinstance(source, (str, Path)):
+        raise UnknownLevelError(f"level: expected a name, a path, bytes or a loaded level, got {source!r}")
     paths = resolve(source)
     if len(paths) != 1:
         listed = ", ".join(level_name(path) for path in paths)

@@ -151,6 +151,7 @@ def grid(tiles: np.ndarray, doors: np.ndarray) -> np.ndarray:
 
 
 def sort_by_cell(items: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return items in the order of their cells, those of a cell as they were, and (1101,) int32 where each begins."""
     order = np.argsort(cells, kind="stable")
     start = np.zeros(CELLS + 1, dtype=np.int32)
     np.cumsum(np.bincount(cells, minlength=CELLS), out=start[1:])

@@ -119,7 +119,7 @@ def mend_corner(x, dx):
 
 @kernel
 def settle(levels, worlds, index, contacts, impact_vx, impact_vy):
-    """Set the airborne and walled flags and the floor normal; kill on a hard impact or a crush (sections 9.2 to 9.6)."""
+    """Set the airborne and walled flags and the floor normal; kill on impact or crush (sections 9.2 to 9.6)."""
     ninja = worlds.heads[index]
     was_airborne = ninja["airborne"]
     ninja["airborne"] = 1

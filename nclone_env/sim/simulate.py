@@ -79,7 +79,7 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
     entity_frames = frames if entities else 0
     states = np.zeros((entity_frames, worlds.entity_states.shape[1]), dtype=np.uint8)
     movers = np.zeros((entity_frames, worlds.movers.shape[1]), dtype=worlds.movers.dtype)
-    _record(levels.arrays, worlds, codes, heads, states, movers)
+    record_frames(levels.arrays, worlds, codes, heads, states, movers)
     recorded = _entity_columns(compiled, states, movers) if entities else {}
     return Trajectory(
         x=heads["x"].copy(),
@@ -116,7 +116,11 @@ def check_inputs(inputs: Any) -> NDArray[np.uint8]:
 
 
 @kernel
-def _record(levels, worlds, inputs, heads, entity_states, movers):
+def record_frames(levels, worlds, inputs, heads, entity_states, movers):
+    """Play world 0 from the start of level 0; write its state after each frame into rows.
+
+    Those of the entities are left out if ``entity_states`` has no rows.
+    """
     start(levels, worlds, 0, 0)
     for frame in range(inputs.shape[0]):
         tick(levels, worlds, 0, inputs[frame])

@@ -47,7 +47,7 @@ MOVER = np.dtype(
     [("x", "f8"), ("y", "f8"), ("ux", "f8"), ("uy", "f8"), ("order", "i4"), ("cell", "i2")],
     align=True,
 )
-"""An entity that changes its cell: position (pixels), a pair of numbers whose meaning is the kind's (velocity, target or
+"""An entity that changes its cell: position (pixels), a pair of numbers that mean what the kind says (velocity, target,
 direction), when it entered its cell relative to others, and the cell it is registered in (-1: none)."""
 
 NO_CELL = -1

@@ -8,15 +8,24 @@ import pytest
 from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE
 from nclone_env.errors import InertEntityWarning
 from nclone_env.level.attract import read_attract
-from nclone_env.level.compile import compile_level, edge_lattices, grid_edges, inert_types, padded_tiles
+from nclone_env.level.compile import compile_level, inert_types
 from nclone_env.level.library import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.tiles import SOLID_SAMPLES
+from nclone_env.level.segments import (
+    DOOR_SHUT_AT_0,
+    DOOR_SHUT_AT_1,
+    NO_OWNER,
+    edge_lattices,
+    grid_edges,
+    padded_tiles,
+)
+from nclone_env.level.tiles import SOLID_SAMPLES, STRAIGHT
 
 from ..golden.values import CONSTRUCTION
 from ..shared import SHARED, needs_shared
 
+DOORS = {5: 1, 10: 14, 12: 2, 14: 2, 19: 2}  # physics 01, section 15.3
 NINJA_RECORD = (0, 40, 40, 0, 0)
 
 
@@ -31,7 +40,8 @@ def level_of(tiles=None, records=()) -> RawLevel:
 def cell_segments(level, column, row):
     cell = column * 25 + row
     stored = level.segments[level.segment_start[cell] : level.segment_start[cell + 1]]
-    return [tuple(int(value) for value in segment) for segment in stored]
+    assert (stored["owner"] == NO_OWNER).all()
+    return [segment[:5] for segment in stored.tolist()]
 
 
 @pytest.mark.parametrize("column", [5, 12])
@@ -75,7 +85,7 @@ def test_touching_solid_sides_vanish_and_curves_stay():
 def test_an_empty_level_has_only_the_inside_of_its_border():
     level = compile_level(level_of())
     assert len(level.segments) == 2 * (2 * 42 + 2 * 23)
-    for x1, y1, x2, y2, _ in level.segments.tolist():
+    for x1, y1, x2, y2, *_ in level.segments.tolist():
         assert {x1, x2} == {24} or {x1, x2} == {1032} or {y1, y2} == {24} or {y1, y2} == {576}
 
 
@@ -176,13 +186,16 @@ def test_counts_of_recorded_maps(number):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertEntityWarning)
         segments = compile_level(raw).segments
-    assert (segments["kind"] == 0).all()
+    assert np.isin(segments["kind"], (STRAIGHT, DOOR_SHUT_AT_0, DOOR_SHUT_AT_1)).all()
+    doors = np.count_nonzero(segments["owner"] != NO_OWNER)
+    segments = segments[segments["owner"] == NO_OWNER]
     flat, upright = segments["y1"] == segments["y2"], segments["x1"] == segments["x2"]
     horizontal, vertical = grid_edges(padded_tiles(raw.tiles))
     inner = (horizontal[1:-1], vertical[:, 1:-1])
     counts = [np.count_nonzero(lattice == value) for lattice in inner for value in (1, 2)]
     stored = (np.count_nonzero(~flat & ~upright), np.count_nonzero(flat), np.count_nonzero(upright))
     assert (*stored, *counts) == CONSTRUCTION[number]
+    assert doors == DOORS.get(number, 0)
 
 
 def test_entities_in_type_order_with_each_switch_after_its_exit():
@@ -192,34 +205,37 @@ def test_entities_in_type_order_with_each_switch_after_its_exit():
     level = compile_level(level_of(records=records))
     assert level.entities["type"].tolist() == [MINE, MINE, GOLD, EXIT, EXIT_SWITCH, EXIT, EXIT_SWITCH]
     assert level.entities["x"].tolist() == [186, 192, 180, 60, 120, 120, 132]
-    assert level.entities["partner"].tolist() == [-1, -1, -1, -1, 3, -1, 5]
+    assert level.entities["mover"].tolist() == [-1, -1, -1, 0, 0, 1, 1]
+    assert level.entities["order"].tolist() == [4, 5, 2, 0, 1, 3, 4] or level.entities["order"][3:5].tolist() == [0, 1]
     assert level.exits.tolist() == [3, 5]
 
 
-def test_members_of_a_cell_in_record_order_with_exits_last():
+def test_members_of_a_cell_in_record_order_without_movers():
     records = [(3, 40, 40, 0, 0), (4, 41, 41, 0, 0), (2, 42, 42, 0, 0), (1, 43, 43, 0, 0)]
     level = compile_level(level_of(records=records))
     cell = 10 * 25 + 10
-    members = level.members[level.member_start[cell] : level.member_start[cell + 1]]
-    assert level.entities["type"][members].tolist() == [EXIT_SWITCH, GOLD, MINE, EXIT]
-    assert level.member_start[-1] == len(level.entities) == 4
+    table = level.table
+    members = table.members[table.member_start[cell] : table.member_start[cell + 1]]
+    assert level.entities["type"][members].tolist() == [EXIT_SWITCH, GOLD, MINE]
+    assert level.entities["type"][table.mover_slots].tolist() == [EXIT]
+    assert table.member_start[-1] == 3
 
 
 def test_entities_outside_the_level_belong_to_the_nearest_cell():
     level = compile_level(level_of(records=[(2, 255, 255, 0, 0)]))
     assert (level.entities["x"][0], level.entities["y"][0]) == (1530, 1530)
-    assert level.member_start[43 * 25 + 24] == 0
-    assert level.member_start[43 * 25 + 25] == 1
+    assert level.table.member_start[43 * 25 + 24] == 0
+    assert level.table.member_start[43 * 25 + 25] == 1
 
 
 def test_what_is_not_modelled_is_named_once_and_left_out():
-    raw = level_of(records=[(11, 60, 60, 6, 0), (6, 20, 40, 2, 0), (7, 22, 44, 0, 0), (11, 1, 1, 0, 0)])
-    assert inert_types(raw.records) == {"locked_door": 1, "one_way": 2}
+    raw = level_of(records=[(23, 60, 60, 6, 0), (18, 20, 40, 2, 0), (7, 22, 44, 0, 0), (23, 1, 1, 0, 0)])
+    assert inert_types(raw.records) == {"rocket_turret": 1, "laser_turret": 2}
     with pytest.warns(InertEntityWarning) as caught:
         level = compile_level(raw, "some/level")
     assert len(caught) == 1
     assert "some/level" in str(caught[0].message)
-    assert "locked_door (1), one_way (2)" in str(caught[0].message)
+    assert "rocket_turret (1), laser_turret (2)" in str(caught[0].message)
     assert len(level.entities) == 0
 
 
@@ -227,9 +243,10 @@ def test_arrays_are_read_only_and_loading_twice_gives_the_same():
     raw = level_of({(8, 7): 1}, [(2, 30, 30, 0, 0)])
     level, again = compile_level(raw), load_level(raw)
     assert load_level(level) is level
-    for name in ("tiles", "segments", "segment_start", "entities", "members", "member_start"):
-        assert not getattr(level, name).flags.writeable
-        assert np.array_equal(getattr(level, name), getattr(again, name))
+    arrays = [(one.tiles, one.segments, one.segment_start, one.grid, *one.table) for one in (level, again)]
+    for array, same in zip(*arrays, strict=True):
+        assert not array.flags.writeable
+        assert np.array_equal(array, same)
     assert level.spawn == (240.0, 240.0)
 
 
@@ -244,6 +261,7 @@ def test_packed_levels_keep_their_parts():
         first, count = header["first_entity"], header["entity_count"]
         assert np.array_equal(packed.arrays.entities[first : first + count], level.entities)
         members = packed.arrays.member_start[number]
-        assert np.array_equal(packed.arrays.members[members[0] : members[-1]], level.members)
+        assert np.array_equal(packed.arrays.members[members[0] : members[-1]], level.table.members)
         assert header["gold_count"] == count
     assert packed.max_entities == 3
+    assert packed.max_movers == 0

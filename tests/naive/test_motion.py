@@ -7,6 +7,7 @@ simulator's passes and the boxes that spare it segments out of reach.
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nclone_env.constants import RADIUS, SWEEP_RADIUS
 from nclone_env.sim.query import closest_point, sweep_tiles
 
 from .geometry import TileWorld
@@ -27,9 +28,9 @@ def test_searches(raw, places):
     naive, levels = TileWorld(raw.tiles), session.levels
     for x, y, mx, my in places:
         for px, py in ((x, y), (1056 - x, 600 - y)):
-            arguments = (levels.segment_start, levels.segments, 0, px, py)
-            assert closest_point(*arguments) == naive.closest_point(px, py)
-            assert sweep_tiles(*arguments, mx, my) == naive.sweep(px, py, mx, my)
+            arguments = (levels.segment_start, levels.segments, 0, session.worlds.entity_states, 0, px, py)
+            assert closest_point(*arguments, RADIUS) == naive.closest_point(px, py)
+            assert sweep_tiles(*arguments, mx, my, SWEEP_RADIUS) == naive.sweep(px, py, mx, my)
 
 
 @settings(max_examples=60, deadline=None)

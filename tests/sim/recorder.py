@@ -6,10 +6,11 @@ import zlib
 
 import numpy as np
 
+from nclone_env.level.compile import Level
 from nclone_env.level.library import pack
 from nclone_env.level.load import load_level
-from nclone_env.sim.simulate import check_inputs
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim.simulate import check_inputs, record_frames
+from nclone_env.sim.state import WorldArrays, make_worlds
 from nclone_env.sim.tick import start, tick
 
 JUMP, RIGHT, LEFT, SUICIDE = 1, 2, 4, 8
@@ -20,8 +21,9 @@ class Session:
 
     def __init__(self, level, count: int = 1):
         self.level = load_level(level)
-        self.levels = pack([self.level]).arrays
-        self.worlds = make_worlds(count, len(self.level.entities))
+        level_set = pack([self.level])
+        self.levels = level_set.arrays
+        self.worlds = make_worlds(count, level_set)
         for index in range(count):
             start(self.levels, self.worlds, index, 0)
 
@@ -40,14 +42,23 @@ class Session:
             heads[frame], states[frame] = self.worlds.heads[index], self.worlds.entity_states[index]
         return heads, states
 
-    def snapshot(self, index: int = 0) -> tuple[bytes, bytes]:
+    def snapshot(self, index: int = 0) -> tuple[bytes, ...]:
         """Return the bytes of one world."""
-        return self.worlds.heads[index].tobytes(), self.worlds.entity_states[index].tobytes()
+        return tuple(array[index].tobytes() for array in self.worlds)
 
-    def restore(self, snapshot: tuple[bytes, bytes], index: int = 0) -> None:
+    def restore(self, snapshot: tuple[bytes, ...], index: int = 0) -> None:
         """Put saved bytes back into a world."""
-        self.worlds.heads[index] = np.frombuffer(snapshot[0], self.worlds.heads.dtype)[0]
-        self.worlds.entity_states[index] = np.frombuffer(snapshot[1], np.uint8)
+        for array, data in zip(self.worlds, snapshot, strict=True):
+            array[index : index + 1] = np.frombuffer(data, array.dtype).reshape(array[index : index + 1].shape)
+
+
+def remembered(level: Level, inputs) -> WorldArrays:
+    """Play a level from its start in one call; return the world after each frame, a row a frame."""
+    level_set = pack([level])
+    codes = check_inputs(inputs)
+    rows = make_worlds(len(codes), level_set)
+    record_frames(level_set.arrays, make_worlds(1, level_set), codes, *rows)
+    return rows
 
 
 def motion_crc(trajectory, frames: int | None = None) -> int:

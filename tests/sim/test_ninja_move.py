@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD, DYING, FALL_GRAVITY, JUMP_GRAVITY, JUMPING
-from nclone_env.sim.ninja_move import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact, hit, kill, mend_corner, unit_or
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim.contacts import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact
+from nclone_env.sim.life import kill
+from nclone_env.sim.ninja_move import hit, mend_corner, unit_or
+from nclone_env.sim.state import WORLD_HEAD
 
 NUDGE = 2.0**-47
 
 
 @pytest.fixture
 def ninja() -> np.record:
-    return make_worlds(1, 0).heads[0]
+    return np.zeros(1, WORLD_HEAD)[0]
 
 
 @pytest.mark.parametrize(
