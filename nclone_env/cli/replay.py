@@ -25,6 +25,8 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     Args:
         files: attract files of the game, or recordings of ``replay record``.
     """
+    if not files:
+        return _fail("files: expected at least one recording, got none")
     width = max([len("file"), *(len(str(path)) for path in files)])
     print(f"{'file':<{width}}  agrees  frames  {'end':<12}  gold  reason")
     disagreeing = sum(not _print_verdict(path, width) for path in files)
