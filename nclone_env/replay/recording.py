@@ -20,8 +20,8 @@ offset size  content
 ====== ===== ==============================================================================================
 
 The trajectory hash is BLAKE2b with a digest of 8 bytes over 33 bytes a frame, in the state after the frame: x, y,
-xspeed, yspeed (float64) and state (int8). Level and inputs fix a run completely, so whoever plays them again and gets
-the same hash has seen every frame of the episode to the last bit.
+xspeed, yspeed (float64) and state (int8). Level and inputs fix a run completely; whoever plays them again and gets the
+same hash has seen the ninja do the same in every frame, to the last bit.
 
 Readers refuse every other size, version, checksum, and whatever follows the inputs.
 """

@@ -4,6 +4,7 @@ import pytest
 
 from nclone_env.cli.app import main
 from nclone_env.level.map_bytes import write_map
+from nclone_env.render.window import Window
 from nclone_env.replay import play
 from nclone_env.replay.recording import load_recording
 
@@ -108,35 +109,14 @@ def test_record_refuses(folder, capsys):
 def test_record_by_a_person(folder, monkeypatch, capsys):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    open_window = play.open_window
+    keys = iter((pygame.K_RIGHT, pygame.K_s, pygame.K_ESCAPE))
 
-    def opened(title, scale):
-        window = open_window(title, scale)
-        pygame.event.clear()
-        for key in (pygame.K_RIGHT, pygame.K_s):
-            pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=key))
-        show = window.show
+    class Person(Window):
+        def show(self, picture):
+            pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=next(keys)))
+            return super().show(picture)
 
-        def show_twice(picture):
-            window.show = lambda picture: (
-                pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_s)) and show(picture)
-            )
-            return show(picture)
-
-        window.show = show_twice
-        monkeypatch.setattr(window, "_frames_per_second", 0)
-        return window
-
-    monkeypatch.setattr(play, "open_window", opened)
-    saved = []
-    keep = play.Recording.of
-
-    def first_save(*arguments):
-        saved.append(keep(*arguments))
-        pygame.event.post(pygame.event.Event(pygame.QUIT))
-        return saved[-1]
-
-    monkeypatch.setattr(play.Recording, "of", first_save)
+    monkeypatch.setattr(play, "Window", Person)
     assert run("record", "deadly", "--human", "--scale", "0.1") == 0
     assert load_recording(folder / "deadly.replay").inputs.tolist() == [RIGHT]
     assert "Esc: quit" in capsys.readouterr().out
