@@ -69,7 +69,7 @@ class EnvironmentConfig:
     """Everything that defines an environment, single or vectorised."""
 
     levels: tuple[Any, ...] = ("first-steps",)
-    """Built-in sets or levels by name, files by path, map bytes, or loaded levels; an episode plays one of them."""
+    """Built-in sets or levels by name, files or packs by path, map bytes, or loaded levels; an episode plays one."""
     observations: tuple[str, ...] = OBSERVATION_NAMES
     """Which observations are made; what is not named costs nothing."""
     action_space: ActionSpaceName = "discrete"

@@ -15,8 +15,8 @@ class NcloneWarning(UserWarning):
     """Base class of all warnings of this package."""
 
 
-class LevelFormatError(NcloneError, ValueError):
-    """A level, map or attract file is malformed.
+class FormatError(NcloneError, ValueError):
+    """Data are malformed.
 
     Args:
         source: file name, or ``<bytes>`` for data without a name.
@@ -32,6 +32,14 @@ class LevelFormatError(NcloneError, ValueError):
     def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:
         """Pickle by the four parts, so that the error survives a process boundary."""
         return type(self), (self.source, self.where, self.expected, self.got)
+
+
+class LevelFormatError(FormatError):
+    """A level, map or attract file is malformed."""
+
+
+class RecordingError(FormatError):
+    """A recording is malformed, or cannot be made."""
 
 
 class UnknownLevelError(NcloneError, KeyError):

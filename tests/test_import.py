@@ -33,7 +33,9 @@ def test_importing_the_package_imports_nothing_heavy(imported):
 
 def test_importing_the_package_imports_no_optional_part_of_it(imported):
     optional = [
-        name for name in imported if name.startswith(("nclone_env.train", "nclone_env.cli", "nclone_env.memory."))
+        name
+        for name in imported
+        if name.startswith(("nclone_env.train", "nclone_env.cli", "nclone_env.memory.", "nclone_env.replay"))
     ]
     assert optional == []
     assert "nclone_env.render.glyphs" not in imported

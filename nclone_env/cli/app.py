@@ -10,6 +10,7 @@ import tyro
 
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.levels import convert_level, list_levels, show_level, validate_levels
+from nclone_env.cli.replay import film_replay, play_replay, record_replay, verify_replays
 from nclone_env.cli.run import run
 from nclone_env.cli.train import train
 from nclone_env.cli.warmup import warmup
@@ -39,12 +40,18 @@ def _app() -> tyro.extras.SubcommandApp:
     levels.command(name="show")(show_level)
     levels.command(name="validate")(validate_levels)
     levels.command(name="convert")(convert_level)
+    replays = tyro.extras.SubcommandApp()
+    replays.command(name="verify")(verify_replays)
+    replays.command(name="record")(record_replay)
+    replays.command(name="play")(play_replay)
+    replays.command(name="video")(film_replay)
     app = tyro.extras.SubcommandApp()
     app.command(train)
     app.command(evaluate)
     app.command(run)
     app.command(warmup)
     app.command(levels, name="levels")
+    app.command(replays, name="replay")
     return app
 
 

@@ -12,6 +12,7 @@ from nclone_env._files import write_file
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.create import create_environment
 from nclone_env.level.solutions import known_solutions
+from nclone_env.replay.video import write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def evaluate_and_report(
 
 def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Path) -> None:
     """Play an evaluated episode again and save it as a video."""
-    from nclone_env.train import report
+    from nclone_env.train.report import episode_pictures
 
     shown = environment.replace(render_mode="rgb_array")
     with closing(create_environment(shown)) as player:
-        pictures = report.episode_pictures(player, episode.level, episode.actions)
-        report.write_video(pictures, path, environment.frames_per_second)
+        pictures = episode_pictures(player, episode.level, episode.actions)
+        write_video(pictures, path, environment.frames_per_second)

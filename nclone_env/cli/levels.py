@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.catalog import level_name, level_sets, resolve
+from nclone_env.level.catalog import level_name, level_sets, listed_names, resolve
 from nclone_env.level.header import GAME_MODE_NAMES
 from nclone_env.level.map_bytes import write_map
 from nclone_env.level.raw import UNPUBLISHED, RawLevel, entity_name
@@ -41,7 +41,7 @@ def show_level(level: Positional[str], output: Path | None = None, force: bool =
         return 1
     raw = read_level(path)
     _print_overview(raw)
-    target = output or Path(f"{path.stem}.png")
+    target = output or Path(f"{path.name if '#' in path.name else path.stem}.png")
     if not _may_write(target, force):
         return 1
     return _save(target, _png(raw))
@@ -51,7 +51,7 @@ def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
     """Print what is strange about each level; return 1 if one is malformed or cannot be played, else 0.
 
     Args:
-        levels: names of built-in sets or levels, level files, or folders of them.
+        levels: names of built-in sets or levels, level files, folders of them, packs, or levels of packs (pack.txt#12).
     """
     paths = [path for level in levels for path in resolve(level)]
     faults = sum(_print_findings(path) for path in paths)
@@ -83,7 +83,7 @@ def _only_file(level: str) -> Path | None:
     paths = resolve(level)
     if len(paths) == 1:
         return paths[0]
-    _fail(f"level: expected one level, got {len(paths)} in {level!r}: {', '.join(map(level_name, paths))}")
+    _fail(f"level: expected one level, got {len(paths)} in {level!r}: {listed_names(paths)}")
     return None
 
 

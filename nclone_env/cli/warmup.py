@@ -11,7 +11,9 @@ from nclone_env._jit import cache_folder
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.level.catalog import level_sets
+from nclone_env.level.compile import Level
 from nclone_env.level.load import load_level
+from nclone_env.replay.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.gae import estimate_advantages
 
@@ -19,7 +21,7 @@ from nclone_env.train.gae import estimate_advantages
 def warmup() -> int:
     """Compile all kernels into the cache, showing what is being done; at once if they are there already."""
     print(f"kernels in {cache_folder()}")
-    for name, task in (("simulator", _simulate), ("environment", _step), ("trainer", _estimate)):
+    for name, task in _TASKS:
         _timed(name, task)
     return 0
 
@@ -32,8 +34,15 @@ def _timed(name: str, task: Callable[[], None]) -> None:
 
 
 def _simulate() -> None:
-    path = next(path for paths in level_sets().values() for path in paths)
-    simulate(load_level(path), bytes(4), entities=True)
+    simulate(_any_level(), bytes(4), entities=True)
+
+
+def _play() -> None:
+    Session(_any_level()).advance(0)
+
+
+def _any_level() -> Level:
+    return load_level(next(path for paths in level_sets().values() for path in paths))
 
 
 def _step() -> None:
@@ -47,3 +56,6 @@ def _estimate() -> None:
     column, ends = np.zeros((1, 1), np.float32), np.zeros((1, 1), np.bool_)
     values = np.zeros((2, 1), np.float32)
     estimate_advantages(column, values, ends, ends, column, 0.99, 0.95, column, column.copy())
+
+
+_TASKS = (("simulator", _simulate), ("environment", _step), ("replay", _play), ("trainer", _estimate))

@@ -16,6 +16,7 @@ from nclone_env.env.options import check_options, check_seed
 from nclone_env.env.spaces import observation_space
 from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ClosedError, ConfigError, ResetNeededError
+from nclone_env.level.compile import Level
 from nclone_env.memory_tree import MemoryNode
 
 Observation = dict[str, np.ndarray]
@@ -58,6 +59,11 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
     def level_names(self) -> tuple[str, ...]:
         """Names of the levels an episode can play."""
         return self._batch.level_set.names
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels themselves, in the same order."""
+        return self._batch.level_set.levels
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
         """Begin an episode.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nclone_env.errors import UnknownLevelError
-from nclone_env.level.catalog import level_name, resolve
+from nclone_env.level.catalog import level_name, listed_names, resolve
 from nclone_env.level.compile import Level, compile_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.reader import read_level
@@ -35,9 +35,10 @@ def load_level(source: LevelSource) -> Level:
         raise UnknownLevelError(f"level: expected a name, a path, bytes or a loaded level, got {source!r}")
     paths = resolve(source)
     if len(paths) != 1:
-        listed = ", ".join(level_name(path) for path in paths)
-        raise UnknownLevelError(f"level: expected one level, got {str(source)!r}, which stands for {listed}")
-    return compile_level(read_level(paths[0]), level_name(paths[0]))
+        raise UnknownLevelError(
+            f"level: expected one level, got {str(source)!r}, which stands for {listed_names(paths)}"
+        )
+    return _load_file(paths[0])
 
 
 def load_levels(sources: Iterable[LevelSource]) -> list[Level]:
@@ -50,7 +51,11 @@ def load_levels(sources: Iterable[LevelSource]) -> list[Level]:
     levels: list[Level] = []
     for source in sources:
         if isinstance(source, (str, Path)):
-            levels.extend(load_level(path) for path in resolve(source))
+            levels.extend(map(_load_file, resolve(source)))
         else:
             levels.append(load_level(source))
     return levels
+
+
+def _load_file(path: Path) -> Level:
+    return compile_level(read_level(path), level_name(path))

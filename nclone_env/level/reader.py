@@ -1,13 +1,18 @@
-"""Read a level from a file or bytes of any known format: text, attract file, or map bytes."""
+"""Read a level from a file or bytes of any known format: text, pack, attract file, or map bytes.
+
+The path of a level inside a pack is that of the pack with ``#`` and the number of the level, from 0: ``pack.txt#12``.
+"""
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.attract import is_attract, read_attract
 from nclone_env.level.map_bytes import read_map
+from nclone_env.level.pack_text import is_pack, read_pack, read_pack_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.text import parse_text
 
@@ -21,8 +26,8 @@ def read_level(source: str | Path | bytes) -> RawLevel:
     """Read one level.
 
     Args:
-        source: path of a level file, or the bytes of one. Names of built-in levels are resolved by
-            :func:`nclone_env.level.catalog.resolve`.
+        source: path of a level file or of a level inside a pack, or the bytes of a level file. Names of built-in
+            levels are resolved by :func:`nclone_env.level.catalog.resolve`.
 
     Raises:
         UnknownLevelError: if there is no file at the path.
@@ -30,8 +35,11 @@ def read_level(source: str | Path | bytes) -> RawLevel:
     """
     if isinstance(source, bytes):
         return parse_level(source)
-    path = Path(source)
-    return parse_level(_read_bytes(path), str(path), is_text=path.suffix == TEXT_SUFFIX)
+    path, number = split_pack_path(Path(source))
+    data = read_bytes(path)
+    if number is not None:
+        return read_pack_level(data, number, str(path))
+    return parse_level(data, str(path), is_text=path.suffix == TEXT_SUFFIX)
 
 
 def parse_level(data: bytes, source: str = "<bytes>", is_text: bool = False) -> RawLevel:
@@ -47,6 +55,8 @@ def parse_level(data: bytes, source: str = "<bytes>", is_text: bool = False) -> 
     """
     if not data:
         raise LevelFormatError(source, "offset 0", "a level file (text, map bytes or attract file)", "no data")
+    if not is_text and is_pack(data):
+        return _only_level(read_pack(data, source), source)
     if is_text or 0 not in data[:_PROBE]:
         return parse_text(_decode(data, source), source)
     if is_attract(data):
@@ -54,8 +64,27 @@ def parse_level(data: bytes, source: str = "<bytes>", is_text: bool = False) -> 
     return read_map(data, source)
 
 
-def _read_bytes(path: Path) -> bytes:
-    """Return the contents of a file; devices, pipes and folders are refused unread."""
+def split_pack_path(path: Path) -> tuple[Path, int | None]:
+    """Return pack and number of ``pack.txt#12``; the path itself and None if it is another path or a file."""
+    name, _, number = str(path).rpartition("#")
+    if name and number.isascii() and number.isdigit() and len(number) < 10 and not os.path.exists(path):
+        return Path(name), int(number)
+    return path, None
+
+
+def _only_level(levels: tuple[RawLevel, ...], source: str) -> RawLevel:
+    if len(levels) == 1:
+        return levels[0]
+    raise LevelFormatError(source, "file", f"one level, such as {source}#0", f"a pack of {len(levels)} levels")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the contents of a file; devices, pipes and folders are refused unread.
+
+    Raises:
+        UnknownLevelError: if there is no file at the path.
+        LevelFormatError: if it cannot be read, or is too large for a level file.
+    """
     try:
         mode = path.stat().st_mode
         data = _read_start(path) if stat.S_ISREG(mode) else None

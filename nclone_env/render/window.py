@@ -19,6 +19,10 @@ class Window:
         title: text of the title bar.
         frames_per_second: ``show`` waits so that pictures do not come faster; 0 does not wait.
 
+    Attributes:
+        pressed: names of the keys pressed between the last two calls of ``show``, such as ``left`` or ``space``.
+        held: names of the keys that are down.
+
     Raises:
         MissingExtraError: if pygame-ce is not installed.
     """
@@ -32,6 +36,8 @@ class Window:
         self._frames_per_second = frames_per_second
         self.size = size
         self.is_open = True
+        self.pressed: set[str] = set()
+        self.held: set[str] = set()
 
     def show(self, picture: np.ndarray) -> bool:
         """Show a picture and handle what the user did; closing the window closes it for good.
@@ -56,7 +62,7 @@ class Window:
                 f"picture: expected shape {expected} uint8, got {picture.shape} {picture.dtype}; "
                 "make the window of the picture's size"
             )
-        if any(event.type == self._pygame.QUIT for event in self._pygame.event.get()):
+        if self._user_closes():
             self.close()
             return False
         self._pygame.surfarray.blit_array(self._surface, picture.transpose(1, 0, 2))
@@ -64,6 +70,22 @@ class Window:
         if self._frames_per_second:
             self._clock.tick(self._frames_per_second)
         return True
+
+    def _user_closes(self) -> bool:
+        """Handle what the user did; return whether that was to close the window."""
+        self.pressed.clear()
+        for event in self._pygame.event.get():
+            if event.type == self._pygame.QUIT:
+                return True
+            if event.type == self._pygame.KEYDOWN:
+                name = self._pygame.key.name(event.key)
+                self.pressed.add(name)
+                self.held.add(name)
+            elif event.type == self._pygame.KEYUP:
+                self.held.discard(self._pygame.key.name(event.key))
+            elif event.type == self._pygame.WINDOWFOCUSLOST:  # keys let go now are never reported
+                self.held.clear()
+        return False
 
     def close(self) -> None:
         """Close the window; closing twice does nothing."""

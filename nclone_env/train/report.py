@@ -1,17 +1,15 @@
-"""What a person sees of a run: a table of success rates, the learning curve, a video of an episode."""
+"""What a person sees of a run: a table of success rates, the learning curve, the pictures of an episode."""
 
 from __future__ import annotations
 
-import importlib
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nclone_env._files import fill_file
-from nclone_env.errors import MissingExtraError
+from nclone_env._optional import optional_module
 from nclone_env.train.evaluate import LevelResult
 
 
@@ -54,7 +52,7 @@ def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> Non
     Raises:
         MissingExtraError: if matplotlib is not installed.
     """
-    figure_class = _optional("matplotlib.figure", "train").Figure  # draws with Agg, needs no display
+    figure_class = optional_module("matplotlib.figure", "train").Figure  # draws with Agg, needs no display
     figure = figure_class(figsize=(8, 6), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
     steps = [row["steps"] for row in rows]
@@ -84,56 +82,3 @@ def episode_pictures(environment: Any, level: str, actions: np.ndarray) -> Itera
         yield environment.render()
         if terminated or truncated:
             return
-
-
-def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
-    """Write pictures as an MP4 (H.264) that plays everywhere; return how many there were.
-
-    Args:
-        pictures: (height, width, 3) uint8, all of one size; an odd last row or column is left out.
-        path: the file to write.
-        rate: pictures per second.
-
-    Raises:
-        MissingExtraError: if imageio-ffmpeg is not installed.
-        ValueError: if there are no pictures.
-    """
-    ffmpeg = _optional("imageio_ffmpeg", "video")
-    iterator = iter(pictures)
-    first = next(iterator, None)
-    if first is None:
-        raise ValueError("pictures: expected at least one, got none")
-    height, width = first.shape[0] // 2 * 2, first.shape[1] // 2 * 2
-    count = 0
-
-    def write(temporary: Path) -> None:
-        nonlocal count
-        writer = ffmpeg.write_frames(
-            str(temporary),
-            (width, height),
-            fps=rate,
-            codec="libx264",
-            macro_block_size=2,
-            ffmpeg_log_level="error",
-        )
-        writer.send(None)
-        try:
-            for picture in itertools.chain((first,), iterator):
-                writer.send(np.ascontiguousarray(picture[:height, :width]))
-                count += 1
-        finally:
-            writer.close()
-
-    fill_file(path, write)
-    return count
-
-
-def _optional(module: str, extra: str) -> Any:
-    """Import a module that an extra brings."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0].replace("_", "-")
-        raise MissingExtraError(
-            f'{name} is needed here and not installed; run: pip install "nclone-env[{extra}]"'
-        ) from error

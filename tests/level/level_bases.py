@@ -29,6 +29,8 @@ RECORDS = (
     (28, 90, 70, 0, 0),
     (39, 90, 90, 1, 1),
 )
+PACK_EXTRAS = {**dict.fromkeys((5, 6, 8, 10, 11, 20), 1), **dict.fromkeys((12, 13, 14, 15, 23, 26), 2)}
+"""How many of orientation and mode a pack has for a type."""
 
 
 def make_level(records=RECORDS, **fields) -> RawLevel:
@@ -48,6 +50,29 @@ def make_attract(raw: RawLevel, inputs: bytes, surplus: bytes = b"", kind: int =
     replay = struct.pack("<B6IBI", kind, 30 + len(inputs), 1, len(inputs), replay_id, 0, 0, 1, 0xFFFFFFFF) + inputs
     data[:8] = struct.pack("<2I", len(data) - 8, len(replay))
     return bytes(data) + replay
+
+
+def make_pack(*levels: RawLevel) -> bytes:
+    """Return a pack of levels as the game writes it; their records must be in the order of map bytes."""
+    return b"\n".join(b"$" + raw.title.encode("latin-1") + b"#" + pack_digits(raw) + b"#" for raw in levels) + b"\n"
+
+
+def pack_digits(raw: RawLevel) -> bytes:
+    """Return the hex digits of a level in a pack, low nibble first."""
+    data = bytes(4) + raw.tiles.tobytes()
+    for kind in (0, 1, 2, 3, 5, 6, 8, *range(10, 29)):
+        found = np.flatnonzero(raw.records[:, 0] == kind)
+        data += len(found).to_bytes(2, "big")
+        for row in found:
+            values = raw.records[row, 1 : 3 + PACK_EXTRAS.get(kind, 0)].tobytes()
+            if kind in (3, 6, 8):
+                values += raw.records[row + (len(found) if kind == 3 else 1), 1:3].tobytes()
+            data += values
+    return swapped_hex(data + bytes(4))
+
+
+def swapped_hex(data: bytes) -> bytes:
+    return "".join(f"{value & 15:x}{value >> 4:x}" for value in data).encode()
 
 
 def same(left: RawLevel, right: RawLevel) -> bool:

@@ -8,12 +8,13 @@ import pytest
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.attract import read_attract
 from nclone_env.level.map_bytes import read_map, write_map
+from nclone_env.level.pack_text import read_pack
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.reader import parse_level
 from nclone_env.level.text import format_text, parse_text
 from nclone_env.level.validate import validate
 
-from .level_bases import make_attract, make_level
+from .level_bases import make_attract, make_level, make_pack
 
 PLAIN = make_level([(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0)], title="plain")
 BASES = tuple(
@@ -23,8 +24,10 @@ BASES = tuple(
         write_map(raw),
         make_attract(raw, bytes(range(10)) * 4, b"\x02" * 15),
         format_text(raw).encode(),
+        make_pack(raw),
     )
 )
+TWO_LEVELS = make_pack(PLAIN, make_level(title="the other"))
 WORDS = (
     b'"""',
     b"'''",
@@ -84,7 +87,7 @@ def test_ten_thousand_mutants():
     assert min(outcomes.values()) > 1000
 
 
-@pytest.mark.parametrize("reader", [read_map, read_attract])
+@pytest.mark.parametrize("reader", [read_map, read_attract, read_pack])
 def test_each_reader_with_the_other_formats(reader):
     rng = random.Random(7)
     outcomes = Counter(outcome(reader, mutant(rng), "mutant") for _ in range(1000))
@@ -99,6 +102,18 @@ def test_text_reader_with_arbitrary_characters():
     assert outcomes["refused"] > 500
 
 
+def test_pack_reader_with_other_digits():
+    rng = random.Random(11)
+    outcomes: Counter[str] = Counter()
+    for _ in range(2000):
+        data = bytearray(TWO_LEVELS)
+        for _ in range(rng.randint(1, 3)):
+            data[rng.randrange(1900, len(data))] = rng.choice(b"0123456789abcdef")
+        outcomes[outcome(read_pack, bytes(data), "mutant")] += 1
+    assert set(outcomes) == {"refused", "loaded"}
+    assert min(outcomes.values()) > 100
+
+
 def test_noise():
     rng = random.Random(9)
     outcomes = Counter(outcome(parse_level, rng.randbytes(rng.choice((0, 1, 8, 2000))), "mutant") for _ in range(500))
@@ -108,7 +123,7 @@ def test_noise():
 def test_mutants_that_load_and_can_be_written_survive_the_round_trip():
     rng = random.Random(10)
     survivors = 0
-    for _ in range(1500):
+    for _ in range(2500):
         try:
             data = write_map(parse_level(mutant(rng)))
             text = format_text(read_map(data))

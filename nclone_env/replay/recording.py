@@ -1,0 +1,267 @@
+"""Our own recordings, byte by byte (numbers are little-endian).
+
+====== ===== ==============================================================================================
+offset size  content
+====== ===== ==============================================================================================
+0      8     89 4E 52 45 50 0D 0A 1A: never text, and damaged by anything that changes line ends
+8      4     format version, 1
+12     4     number of frames T
+16     4     size S of the facts
+20     4     size M of the level
+24     4     size I of the inputs
+28     8     trajectory hash
+36     32    SHA-256 of tiles and records of the level
+68     4     CRC-32 of everything from offset 76
+72     4     CRC-32 of the bytes 0..71
+76     S     facts: a JSON object in UTF-8 with two keys: ``seed`` (a whole number or null) and ``settings`` (an
+             object: what was configured)
+76 + S M     level: map bytes (:mod:`nclone_env.level.map_bytes`), zlib
+...    I     inputs: T bytes 0..15, zlib
+====== ===== ==============================================================================================
+
+The trajectory hash is BLAKE2b with a digest of 8 bytes over 33 bytes a frame, in the state after the frame: x, y,
+xspeed, yspeed (float64) and state (int8). Level and inputs fix a run completely; whoever plays them again and gets the
+same hash has seen the ninja do the same in every frame, to the last bit.
+
+Readers refuse every other size, version, checksum, and whatever follows the inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nclone_env._files import write_file
+from nclone_env.errors import InputsError, LevelFormatError, RecordingError
+from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
+from nclone_env.level.raw import RawLevel
+from nclone_env.level.reader import read_bytes
+from nclone_env.level.records import MAX_RECORDS
+from nclone_env.replay.verify import Verdict, play_quietly, verdict
+from nclone_env.sim.simulate import Trajectory, check_inputs
+
+MAGIC = b"\x89NREP\r\n\x1a"
+VERSION = 1
+SUFFIX = ".replay"
+MAX_FRAMES = 1 << 24
+"""More than three days of play."""
+
+_HEADER = struct.Struct("<8s5I8s32sI")
+_CHECKSUM = struct.Struct("<I")
+_BODY = _HEADER.size + _CHECKSUM.size
+_MAX_MAP = RECORDS_OFFSET + RECORD_SIZE * MAX_RECORDS
+_FRAME = np.dtype([("x", "<f8"), ("y", "<f8"), ("xspeed", "<f8"), ("yspeed", "<f8"), ("state", "i1")])
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A level, the inputs played on it, and a hash of what happened.
+
+    Attributes:
+        level: the level.
+        inputs: (T,) uint8, read-only; one input byte 0..15 a frame.
+        trajectory_hash: 16 hex digits.
+        settings: what was configured; values that JSON knows.
+        seed: of the environment, if there was one.
+    """
+
+    level: RawLevel
+    inputs: np.ndarray
+    trajectory_hash: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+
+    @classmethod
+    def of(
+        cls, level: LevelSource, inputs: Any, settings: Mapping[str, Any] | None = None, seed: int | None = None
+    ) -> Recording:
+        """Play inputs and return the recording.
+
+        Args:
+            level: whatever names one level.
+            inputs: one byte 0..15 a frame; bytes or any sequence of integers.
+            settings: what was configured.
+            seed: of the environment.
+
+        Raises:
+            InputsError: if an input is not a whole number from 0 to 15.
+        """
+        raw = level if isinstance(level, RawLevel) else load_level(level).raw
+        codes = check_inputs(inputs)
+        codes.flags.writeable = False
+        return cls(raw, codes, trajectory_hash(play_quietly(raw, codes)), dict(settings or {}), seed)
+
+    def prove(self) -> Verdict:
+        """Play the recording again and say whether every frame is as it was."""
+        run = play_quietly(self.level, self.inputs)
+        got = trajectory_hash(run)
+        agrees = got == self.trajectory_hash
+        reason = "every frame as recorded" if agrees else f"expected the hash {self.trajectory_hash}, got {got}"
+        return verdict(agrees, reason, run, self.level, len(self.inputs))
+
+    def save(self, path: Path) -> None:
+        """Write the recording to a file.
+
+        Raises:
+            RecordingError: if it has no place in the format.
+            OSError: if the file cannot be written.
+        """
+        write_file(path, write_recording(self))
+
+
+def trajectory_hash(run: Trajectory) -> str:
+    """Return the hash of a trajectory, 16 hex digits."""
+    rows = np.empty(len(run), dtype=_FRAME)
+    for name in _FRAME.names or ():
+        rows[name] = getattr(run, name)
+    return hashlib.blake2b(rows.tobytes(), digest_size=8).hexdigest()
+
+
+def is_recording(data: bytes) -> bool:
+    """Return whether data begin like one of our recordings."""
+    return data.startswith(MAGIC)
+
+
+def load_recording(path: Path) -> Recording:
+    """Read a recording from a file.
+
+    Raises:
+        UnknownLevelError: if there is no file at the path.
+        LevelFormatError: if it cannot be read.
+        RecordingError: if it is malformed.
+    """
+    return read_recording(read_bytes(path), str(path))
+
+
+def write_recording(recording: Recording) -> bytes:
+    """Return the bytes of a recording; :func:`read_recording` gives the same recording back.
+
+    Raises:
+        RecordingError: if the level cannot be written as map bytes, there are too many frames, or settings or seed are
+            no JSON.
+    """
+    source = recording.level.source
+    try:
+        level = write_map(recording.level)
+    except LevelFormatError as error:
+        raise RecordingError(source, error.where, error.expected, error.got) from error
+    if len(recording.inputs) > MAX_FRAMES:
+        raise RecordingError(source, "inputs", f"at most {MAX_FRAMES} frames", str(len(recording.inputs)))
+    parts = (
+        _facts(recording),
+        zlib.compress(level, 9),
+        zlib.compress(recording.inputs.astype(np.uint8).tobytes(), 9),
+    )
+    body = b"".join(parts)
+    header = _HEADER.pack(
+        MAGIC,
+        VERSION,
+        len(recording.inputs),
+        *map(len, parts),
+        bytes.fromhex(recording.trajectory_hash),
+        bytes.fromhex(recording.level.digest),
+        zlib.crc32(body),
+    )
+    return header + _CHECKSUM.pack(zlib.crc32(header)) + body
+
+
+def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
+    """Read a recording; it is checked, not played: :meth:`Recording.prove` does that.
+
+    Args:
+        data: the whole file.
+        source: file name for messages.
+
+    Raises:
+        RecordingError: if the data are no recording, of another version, cut off or damaged.
+    """
+    frames, sizes, run_hash, digest = _read_header(data, source)
+    facts_end = _BODY + sizes[0]
+    level_end = facts_end + sizes[1]
+    settings, seed = _read_facts(data[_BODY:facts_end], source)
+    level = _read_level(_inflate(data[facts_end:level_end], _MAX_MAP, facts_end, source), facts_end, source)
+    if bytes.fromhex(level.digest) != digest:
+        raise RecordingError(source, "offset 36", f"the digest of the level, {level.digest}", digest.hex())
+    inputs = _read_inputs(_inflate(data[level_end:], frames, level_end, source), frames, level_end, source)
+    return Recording(level, inputs, run_hash.hex(), settings, seed)
+
+
+def _facts(recording: Recording) -> bytes:
+    facts = {"seed": recording.seed, "settings": dict(recording.settings)}
+    try:
+        return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        where = "settings and seed"
+        raise RecordingError(recording.level.source, where, "values that JSON knows", str(error)) from error
+
+
+def _read_header(data: bytes, source: str) -> tuple[int, tuple[int, int, int], bytes, bytes]:
+    """Return frames, sizes of the three parts, trajectory hash and digest after checking sizes and checksums."""
+    if not is_recording(data):
+        raise RecordingError(source, "offset 0", f"a recording, which begins with {MAGIC!r}", repr(data[: len(MAGIC)]))
+    if len(data) < _BODY:
+        raise RecordingError(source, f"offset {len(data)}", f"a header of {_BODY} bytes", "the end")
+    _, version, frames, facts, level, inputs, run_hash, digest, body_sum = _HEADER.unpack_from(data)
+    if version != VERSION:
+        raise RecordingError(source, "offset 8", f"format version {VERSION}", str(version))
+    if _CHECKSUM.unpack_from(data, _HEADER.size)[0] != zlib.crc32(data[: _HEADER.size]):
+        raise RecordingError(source, f"offset {_HEADER.size}", "the checksum of the header", "another: it is damaged")
+    size = _BODY + facts + level + inputs
+    if len(data) != size:
+        raise RecordingError(source, f"offset {min(size, len(data))}", f"a file of {size} bytes", str(len(data)))
+    if body_sum != zlib.crc32(data[_BODY:]):
+        raise RecordingError(source, "offset 68", "the checksum of the contents", "another: they are damaged")
+    if frames > MAX_FRAMES:
+        raise RecordingError(source, "offset 12", f"at most {MAX_FRAMES} frames", str(frames))
+    return frames, (facts, level, inputs), run_hash, digest
+
+
+def _read_facts(text: bytes, source: str) -> tuple[dict[str, Any], int | None]:
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RecordingError(source, f"offset {_BODY}", "JSON in UTF-8", str(error)[:80]) from error
+    if isinstance(facts, dict) and set(facts) == {"seed", "settings"}:
+        seed, settings = facts["seed"], facts["settings"]
+        if (seed is None or type(seed) is int) and isinstance(settings, dict):
+            return settings, seed
+    raise RecordingError(source, f"offset {_BODY}", "an object with a seed and settings", repr(text[:40]))
+
+
+def _read_level(data: bytes, offset: int, source: str) -> RawLevel:
+    try:
+        return read_map(data, source)
+    except LevelFormatError as error:
+        raise RecordingError(source, f"level at offset {offset}, {error.where}", error.expected, error.got) from error
+
+
+def _read_inputs(data: bytes, frames: int, offset: int, source: str) -> np.ndarray:
+    if len(data) != frames:
+        raise RecordingError(source, f"inputs at offset {offset}", f"{frames} frames", str(len(data)))
+    try:
+        inputs = check_inputs(data)
+    except InputsError as error:
+        raise RecordingError(source, f"inputs at offset {offset}", "bytes of 0..15", str(error)) from error
+    inputs.flags.writeable = False
+    return inputs
+
+
+def _inflate(data: bytes, limit: int, offset: int, source: str) -> bytes:
+    """Return uncompressed data of at most ``limit`` bytes; more is refused before it takes memory."""
+    engine = zlib.decompressobj()
+    try:
+        plain = engine.decompress(data, limit + 1)
+    except zlib.error as error:
+        raise RecordingError(source, f"offset {offset}", "zlib data", str(error)) from error
+    if len(plain) > limit or not engine.eof or engine.unused_data:
+        raise RecordingError(source, f"offset {offset}", f"one zlib stream of at most {limit} bytes", "another")
+    return plain

@@ -1,0 +1,144 @@
+"""The commands ``nclone-env replay ...``."""
+
+import pytest
+
+from nclone_env.cli.app import main
+from nclone_env.level.map_bytes import write_map
+from nclone_env.render.window import Window
+from nclone_env.replay import play
+from nclone_env.replay.recording import load_recording
+
+from ..level.level_bases import make_attract
+from ..replay.bases import DEADLY, RIGHT
+from ..replay.test_verify import COMPLETE, DEATH
+from ..shared import SHARED, needs_shared
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to be in, with a level and two recordings of the game on it, one of them wrong."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deadly").write_bytes(write_map(DEADLY))
+    (tmp_path / "good").write_bytes(make_attract(DEADLY, bytes([RIGHT] * (DEATH + 1))))
+    (tmp_path / "bad").write_bytes(make_attract(DEADLY, bytes([RIGHT] * DEATH)))
+    return tmp_path
+
+
+def run(*words) -> int:
+    return main(["replay", *map(str, words)])
+
+
+def test_verify_prints_a_table(folder, capsys):
+    assert run("verify", "good") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["file", "agrees", "frames", "end", "gold", "reason"]
+    assert lines[1].split(maxsplit=5) == [
+        "good",
+        "yes",
+        str(DEATH + 1),
+        "dead",
+        "1",
+        "dead after the last frame, not before",
+    ]
+    assert lines[2] == "1 recordings, 0 disagree"
+
+
+def test_one_that_disagrees_is_the_exit_status(folder, capsys):
+    assert run("verify", "good", "bad") == 1
+    out = capsys.readouterr().out
+    assert "expected death in the last frame, got" in out
+    assert out.endswith("2 recordings, 1 disagree\n")
+
+
+def test_malformed_and_missing_files(folder, capsys):
+    (folder / "cut").write_bytes((folder / "good").read_bytes()[:-1])
+    assert run("verify", "cut", "good") == 1
+    out = capsys.readouterr().out
+    assert "cut: offset 0: expected 8 + " in out
+    assert out.endswith("2 recordings, 1 disagree\n")
+    assert run("verify", "none") == 2
+    assert "none: expected the path of a level file, got no such file" in capsys.readouterr().err
+    assert run("verify") == 1
+    assert "files: expected at least one recording" in capsys.readouterr().err
+
+
+@needs_shared
+def test_recordings_of_the_game(capsys):
+    assert run("verify", *(SHARED / "attract" / number for number in COMPLETE)) == 0
+    assert capsys.readouterr().out.endswith("5 recordings, 0 disagree\n")
+
+
+def test_record_and_verify(folder, capsys):
+    assert run("record", "deadly", "--inputs", "20R 3RJ 4.") == 0
+    recording = load_recording(folder / "deadly.replay")
+    assert recording.inputs.tolist() == [2] * 20 + [3] * 3 + [0] * 4
+    assert f"wrote deadly.replay (27 frames, hash {recording.trajectory_hash})" in capsys.readouterr().out
+    assert run("verify", "deadly.replay") == 0
+    assert "every frame as recorded" in capsys.readouterr().out
+
+
+def test_a_damaged_recording_disagrees(folder, capsys):
+    run("record", "deadly", "--inputs", "20R")
+    data = bytearray((folder / "deadly.replay").read_bytes())
+    data[30] ^= 1
+    (folder / "deadly.replay").write_bytes(data)
+    assert run("verify", "deadly.replay") == 1
+    assert "expected the checksum of the header" in capsys.readouterr().out
+
+
+def test_a_built_in_level_names_the_file(folder):
+    assert run("record", "first-steps/01-walk", "--inputs", "5R") == 0
+    assert (folder / "first-steps-01-walk.replay").exists()
+
+
+def test_record_refuses(folder, capsys):
+    assert run("record", "deadly") == 1
+    assert run("record", "deadly", "--human", "--inputs", "3R") == 1
+    assert "expected one of the two" in capsys.readouterr().err
+    assert run("record", "deadly", "--inputs", "3X") == 2
+    assert "inputs: word 1: expected a count" in capsys.readouterr().err
+    assert run("record", "deadly", "--inputs", "3R", "--output", "none/x.replay") == 1
+    assert "cannot be written" in capsys.readouterr().err
+    (folder / "x.replay").write_text("precious")
+    assert run("record", "deadly", "--inputs", "3R", "--output", "x.replay") == 1
+    assert (folder / "x.replay").read_text() == "precious"
+    assert run("record", "deadly", "--inputs", "3R", "--output", "x.replay", "--force") == 0
+    assert load_recording(folder / "x.replay").prove().agrees
+
+
+def test_record_by_a_person(folder, monkeypatch, capsys):
+    pygame = pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    keys = iter((pygame.K_RIGHT, pygame.K_s, pygame.K_ESCAPE))
+
+    class Person(Window):
+        def show(self, picture):
+            pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=next(keys)))
+            return super().show(picture)
+
+    monkeypatch.setattr(play, "Window", Person)
+    assert run("record", "deadly", "--human", "--scale", "0.1") == 0
+    assert load_recording(folder / "deadly.replay").inputs.tolist() == [RIGHT]
+    assert "Esc: quit" in capsys.readouterr().out
+
+
+def test_play_shows_every_frame(folder, monkeypatch):
+    pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr(play, "FRAMES_PER_SECOND", 0)
+    shown = []
+    watch = play.watch
+    monkeypatch.setattr(play, "watch", lambda pictures, window: shown.append(watch(pictures, window)))
+    assert run("play", "good", "--scale", "0.1") == 0
+    assert shown == [DEATH + 2]
+
+
+def test_video(folder, capsys):
+    pytest.importorskip("imageio_ffmpeg")
+    assert run("video", "good", "--scale", "0.1", "--every", "2", "--output", "x.mp4") == 0
+    assert b"ftyp" in (folder / "x.mp4").read_bytes()[:16]
+    assert f"wrote x.mp4 ({1 + (DEATH + 2) // 2} pictures)" in capsys.readouterr().out
+    assert run("video", "good", "--output", "x.mp4") == 1
+    assert "--force overwrites it" in capsys.readouterr().err
+    assert run("video", "good", "--every", "0") == 1
+    assert "every: expected a whole number of at least 1, got 0" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+"""Episodes of an environment become recordings."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import nclone_env
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.env.actions import INPUT_OF_ACTION
+from nclone_env.errors import RecordingError
+from nclone_env.replay.recorder import EpisodeRecorder
+from nclone_env.replay.recording import read_recording, write_recording
+
+from ..env.bases import ENVIRONMENT_ID, JUMP_RIGHT, QUICK_DEATH, QUICK_WIN, RIGHT, WALK, corridor
+
+
+def recorder_of(*levels, **fields) -> EpisodeRecorder:
+    config = nclone_env.EnvironmentConfig.for_training(levels=levels, **fields)
+    return EpisodeRecorder(nclone_env.create_environment(config))
+
+
+def play(recorder, actions, **reset):
+    """Play actions until the episode ends; return the last info."""
+    _, info = recorder.reset(**reset)
+    for action in actions:
+        *_, terminated, truncated, info = recorder.step(action)
+        if terminated or truncated:
+            break
+    return info
+
+
+@pytest.mark.parametrize(("level", "state"), [(QUICK_WIN, CELEBRATING), (QUICK_DEATH, DEAD)])
+@pytest.mark.parametrize("frame_skip", [1, 4, 7])
+def test_the_recording_ends_as_the_episode_did(level, state, frame_skip):
+    recorder = recorder_of(level, frame_skip=frame_skip)
+    info = play(recorder, [RIGHT] * 300, seed=7)
+    recording = read_recording(write_recording(recorder.recording()))
+    verdict = recording.prove()
+    assert verdict.agrees
+    assert (verdict.frames, verdict.state, verdict.gold) == (info["episode_frames"], state, info["gold"])
+    assert recording.level.digest == level.digest
+    assert recording.seed == 7
+    assert recording.settings == {
+        "frame_skip": frame_skip,
+        "max_frames": 1200,
+        "action_space": "discrete",
+        "level": level.title,
+        "episode": 0,
+    }
+
+
+def test_each_frame_is_recorded_with_its_input():
+    recorder = recorder_of(WALK, frame_skip=3)
+    actions = np.random.default_rng(0).integers(0, 6, 50)
+    play(recorder, actions)
+    wanted = np.repeat([INPUT_OF_ACTION[action] for action in actions], 3)
+    assert recorder.recording().inputs.tolist() == wanted.tolist()
+
+
+def test_the_run_is_that_of_the_environment():
+    """The recording's trajectory passes through the world the environment is in after each step."""
+    recorder = recorder_of(WALK, frame_skip=2)
+    recorder.reset(seed=1)
+    for action in np.random.default_rng(1).integers(0, 6, 40):
+        recorder.step(int(action))
+        recording = recorder.recording()
+        run = nclone_env.simulate(recording.level, recording.inputs)
+        head = recorder.env._batch.worlds.heads[0]
+        assert (run.x[-1], run.y[-1], run.state[-1]) == (head["x"], head["y"], head["state"])
+
+
+def test_wrapped_environment_with_the_other_action_space():
+    recorder = EpisodeRecorder(gymnasium.make(ENVIRONMENT_ID, levels=(WALK,), action_space="multi_discrete"))
+    play(recorder, [np.array([2, 1])] * 3)
+    assert recorder.recording().inputs.tolist() == [INPUT_OF_ACTION[JUMP_RIGHT]] * 12
+    assert recorder.recording().settings["action_space"] == "multi_discrete"
+
+
+def test_a_new_episode_begins_a_new_recording():
+    recorder = recorder_of(WALK, QUICK_WIN)
+    play(recorder, [RIGHT] * 10, seed=3, options={"level": "corridor"})
+    first = recorder.recording()
+    play(recorder, [RIGHT] * 2, options={"level": "quick win"})
+    second = recorder.recording()
+    assert (first.level.digest, len(first.inputs), first.seed, first.settings["episode"]) == (WALK.digest, 40, 3, 0)
+    assert second.level.digest == QUICK_WIN.digest
+    assert (second.seed, second.settings["episode"]) == (3, 1)
+    assert first.prove().agrees
+    assert second.prove().agrees
+
+
+def test_a_refused_action_is_not_recorded():
+    recorder = recorder_of(WALK)
+    recorder.reset()
+    with pytest.raises(nclone_env.NcloneError):
+        recorder.step(6)
+    assert len(recorder.recording().inputs) == 0
+
+
+def test_what_cannot_be_recorded():
+    with pytest.raises(RecordingError, match="levels: expected levels with different names, got corridor, corridor"):
+        recorder_of(WALK, corridor((3, 126), (4, 90)))
+    recorder = recorder_of(WALK)
+    with pytest.raises(RecordingError, match=r"expected an episode under way, got none; call reset\(\)"):
+        recorder.recording()
+    with pytest.raises(RecordingError, match="options: expected an episode from the start of a level"):
+        recorder.reset(options={"state": b""})

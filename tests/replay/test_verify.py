@@ -1,0 +1,111 @@
+"""Recordings of the game: the rule, on levels of ours and on the game's own files."""
+
+import numpy as np
+import pytest
+
+from nclone_env.constants import DEAD
+from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.level.attract import read_attract
+from nclone_env.replay.verify import verify
+from nclone_env.sim.simulate import simulate
+
+from ..shared import SHARED, needs_shared
+from ..sim.levels import room
+from .bases import DEADLY, RIGHT, SUICIDE, WINNABLE, attract
+
+DEATH = int(np.flatnonzero(simulate(DEADLY, [RIGHT] * 200).state == DEAD)[0])
+"""The frame in which the ninja is dead."""
+COMPLETE = ("0", "1", "3", "8", "18")
+"""Files without anything but tiles, mines, gold, exits and switches."""
+
+
+def test_dead_after_the_last_frame():
+    verdict = verify(attract(DEADLY, [RIGHT] * (DEATH + 1)))
+    assert verdict.agrees
+    assert (verdict.frames, verdict.state, verdict.gold, verdict.inert) == (DEATH + 1, DEAD, 1, {})
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        ([RIGHT] * DEATH, "expected death in the last frame, got "),
+        ([RIGHT] * (DEATH + 4), "expected death in the last frame, got it 3 frames before"),
+        ([0] * (DEATH + 1), "expected death in the last frame, got "),
+        ([], "expected death in the last frame, got immobile"),
+    ],
+)
+def test_no_death_in_the_last_frame(inputs, reason):
+    verdict = verify(attract(DEADLY, inputs))
+    assert not verdict.agrees
+    assert verdict.reason.startswith(reason)
+
+
+@pytest.mark.parametrize("rest", [(), (0,), (0, 0), (SUICIDE, 0, RIGHT)])
+def test_given_up(rest):
+    """The ninja dies one frame after the flag, whether or not the recording goes on so long."""
+    verdict = verify(attract(DEADLY, [RIGHT] * 10 + [SUICIDE | RIGHT, *rest]))
+    assert verdict.agrees
+    assert verdict.frames == 11 + len(rest)
+
+
+def test_given_up_in_the_first_frame():
+    assert verify(attract(DEADLY, [SUICIDE])).agrees
+
+
+@pytest.mark.parametrize("late", [0, 1, 30])
+def test_given_up_when_already_dead(late):
+    verdict = verify(attract(DEADLY, [RIGHT] * (DEATH + 1 + late) + [SUICIDE, 0]))
+    assert not verdict.agrees
+    assert verdict.reason.startswith("expected a living ninja before the player gave up")
+
+
+def test_given_up_after_winning():
+    """In state 8 the flag has no effect, so the recording cannot be one of the game."""
+    verdict = verify(attract(WINNABLE, [RIGHT] * 200 + [SUICIDE, 0]))
+    assert not verdict.agrees
+    assert verdict.reason.endswith("got won")
+
+
+def test_inert_types_are_named_without_a_warning():
+    verdict = verify(attract(room([(27, 1, 1, 0, 0)]), [SUICIDE]))
+    assert verdict.inert == {}  # type 27 does nothing in the game
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(UnknownLevelError):
+        verify(tmp_path / "none")
+    (tmp_path / "short").write_bytes(b"\0" * 20)
+    with pytest.raises(LevelFormatError, match="short: offset 0"):
+        verify(str(tmp_path / "short"))
+
+
+@needs_shared
+@pytest.mark.parametrize("number", COMPLETE)
+def test_recordings_of_the_game(number):
+    verdict = verify(SHARED / "attract" / number)
+    assert verdict.agrees, verdict.reason
+    assert verdict.inert == {}
+    assert verdict.state == DEAD
+
+
+@needs_shared
+@pytest.mark.parametrize("number", COMPLETE)
+def test_another_end_is_noticed(number):
+    """One frame more or less, or the player giving up after death."""
+    file = read_attract((SHARED / "attract" / number).read_bytes())
+    flagged = bool((file.inputs & SUICIDE).any())
+    if flagged:
+        changed = [file.inputs & 7]
+    else:
+        changed = [file.inputs[:-1], np.append(file.inputs, 0), np.append(file.inputs, [SUICIDE, 0])]
+    for inputs in changed:
+        assert not verify(attract(file.level, inputs)).agrees
+
+
+@needs_shared
+def test_one_changed_input_is_noticed():
+    """Only a recording without a flag says when the ninja dies by itself."""
+    file = read_attract((SHARED / "attract" / "0").read_bytes())
+    inputs = file.inputs.copy()
+    inputs[300] ^= 1
+    assert not verify(attract(file.level, inputs)).agrees

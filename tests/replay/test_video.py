@@ -1,0 +1,77 @@
+"""Pictures of a recording, and pictures as a video."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+from nclone_env.errors import MissingExtraError
+from nclone_env.replay.recording import Recording
+from nclone_env.replay.session import Session
+from nclone_env.replay.video import recording_pictures, write_video
+
+from .bases import DEADLY, RIGHT
+
+imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+
+
+def test_pictures_show_the_run():
+    pictures = list(recording_pictures(Recording.of(DEADLY, [RIGHT] * 20), scale=0.5))
+    assert len(pictures) == 21
+    assert all(picture.shape == (300, 528, 3) and picture.dtype == np.uint8 for picture in pictures)
+    session = Session(DEADLY)
+    for picture in pictures:
+        assert (picture == session.picture(0.5)).all()
+        session.advance(RIGHT)
+    assert (pictures[0] != pictures[-1]).any()
+
+
+def test_every_nth_frame_and_the_last():
+    recording = Recording.of(DEADLY, [RIGHT] * 20)
+    every = list(recording_pictures(recording, 0.25))
+    some = list(recording_pictures(recording, 0.25, every=6))
+    assert len(some) == 5
+    for picture, frame in zip(some, (0, 6, 12, 18, 20)):
+        assert (picture == every[frame]).all()
+
+
+def test_a_restarted_session_is_at_the_start():
+    session = Session(DEADLY)
+    first = session.picture(0.25)
+    while not session.over:
+        session.advance(RIGHT)
+    assert (session.picture(0.25) != first).any()
+    session.restart()
+    assert not session.over
+    assert (session.picture(0.25) == first).all()
+
+
+def test_video(tmp_path):
+    path = tmp_path / "episode.mp4"
+    pictures = (np.full((50, 65, 3), 40 * step, np.uint8) for step in range(5))
+    assert write_video(pictures, path, rate=15) == 5
+    assert [p.name for p in tmp_path.iterdir()] == ["episode.mp4"]
+    reader = imageio_ffmpeg.read_frames(str(path))
+    facts = next(reader)
+    frames = list(reader)
+    assert facts["size"] == (64, 50)
+    assert facts["fps"] == 15
+    assert "yuv420p" in facts["pix_fmt"]
+    assert "h264" in facts["codec"]
+    assert len(frames) == 5
+    shades = [np.frombuffer(frame, np.uint8).mean() for frame in frames]
+    assert shades == pytest.approx([0, 40, 80, 120, 160], abs=6)  # lossy
+
+
+def test_video_needs_pictures(tmp_path):
+    with pytest.raises(ValueError, match="pictures: expected at least one"):
+        write_video([], tmp_path / "x.mp4", 15)
+
+
+def test_the_missing_package_is_named(tmp_path, monkeypatch):
+    def refuse(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", refuse)
+    with pytest.raises(MissingExtraError, match=r'imageio-ffmpeg .* pip install "nclone-env\[video\]"'):
+        write_video([], tmp_path / "x.mp4", 15)
