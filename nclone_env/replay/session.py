@@ -20,8 +20,9 @@ class Session:
 
     def __init__(self, level: LevelSource):
         self.level = load_level(level)
-        self._levels = pack([self.level]).arrays
-        self._worlds = make_worlds(1, len(self.level.entities))
+        levels = pack([self.level])
+        self._levels = levels.arrays
+        self._worlds = make_worlds(1, levels)
         self.restart()
 
     @property
