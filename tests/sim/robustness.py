@@ -78,7 +78,7 @@ def main(fuzzed: int, frames: int, files: list[str]) -> None:
             for name in array.dtype.names:
                 assert np.isfinite(array[name]).all(), (levels[number].name, name)
     left = [level.name for level, frames_outside in zip(real, outside, strict=False) if frames_outside]
-    print(f"levels {len(levels)} frames {len(levels) * frames} left {' '.join(left)}")
+    sys.stdout.write(f"levels {len(levels)} frames {len(levels) * frames} left {' '.join(left)}\n")
 
 
 if __name__ == "__main__":
