@@ -9,6 +9,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from tests.render.fake import bordered, make_levels, make_worlds
 
 from nclone_env.constants import NINJA
 from nclone_env.render import raster
@@ -16,7 +17,6 @@ from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.glyphs import glyphs, static_layers
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import ENTITY_LAYERS, PAINTS, POSTURES, Layer, ninja_layers, tile_outline
-from tests.render.fake import bordered, make_levels, make_worlds
 
 ZOOM = 3
 COLUMNS = 19

@@ -13,12 +13,12 @@ from functools import partial
 
 import numba
 import numpy as np
+from tests.render.fake import FakeLevels, FakeWorlds, bordered, make_levels, make_worlds
 
 from nclone_env._jit import kernel
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.glyphs import glyphs, static_layers
 from nclone_env.render.picture import world_picture
-from tests.render.fake import FakeLevels, FakeWorlds, bordered, make_levels, make_worlds
 
 WORLDS = 64
 ROUNDS = 300
