@@ -37,12 +37,13 @@ REGULAR_DOOR: tuple[Layers, ...] = (  # shut, open
     (Layer("open_door", _ENDS),),
 )
 LOCKED_DOOR: tuple[Layers, ...] = (  # shut, open
-    (Layer("locked_door", (_BAR,)), Layer("locked_door", (square(5),)), Layer("lock", (square(2.5),))),
+    (Layer("locked_door", (_BAR,)), Layer("locked_door", (square(4.5),)), Layer("lock", (square(2.5),))),
     (Layer("locked_door", _ENDS),),
 )
+_STUDS = tuple(circle(1.6, 0, y, 4) for y in (-7.5, -2.5, 2.5, 7.5))
 TRAP_DOOR: tuple[Layers, ...] = (  # open, shut
-    (Layer("trap_door", _ENDS),),
-    (Layer("trap_door", (_BAR,)), Layer("trap_light", tuple(circle(1.6, 0, y, 4) for y in (-7.5, -2.5, 2.5, 7.5)))),
+    (Layer("trap_door", _ENDS), Layer("trap_door", _STUDS[1:3])),
+    (Layer("trap_door", (_BAR,)), Layer("trap_light", _STUDS)),
 )
 LOCKED_DOOR_SWITCH: tuple[Layers, ...] = (  # only while untouched
     (Layer("locked_door", (circle(5.5),)), Layer("lock", (circle(3.5), circle(1.5)))),
@@ -118,11 +119,7 @@ EVIL_NINJA: tuple[Layers, ...] = (  # waits, hunts
 
 # Blocks.
 BOUNCE_BLOCK: tuple[Layers, ...] = (
-    (
-        Layer("block_edge", (square(9),)),
-        Layer("block", (square(7.5),)),
-        Layer("block_edge", (square(4.5), square(3.3))),
-    ),
+    (Layer("block_edge", (square(9),)), Layer("block", (square(8),)), Layer("block_edge", (square(4.5), square(3.5)))),
 )
 _THWUMP = (
     Layer("thwump", (square(9),)),
