@@ -44,6 +44,7 @@ NINJA, MINE, GOLD, EXIT, EXIT_SWITCH = range(5)
 REGULAR_DOOR, LOCKED_DOOR, LOCKED_DOOR_SWITCH, TRAP_DOOR, TRAP_DOOR_SWITCH, LAUNCH_PAD, ONE_WAY = range(5, 12)
 ZAP_DRONE, FLOOR_GUARD, BOUNCE_BLOCK, THWUMP, TOGGLE_MINE = 14, 16, 17, 20, 21
 BOOST_PAD, DEATH_BALL, MINI_DRONE, SHOVE_THWUMP = 24, 25, 26, 28
+CHASER_DRONE, EVIL_NINJA = 15, 22
 ENTITY_NAMES = (
     "ninja",
     "mine",
@@ -81,6 +82,8 @@ MINE_RADII = (4.0, 3.5, 4.5)  # armed, safe, stepped on
 GOLD_RADIUS = 6.0
 EXIT_RADIUS = 12.0
 SWITCH_RADIUS = 6.0
+
+EVIL_DELAY = 120  # frames from one evil ninja to the next (physics 03, section 12)
 
 # Unit vectors of the eight orientations, clockwise from right (physics 02, section 4.6).
 DIAGONAL = 0.7071067811865476

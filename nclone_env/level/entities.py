@@ -10,8 +10,10 @@ from nclone_env.constants import (
     BOOST_PAD,
     BOUNCE_BLOCK,
     CELL_SIZE,
+    CHASER_DRONE,
     COLUMNS,
     DEATH_BALL,
+    EVIL_NINJA,
     EXIT,
     EXIT_SWITCH,
     FACING_X,
@@ -53,6 +55,7 @@ there is none), order of creation, type, state byte at the start of an episode, 
 SOLID_TYPES = frozenset({ONE_WAY, BOUNCE_BLOCK, THWUMP, SHOVE_THWUMP})
 """Types that push the ninja."""
 MOVER_TYPES = frozenset({EXIT, ZAP_DRONE, FLOOR_GUARD, BOUNCE_BLOCK, THWUMP, DEATH_BALL, MINI_DRONE, SHOVE_THWUMP})
+MOVER_TYPES |= {CHASER_DRONE, EVIL_NINJA}
 """Types whose place in the cells changes during play, so that every world keeps a record of each."""
 MODELLED_TYPES = MOVER_TYPES | {
     MINE, GOLD, REGULAR_DOOR, LOCKED_DOOR, TRAP_DOOR, LAUNCH_PAD, ONE_WAY, TOGGLE_MINE, BOOST_PAD,

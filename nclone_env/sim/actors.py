@@ -9,7 +9,9 @@ from nclone_env._jit import kernel
 from nclone_env.constants import (
     BOOST_PAD,
     BOUNCE_BLOCK,
+    CHASER_DRONE,
     DEATH_BALL,
+    EVIL_NINJA,
     EXIT,
     FLOOR_GUARD,
     MINI_DRONE,
@@ -23,9 +25,11 @@ from nclone_env.sim.cells import cell_of
 from nclone_env.sim.entities import (
     boost_pad,
     bounce_block,
+    chaser_drone,
     death_ball,
     door,
     drone,
+    evil_ninja,
     floor_guard,
     mine,
     shove_thwump,
@@ -38,6 +42,7 @@ move_thwump, move_pad = thwump.move, boost_pad.move
 think_door, think_guard, think_thwump = door.think_regular, floor_guard.think, thwump.think
 think_mine, think_ball, think_shove = mine.think, death_ball.think, shove_thwump.think
 start_drone = drone.start
+move_chaser, think_evil = chaser_drone.move, evil_ninja.think
 
 
 @kernel
@@ -52,6 +57,8 @@ def move_entities(levels, worlds, index):
         mover = worlds.movers[index, max(entity["mover"], 0)]
         if kind == ZAP_DRONE or kind == MINI_DRONE:
             move_drone(levels, head, entity, mover, states, index, slot)
+        elif kind == CHASER_DRONE:
+            move_chaser(levels, head, entity, mover, states, index, slot)
         elif kind == FLOOR_GUARD:
             move_guard(levels, head, mover, states, index, slot)
         elif kind == BOUNCE_BLOCK:
@@ -82,6 +89,8 @@ def think_entities(levels, worlds, index):
             think_thwump(levels, head, entity, mover, states, index, slot)
         elif kind == TOGGLE_MINE:
             think_mine(head, entity, states, index, slot)
+        elif kind == EVIL_NINJA:
+            think_evil(levels, worlds, index, slot)
         elif kind == DEATH_BALL:
             think_ball(levels, worlds, index, slot)
         elif kind == SHOVE_THWUMP:
@@ -98,6 +107,8 @@ def start_entities(levels, worlds, index):
         states[index, slot] = levels.entities[first + slot]["initial"] if slot < header["entity_count"] else 0
     for number in range(worlds.movers.shape[1]):
         start_mover(levels, worlds, index, number, number < header["mover_count"])
+    for row in range(worlds.trail.shape[1]):
+        worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
     head["next_order"] = header["entity_count"]
 
 
@@ -116,5 +127,5 @@ def start_mover(levels, worlds, index, number, used):
     mover["x"], mover["y"], mover["order"] = entity["x"], entity["y"], entity["order"]
     if kind != EXIT:
         mover["cell"] = cell_of(mover["x"], mover["y"])
-    if kind == ZAP_DRONE or kind == MINI_DRONE:
+    if kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE:
         start_drone(entity, mover, worlds.entity_states, index, slot)
