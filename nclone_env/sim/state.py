@@ -44,11 +44,12 @@ WORLD_HEAD = np.dtype(
 order number that the next entity gets that enters a cell."""
 
 MOVER = np.dtype(
-    [("x", "f8"), ("y", "f8"), ("ux", "f8"), ("uy", "f8"), ("order", "i4"), ("cell", "i2")],
+    [("x", "f8"), ("y", "f8"), ("ux", "f8"), ("uy", "f8"), ("order", "i4"), ("cell", "i2"), ("timer", "i2")],
     align=True,
 )
 """An entity that changes its cell: position (pixels), a pair of numbers that mean what the kind says (velocity, target,
-direction), when it entered its cell relative to others, and the cell it is registered in (-1: none)."""
+direction), when it entered its cell relative to others, the cell it is registered in (-1: none), and a count of frames
+that means what the kind says."""
 
 NO_CELL = -1
 
