@@ -79,7 +79,8 @@ ENTITY_NAMES = (
 )
 
 # Entity radii (physics 02, section 6), pixels.
-MINE_RADII = (4.0, 3.5, 4.5)  # armed, safe, stepped on
+MINE_ARMED, MINE_SAFE, MINE_STEPPED_ON = range(3)
+MINE_RADII = (4.0, 3.5, 4.5)  # by state
 GOLD_RADIUS = 6.0
 EXIT_RADIUS = 12.0
 SWITCH_RADIUS = 6.0

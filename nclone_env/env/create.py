@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium
+from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.single import NPlusPlusEnv
@@ -19,16 +18,21 @@ def create_environment(config: EnvironmentConfig | None = None) -> NPlusPlusEnv:
 
 
 def create_vector_environment(
-    config: EnvironmentConfig | None = None, num_envs: int = 1, **options: Any
+    config: EnvironmentConfig | None = None,
+    num_envs: int = 1,
+    *,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    num_threads: int | None = None,
 ) -> NPlusPlusVectorEnv:
     """Return ``num_envs`` environments in one process.
 
     Args:
         config: what to build; the defaults of :class:`EnvironmentConfig` if None.
         num_envs: number of environments.
-        **options: ``autoreset_mode`` and ``num_threads`` of :class:`NPlusPlusVectorEnv`.
+        autoreset_mode: when finished environments begin anew.
+        num_threads: threads that share the work; by default one per core if there is enough of it.
     """
-    return NPlusPlusVectorEnv(config, num_envs, **options)
+    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=autoreset_mode, num_threads=num_threads)
 
 
 def register() -> None:

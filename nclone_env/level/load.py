@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from nclone_env.errors import UnknownLevelError
+from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.catalog import level_name, listed_names, resolve
 from nclone_env.level.compile import Level, compile_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.reader import read_level
+from nclone_env.level.records import loading_fault
 
 LevelSource = str | Path | bytes | RawLevel | Level
 
@@ -28,6 +29,7 @@ def load_level(source: LevelSource) -> Level:
     if isinstance(source, Level):
         return source
     if isinstance(source, RawLevel):
+        check_records(source)
         return compile_level(source)
     if isinstance(source, bytes):
         return compile_level(read_level(source))
@@ -39,6 +41,17 @@ def load_level(source: LevelSource) -> Level:
             f"level: expected one level, got {str(source)!r}, which stands for {listed_names(paths)}"
         )
     return _load_file(paths[0])
+
+
+def check_records(raw: RawLevel) -> None:
+    """Refuse a level that was not read from a file, and so not checked, if its records have no meaning.
+
+    Raises:
+        LevelFormatError: naming the record.
+    """
+    fault = loading_fault(raw.records)
+    if fault is not None:
+        raise LevelFormatError(raw.source, f"record {fault.record}", fault.expected, fault.got)
 
 
 def load_levels(sources: Iterable[LevelSource]) -> list[Level]:

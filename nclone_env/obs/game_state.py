@@ -10,9 +10,11 @@ from nclone_env.constants import (
     JUMPING,
     MAX_JUMP_DURATION,
     MINE,
+    MINE_ARMED,
     MINE_RADII,
     RADIUS,
     ROWS,
+    TOGGLE_MINE,
     WALL_SLIDING,
     WORLD_HEIGHT,
     WORLD_WIDTH,
@@ -109,7 +111,8 @@ def write_mine(levels, worlds, index, row, out):
         for i in range(start, stop):
             slot = levels.members[i]
             entity = levels.entities[first_entity + slot]
-            if entity["type"] == MINE and worlds.entity_states[index, slot] == 0:
+            mine = entity["type"] == MINE or entity["type"] == TOGGLE_MINE
+            if mine and worlds.entity_states[index, slot] == MINE_ARMED:
                 dx, dy = entity["x"] - x, entity["y"] - y
                 distance = math.sqrt(dx * dx + dy * dy)
                 if distance < best:
