@@ -85,6 +85,8 @@ GOLD_RADIUS = 6.0
 EXIT_RADIUS = 12.0
 SWITCH_RADIUS = 6.0
 
+EVIL_DELAY = 120  # frames from one evil ninja to the next (physics 03, section 12)
+
 # Unit vectors of the eight orientations, clockwise from right (physics 02, section 4.6).
 DIAGONAL = 0.7071067811865476
 FACING_X = (1.0, DIAGONAL, 0.0, -DIAGONAL, -1.0, -DIAGONAL, 0.0, DIAGONAL)

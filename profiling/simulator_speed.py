@@ -80,6 +80,9 @@ def sample(levels, worlds, seed):
             worlds.movers[index, number] = worlds.movers[last, number]
         for slot in range(worlds.entity_states.shape[1]):
             worlds.entity_states[index, slot] = worlds.entity_states[last, slot]
+        for row in range(worlds.trail.shape[1]):
+            for axis in range(2):
+                worlds.trail[index, row, axis] = worlds.trail[last, row, axis]
 
 
 @kernel

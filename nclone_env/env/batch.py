@@ -46,7 +46,7 @@ class Batch:
         self.autoreset = autoreset
         self.specs = observation_specs(config)
         self.level_set = playable_levels(config)
-        self.worlds = make_worlds(num_envs, self.level_set)
+        self.worlds = make_worlds(num_envs, self.level_set, config.max_frames)
         self.episodes = np.zeros(num_envs, dtype=EPISODE)
         self.episodes["next_level"] = -1
         self.results = np.zeros(num_envs, dtype=RESULT)

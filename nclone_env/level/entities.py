@@ -10,14 +10,18 @@ from nclone_env.constants import (
     BOOST_PAD,
     BOUNCE_BLOCK,
     CELL_SIZE,
+    CHAINGUN_DRONE,
+    CHASER_DRONE,
     COLUMNS,
     DEATH_BALL,
+    EVIL_NINJA,
     EXIT,
     EXIT_SWITCH,
     FACING_X,
     FACING_Y,
     FLOOR_GUARD,
     GOLD,
+    LASER_DRONE,
     LAUNCH_PAD,
     LOCKED_DOOR,
     MINE,
@@ -53,7 +57,8 @@ there is none), order of creation, type, state byte at the start of an episode, 
 SOLID_TYPES = frozenset({ONE_WAY, BOUNCE_BLOCK, THWUMP, SHOVE_THWUMP})
 """Types that push the ninja."""
 MOVER_TYPES = frozenset({EXIT, ZAP_DRONE, FLOOR_GUARD, BOUNCE_BLOCK, THWUMP, DEATH_BALL, MINI_DRONE, SHOVE_THWUMP})
-"""Types whose place in the cells changes during play, so that every world keeps a record of each."""
+MOVER_TYPES |= {CHAINGUN_DRONE, LASER_DRONE, CHASER_DRONE, EVIL_NINJA}
+"""Types whose place changes during play, so that every world keeps a record of each."""
 MODELLED_TYPES = MOVER_TYPES | {
     MINE, GOLD, REGULAR_DOOR, LOCKED_DOOR, TRAP_DOOR, LAUNCH_PAD, ONE_WAY, TOGGLE_MINE, BOOST_PAD,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELLS, COLUMNS, EXIT, GOLD, REGULAR_DOOR, ROWS
+from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, REGULAR_DOOR, ROWS
 from nclone_env.level.compile import Level
 from nclone_env.level.distance import FIELD_SHAPE, distance_at
 from nclone_env.level.entities import ENTITY, SOLID_TYPES
@@ -71,6 +71,7 @@ class LevelSet:
             ``with_distances``.
         max_entities: entity bytes a world needs to play any of the levels.
         max_movers: mover records a world needs to play any of the levels.
+        max_trail: past positions of the ninja a world needs for the evil ninjas of any of the levels.
     """
 
     levels: tuple[Level, ...]
@@ -78,6 +79,7 @@ class LevelSet:
     fields: np.ndarray
     max_entities: int
     max_movers: int
+    max_trail: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,7 +123,13 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         array.flags.writeable = False
     max_entities = max(len(level.entities) for level in levels)
     max_movers = max(len(level.table.mover_slots) for level in levels)
-    return LevelSet(tuple(levels), arrays, fields, max_entities, max_movers)
+    max_trail = max(_trail_length(level) for level in levels)
+    return LevelSet(tuple(levels), arrays, fields, max_entities, max_movers, max_trail)
+
+
+def _trail_length(level: Level) -> int:
+    """Return how many past positions the last of a level's evil ninjas may need (physics 03, section 12.3)."""
+    return max(EVIL_DELAY * int(np.count_nonzero(level.entities["type"] == EVIL_NINJA)) - 1, 0)
 
 
 def _headers(levels: Sequence[Level]) -> np.ndarray:

@@ -9,9 +9,13 @@ from nclone_env._jit import kernel
 from nclone_env.constants import (
     BOOST_PAD,
     BOUNCE_BLOCK,
+    CHAINGUN_DRONE,
+    CHASER_DRONE,
     DEATH_BALL,
+    EVIL_NINJA,
     EXIT,
     FLOOR_GUARD,
+    LASER_DRONE,
     MINI_DRONE,
     REGULAR_DOOR,
     SHOVE_THWUMP,
@@ -23,11 +27,14 @@ from nclone_env.sim.cells import cell_of
 from nclone_env.sim.entities import (
     boost_pad,
     bounce_block,
+    chaser_drone,
     death_ball,
     door,
     drone,
+    evil_ninja,
     floor_guard,
     mine,
+    shooting_drone,
     shove_thwump,
     thwump,
 )
@@ -38,6 +45,8 @@ move_thwump, move_pad = thwump.move, boost_pad.move
 think_door, think_guard, think_thwump = door.think_regular, floor_guard.think, thwump.think
 think_mine, think_ball, think_shove = mine.think, death_ball.think, shove_thwump.think
 start_drone = drone.start
+move_chaser, think_evil = chaser_drone.move, evil_ninja.think
+move_shooter, think_shooter = shooting_drone.move, shooting_drone.think
 
 
 @kernel
@@ -52,6 +61,10 @@ def move_entities(levels, worlds, index):
         mover = worlds.movers[index, max(entity["mover"], 0)]
         if kind == ZAP_DRONE or kind == MINI_DRONE:
             move_drone(levels, head, entity, mover, states, index, slot)
+        elif kind == CHASER_DRONE:
+            move_chaser(levels, head, entity, mover, states, index, slot)
+        elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+            move_shooter(levels, head, entity, mover, states, index, slot)
         elif kind == FLOOR_GUARD:
             move_guard(levels, head, mover, states, index, slot)
         elif kind == BOUNCE_BLOCK:
@@ -82,6 +95,10 @@ def think_entities(levels, worlds, index):
             think_thwump(levels, head, entity, mover, states, index, slot)
         elif kind == TOGGLE_MINE:
             think_mine(head, entity, states, index, slot)
+        elif kind == EVIL_NINJA:
+            think_evil(levels, worlds, index, slot)
+        elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+            think_shooter(levels, head, entity, mover, states, index, slot)
         elif kind == DEATH_BALL:
             think_ball(levels, worlds, index, slot)
         elif kind == SHOVE_THWUMP:
@@ -90,7 +107,7 @@ def think_entities(levels, worlds, index):
 
 @kernel
 def start_entities(levels, worlds, index):
-    """Put every entity of a world at its start; closed exits are in no cell."""
+    """Put every entity of a world at its start; closed exits and shooting drones are in no cell."""
     head = worlds.heads[index]
     header = levels.header[head["level"]]
     first, states = header["first_entity"], worlds.entity_states
@@ -98,6 +115,8 @@ def start_entities(levels, worlds, index):
         states[index, slot] = levels.entities[first + slot]["initial"] if slot < header["entity_count"] else 0
     for number in range(worlds.movers.shape[1]):
         start_mover(levels, worlds, index, number, number < header["mover_count"])
+    for row in range(worlds.trail.shape[1]):
+        worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
     head["next_order"] = header["entity_count"]
 
 
@@ -106,7 +125,7 @@ def start_mover(levels, worlds, index, number, used):
     """Put one mover at its start, or clear a record that the level does not use."""
     mover = worlds.movers[index, number]
     mover["x"], mover["y"], mover["ux"], mover["uy"] = 0.0, 0.0, 0.0, 0.0
-    mover["order"], mover["cell"] = 0, NO_CELL
+    mover["order"], mover["cell"], mover["timer"] = 0, NO_CELL, 0
     if not used:
         return
     header = levels.header[worlds.heads[index]["level"]]
@@ -114,7 +133,8 @@ def start_mover(levels, worlds, index, number, used):
     entity = levels.entities[header["first_entity"] + slot]
     kind = entity["type"]
     mover["x"], mover["y"], mover["order"] = entity["x"], entity["y"], entity["order"]
-    if kind != EXIT:
+    shoots = kind == CHAINGUN_DRONE or kind == LASER_DRONE
+    if kind != EXIT and not shoots:
         mover["cell"] = cell_of(mover["x"], mover["y"])
-    if kind == ZAP_DRONE or kind == MINI_DRONE:
+    if kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE or shoots:
         start_drone(entity, mover, worlds.entity_states, index, slot)

@@ -72,8 +72,8 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
     """
     compiled = load_level(level)
     levels = pack([compiled])
-    worlds = make_worlds(1, levels)
     codes = check_inputs(inputs)
+    worlds = make_worlds(1, levels, len(codes))
     frames = len(codes)
     heads = np.zeros(frames, dtype=worlds.heads.dtype)
     entity_frames = frames if entities else 0

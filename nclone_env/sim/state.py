@@ -44,11 +44,12 @@ WORLD_HEAD = np.dtype(
 order number that the next entity gets that enters a cell."""
 
 MOVER = np.dtype(
-    [("x", "f8"), ("y", "f8"), ("ux", "f8"), ("uy", "f8"), ("order", "i4"), ("cell", "i2")],
+    [("x", "f8"), ("y", "f8"), ("ux", "f8"), ("uy", "f8"), ("order", "i4"), ("cell", "i2"), ("timer", "i2")],
     align=True,
 )
 """An entity that changes its cell: position (pixels), a pair of numbers that mean what the kind says (velocity, target,
-direction), when it entered its cell relative to others, and the cell it is registered in (-1: none)."""
+direction), when it entered its cell relative to others, the cell it is registered in (-1: none), and a count of frames
+that means what the kind says."""
 
 NO_CELL = -1
 
@@ -61,22 +62,33 @@ class WorldArrays(NamedTuple):
         entity_states: (N, E) uint8, one byte an entity in the order of the level's entity table; the file of the kind
             under ``sim.entities`` says what it means. 0 is untouched.
         movers: (N, M) ``MOVER``.
+        trail: (N, R, 2) float64; past positions of the ninja for the evil ninjas of the level set, pixels, the one at
+            the end of frame j in row j % R. One unused row without evil ninjas.
     """
 
     heads: np.ndarray
     entity_states: np.ndarray
     movers: np.ndarray
+    trail: np.ndarray
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
         return array_group("worlds", self._asdict(), shared=False)
 
 
-def make_worlds(count: int, levels: LevelSet) -> WorldArrays:
-    """Return zeroed worlds that can hold any level of a set."""
+def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> WorldArrays:
+    """Return zeroed worlds that can hold any level of a set.
+
+    Args:
+        count: number of worlds.
+        levels: what is to be played.
+        max_frames: frames after which a world is started anew at the latest, which bounds the trail; None: no limit.
+    """
     entities, movers = max(levels.max_entities, 1), max(levels.max_movers, 1)  # kernels want a valid first record
+    trail = levels.max_trail if max_frames is None else min(levels.max_trail, max_frames)
     return WorldArrays(
         np.zeros(count, dtype=WORLD_HEAD),
         np.zeros((count, -(-entities // 8) * 8), dtype=np.uint8),
         np.zeros((count, movers), dtype=MOVER),
+        np.zeros((count, max(trail, 1), 2)),
     )

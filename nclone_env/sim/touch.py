@@ -10,8 +10,10 @@ from __future__ import annotations
 from nclone_env._jit import kernel
 from nclone_env.constants import (
     BOUNCE_BLOCK,
+    CHASER_DRONE,
     COLUMNS,
     DEATH_BALL,
+    EVIL_NINJA,
     EXIT,
     EXIT_SWITCH,
     FLOOR_GUARD,
@@ -36,6 +38,7 @@ from nclone_env.sim.entities import (
     death_ball,
     door,
     drone,
+    evil_ninja,
     floor_guard,
     gold,
     launch_pad,
@@ -57,6 +60,7 @@ touch_one_way, touch_block, touch_thwump, touch_shove = (
     shove_thwump.touch,
 )
 touch_drone, touch_guard, touch_ball = drone.touch, floor_guard.touch, death_ball.touch
+touch_evil = evil_ninja.touch
 
 # Slots of the scratch that lists the movers around a cell: the cell, how many, then their numbers.
 NEAR_CELL, NEAR_COUNT, NEAR_FIRST = 0, 1, 2
@@ -252,12 +256,14 @@ def touch_mover(worlds, index, entity, slot, contacts, x0, y0):
         wall = touch_thwump(ninja, entity, mover)
     elif kind == SHOVE_THWUMP:
         wall = touch_shove(ninja, mover, states, index, slot)
-    elif kind == ZAP_DRONE or kind == MINI_DRONE:
+    elif kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE:
         touch_drone(ninja, entity, mover)
     elif kind == FLOOR_GUARD:
         touch_guard(ninja, mover)
     elif kind == DEATH_BALL:
         touch_ball(ninja, mover)
+    elif kind == EVIL_NINJA:
+        touch_evil(ninja, mover, states, index, slot)
     if wall != 0.0 and contacts[WALL] == 0.0:
         contacts[WALL] = wall
 

@@ -53,11 +53,13 @@ class Session:
 
 
 def remembered(level: Level, inputs) -> WorldArrays:
-    """Play a level from its start in one call; return the world after each frame, a row a frame."""
+    """Play a level from its start in one call; return the world after each frame, a row a frame.
+
+    The trail is left out."""
     level_set = pack([level])
     codes = check_inputs(inputs)
-    rows = make_worlds(len(codes), level_set)
-    record_frames(level_set.arrays, make_worlds(1, level_set), codes, *rows)
+    rows = make_worlds(len(codes), level_set, 1)
+    record_frames(level_set.arrays, make_worlds(1, level_set), codes, rows.heads, rows.entity_states, rows.movers)
     return rows
 
 

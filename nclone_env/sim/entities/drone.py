@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 
 from nclone_env._jit import kernel
-from nclone_env.constants import RADIUS, ZAP_DRONE
+from nclone_env.constants import MINI_DRONE, RADIUS
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.lattice import empty_line, half_cell
 from nclone_env.sim.life import is_targetable, kill
 
-_HEADING_X, _HEADING_Y = (1.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, -1.0)
+HEADING_X, HEADING_Y = (1.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, -1.0)
 # Turns to try in this order, by mode: follow the wall clockwise or not, wander clockwise or not.
-_TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
-_ZAP_RADIUS, _ZAP_STEP, _ZAP_SPEED = 7.5, 24.0, 8.0 / 7.0
+TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
+_RADIUS, _STEP, _ZAP_SPEED = 7.5, 24.0, 8.0 / 7.0  # radius and step of all but mini drones
 _MINI_RADIUS, _MINI_STEP, _MINI_SPEED = 4.0, 12.0, 1.3
 _ARRIVED = 0.000001
 
@@ -32,45 +32,54 @@ def start(entity, mover, states, index, slot):
 @kernel
 def move(levels, head, entity, mover, states, index, slot):
     """Fly on, or choose the next node when this one is reached; the cell is not refreshed in that frame."""
-    zap = entity["type"] == ZAP_DRONE
-    speed = _ZAP_SPEED if zap else _MINI_SPEED
-    heading = states[index, slot]
-    sx, sy = speed * _HEADING_X[heading], speed * _HEADING_Y[heading]
+    mini = entity["type"] == MINI_DRONE
+    speed = _MINI_SPEED if mini else _ZAP_SPEED
+    reached, left = fly(mover, states[index, slot], speed)
+    if not reached:
+        refresh(head, mover)
+        return
+    heading = choose(levels, head["level"], mini, entity["mode"], mover, states, index, states[index, slot])
+    if heading >= 0:
+        states[index, slot] = heading
+        advance(mover, heading, speed - left)
+
+
+@kernel
+def fly(mover, heading, speed):
+    """Fly a frame, but no farther than to the node; return (node reached, distance to it before)."""
+    sx, sy = speed * HEADING_X[heading], speed * HEADING_Y[heading]
     tx, ty, x, y = mover["ux"], mover["uy"], mover["x"], mover["y"]
     dx, dy = tx - x, ty - y
     left = math.sqrt(dx * dx + dy * dy)
-    if not (left < _ARRIVED or dx * (tx - (x + sx)) + dy * (ty - (y + sy)) < 0.0):
-        mover["x"], mover["y"] = x + sx, y + sy
-        refresh(head, mover)
-        return
-    mover["x"], mover["y"] = tx, ty
-    if choose(levels, head, entity, mover, states, index, slot):
-        heading = states[index, slot]
-        rest = speed - left
-        mover["x"] += rest * _HEADING_X[heading]
-        mover["y"] += rest * _HEADING_Y[heading]
+    if left < _ARRIVED or dx * (tx - (x + sx)) + dy * (ty - (y + sy)) < 0.0:
+        mover["x"], mover["y"] = tx, ty
+        return True, left
+    mover["x"], mover["y"] = x + sx, y + sy
+    return False, left
 
 
 @kernel
-def choose(levels, head, entity, mover, states, index, slot):
-    """Take the first free heading in the order of the mode; return whether there is one."""
-    old = states[index, slot]
+def advance(mover, heading, distance):
+    """Move a drone along a heading."""
+    mover["x"] += distance * HEADING_X[heading]
+    mover["y"] += distance * HEADING_Y[heading]
+
+
+@kernel
+def choose(levels, level, mini, mode, mover, states, index, heading):
+    """Turn to the first free way in the order of the mode; return the new heading, -1 if every way is blocked."""
     for attempt in range(4):
-        heading = (old + _TURNS[entity["mode"]][attempt]) & 3
-        if is_free(levels, head["level"], entity["type"] == ZAP_DRONE, mover, states, index, heading):
-            step = _ZAP_STEP if entity["type"] == ZAP_DRONE else _MINI_STEP
-            mover["ux"] = mover["x"] + step * _HEADING_X[heading]
-            mover["uy"] = mover["y"] + step * _HEADING_Y[heading]
-            states[index, slot] = heading
-            return True
-    return False
+        turned = (heading + TURNS[mode][attempt]) & 3
+        if try_way(levels, level, mini, mover, states, index, turned):
+            return turned
+    return -1
 
 
 @kernel
-def is_free(levels, level, zap, mover, states, index, heading):
-    """Return whether the way to the next node in a direction is free of obstacles."""
-    radius, step = (_ZAP_RADIUS, _ZAP_STEP) if zap else (_MINI_RADIUS, _MINI_STEP)
-    ex, ey = _HEADING_X[heading], _HEADING_Y[heading]
+def try_way(levels, level, mini, mover, states, index, heading):
+    """Make the next node in a direction the target if the way to it is free of obstacles; return whether it is."""
+    radius, step = (_MINI_RADIUS, _MINI_STEP) if mini else (_RADIUS, _STEP)
+    ex, ey = HEADING_X[heading], HEADING_Y[heading]
     horizontal = ey == 0.0
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
     sign = ex if horizontal else ey
@@ -81,12 +90,13 @@ def is_free(levels, level, zap, mover, states, index, heading):
         if not empty_line(levels, states, index, level, horizontal, place, first, last, direction):
             return False
         place += direction
+    mover["ux"], mover["uy"] = mover["x"] + step * ex, mover["y"] + step * ey
     return True
 
 
 @kernel
 def touch(ninja, entity, mover):
     """Kill."""
-    radius = _ZAP_RADIUS if entity["type"] == ZAP_DRONE else _MINI_RADIUS
+    radius = _MINI_RADIUS if entity["type"] == MINI_DRONE else _RADIUS
     if is_targetable(ninja) and discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], radius + RADIUS):
         kill(ninja)

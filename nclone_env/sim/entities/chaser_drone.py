@@ -1,0 +1,88 @@
+"""Chaser drones (physics 03, section 10; section 17, choice C1: they look for the ninja at nodes only).
+
+State: the heading, as of any drone, plus ``CHASING``. The mover's pair is the node it flies to.
+
+Evidence: the patrol, two sources; the chase, two ports of the predecessor rescaled from 40 to 60 frames a second. No
+recording contains one.
+"""
+
+from __future__ import annotations
+
+from nclone_env._jit import kernel
+from nclone_env.sim.cells import refresh
+from nclone_env.sim.entities import drone
+from nclone_env.sim.lattice import empty_line, half_cell
+from nclone_env.sim.life import is_targetable
+
+HEADING, CHASING = 3, 4  # bits of the state
+_PATROL_SPEED, _CHASE_SPEED = 1.1428571428571428, 2.2857142857142856
+_SIGHT = 12.0  # how far aside of its line the ninja is still seen, pixels
+
+TURNS, HEADING_X, HEADING_Y = drone.TURNS, drone.HEADING_X, drone.HEADING_Y
+start, touch = drone.start, drone.touch
+fly, advance, choose, try_way = drone.fly, drone.advance, drone.choose, drone.try_way
+
+
+@kernel
+def move(levels, head, entity, mover, states, index, slot):
+    """Fly on, or look for the ninja and choose the next node when this one is reached."""
+    heading, speed = states[index, slot] & HEADING, speed_of(states[index, slot])
+    reached, left = fly(mover, heading, speed)
+    if not reached:
+        refresh(head, mover)
+    elif decide(levels, head, entity, mover, states, index, slot):
+        rest = speed_of(states[index, slot]) - left
+        if rest > 0.0:  # one that has stopped chasing may have come too far already
+            advance(mover, states[index, slot] & HEADING, rest)
+
+
+@kernel
+def speed_of(state):
+    """Return the speed in a state, pixels per frame."""
+    return _CHASE_SPEED if state & CHASING != 0 else _PATROL_SPEED
+
+
+@kernel
+def decide(levels, head, entity, mover, states, index, slot):
+    """Run on, else run at the ninja if it is in sight, else patrol; return whether there is a way."""
+    level, mode = head["level"], entity["mode"]
+    ahead = states[index, slot] & HEADING
+    heading = ahead
+    if states[index, slot] & CHASING != 0:
+        if try_way(levels, level, False, mover, states, index, ahead):
+            return True
+        heading = (ahead + 4 - TURNS[mode][0]) & HEADING
+        states[index, slot] = heading
+    if is_targetable(head):
+        for turn in range(3):  # to the left, ahead, to the right of the way it came
+            side = (ahead + 3 + turn) & HEADING
+            if spots(levels, head, mover, states, index, side):
+                if try_way(levels, level, False, mover, states, index, side):
+                    states[index, slot] = side | CHASING
+                    return True
+    heading = choose(levels, level, False, mode, mover, states, index, heading)
+    if heading >= 0:
+        states[index, slot] = heading
+    return heading >= 0
+
+
+@kernel
+def spots(levels, head, mover, states, index, heading):
+    """Return whether the ninja is in a direction, close to the line, with nothing in between.
+
+    The view runs along the half row or half column of the drone's centre; of a drone in the middle of a cell that is
+    the lower or the right half.
+    """
+    ex, ey = HEADING_X[heading], HEADING_Y[heading]
+    dx, dy = head["x"] - mover["x"], head["y"] - mover["y"]
+    if not (ex * dx + ey * dy > 0.0 and abs(ex * dy - ey * dx) <= _SIGHT):
+        return False
+    horizontal = ey == 0.0
+    along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
+    place, end = half_cell(along), half_cell(head["x"] if horizontal else head["y"])
+    lane, direction = half_cell(across), 1 if ex + ey > 0.0 else -1
+    while place != end:
+        if not empty_line(levels, states, index, head["level"], horizontal, place, lane, lane, direction):
+            return False
+        place += direction
+    return True

@@ -1,0 +1,32 @@
+"""Let the entities of a level act on a ninja that stays where a test puts it."""
+
+from __future__ import annotations
+
+from nclone_env.sim.actors import move_entities, think_entities
+
+from .recorder import Session
+
+
+class FixedNinja(Session):
+    """A world in which only the entities run; ``head`` is set by the test."""
+
+    def place(self, x: float, y: float, vx: float = 0.0, vy: float = 0.0) -> None:
+        """Put the ninja somewhere."""
+        self.head["x"], self.head["y"], self.head["vx"], self.head["vy"] = x, y, vx, vy
+
+    def act(self, frames: int = 1) -> None:
+        """Run the move and the think pass of some frames."""
+        for _ in range(frames):
+            self.head["frame"] += 1
+            move_entities(self.levels, self.worlds, 0)
+            think_entities(self.levels, self.worlds, 0)
+
+    @property
+    def mover(self):
+        """The first mover."""
+        return self.worlds.movers[0, 0]
+
+    @property
+    def code(self) -> int:
+        """The state byte of the entity of the first mover."""
+        return int(self.worlds.entity_states[0, self.levels.mover_slots[0]])

@@ -1,0 +1,143 @@
+"""Evil ninjas (physics 03, section 12), with the check values of section 20."""
+
+import numpy as np
+import pytest
+
+from nclone_env.constants import CELEBRATING, DEAD, EVIL_NINJA
+from nclone_env.level.library import pack
+from nclone_env.level.load import load_level
+from nclone_env.sim.entities.evil_ninja import ACTIVE, CHARGING, TOUCHED, WAITING
+from nclone_env.sim.simulate import simulate
+from nclone_env.sim.state import make_worlds
+
+from .levels import room
+from .recorder import LEFT, RIGHT, Session
+
+HOME = (66, 58)  # a runner from x = 240 touches it between x = 376 and x = 380
+AWAY = (150, 10)
+
+
+def wander(frames, seed=5):
+    """Return inputs that run right for two seconds, then back and forth."""
+    draw = np.random.default_rng(seed)
+    turns = np.repeat(draw.choice([LEFT, RIGHT, LEFT + 1, RIGHT + 1], frames // 10 + 1), 10)
+    return bytes([RIGHT]) * 120 + turns.astype(np.uint8).tobytes()[:frames]
+
+
+def play(places, inputs, unharmed=True):
+    """Return (T,) heads, (T, E) phases and (T, E) x and y; an unharmed ninja is lifted out of reach of death."""
+    session = Session(room([(EVIL_NINJA, *place, 0, 0) for place in places]))
+    count = len(places)
+    heads, phases, spots = [], [], []
+    for code in inputs:
+        if unharmed and session.head["state"] >= DEAD:
+            break
+        head, states = session.play(bytes([code]))
+        heads.append(head[0].copy())
+        phases.append(states[0, :count].tolist())
+        spots.append([(m["x"], m["y"]) for m in session.worlds.movers[0, :count]])
+    return np.array(heads), np.array(phases), np.array(spots)
+
+
+def test_delays_and_way():
+    """Frame j is row j - 1. The first follows from 120 frames after the touch, the second 120 frames later."""
+    heads, phases, spots = play([HOME, HOME, AWAY], wander(360))
+    path = np.stack([heads["x"], heads["y"]], axis=1)
+    touched = int(np.flatnonzero(phases[:, 0] != WAITING)[0]) + 1
+    assert phases[touched - 1].tolist() == [TOUCHED, TOUCHED, WAITING]
+    assert len(heads) > touched + 260
+    for number, slot in ((1, 0), (2, 1)):
+        begin = touched + 120 * number
+        assert phases[begin - 2, slot] == CHARGING
+        assert (phases[begin - 1 :, slot] == ACTIVE).all()
+        for frame in range(begin, len(heads) + 1):
+            assert spots[frame - 1, slot].tolist() == path[frame - 120 * number].tolist(), (number, frame)
+    assert (phases[:, 2] == WAITING).all()
+
+
+def test_check_values():
+    """Touched in frame 100: active in 220 at P[101], then P[102]; the second in frame 340 at P[101]."""
+    level = room([(EVIL_NINJA, 100, 20, 0, 0), (EVIL_NINJA, 100, 20, 0, 0)])
+    session = Session(level)
+    path = {}
+    for frame in range(1, 342):
+        session.play(bytes(1))
+        if frame == 99:  # to be dropped on them in the next frame, then carried along a line of its own
+            session.head["x"], session.head["y"], session.head["vx"], session.head["vy"] = 600.0, 115.0, 0.0, 0.0
+        elif frame > 99:
+            session.head["x"], session.head["y"] = 600.0 + 1.25 * (frame - 100), 150.0
+        path[frame] = (float(session.head["x"]), float(session.head["y"]))
+        phases = session.worlds.entity_states[0, :2].tolist()
+        spots = [(float(m["x"]), float(m["y"])) for m in session.worlds.movers[0]]
+        if frame == 99:
+            assert phases == [WAITING, WAITING]
+        elif frame == 100:
+            assert phases == [TOUCHED, TOUCHED]
+        elif frame == 219:
+            assert phases == [CHARGING, CHARGING]
+        elif frame == 220:
+            assert phases == [ACTIVE, CHARGING]
+            assert spots == [path[101], (600.0, 120.0)]
+        elif frame == 221:
+            assert spots[0] == path[102]
+        elif frame == 340:
+            assert phases == [ACTIVE, ACTIVE]
+            assert spots == [path[221], path[101]]
+
+
+def test_it_comes_from_its_home_in_the_last_two_seconds():
+    heads, _, spots = play([HOME, HOME], wander(200))
+    touched = int(np.flatnonzero((spots[:, 0] != spots[0, 0]).any(axis=1))[0]) - 1  # moves from the frame after next
+    home, goal = np.array([396.0, 348.0]), np.array([heads["x"][touched], heads["y"][touched]])
+    for step in (2, 60, 119):
+        assert spots[touched + step - 1, 0] == pytest.approx(home + step / 120 * (goal - home), abs=1e-12)
+    assert (spots[: touched + 119, 1] == home).all()
+
+
+def test_charging_is_harmless_and_following_kills():
+    """The ninja begins where one waits and stays there: touched in frame 1, killed in frame 121."""
+    run = simulate(room([(EVIL_NINJA, 41, 58, 0, 0)]), bytes(130), entities=True)
+    gap = np.hypot(run.entity_x[:, 0] - run.x, run.entity_y[:, 0] - run.y)
+    assert (gap < 16.0).all()
+    assert np.flatnonzero(run.state == DEAD)[0] == 120
+
+
+def test_it_follows_the_dead_and_spares_the_winner():
+    session = Session(room([(EVIL_NINJA, 40, 58, 0, 0)]))
+    session.play(bytes(1))
+    session.head["state"] = CELEBRATING
+    heads, states = session.play(bytes(300))
+    assert states[-1, 0] == ACTIVE
+    assert (heads["state"] == CELEBRATING).all()
+
+
+def test_the_trail_belongs_to_the_world():
+    """A snapshot that is taken half-way leads to the same future; a start clears the trail."""
+    inputs = wander(300)
+    session = Session(room([(EVIL_NINJA, *HOME, 0, 0)]), 2)
+    session.play(inputs[:200])
+    session.restore(session.snapshot(0), 1)
+    first, second = session.play(inputs[200:], 0), session.play(inputs[200:], 1)
+    assert first[0].tobytes() == second[0].tobytes()
+    assert session.snapshot(0) == session.snapshot(1)
+    assert session.worlds.trail[0].any()
+    fresh = Session(session.level, 1)
+    assert not fresh.worlds.trail.any()
+
+
+@pytest.mark.parametrize(("count", "limit", "rows"), [(0, None, 1), (1, None, 119), (10, None, 1199), (10, 600, 600)])
+def test_the_trail_is_no_longer_than_needed(count, limit, rows):
+    levels = pack([load_level(room([(EVIL_NINJA, 50, 50, 0, 0)] * count))])
+    assert make_worlds(3, levels, limit).trail.shape == (3, rows, 2)
+
+
+def test_a_limited_trail_is_as_good():
+    """``simulate`` bounds the trail by the number of inputs; a session does not."""
+    inputs = wander(250)
+    level = room([(EVIL_NINJA, *HOME, 0, 0)] * 4)
+    run = simulate(level, inputs, entities=True)
+    session = Session(level)
+    heads, _ = session.play(inputs)
+    assert session.worlds.trail.shape[1] == 479 > len(inputs)
+    assert heads["x"].tolist() == run.x.tolist()
+    assert [m["x"] for m in session.worlds.movers[0]] == run.entity_x[-1].tolist()
