@@ -146,7 +146,7 @@ SHOVE_THWUMP: tuple[Layers, ...] = (  # waits, is pressed, is launched, returns;
 _ROCKET = Layer("rocket", (polygon((-2.5, 3), (0, -4), (2.5, 3)),))
 ROCKET_TURRET: tuple[Layers, ...] = (  # idle, warning, the rocket that flies
     (Layer("turret", (circle(7), circle(4.5))), _ROCKET),
-    (Layer("rocket", (circle(7), circle(4.5))), _ROCKET),
+    (Layer("rocket", (circle(7),)), Layer("gauss", (circle(4.5),)), _ROCKET),
     (Layer("rocket", (circle(4.5),)), Layer("gauss", (circle(2.2),))),
 )
 _SIGHT = (box(-9, -0.9, -4, 0.9), box(4, -0.9, 9, 0.9), box(-0.9, -9, 0.9, -4), box(-0.9, 4, 0.9, 9))
