@@ -282,7 +282,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         buffers = self._pool.take()
         self._batch.observe(index, buffers)
         row = {name: array[index].copy() for name, array in buffers.items()}
-        return row, {name: self._batch.results[name][index] for name in _COLUMNS}
+        return row, {name: self._batch.results[name][index].item() for name in _COLUMNS}
 
     def _columns(self) -> dict[str, Any]:
         info: dict[str, Any] = {}
