@@ -374,7 +374,7 @@ def test_an_ended_episode_has_no_place_where_none_ends():
 # What is refused
 
 
-def refused(env: NPlusPlusEnv, data, message: str = "") -> None:
+def refused(env: NPlusPlusEnv, data, message: str | None = None) -> None:
     """Check that a state is refused and nothing is changed by it."""
     before = env.get_state()
     with pytest.raises(SnapshotError, match=message):
