@@ -12,8 +12,11 @@ from nclone_env.constants import (
     DEATH_BALL,
     EXIT,
     FLOOR_GUARD,
+    GAUSS_TURRET,
+    LASER_TURRET,
     MINI_DRONE,
     REGULAR_DOOR,
+    ROCKET_TURRET,
     SHOVE_THWUMP,
     THWUMP,
     TOGGLE_MINE,
@@ -27,7 +30,10 @@ from nclone_env.sim.entities import (
     door,
     drone,
     floor_guard,
+    gauss_turret,
+    laser_turret,
     mine,
+    rocket_turret,
     shove_thwump,
     thwump,
 )
@@ -38,6 +44,8 @@ move_thwump, move_pad = thwump.move, boost_pad.move
 think_door, think_guard, think_thwump = door.think_regular, floor_guard.think, thwump.think
 think_mine, think_ball, think_shove = mine.think, death_ball.think, shove_thwump.think
 start_drone = drone.start
+think_rocket, think_gauss, think_laser = rocket_turret.think, gauss_turret.think, laser_turret.think
+rest_rocket, rest_gauss, start_laser = rocket_turret.rest, gauss_turret.rest, laser_turret.start
 
 
 @kernel
@@ -86,6 +94,12 @@ def think_entities(levels, worlds, index):
             think_ball(levels, worlds, index, slot)
         elif kind == SHOVE_THWUMP:
             think_shove(levels, head, entity, mover, states, index, slot)
+        elif kind == ROCKET_TURRET:
+            think_rocket(levels, head, entity, mover, states, index, slot)
+        elif kind == GAUSS_TURRET:
+            think_gauss(levels, head, entity, mover, states, index, slot)
+        elif kind == LASER_TURRET:
+            think_laser(levels, head, entity, mover, states, index, slot)
 
 
 @kernel
@@ -114,7 +128,13 @@ def start_mover(levels, worlds, index, number, used):
     entity = levels.entities[header["first_entity"] + slot]
     kind = entity["type"]
     mover["x"], mover["y"], mover["order"] = entity["x"], entity["y"], entity["order"]
-    if kind != EXIT:
+    if kind == ROCKET_TURRET:
+        rest_rocket(entity, mover)
+    elif kind == GAUSS_TURRET:
+        rest_gauss(entity, mover)
+    elif kind == LASER_TURRET:
+        start_laser(levels, worlds.heads[index]["level"], entity, mover, worlds.entity_states, index, slot)
+    elif kind != EXIT:
         mover["cell"] = cell_of(mover["x"], mover["y"])
     if kind == ZAP_DRONE or kind == MINI_DRONE:
         start_drone(entity, mover, worlds.entity_states, index, slot)

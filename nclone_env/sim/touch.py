@@ -22,6 +22,7 @@ from nclone_env.constants import (
     MINI_DRONE,
     ONE_WAY,
     REGULAR_DOOR,
+    ROCKET_TURRET,
     ROWS,
     SHOVE_THWUMP,
     THWUMP,
@@ -41,6 +42,7 @@ from nclone_env.sim.entities import (
     launch_pad,
     mine,
     one_way,
+    rocket_turret,
     shove_thwump,
     thwump,
 )
@@ -57,6 +59,7 @@ touch_one_way, touch_block, touch_thwump, touch_shove = (
     shove_thwump.touch,
 )
 touch_drone, touch_guard, touch_ball = drone.touch, floor_guard.touch, death_ball.touch
+touch_rocket = rocket_turret.touch
 
 # Slots of the scratch that lists the movers around a cell: the cell, how many, then their numbers.
 NEAR_CELL, NEAR_COUNT, NEAR_FIRST = 0, 1, 2
@@ -258,6 +261,8 @@ def touch_mover(worlds, index, entity, slot, contacts, x0, y0):
         touch_guard(ninja, mover)
     elif kind == DEATH_BALL:
         touch_ball(ninja, mover)
+    elif kind == ROCKET_TURRET:
+        touch_rocket(ninja, entity, mover, states, index, slot)
     if wall != 0.0 and contacts[WALL] == 0.0:
         contacts[WALL] = wall
 

@@ -17,3 +17,11 @@ def room(records=(), spawn=(40, 58), tiles=None) -> RawLevel:
 
 
 FLOOR_Y = 24 * 15 - 10.0  # centre of a ninja that stands on the floor
+
+
+def empty_level(records=(), tiles=None, spawn=(20, 20)) -> RawLevel:
+    """Return a level of empty cells, but for tiles by (column, row) of the whole world, the border included."""
+    array = np.zeros((23, 42), np.uint8)
+    for (i, j), tile in (tiles or {}).items():
+        array[j - 1, i - 1] = tile
+    return RawLevel(array, np.array([(0, *spawn, 0, 0), *records], np.uint8))
