@@ -1,5 +1,7 @@
 """Gauss turrets (physics 03, sections 9 and 20)."""
 
+from itertools import pairwise
+
 import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD
@@ -24,7 +26,7 @@ def test_the_zones_and_the_shot_at_a_ninja_that_stands_still():
         assert turret.frame(NINJA) != DEAD
         states.append(turret.state)
     assert states[0] == AIMING  # seen in frame 1, no aiming yet
-    gained = [later - earlier for earlier, later in zip(states[:102], states[1:103], strict=True)]
+    gained = [later - earlier for earlier, later in pairwise(states[:103])]
     # twice the time of zone 0 from frame 2, zone 1 from 39, zone 2 from 74, zone 3 from 91
     assert gained == [0] * 37 + [1] * 35 + [3] * 17 + [7] * 13
     assert states[103] == WARNING

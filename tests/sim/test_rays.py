@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, DYING
+from nclone_env._jit import kernel
+from nclone_env.constants import CELEBRATING, CELLS, DEAD, DYING
 from nclone_env.level.raw import RawLevel
-from nclone_env.sim.rays import NOTHING, ray, sees, shot, step_meets_wall, unit
+from nclone_env.sim.geometry import lesser
+from nclone_env.sim.rays import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell, unit
 
+from ..golden.synthetic import synthetic_map
 from .levels import empty_level
 from .recorder import Session
 
@@ -133,3 +136,22 @@ def test_a_step_looks_no_further_than_its_cells():
 def test_the_zero_vector_points_to_the_right():
     assert unit(0.0, 0.0) == (1.0, 0.0)
     assert unit(3.0, -4.0) == (0.6, -0.8)
+
+
+@kernel
+def shortest(levels, states, x, y, dx, dy):
+    """Return the length of a ray by looking at every segment of the level."""
+    fraction = 1.0
+    for cell in range(CELLS):
+        fraction = lesser(fraction, sweep_cell(levels, states, 0, 0, cell, x, y, RAY_LENGTH * dx, RAY_LENGTH * dy))
+    return fraction * RAY_LENGTH
+
+
+def test_the_walk_through_the_cells_finds_the_nearest_segment_of_all():
+    random = np.random.default_rng(8)
+    for density, seed in ((40, 3), (8, 2)):
+        beam = Beam(synthetic_map(density, seed)[0])
+        for _ in range(200):
+            x, y, angle = random.uniform(30, 1026), random.uniform(30, 570), random.uniform(0, 2 * np.pi)
+            direction = (float(np.cos(angle)), float(np.sin(angle)))
+            assert beam.ray(x, y, *direction) == shortest(beam.session.levels, beam.states, x, y, *direction)

@@ -90,7 +90,14 @@ def test_the_warning_does_not_need_sight_but_someone_to_aim_at():
     assert won.state == IDLE
 
 
-def test_open_doors_let_it_through_and_shut_ones_do_not():
-    shut = rocket(records=[(5, 60, 50, 0, 0)])
-    assert shut.until(30, FIRST)["cell"] == NO_CELL
-    assert shut.session.worlds.entity_states[0, 1] == IDLE
+@pytest.mark.parametrize(("shut", "explodes"), [(0, False), (1, True)])
+def test_open_doors_let_it_through_and_shut_ones_do_not(shut, explodes):
+    turret = rocket(records=[(8, 60, 50, 0, 0), (9, 20, 80, 0, 0)])
+    states = turret.session.worlds.entity_states
+    turret.until(40, FIRST)
+    states[0, 0] = shut
+    while turret.mover["x"] < 358.0:
+        turret.until(turret.frames + 1, FIRST)
+    turret.until(turret.frames + 2, FIRST)
+    assert states[0, 1] == (IDLE if explodes else FLYING + 24)
+    assert (turret.mover["x"] > 360.0) == (not explodes)

@@ -41,7 +41,7 @@ def think(levels, ninja, entity, mover, states, index, slot):
         fire(levels, ninja, entity, mover, states, index)
         states[index, slot] = RECOVERING
         return
-    if RECOVERING <= state and state + 1 < RECOVERING + _PAUSE:
+    if state >= RECOVERING and state + 1 < RECOVERING + _PAUSE:
         states[index, slot] = state + 1
         return
     if not sees(levels, states, index, ninja, mover["x"], mover["y"]):
