@@ -50,3 +50,11 @@ def moving(spawn=(26, 66), title: str = "moving") -> RawLevel:
     tiles = np.ones((23, 42), np.uint8)
     tiles[4:16, 1:40] = 0
     return RawLevel(tiles, np.array([(0, *spawn, 0, 0), *MOVING_RECORDS], np.uint8), title)
+
+
+def empty_level(records=(), tiles=None, spawn=(20, 20)) -> RawLevel:
+    """Return a level of empty cells, but for tiles by (column, row) of the whole world, the border included."""
+    array = np.zeros((23, 42), np.uint8)
+    for (i, j), tile in (tiles or {}).items():
+        array[j - 1, i - 1] = tile
+    return RawLevel(array, np.array([(0, *spawn, 0, 0), *records], np.uint8))
