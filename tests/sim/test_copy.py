@@ -13,7 +13,10 @@ from nclone_env.sim.tick import start, tick
 
 from .levels import moving, room
 
-LEVELS = pack([load_level(moving()), load_level(room([(2, 44, 58, 0, 0)])), load_level(moving((70, 44), "other"))])
+WALLS = {(column, row): 1 for column in (4, 14) for row in range(6, 14)}
+BUMPY = room([(2, 44, 58, 0, 0)], tiles=WALLS | {(7, 13): 9, (6, 13): 1, (5, 13): 1, (12, 13): 1})
+SOURCES = (moving(), BUMPY, moving((70, 44), "other"), moving((84, 62), "above the pad"))
+LEVELS = pack([load_level(level) for level in SOURCES])
 ODD, ONES = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
@@ -185,3 +188,66 @@ def test_no_two_states_of_some_runs_have_the_same_hash():
             hashes.add(int(hash_world(worlds, index)))
             states.add(bytes_of(worlds, index))
     assert len(hashes) == len(states) > 800
+
+
+ONLY_READ_ELSEWHERE = {"frame", "gold", "facing", "finish_fraction"}
+"""Time limit, reward, pictures, nobody: the simulator itself only writes them."""
+
+
+def matters(worlds: WorldArrays, array: str, name: str, inputs) -> bool:
+    """Return whether another value of a field of world 0 changes anything else in the frames to come."""
+    records = range(getattr(worlds, array)[0].size)
+    return any(
+        changes_something(worlds, array, record, name, other, inputs)
+        for record in records
+        for other in others(getattr(worlds, array)[0].reshape(-1)[record][name])
+    )
+
+
+def others(value) -> list:
+    """Return other values of a field."""
+    return [0.5 - value] if isinstance(value, np.floating) else [value ^ 1, (value + 40) % 100]
+
+
+def changes_something(worlds, array, record, name, other, inputs) -> bool:
+    for index in (1, 2):
+        copy_world(worlds, 0, worlds, index)
+    kept, changed = (getattr(worlds, array)[index].reshape(-1)[record : record + 1] for index in (1, 2))
+    changed[name] = other
+    for code in inputs:
+        play(worlds, 1, [code])
+        play(worlds, 2, [code])
+        before, changed[name] = changed[name].copy(), kept[name]
+        same = hash_world(worlds, 1) == hash_world(worlds, 2)
+        changed[name] = before
+        if not same:
+            return True
+    return False
+
+
+def sampled_states(runs: int):
+    """Yield worlds whose first is in a state that random play passes through, and the inputs to come."""
+    rng = np.random.default_rng(7)
+    worlds = make_worlds(3, LEVELS)
+    for run in range(runs):
+        start(LEVELS.arrays, worlds, 0, run % 4)
+        codes = ((0, 1, 2, 3, 4, 5), (2, 2, 2, 4, 4, 4, 2, 3, 5))[run // 4 % 2]
+        for code in rng.choice(codes, 12):  # held for 20 frames, which are left every few frames
+            for _ in range(6):
+                play(worlds, 0, [code] * rng.integers(1, 6))
+                yield worlds, rng.integers(0, 6, 6)
+
+
+@pytest.mark.parametrize("name", sorted(ONLY_READ_ELSEWHERE))
+def test_some_fields_are_only_read_elsewhere(name):
+    assert not any(matters(worlds, "heads", name, inputs) for worlds, inputs in sampled_states(4))
+
+
+def test_no_other_field_is_dead():
+    level = ("heads", "level")  # another number is another level
+    quiet = {field for field in FIELDS if field[1] not in ONLY_READ_ELSEWHERE} - {level}
+    for worlds, inputs in sampled_states(100):
+        quiet -= {field for field in sorted(quiet) if matters(worlds, *field, inputs)}
+        if not quiet:
+            break
+    assert not quiet
