@@ -10,13 +10,15 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from nclone_env.constants import NINJA
+from nclone_env.constants import REGULAR_DOOR
+from nclone_env.level.raw import RawLevel
 from nclone_env.render import raster
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.glyphs import glyphs, static_layers
-from nclone_env.render.picture import world_picture
-from nclone_env.render.shapes import ENTITY_LAYERS, PAINTS, POSTURES, Layer, ninja_layers, tile_outline
-from tests.render.fake import bordered, make_levels, make_worlds
+from nclone_env.render.looks import LOOKS, Appearance, appearance, layers_of
+from nclone_env.render.picture import level_picture, world_picture
+from nclone_env.render.shapes import PAINTS, tile_outline
+from tests.render.scenes import Record, make_levels, put_worlds
 
 ZOOM = 3
 COLUMNS = 19
@@ -29,10 +31,10 @@ def zoomed(picture: np.ndarray, zoom: int = ZOOM) -> np.ndarray:
     return colour.repeat(zoom, axis=0).repeat(zoom, axis=1).astype(np.uint8)
 
 
-def on_background(layers: tuple[Layer, ...], colours: bool, below: str = "background") -> np.ndarray:
-    """Return (24, 24, 3) uint8: layers over a plain paint."""
+def on_background(shown: Appearance, colours: bool, below: str = "background") -> np.ndarray:
+    """Return (24, 24, 3) uint8: an appearance over a plain paint."""
     inks = raster.COLOURS if colours else raster.GREYS
-    alpha, ink = raster.stamp(layers, inks)
+    alpha, ink = raster.stamp(layers_of(shown), inks)
     base = np.array(inks[below], dtype=np.float32)
     return np.broadcast_to(base * (1 - alpha[..., None]) + ink + 0.5, (24, 24, 3)).astype(np.uint8)
 
@@ -48,32 +50,47 @@ def grid(pictures: list[np.ndarray]) -> np.ndarray:
     return sheet
 
 
-def appearances() -> list[tuple[Layer, ...]]:
-    """Return the layers of every entity state and ninja posture, both facings."""
-    result = [ENTITY_LAYERS[kind][state] for kind in sorted(ENTITY_LAYERS)[:4] for state in ENTITY_LAYERS[kind]]
-    return result + [ninja_layers(state, facing) for state in POSTURES for facing in (-1, 1)]
+def appearances() -> list[Appearance]:
+    """Return everything that is drawn, by type."""
+    found = {appearance(*place): None for place in np.ndindex(len(LOOKS) + 1, 8, 16)}
+    return [shown for shown in found if shown is not None]
 
 
-def sample_observations() -> list[np.ndarray]:
-    """Return a player frame, a global view and a colour picture of one made-up scene."""
+def sample_level() -> tuple[np.ndarray, list[Record]]:
+    """Return the (23, 42) tiles and the records of one made-up scene with every type that is simulated."""
     tiles = np.zeros((23, 42), dtype=np.uint8)
     tiles[14:, :] = 1
     tiles[13, 4:9] = (8, 1, 1, 9, 0)
     tiles[12:14, 20:24] = ((12, 1, 1, 13), (1, 1, 1, 1))
     tiles[0:5, 30:] = 1
     tiles[5, 30:34] = (14, 6, 18, 22)
-    tiles[8:10, 12:30] = 0
     tiles[9, 26:32] = (2, 4, 10, 11, 16, 17)
-    entities = [(24.0 * (4 + 2 * k), 240.0 if k % 2 else 216.0, 2) for k in range(14)]
-    entities += [(540.0 + 12 * k, 354.0, 1) for k in range(4)] + [(264.0, 354.0, 1), (288.0, 354.0, 21)]
-    entities += [(324.0, 348.0, 3), (96.0, 348.0, 3), (384.0, 300.0, 4), (222.0, 330.0, 4), (240.0, 294.0, 2)]
-    levels = make_levels([bordered(tiles)], [entities])
-    states = [0] * 18 + [0, 1, 0, 1, 0, 1, 0]
-    worlds = make_worlds([(263.6, 318.2, 0, 3, 1)], [states])
+    records = [(3, 54, 58, 0, 0), (3, 16, 58, 0, 0), (4, 64, 50, 0, 0), (4, 37, 55, 0, 0)]
+    records += [(2, 4 * (4 + 2 * k), 40 if k % 2 else 36, 0, 0) for k in range(14)]
+    records += [(1, 88 + 2 * k, 59, 0, 0) for k in range(4)] + [(1, 44, 59, 0, 0), (21, 48, 59, 0, 0)]
+    records += [(5, 56, 34, 0, 0), (6, 60, 34, 0, 0), (7, 72, 50, 0, 0), (8, 66, 32, 2, 0), (9, 76, 50, 0, 0)]
+    records += [(10, 36, 46 + 4 * k, 6 + k, 0) for k in range(2)] + [(11, 34 + 5 * k, 30, k, 0) for k in range(8)]
+    records += [(14, 50, 54, 0, 0), (26, 58, 42, 4, 0), (16, 76, 59, 0, 0), (17, 44, 44, 0, 0), (24, 42, 38, 0, 0)]
+    records += [(20, 30, 50, 2, 0), (20, 100, 50, 0, 0), (25, 66, 40, 0, 0), (28, 50, 46, 0, 0)]
+    return tiles, records
+
+
+def sample_observations() -> list[np.ndarray]:
+    """Return a player frame, a global view and a colour picture of the scene."""
+    levels = make_levels(sample_level())
+    worlds = put_worlds(levels, [(263.6, 318.2, 0, 3, 1)])
+    worlds.entity_states[0, np.flatnonzero(levels.arrays.entities["type"] == REGULAR_DOOR)] = 3
+    arrays = levels.arrays
     frame, view = np.zeros((128, 128, 1), np.uint8), np.zeros((128, 256, 1), np.uint8)
-    write_player_frame(levels, worlds, 0, glyphs(), frame)
-    write_global_view(levels, static_layers(levels), worlds, 0, glyphs(), view)
-    return [zoomed(frame[..., 0], 4), zoomed(view[..., 0], 4), world_picture(levels, worlds, 0, 1.5)]
+    write_player_frame(arrays, worlds, 0, glyphs(), frame)
+    write_global_view(arrays, static_layers(arrays), worlds, 0, glyphs(), view)
+    return [zoomed(frame[..., 0], 4), zoomed(view[..., 0], 4), world_picture(arrays, worlds, 0, 1.5)]
+
+
+def before_play() -> np.ndarray:
+    """Return the picture of a level with all types in a row."""
+    records = [(0, 6, 36, 0, 0)] + [(kind, 5 * kind + 12, 48, kind % 8, 0) for kind in sorted(LOOKS) if kind]
+    return level_picture(RawLevel(np.zeros((23, 42), np.uint8), np.array(records)))[240:336]
 
 
 def main() -> None:
@@ -85,7 +102,7 @@ def main() -> None:
     for colours in (False, True):
         for below in ("background", "solid"):
             blocks.append(grid([zoomed(on_background(item, colours, below)) for item in appearances()]))
-    blocks += sample_observations()
+    blocks += [*sample_observations(), before_play()]
     width = max(block.shape[1] for block in blocks)
     padded = [np.pad(block, ((0, 12), (0, width - block.shape[1]), (0, 0)), constant_values=255) for block in blocks]
     path = Path("runs/contact_sheet.png")
@@ -93,7 +110,7 @@ def main() -> None:
     temporary = path.with_suffix(".part.png")
     cv2.imwrite(str(temporary), np.vstack(padded)[..., ::-1])
     temporary.replace(path)
-    print(f"{path}: {len(appearances())} appearances, types {sorted(ENTITY_LAYERS)} and the ninja ({NINJA})")
+    print(f"{path}: {len(appearances())} appearances of {len(LOOKS)} types")
 
 
 if __name__ == "__main__":

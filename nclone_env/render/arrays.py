@@ -15,8 +15,9 @@ SCALE_X, SCALE_Y = WORLD_WIDTH / GLOBAL_WIDTH, WORLD_HEIGHT / GLOBAL_HEIGHT  # 4
 PHASES = 4  # sub-pixel positions of a global stamp, per axis
 GLOBAL_SIDE = 7  # pixels of a global stamp, per axis; the centre lies in pixel GLOBAL_CENTRE
 GLOBAL_CENTRE = 3
-STATES = 20  # columns of the table of stamps: state of an entity, or state + 10 * (facing right) of the ninja
-FACING_RIGHT = 10
+ORIENTATIONS = 8
+STATES = 16  # columns of the tables of kinds: the lowest four bits of a state
+FACES_RIGHT, FACES_LEFT = 0, 4  # orientations of the ninja
 
 
 class Glyphs(NamedTuple):
@@ -28,8 +29,9 @@ class Glyphs(NamedTuple):
         global_stamps: (K, 16, 2, 7, 7) uint8; alpha and ink for phase 4 * y + x, centred in pixel 3.
         boxes: (2, K, 4) int64; first row, end row, first column, end column of what a stamp (0) and a global
             stamp (1, over all phases) covers.
-        kinds: (29, 20) int64; kind by type and state, -1 if nothing is drawn. Row 0 is the ninja: columns
-            0..9 are its states facing left, 10..19 facing right.
+        kinds: (29, 8, 16) int16; kind by type, orientation and state, -1 if nothing is drawn. Row 0 is the ninja
+            facing right (orientation 0) or left (4). Of doors it is their switch, if they have one.
+        door_kinds: (9, 2, 16) int16; kind of a door by type, whether it is upright, and state of its entity.
     """
 
     tiles: np.ndarray
@@ -37,6 +39,7 @@ class Glyphs(NamedTuple):
     global_stamps: np.ndarray
     boxes: np.ndarray
     kinds: np.ndarray
+    door_kinds: np.ndarray
 
     def memory(self) -> MemoryNode:
         """Return the bytes of all arrays; every environment shares them."""
@@ -73,7 +76,8 @@ NO_PICTURES = PictureArrays(
         stamps=_blank(0, 1, 2, CELL, CELL),
         global_stamps=_blank(0, PHASES * PHASES, 2, GLOBAL_SIDE, GLOBAL_SIDE),
         boxes=_blank(2, 0, 4, dtype=np.int64),
-        kinds=_blank(0, STATES, dtype=np.int64),
+        kinds=_blank(0, ORIENTATIONS, STATES, dtype=np.int16),
+        door_kinds=_blank(0, 2, STATES, dtype=np.int16),
     ),
     NO_LAYERS,
 )

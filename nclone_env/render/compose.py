@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 
 from nclone_env._jit import copy_bytes, kernel
-from nclone_env.constants import COLUMNS, MAX_TILE, NINJA, ROWS
+from nclone_env.constants import COLUMNS, ENTITY_NAMES, MAX_TILE, NINJA, ROWS
+from nclone_env.level.entities import MOVER_TYPES
 from nclone_env.render.arrays import (
     CELL,
-    FACING_RIGHT,
+    FACES_LEFT,
+    FACES_RIGHT,
     GLOBAL_CENTRE,
     GLOBAL_HEIGHT,
     GLOBAL_WIDTH,
+    ORIENTATIONS,
     PHASES,
     SCALE_X,
     SCALE_Y,
@@ -24,6 +27,8 @@ from nclone_env.render.arrays import (
 
 _HALF = CELL // 2
 _SOLID_TILE = 1
+_TYPES = len(ENTITY_NAMES)
+_MOVES = tuple(kind in MOVER_TYPES for kind in range(_TYPES))
 _FULL, _COARSE = 0, 1  # first index of ``Glyphs.boxes``
 
 
@@ -52,13 +57,20 @@ def write_player_frame(levels, worlds, index, glyphs, out):
     left = _floor(head["x"]) - size // 2
     top = _floor(head["y"]) - size // 2
     _write_tiles(levels.tiles, level, glyphs.tiles, left, top, out)
-    first = levels.header[level]["first_entity"]
-    for number in range(levels.header[level]["entity_count"]):
-        entity = levels.entities[first + number]
-        x = _floor(entity["x"]) - left
-        y = _floor(entity["y"]) - top
+    header = levels.header[level]
+    for number in range(header["first_door"], header["first_door"] + header["door_count"]):
+        door = levels.doors[number]
+        x, y = door["x"] - left, door["y"] - top
         if -_HALF < x < size + _HALF and -_HALF < y < size + _HALF:
-            kind = kind_of(kinds, entity["type"], worlds.entity_states[index, number])
+            kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
+            _stamp(stamps, 0, boxes, _FULL, kind, x - _HALF, y - _HALF, out)
+    first = header["first_entity"]
+    for number in range(header["entity_count"]):
+        entity = levels.entities[first + number]
+        world_x, world_y = place_of(worlds, index, entity)
+        x, y = _floor(world_x) - left, _floor(world_y) - top
+        if -_HALF < x < size + _HALF and -_HALF < y < size + _HALF:
+            kind = kind_of(kinds, entity, worlds.entity_states[index, number])
             if kind >= 0:
                 _stamp(stamps, 0, boxes, _FULL, kind, x - _HALF, y - _HALF, out)
     corner = size // 2 - _HALF
@@ -81,33 +93,55 @@ def write_global_view(levels, layers, worlds, index, glyphs, out):
     level = head["level"]
     stamps, boxes, kinds = glyphs.global_stamps, glyphs.boxes, glyphs.kinds
     copy_bytes(out, 0, layers, level * (GLOBAL_HEIGHT * GLOBAL_WIDTH), GLOBAL_HEIGHT * GLOBAL_WIDTH)
-    first = levels.header[level]["first_entity"]
-    for number in range(levels.header[level]["entity_count"]):
+    header = levels.header[level]
+    for number in range(header["first_door"], header["first_door"] + header["door_count"]):
+        door = levels.doors[number]
+        kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
+        left, top, phase = _coarse_place(door["x"], door["y"])
+        _stamp(stamps, phase, boxes, _COARSE, kind, left, top, out)
+    first = header["first_entity"]
+    for number in range(header["entity_count"]):
         entity = levels.entities[first + number]
-        kind = kind_of(kinds, entity["type"], worlds.entity_states[index, number])
+        kind = kind_of(kinds, entity, worlds.entity_states[index, number])
         if kind >= 0:
-            left, top, phase = _coarse_place(entity["x"], entity["y"])
+            world_x, world_y = place_of(worlds, index, entity)
+            left, top, phase = _coarse_place(world_x, world_y)
             _stamp(stamps, phase, boxes, _COARSE, kind, left, top, out)
     left, top, phase = _coarse_place(head["x"], head["y"])
     _stamp(stamps, phase, boxes, _COARSE, ninja_kind(kinds, head), left, top, out)
 
 
 @kernel
-def kind_of(kinds, entity_type, state):
+def place_of(worlds, index, entity):
+    """Return where an entity is now: x, y in pixels. A switch has the number of its exit's mover, but does not move."""
+    x, y = float(entity["x"]), float(entity["y"])
+    kind, number = entity["type"], entity["mover"]
+    if number >= 0 and kind < _TYPES and _MOVES[kind]:
+        mover = worlds.movers[index, number]
+        x, y = mover["x"], mover["y"]
+    return x, y
+
+
+@kernel
+def kind_of(kinds, entity, state):
     """Return the kind an entity is drawn as, -1 if it is not drawn."""
-    kind = -1
-    if NINJA < entity_type < kinds.shape[0] and state < STATES:
-        kind = kinds[entity_type, state]
+    kind, entity_type = -1, entity["type"]
+    if NINJA < entity_type < _TYPES:
+        kind = int(kinds[entity_type, min(entity["orientation"], ORIENTATIONS - 1), state & (STATES - 1)])
     return kind
+
+
+@kernel
+def door_kind(door_kinds, door, state):
+    """Return the kind a door is drawn as."""
+    return int(door_kinds[door["type"], door["vertical"], state & (STATES - 1)])
 
 
 @kernel
 def ninja_kind(kinds, head):
     """Return the kind the ninja is drawn as."""
-    column = int(head["state"])
-    if head["facing"] >= 0:
-        column += FACING_RIGHT
-    return kinds[NINJA, column]
+    orientation = FACES_RIGHT if head["facing"] >= 0 else FACES_LEFT
+    return int(kinds[NINJA, orientation, head["state"]])
 
 
 @kernel

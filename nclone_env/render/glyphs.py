@@ -1,51 +1,53 @@
 """The grey pictures of all tiles, entities and ninja postures, rasterised once for the kernels.
 
-A *kind* is one appearance: an entity type in one state, or the ninja in one state and facing. Each kind has a
-stamp at full resolution and, for the global view, small stamps at 4 x 4 sub-pixel phases. Stamps hold alpha
+A *kind* is the number of one appearance of an entity, a door or the ninja. Each kind has a stamp at full
+resolution and, for the global view, small stamps at 4 x 4 sub-pixel phases. Stamps hold alpha
 and ink (already multiplied by alpha); pixel b becomes ``round(b * (255 - alpha) / 255) + ink``, which cannot
 overflow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 import cv2
 import numpy as np
 
-from nclone_env.constants import COLUMNS, ENTITY_NAMES, MAX_TILE, NINJA, ROWS
+from nclone_env.constants import COLUMNS, ENTITY_NAMES, MAX_TILE, REGULAR_DOOR, ROWS, TRAP_DOOR
 from nclone_env.level.library import LevelArrays
+from nclone_env.level.records import DOOR_SWITCHES
 from nclone_env.render import raster
 from nclone_env.render.arrays import (
     CELL,
-    FACING_RIGHT,
     GLOBAL_CENTRE,
     GLOBAL_HEIGHT,
     GLOBAL_SIDE,
     GLOBAL_WIDTH,
+    ORIENTATIONS,
     PHASES,
     SCALE_X,
     SCALE_Y,
     STATES,
     Glyphs,
 )
-from nclone_env.render.shapes import ENTITY_LAYERS, PAINTS, POSTURES, Layer, ninja_layers, tile_outline
+from nclone_env.render.looks import DOOR_LIES, DOOR_STANDS, Appearance, appearance, layers_of
+from nclone_env.render.shapes import PAINTS, tile_outline
 
 
 @lru_cache(maxsize=1)
 def glyphs() -> Glyphs:
     """Return the glyphs, rasterised on the first call."""
-    numbers, layers = zip(*_kinds(), strict=True)
-    kinds = np.full((len(ENTITY_NAMES), STATES), -1, dtype=np.int64)
-    for kind, (entity_type, state) in enumerate(numbers):
-        kinds[entity_type, state] = kind
-    pictures = [raster.stamp(item, raster.GREYS) for item in layers]
+    shown, kinds = _kinds()
+    pictures = [raster.stamp(layers_of(item), raster.GREYS) for item in shown]
     planes = np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
     stamps = _round(planes[:, None])
     global_stamps = _round(_global_planes(planes))
     boxes = np.array([[_box(item[:, 0].max(0)) for item in group] for group in (stamps, global_stamps)])
-    result = Glyphs(_tiles(), stamps, global_stamps, boxes, kinds)
+    door_kinds = kinds[: TRAP_DOOR + 1, (DOOR_LIES, DOOR_STANDS)].copy()
+    for door, switch in DOOR_SWITCHES.items():
+        kinds[door] = kinds[switch]
+    kinds[REGULAR_DOOR] = -1
+    result = Glyphs(_tiles(), stamps, global_stamps, boxes, kinds, door_kinds)
     for array in result:
         array.flags.writeable = False
     return result
@@ -69,14 +71,15 @@ def static_layers(levels: LevelArrays) -> np.ndarray:
     return layers
 
 
-def _kinds() -> Iterator[tuple[tuple[int, int], tuple[Layer, ...]]]:
-    """Yield ((type, column of the table of kinds), layers) of everything that is drawn."""
-    for entity_type, states in ENTITY_LAYERS.items():
-        for state, layers in states.items():
-            yield (entity_type, state), layers
-    for state in POSTURES:
-        yield (NINJA, state), ninja_layers(state, -1)
-        yield (NINJA, state + FACING_RIGHT), ninja_layers(state, 1)
+def _kinds() -> tuple[list[Appearance], np.ndarray]:
+    """Return everything that is drawn, by kind, and (29, 8, 16) int16: the kind by type, orientation and state."""
+    numbers: dict[Appearance, int] = {}
+    kinds = np.full((len(ENTITY_NAMES), ORIENTATIONS, STATES), -1, dtype=np.int16)
+    for place in np.ndindex(kinds.shape):
+        shown = appearance(*place)
+        if shown is not None:
+            kinds[place] = numbers.setdefault(shown, len(numbers))
+    return list(numbers), kinds
 
 
 def _tiles() -> np.ndarray:

@@ -16,14 +16,25 @@ from nclone_env.constants import (
     MAP_UNIT,
     MAX_TILE,
     NINJA,
+    REGULAR_DOOR,
     ROWS,
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
+from nclone_env.level.entities import MOVER_TYPES
 from nclone_env.level.raw import RawLevel
+from nclone_env.level.records import DOOR_SWITCHES
 from nclone_env.render import raster
-from nclone_env.render.arrays import CELL
-from nclone_env.render.shapes import ENTITY_LAYERS, PAINTS, TOGGLE_MINE, ninja_layers, tile_outline
+from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
+from nclone_env.render.looks import (
+    DOOR_LIES,
+    DOOR_STANDS,
+    Appearance,
+    appearance,
+    first_state,
+    layers_of,
+)
+from nclone_env.render.shapes import PAINTS, tile_outline
 
 
 class HasRaw(Protocol):
@@ -35,8 +46,8 @@ class HasRaw(Protocol):
         ...
 
 
-Item = tuple[float, float, int, int, int]
-"""Something to draw: x, y (world pixels), type, state, facing (of the ninja)."""
+Item = tuple[float, float, Appearance | None]
+"""Something to draw, or not: x, y (world pixels), appearance."""
 
 
 def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> np.ndarray:
@@ -52,14 +63,27 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
         (round(600 * scale), round(1056 * scale), 3) uint8, RGB; a fresh array.
     """
     head = worlds.heads[index]
-    level = head["level"]
-    first, count = levels.header[level]["first_entity"], levels.header[level]["entity_count"]
-    items: list[Item] = [
-        (entity["x"], entity["y"], int(entity["type"]), int(state), 0)
-        for entity, state in zip(levels.entities[first : first + count], worlds.entity_states[index])
-    ]
-    items.append((head["x"], head["y"], NINJA, int(head["state"]), int(head["facing"])))
-    return _picture(levels.tiles[level], items, scale)
+    header, states = levels.header[head["level"]], worlds.entity_states[index]
+    items: list[Item] = []
+    for door in levels.doors[header["first_door"] :][: header["door_count"]]:
+        orientation = DOOR_STANDS if door["vertical"] else DOOR_LIES
+        shown = appearance(int(door["type"]), orientation, int(states[door["owner"]]))
+        items.append((float(door["x"]), float(door["y"]), shown))
+    for entity, state in zip(levels.entities[header["first_entity"] :][: header["entity_count"]], states):
+        items.append(_entity_item(entity, int(state), worlds.movers[index]))
+    orientation = FACES_RIGHT if head["facing"] >= 0 else FACES_LEFT
+    items.append((float(head["x"]), float(head["y"]), appearance(NINJA, orientation, int(head["state"]))))
+    return _picture(levels.tiles[head["level"]], items, scale)
+
+
+def _entity_item(entity: np.void, state: int, movers: np.ndarray) -> Item:
+    """Return what is drawn of an entity where it is now; of a door only its switch."""
+    kind = int(entity["type"])
+    place = movers[entity["mover"]] if kind in MOVER_TYPES else entity
+    shown = None
+    if kind != REGULAR_DOOR:
+        shown = appearance(DOOR_SWITCHES.get(kind, kind), int(entity["orientation"]), state)
+    return float(place["x"]), float(place["y"]), shown
 
 
 def level_picture(level: RawLevel | HasRaw) -> np.ndarray:
@@ -67,14 +91,19 @@ def level_picture(level: RawLevel | HasRaw) -> np.ndarray:
     raw = level if isinstance(level, RawLevel) else level.raw
     tiles = np.ones((ROWS, COLUMNS), dtype=np.uint8)
     tiles[1:-1, 1:-1] = raw.tiles
-    items: list[Item] = [
-        (x * MAP_UNIT, y * MAP_UNIT, entity_type, int(entity_type == TOGGLE_MINE), 0)
-        for entity_type, x, y, _, _ in raw.records[1:].tolist()
-        if entity_type != NINJA
-    ]
+    items: list[Item] = []
+    for kind, x, y, orientation, _ in sorted(raw.records[1:].tolist(), key=_drawing_order):
+        if kind != NINJA:  # further ninjas are for levels with two players
+            shown = appearance(kind, orientation, first_state(kind, orientation))
+            items.append((x * MAP_UNIT, y * MAP_UNIT, shown))
     for _, x, y, _, _ in raw.records[:1].tolist():
-        items.append((x * MAP_UNIT, y * MAP_UNIT, NINJA, IMMOBILE, 1))
+        items.append((x * MAP_UNIT, y * MAP_UNIT, appearance(NINJA, FACES_RIGHT, IMMOBILE)))
     return _picture(tiles, items, 1.0)
+
+
+def _drawing_order(record: list[int]) -> tuple[bool, int]:
+    """Return what sorts records as a world draws them: doors, then the rest by type."""
+    return record[0] not in (REGULAR_DOOR, *DOOR_SWITCHES), record[0]
 
 
 def _picture(tiles: np.ndarray, items: Iterable[Item], scale: float) -> np.ndarray:
@@ -83,11 +112,10 @@ def _picture(tiles: np.ndarray, items: Iterable[Item], scale: float) -> np.ndarr
     side = CELL * magnification
     cells = _tile_colours(magnification)[np.where(tiles > MAX_TILE, 0, tiles)]
     picture = cells.transpose(0, 2, 1, 3, 4).reshape(ROWS * side, COLUMNS * side, 3)
-    for x, y, entity_type, state, facing in items:
-        if entity_type == NINJA or state in ENTITY_LAYERS.get(entity_type, {}):
-            stamp = _colour_stamp(entity_type, state, facing, magnification)
+    for x, y, shown in items:
+        if shown is not None:
             left, top = round(x * magnification) - side // 2, round(y * magnification) - side // 2
-            _put(picture, *stamp, left, top)
+            _put(picture, *_colour_stamp(shown, magnification), left, top)
     if scale == magnification:
         return picture
     size = (round(WORLD_WIDTH * scale), round(WORLD_HEIGHT * scale))
@@ -115,9 +143,8 @@ def _tile_colours(magnification: int) -> np.ndarray:
     return (mixed + 0.5).astype(np.uint8)
 
 
-@lru_cache(maxsize=128)
-def _colour_stamp(entity_type: int, state: int, facing: int, magnification: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return alpha (n, n, 1) and ink (n, n, 3), float32, of an entity or the ninja."""
-    layers = ninja_layers(state, facing) if entity_type == NINJA else ENTITY_LAYERS[entity_type][state]
-    alpha, ink = raster.stamp(layers, raster.COLOURS, magnification)
+@lru_cache(maxsize=256)
+def _colour_stamp(shown: Appearance, magnification: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return alpha (n, n, 1) and ink (n, n, 3), float32."""
+    alpha, ink = raster.stamp(layers_of(shown), raster.COLOURS, magnification)
     return alpha[..., None], ink

@@ -1,4 +1,4 @@
-"""What everything looks like: outlines and paints, shared by the grey observations and the colour pictures.
+"""Paints, outlines, and the tiles: what the grey observations and the colour pictures are made of.
 
 Outlines are polygons in pixels. Those of tiles use the cell's own coordinates (0..24 right and down, physics
 01, section 2.3); those of entities and the ninja are relative to their centre and stay within 12 pixels of
@@ -9,34 +9,14 @@ Later layers cover earlier ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import (
-    CELEBRATING,
-    DEAD,
-    DISABLED,
-    DYING,
-    EXIT,
-    EXIT_RADIUS,
-    EXIT_SWITCH,
-    FALLING,
-    GOLD,
-    GOLD_RADIUS,
-    IMMOBILE,
-    JUMPING,
-    MINE,
-    MINE_RADII,
-    RUNNING,
-    SLIDING,
-    SWITCH_RADIUS,
-    WALL_SLIDING,
-)
+from nclone_env.constants import FACING_X, FACING_Y
 from nclone_env.render.arrays import CELL
 
-TOGGLE_MINE = 21
 _ARC_STEPS = 24  # a quarter circle of radius 24 then differs from its polygon by 0.013 pixels
 
 
@@ -54,7 +34,8 @@ class Layer(NamedTuple):
     outlines: tuple[np.ndarray, ...]
 
 
-# The grey levels are spread so that no two kinds share one; the colours are calm greys with few accents.
+# The grey levels are spread so that no two paints share one; the colours are calm greys with few accents: reds kill,
+# blues open, yellows are worth having, oranges throw the ninja.
 PAINTS: Mapping[str, Paint] = {
     "background": Paint(176, (203, 203, 209)),
     "solid": Paint(96, (122, 122, 137)),
@@ -73,6 +54,43 @@ PAINTS: Mapping[str, Paint] = {
     "switch": Paint(20, (40, 84, 128)),
     "switch_light": Paint(200, (120, 220, 250)),
     "taken_switch": Paint(148, (170, 172, 184)),
+    "door": Paint(80, (82, 86, 106)),
+    "open_door": Paint(140, (150, 152, 168)),
+    "locked_door": Paint(56, (38, 92, 92)),
+    "lock": Paint(224, (120, 226, 196)),
+    "trap_door": Paint(48, (118, 66, 92)),
+    "trap_light": Paint(232, (246, 164, 206)),
+    "launch_pad": Paint(60, (112, 84, 58)),
+    "launch_front": Paint(244, (250, 160, 60)),
+    "one_way": Paint(66, (84, 92, 116)),
+    "one_way_front": Paint(36, (40, 44, 60)),
+    "shell": Paint(24, (52, 52, 66)),
+    "zap_eye": Paint(248, (255, 108, 168)),
+    "chaser_eye": Paint(236, (255, 84, 60)),
+    "chaingun_eye": Paint(208, (190, 226, 90)),
+    "laser_eye": Paint(188, (236, 60, 60)),
+    "mini_eye": Paint(252, (244, 196, 255)),
+    "guard": Paint(28, (74, 40, 48)),
+    "guard_eye": Paint(220, (255, 120, 84)),
+    "block": Paint(234, (232, 234, 240)),
+    "block_edge": Paint(112, (128, 132, 150)),
+    "thwump": Paint(76, (86, 92, 112)),
+    "thwump_face": Paint(16, (214, 44, 60)),
+    "thwump_eye": Paint(192, (196, 204, 220)),
+    "boost_pad": Paint(124, (176, 116, 50)),
+    "boost_light": Paint(204, (255, 206, 120)),
+    "ball": Paint(8, (30, 22, 30)),
+    "ball_core": Paint(160, (232, 70, 84)),
+    "shove": Paint(68, (96, 82, 112)),
+    "shove_core": Paint(184, (190, 170, 216)),
+    "shove_danger": Paint(32, (196, 36, 58)),
+    "turret": Paint(34, (66, 60, 68)),
+    "rocket": Paint(44, (206, 60, 40)),
+    "gauss": Paint(196, (244, 224, 120)),
+    "evil": Paint(12, (96, 18, 44)),
+    "evil_eye": Paint(238, (255, 150, 170)),
+    "laser": Paint(52, (184, 30, 54)),
+    "laser_light": Paint(250, (255, 96, 110)),
 }
 
 
@@ -95,12 +113,29 @@ def box(left: float, top: float, right: float, bottom: float) -> np.ndarray:
     return np.array([(left, top), (right, top), (right, bottom), (left, bottom)], dtype=np.float64)
 
 
+def square(half: float) -> np.ndarray:
+    """Return a square (4, 2) around the centre."""
+    return box(-half, -half, half, half)
+
+
+def polygon(*points: tuple[float, float]) -> np.ndarray:
+    """Return the outline (P, 2) through points."""
+    return np.array(points, dtype=np.float64)
+
+
 def limb(start: tuple[float, float], end: tuple[float, float], width: float) -> np.ndarray:
     """Return a straight stroke (4, 2) from start to end."""
     a, b = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
     along = (b - a) / np.linalg.norm(b - a)
     across = np.array([-along[1], along[0]]) * (width / 2)
     return np.stack([a + across, b + across, b - across, a - across])
+
+
+def turned(layers: Sequence[Layer], eighths: int) -> tuple[Layer, ...]:
+    """Return layers turned clockwise around the centre by a number 0..7 of eighths of a full turn."""
+    cosine, sine = FACING_X[eighths], FACING_Y[eighths]
+    matrix = np.array([(cosine, sine), (-sine, cosine)])
+    return tuple(Layer(paint, tuple(outline @ matrix for outline in outlines)) for paint, outlines in layers)
 
 
 # Tiles 6..33 come in groups of four that are reflections of one another (physics 01, section 2.2): each group
@@ -158,87 +193,3 @@ def tile_outline(tile: int) -> np.ndarray:
     if corner in (2, 3):
         outline[:, 1] = CELL - outline[:, 1]
     return outline
-
-
-_ARMED, _SAFE, _STEPPED = MINE_RADII
-_MINE = {
-    0: (Layer("mine", (star(_ARMED + 2.5, _ARMED - 0.5, 8),)), Layer("mine_core", (circle(1.6),))),
-    1: (Layer("safe_mine", (circle(_SAFE + 1.0), circle(_SAFE - 2.0))),),
-    2: (Layer("stepped_mine", (circle(_STEPPED + 0.5), circle(_STEPPED - 2.5))),),
-}
-_GOLD = {
-    0: (
-        Layer("gold_edge", (box(-GOLD_RADIUS + 1, -GOLD_RADIUS + 1, GOLD_RADIUS - 1, GOLD_RADIUS - 1),)),
-        Layer("gold", (box(-GOLD_RADIUS + 2, -GOLD_RADIUS + 2, GOLD_RADIUS - 2, GOLD_RADIUS - 2),)),
-    )
-}
-_DOORWAY = box(-EXIT_RADIUS, -EXIT_RADIUS, EXIT_RADIUS, EXIT_RADIUS)
-_EXIT = {
-    0: (
-        Layer("exit", (_DOORWAY,)),
-        Layer("exit_inside", (box(-9, -9, 9, 9),)),
-        Layer("exit", (box(-1.5, -9, 1.5, 9), box(-9, -1.5, 9, 1.5), box(-1.5, -1.5, 1.5, 1.5))),
-    ),
-    1: (Layer("open_exit", (_DOORWAY,)), Layer("open_inside", (box(-9, -9, 9, 9),))),
-}
-_SWITCH = {
-    0: (
-        Layer("switch", (box(-SWITCH_RADIUS, -SWITCH_RADIUS, SWITCH_RADIUS, SWITCH_RADIUS),)),
-        Layer("switch_light", (circle(3.2, corners=4),)),
-    ),
-    1: (Layer("taken_switch", (box(-6, -6, 6, 6), box(-4.5, -4.5, 4.5, 4.5))),),
-}
-
-ENTITY_LAYERS: Mapping[int, Mapping[int, tuple[Layer, ...]]] = {
-    MINE: _MINE,
-    GOLD: _GOLD,
-    EXIT: _EXIT,
-    EXIT_SWITCH: _SWITCH,
-    TOGGLE_MINE: _MINE,
-}
-"""Entity type to state to layers. A missing state (gold taken) or a missing type is not drawn."""
-
-
-class Posture(NamedTuple):
-    """Joints of the ninja facing right, pixels from the centre: head, hip, two hands, two feet."""
-
-    head: tuple[float, float]
-    hip: tuple[float, float]
-    hands: tuple[tuple[float, float], tuple[float, float]]
-    feet: tuple[tuple[float, float], tuple[float, float]]
-
-
-_SPRAWLED = Posture((-5.0, 5.0), (1.5, 6.0), ((-2.0, 8.5), (1.5, 1.0)), ((8.5, 3.5), (8.0, 6.5)))
-POSTURES: Mapping[int, Posture] = {
-    IMMOBILE: Posture((0.0, -5.5), (0.0, 2.5), ((-3.5, 2.5), (3.5, 2.5)), ((-2.5, 9.5), (2.5, 9.5))),
-    RUNNING: Posture((3.0, -5.0), (-1.0, 2.0), ((-5.5, -0.5), (6.5, 1.0)), ((-8.0, 5.5), (5.0, 8.5))),
-    SLIDING: Posture((-3.5, -4.0), (0.0, 3.5), ((-8.5, 1.5), (4.5, -1.5)), ((4.0, 9.0), (9.0, 4.5))),
-    JUMPING: Posture((1.0, -5.0), (-0.5, 2.5), ((-4.0, -8.0), (6.5, -7.0)), ((-4.5, 8.5), (3.0, 5.5))),
-    FALLING: Posture((0.0, -5.0), (0.0, 2.0), ((-8.5, -3.0), (8.5, -3.0)), ((-5.5, 8.0), (5.5, 8.0))),
-    WALL_SLIDING: Posture((2.5, -5.5), (2.0, 2.5), ((8.5, -4.5), (8.5, 1.0)), ((8.0, 5.5), (1.0, 9.5))),
-    DEAD: _SPRAWLED,
-    DYING: _SPRAWLED,
-    CELEBRATING: Posture((0.0, -4.0), (0.0, 3.0), ((-6.0, -8.0), (6.0, -8.0)), ((-4.5, 9.0), (4.5, 9.0))),
-    DISABLED: _SPRAWLED,
-}
-"""Ninja state to posture: standing, running, sliding, jumping, falling, on a wall, dead, celebrating."""
-
-
-def ninja_layers(state: int, facing: int) -> tuple[Layer, ...]:
-    """Return the layers of the ninja: a black figure within radius 10 whose light headband marks its front.
-
-    Args:
-        state: ninja state 0..9 (physics 01, section 5).
-        facing: negative for left, otherwise right.
-    """
-    posture = POSTURES[state]
-    head, hip = posture.head, posture.hip
-    shoulder = (head[0] * 0.6 + hip[0] * 0.4, head[1] * 0.6 + hip[1] * 0.4)
-    parts = [circle(4.0, *head, corners=20), limb(shoulder, hip, 6.0), circle(3.0, *hip, corners=16)]
-    parts += [limb(shoulder, hand, 2.8) for hand in posture.hands]
-    parts += [limb(hip, foot, 3.4) for foot in posture.feet]
-    band = box(head[0] - 0.5, head[1] - 1.2, head[0] + 3.8, head[1] + 1.0)
-    if facing < 0:
-        parts, band = [part * (-1.0, 1.0) for part in parts], band * (-1.0, 1.0)
-    # One layer a part: overlapping outlines within one layer would cancel out.
-    return (*(Layer("ninja", (part,)) for part in parts), Layer("headband", (band,)))

@@ -11,10 +11,15 @@ import pytest
 from nclone_env.render.arrays import PHASES, SCALE_X, SCALE_Y
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.glyphs import glyphs, static_layers
+from nclone_env.render.looks import appearance, layers_of
+from nclone_env.render.raster import GREYS, stamp
 from nclone_env.render.shapes import PAINTS
-from tests.render.fake import bordered, make_levels, make_worlds, random_scene
+
+from .scenes import NO_TILES, make_levels, put_worlds, random_scene
 
 SOLID = PAINTS["solid"].grey
+MOVING = (3, 14, 16, 17, 20, 25, 26, 28)
+SWITCH_OF = {6: 7, 8: 9}
 
 
 def player_frame(levels, worlds, index, size=128):
@@ -33,18 +38,34 @@ def full_grey(tiles):
     return np.block([[glyphs().tiles[tile] for tile in row] for row in tiles])
 
 
+def kind_number(entity_type, orientation, state):
+    """Return the kind by its layers, not by the table that the kernels use; None if it is not drawn."""
+    shown = appearance(entity_type, orientation, state)
+    if shown is None:
+        return None
+    grey = stamp(layers_of(shown), GREYS)
+    pixels = np.floor(np.stack([255 * grey[0], grey[1][..., 0]]) + 0.5).astype(np.uint8)
+    return int(np.flatnonzero((glyphs().stamps[:, 0] == pixels).all((1, 2, 3)))[0])
+
+
 def drawn(levels, worlds, index):
-    """Return (kind, x, y) of everything drawn, in order, the ninja last."""
+    """Return (kind, x, y) of everything drawn, in order: doors, entities, the ninja."""
     head = worlds.heads[index]
     header = levels.header[head["level"]]
-    result = []
+    states = worlds.entity_states[index]
+    found = []
+    for number in range(header["door_count"]):
+        door = levels.doors[header["first_door"] + number]
+        found.append((door["type"], 0 if door["vertical"] else 6, states[door["owner"]], door))
     for number in range(header["entity_count"]):
         entity = levels.entities[header["first_entity"] + number]
-        kind = glyphs().kinds[entity["type"], worlds.entity_states[index, number]]
-        if kind >= 0:
-            result.append((kind, float(entity["x"]), float(entity["y"])))
-    column = head["state"] + (10 if head["facing"] > 0 else 0)
-    return [*result, (glyphs().kinds[0, column], float(head["x"]), float(head["y"]))]
+        where = worlds.movers[index, entity["mover"]] if entity["type"] in MOVING else entity
+        if entity["type"] != 5:
+            shown = SWITCH_OF.get(int(entity["type"]), entity["type"])
+            found.append((shown, entity["orientation"], states[number], where))
+    found.append((0, 0 if head["facing"] > 0 else 4, head["state"], head))
+    result = [(kind_number(int(a), int(b), int(c)), float(at["x"]), float(at["y"])) for a, b, c, at in found]
+    return [item for item in result if item[0] is not None]
 
 
 def blended(below, stamp):
@@ -97,10 +118,14 @@ def test_different_scenes_give_different_pictures():
     assert (global_view(*first, 0) != global_view(*second, 0)).any()
 
 
+def in_empty_level(ninja, *records):
+    levels = make_levels((NO_TILES, records))
+    return levels.arrays, put_worlds(levels, [ninja])
+
+
 @pytest.mark.parametrize(("x", "y"), [(500.0, 10558.0), (-5000.5, 300.0), (1e6, -1e6)])
 def test_far_outside_everything_is_solid_but_the_ninja(x, y):
-    levels = make_levels([bordered(np.zeros((23, 42)))], [[]])
-    worlds = make_worlds([(x, y, 0, 4, 1)], [[]])
+    levels, worlds = in_empty_level((x, y, 0, 4, 1))
     frame = player_frame(levels, worlds, 0)
     assert (frame[:, :52] == SOLID).all()
     assert (frame[:52] == SOLID).all()
@@ -119,21 +144,41 @@ def test_nothing_is_written_outside_the_output():
         assert (views[[0, 2]] == 7).all()
 
 
-def one_entity(entity_type, state, ninja_state=0, facing=1):
-    levels = make_levels([bordered(np.zeros((23, 42)))], [[(360.0, 306.0, entity_type)]])
-    return levels, make_worlds([(330.25, 300.75, 0, ninja_state, facing)], [[state]])
+def one_entity(entity_type, state=0, orientation=0, ninja_state=0, facing=1):
+    """Return a level with one entity, and a door far away so that its trigger can be shown alone."""
+    ninja = (330.25, 300.75, 0, ninja_state, facing)
+    records = [(max(entity_type, 1), 60, 51, orientation, 0)]
+    if entity_type in (3, 6, 8):
+        records.append((entity_type + 1, 120, 80, 0, 0))
+    if entity_type in (4, 7, 9):
+        records = [(entity_type - 1, 120, 80, orientation, 0), (entity_type, 60, 51, 0, 0)]
+    levels, worlds = in_empty_level(ninja, *records)
+    worlds.entity_states[0, 1 if entity_type == 4 else 0] = state
+    return levels, worlds
 
 
-@pytest.mark.parametrize("draw", [player_frame, global_view])
-def test_states_and_kinds_are_distinct(draw):
-    appearances = [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (3, 0), (3, 1), (4, 0), (4, 1)]
-    pictures = {draw(*one_entity(*appearance), 0).tobytes() for appearance in appearances}
-    assert len(pictures) == len(appearances)
+LOOKS = [(kind, state, 0) for kind in (1, 3, 4, 20, 28) for state in range(2)]
+LOOKS += [(1, 2, 0), (2, 0, 0), (2, 1, 0), (7, 0, 0), (9, 0, 0), (16, 0, 0), (16, 1, 0), (16, 2, 0), (17, 0, 0)]
+LOOKS += [(kind, state, orientation) for kind in (5, 6, 8) for state in (0, 1) for orientation in (0, 2)]
+LOOKS += [(kind, 0, orientation) for kind in (10, 11) for orientation in range(8)]
+LOOKS += [(kind, heading, 0) for kind in (14, 26) for heading in range(4)]
+LOOKS += [(20, state, orientation) for state in range(3) for orientation in (2, 4, 6)]
+LOOKS += [(20, 2, 0), (24, 0, 0), (24, 1, 0), (25, 0, 0), (28, 2, 0), (28, 3, 0)]
+
+
+@pytest.mark.parametrize(("draw", "least"), [(player_frame, 100), (global_view, 20)])
+def test_kinds_and_states_are_distinct(draw, least):
+    """Every two differ by many grey levels in sum."""
+    pictures = np.array([draw(*one_entity(*look), 0)[40:100, :128].ravel() for look in LOOKS], dtype=np.int64)
+    for number, picture in enumerate(pictures):
+        differences = abs(pictures - picture).sum(1)
+        differences[number] = least
+        assert differences.min() >= least, (LOOKS[number], LOOKS[differences.argmin()], differences.min())
 
 
 def test_ninja_states_and_facings_are_distinct():
     pictures = {
-        player_frame(*one_entity(2, 1, state, facing), 0).tobytes()
+        player_frame(*one_entity(2, 1, 0, state, facing), 0).tobytes()
         for state in (0, 1, 2, 3, 4, 5, 6, 8)
         for facing in (-1, 1)
     }
@@ -144,14 +189,82 @@ def test_toggle_mines_look_like_mines():
     np.testing.assert_array_equal(player_frame(*one_entity(21, 2), 0), player_frame(*one_entity(1, 2), 0))
 
 
+def test_extra_bits_of_a_state_change_nothing():
+    for kind, state, bits in ((28, 2, 4), (14, 3, 4), (15, 1, 8)):
+        np.testing.assert_array_equal(
+            player_frame(*substituted(kind, state), 0), player_frame(*substituted(kind, state | bits), 0)
+        )
+
+
+def substituted(entity_type, state, orientation=0):
+    """Return a level whose one entity is declared to be of any type, also one that is not modelled."""
+    levels, worlds = one_entity(1, state, orientation)
+    entities = levels.entities.copy()
+    entities["type"] = entity_type
+    return levels._replace(entities=entities), worlds
+
+
+def test_types_that_are_not_modelled_yet_are_drawn():
+    pictures = {player_frame(*substituted(kind, 0), 0).tobytes() for kind in (2, 12, 13, 15, 18, 19, 22, 23, 14)}
+    assert len(pictures) == 9
+
+
 def test_unknown_types_states_and_tiles_draw_nothing():
     nothing = player_frame(*one_entity(2, 1), 0)
-    for entity_type, state in ((0, 0), (17, 0), (28, 3), (29, 0), (255, 255), (1, 200)):
-        np.testing.assert_array_equal(player_frame(*one_entity(entity_type, state), 0), nothing)
+    for entity_type, state in ((0, 0), (27, 0), (29, 0), (255, 255), (1, 200), (7, 1), (5, 0)):
+        np.testing.assert_array_equal(player_frame(*substituted(entity_type, state), 0), nothing)
     levels, worlds = one_entity(2, 1)
     tiles = levels.tiles.copy()
     tiles[0, 12, 14] = 38
     np.testing.assert_array_equal(player_frame(levels._replace(tiles=tiles), worlds, 0), nothing)
+
+
+def test_any_orientation_of_a_thwump_is_drawn():
+    np.testing.assert_array_equal(player_frame(*one_entity(20, 0, 77), 0), player_frame(*one_entity(20, 0, 6), 0))
+
+
+@pytest.mark.parametrize("draw", [player_frame, global_view])
+def test_what_moves_is_drawn_where_it_is(draw):
+    for entity_type in MOVING:
+        levels, worlds = one_entity(entity_type)
+        before = draw(levels, worlds, 0)
+        worlds.movers[0, 0]["x"] += 30.0
+        worlds.movers[0, 0]["y"] -= 18.0
+        moved = one_entity(entity_type)
+        entities = moved[0].entities.copy()
+        entities[0]["x"] += 30
+        entities[0]["y"] -= 18
+        after = draw(levels, worlds, 0)
+        assert (after != before).any()
+        np.testing.assert_array_equal(after, draw(levels._replace(entities=entities), worlds, 0))
+
+
+def test_a_mover_is_drawn_at_the_pixel_it_is_in():
+    levels, worlds = one_entity(17)
+    frames = []
+    for x in (360.0, 360.99, 359.99):
+        worlds.movers[0, 0]["x"] = x
+        frames.append(player_frame(levels, worlds, 0))
+    np.testing.assert_array_equal(frames[0], frames[1])
+    np.testing.assert_array_equal(frames[0][64:, 85:115], frames[2][64:, 84:114])
+    phases = set()
+    for quarter in range(4):
+        worlds.movers[0, 0]["x"] = 360.0 + quarter * SCALE_X / 4
+        phases.add(global_view(levels, worlds, 0).tobytes())
+    assert len(phases) == 4
+
+
+def test_a_door_is_drawn_where_it_lies_and_its_switch_where_that_is():
+    for kind in (6, 8):
+        first, last = (player_frame(*one_entity(kind, state), 0) for state in (0, 1))
+        rows, columns = np.nonzero(first != last)
+        assert abs(rows - (64 + 306 - 300)).max() <= 12
+        assert abs(columns - (64 + 360 - 330)).max() <= 5
+        there, used = (player_frame(*one_entity(kind + 1, state), 0) for state in (0, 1))
+        rows, columns = np.nonzero(there != used)
+        assert abs(rows - (64 + 306 - 300)).max() <= 6
+        assert abs(columns - (64 + 360 - 330)).max() <= 6
+        np.testing.assert_array_equal(used, player_frame(*one_entity(2, 1), 0))
 
 
 def test_the_picture_changes_only_where_the_entity_is():

@@ -16,8 +16,21 @@ def test_glyphs_are_made_once_and_read_only():
 
 def test_all_glyphs_take_little_memory():
     node = glyphs().memory()
-    assert node.total_bytes == sum(array.nbytes for array in glyphs()) < 150_000
+    assert node.total_bytes == sum(array.nbytes for array in glyphs()) < 400_000
     assert node.bytes_where(shared=False) == 0
+
+
+def test_no_two_kinds_have_the_same_picture_but_mines_and_the_dead():
+    """Toggle mines are mines (3); dead, dying and disabled ninjas lie alike, twice two of each facing."""
+    for stamps in (glyphs().stamps, glyphs().global_stamps[:, 0]):
+        assert len({item.tobytes() for item in stamps}) == len(stamps) - 3 - 4
+
+
+def test_kinds_are_numbers_of_stamps():
+    for table in (glyphs().kinds, glyphs().door_kinds):
+        assert table.min() >= -1
+        assert table.max() < len(glyphs().stamps)
+    assert (glyphs().door_kinds[[5, 6, 8]] >= 0).all()
 
 
 def test_blending_cannot_overflow():

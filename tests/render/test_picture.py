@@ -8,7 +8,8 @@ import pytest
 from nclone_env.level.raw import RawLevel
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS
-from tests.render.fake import bordered, make_levels, make_worlds, random_scene
+
+from .scenes import NO_TILES, make_levels, put_worlds, random_records, random_scene
 
 
 def colour_at(picture, x, y):
@@ -47,14 +48,42 @@ def test_a_compiled_level_is_drawn_as_its_raw_one():
 
 def test_a_world_equals_its_level_before_play():
     raw = simple_level()
-    entities = [(360.0, 240.0, 2), (480.0, 240.0, 21), (600.0, 276.0, 3), (720.0, 276.0, 4)]
-    levels = make_levels([bordered(raw.tiles)], [entities])
-    worlds = make_worlds([(120.0, 240.0, 0, 0, 1)], [[0, 1, 0, 0]])
-    np.testing.assert_array_equal(world_picture(levels, worlds, 0), level_picture(raw))
-    worlds = make_worlds([(120.0, 240.0, 0, 0, 1)], [[1, 1, 0, 0]])
-    rows, columns = np.nonzero((world_picture(levels, worlds, 0) != level_picture(raw)).any(2))
+    levels = make_levels((raw.tiles, raw.records[1:].tolist()))
+    worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
+    np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(raw))
+    worlds.entity_states[0, 0] = 1
+    rows, columns = np.nonzero((world_picture(levels.arrays, worlds, 0) != level_picture(raw)).any(2))
     assert abs(rows - 239.5).max() < 6
     assert abs(columns - 359.5).max() < 6
+
+
+def test_a_world_of_all_types_equals_its_level_before_play():
+    """On a lattice, so that nothing lies on anything else."""
+    draw = np.random.default_rng(2)
+    records = random_records(draw, 60)
+    for number, record in enumerate(records):
+        records[number] = (record[0], 10 + 5 * (number % 32), 10 + 5 * (number // 32), *record[3:])
+    levels = make_levels((NO_TILES, records))
+    worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
+    for slot, entity in enumerate(levels.arrays.entities):
+        if entity["type"] in (14, 26):  # as the simulator starts drones
+            worlds.entity_states[0, slot] = entity["orientation"] >> 1
+    np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(levels.levels[0]))
+
+
+def test_what_moves_is_drawn_where_it_is():
+    levels = make_levels((NO_TILES, [(17, 60, 40, 0, 0)]))
+    worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
+    worlds.movers[0, 0]["x"] = 480.0
+    expected = level_picture(make_levels((NO_TILES, [(17, 80, 40, 0, 0)])).levels[0])
+    np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), expected)
+
+
+def test_types_that_are_not_modelled_yet_are_drawn_before_play():
+    records = [(0, 20, 40, 0, 0)] + [(kind, 5 * kind, 50, 0, 0) for kind in (12, 13, 15, 18, 19, 22, 23)]
+    picture = level_picture(RawLevel(NO_TILES, np.array(records)))
+    stamps = {picture[288:312, 30 * kind - 12 : 30 * kind + 12].tobytes() for kind, *_ in records[1:]}
+    assert len(stamps) == 7
 
 
 @pytest.mark.parametrize(("scale", "shape"), [(0.5, (300, 528, 3)), (1.5, (900, 1584, 3)), (2.0, (1200, 2112, 3))])
@@ -66,9 +95,9 @@ def test_the_scale_changes_the_size_and_keeps_the_picture(scale, shape):
 
 
 def test_a_ninja_outside_the_world_is_left_out():
-    levels = make_levels([bordered(np.zeros((23, 42)))], [[]])
-    worlds = make_worlds([(500.0, 9000.0, 0, 6, 1), (-4.0, 590.0, 0, 6, -1)], [[], []])
-    empty, partly = world_picture(levels, worlds, 0), world_picture(levels, worlds, 1)
+    levels = make_levels((NO_TILES, []))
+    worlds = put_worlds(levels, [(500.0, 9000.0, 0, 6, 1), (-4.0, 590.0, 0, 6, -1)])
+    empty, partly = world_picture(levels.arrays, worlds, 0), world_picture(levels.arrays, worlds, 1)
     rows, columns = np.nonzero((empty != partly).any(2))
     assert len(rows) > 20
     assert columns.max() < 8

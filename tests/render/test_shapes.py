@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nclone_env.render.looks import LOOKS, Appearance, appearance, layers_of
+from nclone_env.render.postures import POSTURES, ninja_layers
 from nclone_env.render.raster import GREYS, coverage, stamp
-from nclone_env.render.shapes import ENTITY_LAYERS, PAINTS, POSTURES, ninja_layers, tile_outline
+from nclone_env.render.shapes import PAINTS, tile_outline
 
 SOLID = {
     0: lambda u, v: u < 0,
@@ -92,11 +94,51 @@ def outlines_of(layers):
     return np.vstack([outline for layer in layers for outline in layer.outlines])
 
 
-def test_entities_fit_their_stamps_and_their_size():
-    radii = {(1, 0): 4, (1, 1): 3.5, (1, 2): 4.5, (2, 0): 6, (3, 0): 12, (3, 1): 12, (4, 0): 6, (4, 1): 6}
-    for (entity_type, state), radius in radii.items():
-        reach = abs(outlines_of(ENTITY_LAYERS[entity_type][state])).max()
-        assert radius - 1 <= reach <= min(radius + 2.5, 12)
+# Reach from the centre by (type, state), pixels: physics 02, section 11.
+SIZES = {(1, 0): 4, (1, 1): 3.5, (1, 2): 4.5, (2, 0): 6, (3, 0): 12, (3, 1): 12, (4, 0): 6, (4, 1): 6, (5, 0): 12}
+SIZES |= {(6, 0): 12, (7, 0): 5, (8, 1): 12, (9, 0): 5, (10, 0): 6, (11, 0): 12, (14, 0): 7.5, (15, 0): 7.5}
+SIZES |= {(16, 0): 6, (17, 0): 9, (20, 0): 11, (24, 0): 6, (25, 0): 5, (26, 0): 4, (28, 0): 12, (23, 0): 8}
+
+
+def test_entities_have_their_size():
+    for (entity_type, state), radius in SIZES.items():
+        reach = abs(outlines_of(layers_of(appearance(entity_type, 0, state)))).max()
+        assert radius - 1 <= reach <= radius + 2.5, entity_type
+
+
+def test_everything_fits_its_stamp_in_every_turn():
+    for entity_type, look in LOOKS.items():
+        for variant in range(len(look.variants)):
+            for turn in range(8) if entity_type in (10, 11, 23) else (0, 2, 4, 6):
+                assert abs(outlines_of(layers_of(Appearance(entity_type, variant, turn)))).max() <= 12 + 1e-9
+
+
+def test_all_types_but_the_unknown_one_have_a_look():
+    assert set(LOOKS) == set(range(29)) - {27}
+
+
+def test_orientations_turn_clockwise():
+    pad = layers_of(appearance(10, 0, 0))[1].outlines[0]
+    for orientation in range(8):
+        towards = layers_of(appearance(10, orientation, 0))[1].outlines[0].mean(0)
+        angle = np.pi / 4 * orientation
+        np.testing.assert_allclose(towards, pad.mean(0)[0] * np.array((np.cos(angle), np.sin(angle))), atol=1e-9)
+    down, right = (layers_of(appearance(14, 0, heading))[-1].outlines[0].mean(0) for heading in (1, 0))
+    assert right[0] > 2 > abs(right[1])
+    assert down[1] > 2 > abs(down[0])
+
+
+@pytest.mark.parametrize(("orientation", "x", "y"), [(0, 11, 0), (2, 0, 11), (4, -11, 0), (6, 0, -11), (1, 0, -11)])
+def test_the_face_of_a_thwump_is_where_it_charges(orientation, x, y):
+    face = layers_of(appearance(20, orientation, 0))[1].outlines[0]
+    assert abs(face[abs(face[:, 0] - x) + abs(face[:, 1] - y) <= 7 + 1e-9]).max() == 11
+
+
+def test_doors_stand_or_lie():
+    for kind in (5, 6, 8):
+        standing, lying = (outlines_of(layers_of(appearance(kind, turn, 0))) for turn in (4, 6))
+        assert np.ptp(standing[:, 1]) == np.ptp(lying[:, 0]) == 24
+        assert np.ptp(standing[:, 0]) == np.ptp(lying[:, 1]) <= 10
 
 
 def test_the_ninja_stays_within_its_radius_and_mirrors():
@@ -112,7 +154,7 @@ def test_kinds_have_their_own_grey():
 
 
 def test_a_stamp_is_premultiplied_and_opaque_inside():
-    alpha, ink = stamp(ENTITY_LAYERS[2][0], GREYS)
+    alpha, ink = stamp(layers_of(appearance(2, 0, 0)), GREYS)
     assert alpha[12, 12] == 1
     assert ink[12, 12, 0] == PAINTS["gold"].grey
     assert alpha[0, 0] == ink[0, 0, 0] == 0
