@@ -15,7 +15,8 @@ from .levels import moving, room
 
 WALLS = {(column, row): 1 for column in (4, 14) for row in range(6, 14)}
 BUMPY = room([(2, 44, 58, 0, 0)], tiles=WALLS | {(7, 13): 9, (6, 13): 1, (5, 13): 1, (12, 13): 1})
-SOURCES = (moving(), BUMPY, moving((70, 44), "other"), moving((84, 62), "above the pad"))
+WATCHED = room([(13, 60, 50, 0, 2)])
+SOURCES = (moving(), BUMPY, moving((70, 44), "other"), moving((84, 62), "above the pad"), WATCHED)
 LEVELS = pack([load_level(level) for level in SOURCES])
 ODD, ONES = 0x9E3779B97F4A7C15, 2**64 - 1
 
@@ -191,7 +192,7 @@ def test_no_two_states_of_some_runs_have_the_same_hash():
 
 
 ONLY_READ_ELSEWHERE = {"frame", "gold", "facing", "finish_fraction"}
-"""Time limit, reward, pictures, nobody: the simulator itself only writes them."""
+"""Time limit, reward, pictures, nobody: without turning lasers and evil ninjas the simulator only writes them."""
 
 
 def matters(worlds: WorldArrays, array: str, name: str, inputs) -> bool:
@@ -230,8 +231,8 @@ def sampled_states(runs: int):
     rng = np.random.default_rng(7)
     worlds = make_worlds(3, LEVELS)
     for run in range(runs):
-        start(LEVELS.arrays, worlds, 0, run % 4)
-        codes = ((0, 1, 2, 3, 4, 5), (2, 2, 2, 4, 4, 4, 2, 3, 5))[run // 4 % 2]
+        start(LEVELS.arrays, worlds, 0, run % len(SOURCES))
+        codes = ((0, 1, 2, 3, 4, 5), (2, 2, 2, 4, 4, 4, 2, 3, 5))[run // len(SOURCES) % 2]
         for code in rng.choice(codes, 12):  # held for 20 frames, which are left every few frames
             for _ in range(6):
                 play(worlds, 0, [code] * rng.integers(1, 6))
