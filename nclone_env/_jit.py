@@ -1,4 +1,4 @@
-"""The only door to Numba: the ``kernel`` decorator, stack scratch, byte copies, and the code cache.
+"""The only door to Numba: the ``kernel`` decorator, unrolled loops, stack scratch, byte copies, and the code cache.
 
 Compiled code is kept in ``<user cache>/nclone_env/<digest>``. The digest covers every source file of the
 package and the bounds-check flag: Numba's own cache looks only at the file of the function itself, so a change
@@ -91,6 +91,10 @@ def kernel(function: Callable[..., Any]) -> Any:
     if not config.DISABLE_JIT:
         dispatcher._cache = _PackageCache(function)
     return dispatcher
+
+
+each = numba.literal_unroll
+"""``for name in each(NAMES)`` in a kernel: the loop body once for each name, so that ``record[name]`` has a type."""
 
 
 def specialised(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:

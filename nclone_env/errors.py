@@ -42,6 +42,10 @@ class RecordingError(FormatError):
     """A recording is malformed, or cannot be made."""
 
 
+class SnapshotError(FormatError):
+    """A snapshot is malformed, damaged, of other levels or another version, or has no place where it is to go."""
+
+
 class UnknownLevelError(NcloneError, KeyError):
     """A level name is neither a built-in level or set nor a file."""
 

@@ -19,6 +19,13 @@ def test_example_runs(block, monkeypatch, tmp_path):
     exec(compile(block, "README.md", "exec"), {})
 
 
+def test_the_planning_example_wins(capsys):
+    text = (ROOT / "docs" / "snapshots.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(block, "snapshots.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("won ")
+
+
 def test_there_are_examples():
     assert len(BLOCKS) == 3
     assert all(len(block.splitlines()) <= 13 for block in BLOCKS)

@@ -49,6 +49,7 @@ def _step() -> None:
     env = NPlusPlusVectorEnv(EnvironmentConfig(), 1)
     env.reset(seed=0)
     env.step(np.zeros(1, dtype=np.int64))
+    env.gather([0])
     env.close()
 
 

@@ -14,7 +14,8 @@ def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[
     """Return the options as a dict.
 
     Raises:
-        ConfigError: if they are no mapping, or one is unknown; the message lists the valid ones.
+        ConfigError: if they are no mapping, one is unknown (the message lists the valid ones), or two exclude each
+            other.
     """
     if options is not None and not isinstance(options, Mapping):
         raise ConfigError(f"options: expected a dict with some of the keys {', '.join(valid)}, got {options!r}")
@@ -22,6 +23,8 @@ def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[
     unknown = sorted(set(chosen) - set(valid), key=str)
     if unknown:
         raise ConfigError(f"options: unknown key {', '.join(map(repr, unknown))}; valid keys: {', '.join(valid)}")
+    if "level" in chosen and "state" in chosen:
+        raise ConfigError("options: expected either 'level' or 'state', got both; a state has its level")
     return chosen
 
 

@@ -44,8 +44,11 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 60}  # noqa: RUF012
 
     def __init__(self, config: EnvironmentConfig | None = None, **fields: Any):
-        self.config = config_from(config, fields)
-        self._batch = Batch(self.config, 1, DISABLED, num_threads=1)
+        self._set_up(config_from(config, fields))
+
+    def _set_up(self, config: EnvironmentConfig, like: Batch | None = None) -> None:
+        self.config = config
+        self._batch = Batch(config, 1, DISABLED, num_threads=1, like=like)
         self._pool = BufferPool(self._batch.specs, 1)
         self._everyone = np.ones(1, dtype=np.bool_)
         self._viewer = Viewer(self.config)
@@ -71,25 +74,32 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         Args:
             seed: restarts the random choice of levels, which is then that of a vector environment's first one with
                 this seed; None goes on with it.
-            options: ``{"level": name or index}`` plays that level in this episode.
+            options: ``{"level": name or index}`` plays that level in this episode; ``{"state": snapshot}`` begins it
+                in the world of the snapshot, whose frames count towards the time limit.
 
         Raises:
             ConfigError: if an option is unknown, or the seed is not a whole number of at least 0.
             UnknownLevelError: if the level is not one of ``level_names``.
+            SnapshotError: if the snapshot is malformed, of other levels, or its episode is over.
             ClosedError: after ``close``.
         """
         self._check_open("reset")
-        chosen = check_options(options, ("level",))
+        chosen = check_options(options, ("level", "state"))
+        start = self._batch.read_start(chosen["state"]) if "state" in chosen else None
         bits = None if seed is None else check_seed(seed)
         super().reset(seed=None if seed is None else int(seed))
         if bits is None and self._phase == "new":
             bits = int(self.np_random.integers(2**63))
         if bits is not None:
             self._batch.seed(np.array([bits], dtype=np.uint64), self._everyone)
-        if "level" in chosen:
-            self._batch.choose_level(chosen["level"], self._everyone)
         buffers = self._pool.take()
-        self._batch.reset(self._everyone, buffers)
+        if start is not None:
+            self._batch.begin_at(start, self._everyone)
+            self._batch.observe(0, buffers)
+        else:
+            if "level" in chosen:
+                self._batch.choose_level(chosen["level"], self._everyone)
+            self._batch.reset(self._everyone, buffers)
         self._phase = "playing"
         self._show()
         return self._row(buffers), self._info()
@@ -116,6 +126,51 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         self._show()
         return self._row(buffers), float(result["reward"]), terminated, truncated, self._info()
 
+    def get_state(self) -> bytes:
+        """Return a snapshot: world, episode and random choices to come, as bytes that can be stored.
+
+        Raises:
+            ResetNeededError: before the first ``reset`` or ``set_state``.
+            ClosedError: after ``close``.
+        """
+        self._check_begun("get_state")
+        return self._batch.get_state(0)
+
+    def set_state(self, state: bytes) -> tuple[Observation, dict[str, Any]]:
+        """Become what the environment was that the snapshot was taken from; the same actions then do the same.
+
+        Args:
+            state: from ``get_state`` of an environment, single or of a vector, with the same levels.
+
+        Returns:
+            Observation and info of that state.
+
+        Raises:
+            SnapshotError: if it is no snapshot, damaged, or of other levels or another version; nothing is changed.
+            ClosedError: after ``close``.
+        """
+        self._check_open("set_state")
+        self._batch.set_state(0, state)
+        self._phase = "over" if self._batch.episodes[0]["over"] else "playing"
+        self._show()
+        buffers = self._pool.take()
+        self._batch.observe(0, buffers)
+        return self._row(buffers), self._info()
+
+    def clone(self) -> NPlusPlusEnv:
+        """Return another environment in the same state that shares the levels with this one.
+
+        Raises:
+            ClosedError: after ``close``.
+        """
+        self._check_open("clone")
+        other = type(self).__new__(type(self))
+        other._set_up(self.config, like=self._batch)
+        if self._phase != "new":
+            other._batch.set_state(0, self._batch.get_state(0))
+            other._phase = self._phase
+        return other
+
     def render(self) -> np.ndarray | None:
         """Return the picture, (600, 1056, 3) uint8 at scale 1, in ``rgb_array`` mode; show it in ``human`` mode.
 
@@ -123,9 +178,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
             ResetNeededError: before ``reset``.
             ClosedError: after ``close``.
         """
-        self._check_open("render")
-        if self._phase == "new":
-            raise ResetNeededError("render() was called before the first reset; call reset() to begin an episode")
+        self._check_begun("render")
         if self.render_mode is None:
             gymnasium.logger.warn("render() draws nothing without a render_mode; make the environment with one")
             return None
@@ -144,6 +197,11 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
     def _check_open(self, call: str) -> None:
         if self._phase == "closed":
             raise ClosedError(f"{call}() was called after close(); make a new environment")
+
+    def _check_begun(self, call: str) -> None:
+        self._check_open(call)
+        if self._phase == "new":
+            raise ResetNeededError(f"{call}() was called before the first reset; call reset() to begin an episode")
 
     def _show(self) -> None:
         if self.render_mode == "human":

@@ -100,22 +100,28 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
 
         Args:
             seed: environment i gets ``seed + i``, or the i-th of a list; None goes on with the random choices.
-            options: ``{"level": name or index}`` plays that level; ``{"reset_mask": (n,) bool}`` resets only those.
+            options: ``{"level": name or index}`` plays that level; ``{"state": snapshot}`` begins in the world of the
+                snapshot; ``{"reset_mask": (n,) bool}`` resets only those.
             out: arrays by observation name that are written and returned instead of fresh ones.
 
         Raises:
             ConfigError: if an option is unknown, the mask has the wrong shape or dtype, or a seed is not a whole
                 number of at least 0.
             UnknownLevelError: if the level is not one of ``level_names``.
+            SnapshotError: if the snapshot is malformed, of other levels, or its episode is over.
             BufferError: if ``out`` does not fit.
             ClosedError: after ``close``.
         """
         self._check_open("reset")
         buffers = self._buffers(out)
-        chosen = check_options(options, ("level", "reset_mask"))
+        chosen = check_options(options, ("level", "state", "reset_mask"))
+        start = self._batch.read_start(chosen["state"]) if "state" in chosen else None
         mask = self._reset_mask(chosen.get("reset_mask"))
         self._seed(seed, mask)
-        if "level" in chosen:
+        if start is not None:
+            self._batch.begin_at(start, mask)
+            mask = ~self._everyone
+        elif "level" in chosen:
             self._batch.choose_level(chosen["level"], mask)
         self._batch.reset(mask, buffers)
         self._begun = True
@@ -139,9 +145,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             ResetNeededError: before the first ``reset``.
             ClosedError: after ``close``.
         """
-        self._check_open("step")
-        if not self._begun:
-            raise ResetNeededError("step() was called before the first reset; call reset() to begin the episodes")
+        self._check_begun("step")
         buffers = self._buffers(out)
         check_actions(actions, self.config.action_space, self._batch.actions)
         self._batch.step(buffers)
@@ -153,11 +157,75 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             self._add_final(info, terminated | truncated)
         return buffers, rewards, terminated, truncated, info
 
+    def get_state(self, index: int) -> bytes:
+        """Return a snapshot of one environment, as bytes that can be stored.
+
+        Raises:
+            ConfigError: if there is no such environment.
+            ResetNeededError: before the first ``reset``.
+            ClosedError: after ``close``.
+        """
+        self._check_index("get_state", "index", index)
+        return self._batch.get_state(index)
+
+    def set_state(self, index: int, state: bytes) -> tuple[Buffers, dict[str, Any]]:
+        """Make one environment what the one was that a snapshot was taken from; the same actions then do the same.
+
+        Args:
+            index: environment.
+            state: from ``get_state`` of an environment, single or of a vector, with the same levels.
+
+        Returns:
+            Its observation and the values of the ``info`` columns.
+
+        Raises:
+            SnapshotError: if it is no snapshot, damaged, or of other levels or another version, or if its episode is
+                over in same-step mode; nothing is changed.
+            ConfigError, ResetNeededError, ClosedError: as ``get_state``.
+        """
+        self._check_index("set_state", "index", index)
+        self._batch.set_state(index, state)
+        return self._observed(index)
+
+    def copy_world(self, source: int, target: int) -> tuple[Buffers, dict[str, Any]]:
+        """Make one environment a copy of another, with its episode and random choices to come.
+
+        Returns:
+            Observation of the copy and the values of the ``info`` columns.
+
+        Raises:
+            ConfigError, ResetNeededError, ClosedError: as ``get_state``.
+        """
+        self._check_index("copy_world", "source", source)
+        self._check_index("copy_world", "target", target)
+        self._batch.copy(source, target)
+        return self._observed(target)
+
+    def gather(self, indices: Any, *, out: Mapping[str, np.ndarray] | None = None) -> tuple[Buffers, dict[str, Any]]:
+        """Make environment i a copy of what environment ``indices[i]`` is now: survivors, or many futures of one.
+
+        Args:
+            indices: (n,) integers; any environment, any number of times.
+            out: arrays by observation name that are written and returned instead of fresh ones.
+
+        Returns:
+            Observations and info of all, as ``reset``.
+
+        Raises:
+            ConfigError: if the indices have the wrong dtype, shape or range; nothing is changed.
+            BufferError: if ``out`` does not fit.
+            ResetNeededError, ClosedError: as ``get_state``.
+        """
+        self._check_begun("gather")
+        chosen = self._indices(indices)
+        buffers = self._buffers(out)
+        self._batch.gather(chosen)
+        self._batch.reset(~self._everyone, buffers)
+        return buffers, self._columns()
+
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return a tuple with the picture of the first environment, or show it in ``human`` mode."""
-        self._check_open("render")
-        if not self._begun:
-            raise ResetNeededError("render() was called before the first reset; call reset() to begin the episodes")
+        self._check_begun("render")
         if self.render_mode is None:
             return None
         picture = self._viewer.render(self._batch)
@@ -195,6 +263,27 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             raise ConfigError(f"options['reset_mask']: expected a bool array of shape ({self.num_envs},), got {mask!r}")
         return mask if self._begun else self._everyone
 
+    def _check_index(self, call: str, name: str, index: int) -> None:
+        self._check_begun(call)
+        check_integer(name, index, low=0, high=self.num_envs - 1)
+
+    def _indices(self, indices: Any) -> np.ndarray:
+        array = np.asarray(indices)
+        if array.dtype.kind not in "iu" or array.shape != (self.num_envs,):
+            got = f"{array.dtype} of shape {array.shape}"
+            raise ConfigError(f"indices: expected whole numbers of shape ({self.num_envs},), got {got}")
+        if array.min() < 0 or array.max() >= self.num_envs:
+            got = f"{array.min()} to {array.max()}"
+            raise ConfigError(f"indices: expected environments from 0 to {self.num_envs - 1}, got {got}")
+        return np.ascontiguousarray(array, dtype=np.int64)
+
+    def _observed(self, index: int) -> tuple[Buffers, dict[str, Any]]:
+        """Return copies of one environment's observation and ``info`` columns."""
+        buffers = self._pool.take()
+        self._batch.observe(index, buffers)
+        row = {name: array[index].copy() for name, array in buffers.items()}
+        return row, {name: self._batch.results[name][index].item() for name in _COLUMNS}
+
     def _columns(self) -> dict[str, Any]:
         info: dict[str, Any] = {}
         for name in _COLUMNS:
@@ -207,6 +296,11 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             final_info: dict[str, Any] = {name: info[name] for name in _COLUMNS}
             final_info.update({f"_{name}": ended for name in _COLUMNS})
             info.update(final_obs=self._batch.final, _final_obs=ended, final_info=final_info, _final_info=ended)
+
+    def _check_begun(self, call: str) -> None:
+        self._check_open(call)
+        if not self._begun:
+            raise ResetNeededError(f"{call}() was called before the first reset; call reset() to begin the episodes")
 
     def _check_open(self, call: str) -> None:
         if self.closed:

@@ -20,14 +20,17 @@ from nclone_env.constants import (
     FACING_X,
     FACING_Y,
     FLOOR_GUARD,
+    GAUSS_TURRET,
     GOLD,
     LASER_DRONE,
+    LASER_TURRET,
     LAUNCH_PAD,
     LOCKED_DOOR,
     MINE,
     MINI_DRONE,
     ONE_WAY,
     REGULAR_DOOR,
+    ROCKET_TURRET,
     ROWS,
     SHOVE_THWUMP,
     THWUMP,
@@ -58,7 +61,8 @@ SOLID_TYPES = frozenset({ONE_WAY, BOUNCE_BLOCK, THWUMP, SHOVE_THWUMP})
 """Types that push the ninja."""
 MOVER_TYPES = frozenset({EXIT, ZAP_DRONE, FLOOR_GUARD, BOUNCE_BLOCK, THWUMP, DEATH_BALL, MINI_DRONE, SHOVE_THWUMP})
 MOVER_TYPES |= {CHAINGUN_DRONE, LASER_DRONE, CHASER_DRONE, EVIL_NINJA}
-"""Types whose place changes during play, so that every world keeps a record of each."""
+MOVER_TYPES |= {ROCKET_TURRET, GAUSS_TURRET, LASER_TURRET}
+"""Types whose place in the cells changes during play, or that aim, so that every world keeps a record of each."""
 MODELLED_TYPES = MOVER_TYPES | {
     MINE, GOLD, REGULAR_DOOR, LOCKED_DOOR, TRAP_DOOR, LAUNCH_PAD, ONE_WAY, TOGGLE_MINE, BOOST_PAD,
 }  # fmt: skip

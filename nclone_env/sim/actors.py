@@ -15,9 +15,12 @@ from nclone_env.constants import (
     EVIL_NINJA,
     EXIT,
     FLOOR_GUARD,
+    GAUSS_TURRET,
     LASER_DRONE,
+    LASER_TURRET,
     MINI_DRONE,
     REGULAR_DOOR,
+    ROCKET_TURRET,
     SHOVE_THWUMP,
     THWUMP,
     TOGGLE_MINE,
@@ -33,7 +36,10 @@ from nclone_env.sim.entities import (
     drone,
     evil_ninja,
     floor_guard,
+    gauss_turret,
+    laser_turret,
     mine,
+    rocket_turret,
     shooting_drone,
     shove_thwump,
     thwump,
@@ -47,6 +53,8 @@ think_mine, think_ball, think_shove = mine.think, death_ball.think, shove_thwump
 start_drone = drone.start
 move_chaser, think_evil = chaser_drone.move, evil_ninja.think
 move_shooter, think_shooter = shooting_drone.move, shooting_drone.think
+think_rocket, think_gauss, think_laser = rocket_turret.think, gauss_turret.think, laser_turret.think
+rest_rocket, rest_gauss, start_laser = rocket_turret.rest, gauss_turret.rest, laser_turret.start
 
 
 @kernel
@@ -103,6 +111,12 @@ def think_entities(levels, worlds, index):
             think_ball(levels, worlds, index, slot)
         elif kind == SHOVE_THWUMP:
             think_shove(levels, head, entity, mover, states, index, slot)
+        elif kind == ROCKET_TURRET:
+            think_rocket(levels, head, entity, mover, states, index, slot)
+        elif kind == GAUSS_TURRET:
+            think_gauss(levels, head, entity, mover, states, index, slot)
+        elif kind == LASER_TURRET:
+            think_laser(levels, head, entity, mover, states, index, slot)
 
 
 @kernel
@@ -134,7 +148,13 @@ def start_mover(levels, worlds, index, number, used):
     kind = entity["type"]
     mover["x"], mover["y"], mover["order"] = entity["x"], entity["y"], entity["order"]
     shoots = kind == CHAINGUN_DRONE or kind == LASER_DRONE
-    if kind != EXIT and not shoots:
+    if kind == ROCKET_TURRET:
+        rest_rocket(entity, mover)
+    elif kind == GAUSS_TURRET:
+        rest_gauss(entity, mover)
+    elif kind == LASER_TURRET:
+        start_laser(levels, worlds.heads[index]["level"], entity, mover, worlds.entity_states, index, slot)
+    elif kind != EXIT and not shoots:
         mover["cell"] = cell_of(mover["x"], mover["y"])
     if kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE or shoots:
         start_drone(entity, mover, worlds.entity_states, index, slot)

@@ -24,6 +24,7 @@ from nclone_env.constants import (
     MINI_DRONE,
     ONE_WAY,
     REGULAR_DOOR,
+    ROCKET_TURRET,
     ROWS,
     SHOVE_THWUMP,
     THWUMP,
@@ -44,6 +45,7 @@ from nclone_env.sim.entities import (
     launch_pad,
     mine,
     one_way,
+    rocket_turret,
     shove_thwump,
     thwump,
 )
@@ -61,6 +63,7 @@ touch_one_way, touch_block, touch_thwump, touch_shove = (
 )
 touch_drone, touch_guard, touch_ball = drone.touch, floor_guard.touch, death_ball.touch
 touch_evil = evil_ninja.touch
+touch_rocket = rocket_turret.touch
 
 # Slots of the scratch that lists the movers around a cell: the cell, how many, then their numbers.
 NEAR_CELL, NEAR_COUNT, NEAR_FIRST = 0, 1, 2
@@ -264,6 +267,8 @@ def touch_mover(worlds, index, entity, slot, contacts, x0, y0):
         touch_ball(ninja, mover)
     elif kind == EVIL_NINJA:
         touch_evil(ninja, mover, states, index, slot)
+    elif kind == ROCKET_TURRET:
+        touch_rocket(ninja, entity, mover, states, index, slot)
     if wall != 0.0 and contacts[WALL] == 0.0:
         contacts[WALL] = wall
 

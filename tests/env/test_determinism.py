@@ -11,15 +11,23 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 
+from ..sim.levels import moving
 from .bases import assert_same, choices, copies, single_digest, vector_digests
 
 FIELDS = {"levels": ("hazards", "first-steps"), "max_frames": 200}
+MOVING = {"levels": (moving(), moving((70, 44), "other"), "hazards"), "max_frames": 240}
 
 
 @pytest.fixture(scope="module")
 def six() -> list[str]:
     """Return what six environments with the seeds 11 to 16 do."""
     return vector_digests(11, 6, num_threads=1)
+
+
+@pytest.fixture(scope="module")
+def six_moving() -> list[str]:
+    """Return what six environments with the seeds 11 to 16 do among entities that move."""
+    return vector_digests(11, 6, num_threads=1, **MOVING)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(six):
@@ -37,6 +45,28 @@ def test_threads_change_nothing(six, num_threads):
 @pytest.mark.parametrize("num_envs", [1, 4])
 def test_the_size_of_the_batch_changes_nothing(six, num_envs):
     assert vector_digests(11, num_envs) == six[:num_envs]
+
+
+def test_moving_entities_give_the_same_bytes_and_another_seed_does_not(six_moving):
+    assert vector_digests(11, 6, num_threads=1, **MOVING) == six_moving
+    others = vector_digests(40, 6, num_threads=1, **MOVING)
+    assert all(left != right for left, right in zip(six_moving, others))
+    assert len(set(six_moving)) == 6
+
+
+@pytest.mark.parametrize("num_threads", [2, 4])
+@pytest.mark.parametrize("num_envs", [1, 2, 4, 6])
+def test_neither_threads_nor_batches_change_what_moves(six_moving, num_threads, num_envs):
+    assert vector_digests(11, num_envs, num_threads=num_threads, **MOVING) == six_moving[:num_envs]
+
+
+def test_a_single_environment_among_moving_entities_does_what_one_of_many_does(six_moving):
+    assert single_digest(NPlusPlusEnv(**MOVING), 13, choices(300, 6)[:, 2]) == six_moving[2]
+
+
+def test_a_spawned_process_agrees_on_what_moves(six_moving):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(vector_digests, (11, 6), {"num_threads": 2, **MOVING}) == six_moving
 
 
 def test_many_small_shares_change_nothing():

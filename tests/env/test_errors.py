@@ -141,9 +141,9 @@ def test_wrong_options_of_a_vector_environment(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"levle": 1}, "options: unknown key 'levle'; valid keys: level$"),
-        ({"reset_mask": np.ones(1, np.bool_)}, "options: unknown key 'reset_mask'; valid keys: level$"),
-        (["level"], r"options: expected a dict with some of the keys level, got \['level'\]"),
+        ({"levle": 1}, "options: unknown key 'levle'; valid keys: level, state$"),
+        ({"reset_mask": np.ones(1, np.bool_)}, "options: unknown key 'reset_mask'; valid keys: level, state$"),
+        (["level"], r"options: expected a dict with some of the keys level, state, got \['level'\]"),
         (
             {"level": "jumps/x"},
             r"options\['level'\]: expected a name or an index below 6, got 'jumps/x'; levels of this",
@@ -172,7 +172,7 @@ def test_wrong_reset_masks(mask):
         errors.ConfigError, match=r"options\['reset_mask'\]: expected a bool array of shape \(2,\), got"
     ):
         envs.reset(options={"reset_mask": mask})
-    with pytest.raises(errors.ConfigError, match="unknown key 'mask'; valid keys: level, reset_mask"):
+    with pytest.raises(errors.ConfigError, match="unknown key 'mask'; valid keys: level, state, reset_mask"):
         envs.reset(options={"mask": mask})
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE
 from nclone_env.errors import InertEntityWarning
+from nclone_env.level import compile as compilation
+from nclone_env.level import entities
 from nclone_env.level.attract import read_attract
 from nclone_env.level.compile import compile_level, inert_types
 from nclone_env.level.library import pack
@@ -228,7 +230,9 @@ def test_entities_outside_the_level_belong_to_the_nearest_cell():
     assert level.table.member_start[43 * 25 + 25] == 1
 
 
-def test_what_is_not_modelled_is_named_once_and_left_out():
+def test_what_is_not_modelled_is_named_once_and_left_out(monkeypatch):
+    for module in (compilation, entities):
+        monkeypatch.setattr(module, "MODELLED_TYPES", frozenset({1, 2, 3}))
     raw = level_of(records=[(23, 60, 60, 6, 0), (18, 20, 40, 2, 0), (7, 22, 44, 0, 0), (23, 1, 1, 0, 0)])
     assert inert_types(raw.records) == {"rocket_turret": 1, "laser_turret": 2}
     with pytest.warns(InertEntityWarning) as caught:

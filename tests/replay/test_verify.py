@@ -17,6 +17,8 @@ DEATH = int(np.flatnonzero(simulate(DEADLY, [RIGHT] * 200).state == DEAD)[0])
 """The frame in which the ninja is dead."""
 COMPLETE = ("0", "1", "3", "8", "18")
 """Files without anything but tiles, mines, gold, exits and switches."""
+WITH_LASERS = ("15", "19")
+"""In the second a laser kills in the last frame."""
 
 
 def test_dead_after_the_last_frame():
@@ -80,7 +82,7 @@ def test_files_that_are_none(tmp_path):
 
 
 @needs_shared
-@pytest.mark.parametrize("number", COMPLETE)
+@pytest.mark.parametrize("number", [*COMPLETE, *WITH_LASERS])
 def test_recordings_of_the_game(number):
     verdict = verify(SHARED / "attract" / number)
     assert verdict.agrees, verdict.reason

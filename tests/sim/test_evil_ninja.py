@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING, DEAD, EVIL_NINJA
+from nclone_env.env.batch import Batch
+from nclone_env.env.episode import NEXT_STEP
 from nclone_env.level.library import pack
 from nclone_env.level.load import load_level
+from nclone_env.sim.copy import copy_world, hash_world
 from nclone_env.sim.entities.evil_ninja import ACTIVE, CHARGING, TOUCHED, WAITING
 from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import make_worlds
@@ -141,3 +145,28 @@ def test_a_limited_trail_is_as_good():
     assert session.worlds.trail.shape[1] == 479 > len(inputs)
     assert heads["x"].tolist() == run.x.tolist()
     assert [m["x"] for m in session.worlds.movers[0]] == run.entity_x[-1].tolist()
+
+
+def test_the_trail_is_reported():
+    levels = pack([load_level(room([(EVIL_NINJA, 50, 50, 0, 0)] * 2))])
+    worlds = make_worlds(4, levels)
+    sizes = {node.name: node.total_bytes for node in worlds.memory().children}
+    assert sizes["trail"] == 4 * 239 * 16
+
+
+def test_an_environment_bounds_the_trail_by_its_time_limit():
+    level = load_level(room([(EVIL_NINJA, 50, 50, 0, 0)] * 9 + [(3, 90, 58, 0, 0), (4, 100, 58, 0, 0)]))
+    config = EnvironmentConfig(levels=level, observations="game_state", max_frames=200)
+    batch = Batch(config, 2, NEXT_STEP, num_threads=1)
+    assert batch.worlds.trail.shape == (2, 200, 2)
+    batch.close()
+
+
+def test_copies_follow_too():
+    session = Session(room([(EVIL_NINJA, *HOME, 0, 0)]), 2)
+    session.play(wander(200))
+    copy_world(session.worlds, 0, session.worlds, 1)
+    assert session.snapshot(0) == session.snapshot(1)
+    assert hash_world(session.worlds, 0) == hash_world(session.worlds, 1)
+    session.worlds.trail[1, 7, 0] += 1e-9
+    assert hash_world(session.worlds, 0) != hash_world(session.worlds, 1)

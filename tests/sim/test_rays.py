@@ -3,22 +3,19 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, DYING
+from nclone_env._jit import kernel
+from nclone_env.constants import CELEBRATING, CELLS, DEAD, DYING
 from nclone_env.level.raw import RawLevel
-from nclone_env.sim.rays import NOTHING, ray, sees, shot, step_meets_wall, unit
+from nclone_env.sim.geometry import lesser
+from nclone_env.sim.rays import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell, unit
 
+from ..golden.synthetic import synthetic_map
+from .levels import empty_level
 from .recorder import Session
 
 LEFT, TOP, RIGHT, BOTTOM = 24.0, 24.0, 1032.0, 576.0  # the border of an empty level
 DIAGONAL = 0.7071067811865476
 TRAP_DOOR, REGULAR_DOOR = 8, 5
-
-
-def empty(records=(), tiles=None) -> RawLevel:
-    array = np.zeros((23, 42), np.uint8)
-    for (i, j), tile in (tiles or {}).items():
-        array[j - 1, i - 1] = tile
-    return RawLevel(array, np.array([(0, 20, 20, 0, 0), *records], np.uint8))
 
 
 class Beam:
@@ -50,11 +47,11 @@ class Beam:
     [((1, 0), RIGHT - 300), ((-1, 0), 300 - LEFT), ((0, 1), BOTTOM - 300), ((0, -1), 300 - TOP)],
 )
 def test_an_empty_level_ends_at_its_border(direction, length):
-    assert Beam(empty()).ray(300, 300, *direction) == length
+    assert Beam(empty_level()).ray(300, 300, *direction) == length
 
 
 def test_slanted_rays_meet_slopes_curves_and_corners():
-    beam = Beam(empty(tiles={(20, 10): 1, (10, 10): 8, (30, 10): 10}))
+    beam = Beam(empty_level(tiles={(20, 10): 1, (10, 10): 8, (30, 10): 10}))
     assert beam.ray(480 - 50, 252, 1, 0) == 50.0  # the block spans 480 to 504
     assert beam.ray(470.5, 229.5, DIAGONAL, DIAGONAL) == pytest.approx(np.hypot(10.5, 10.5))
     middle = {beam.ray(x, 200, 0, 1) for x in (242, 252, 262)}
@@ -64,7 +61,7 @@ def test_slanted_rays_meet_slopes_curves_and_corners():
 
 
 def test_a_ray_that_leaves_the_cells_meets_nothing():
-    beam = Beam(empty())
+    beam = Beam(empty_level())
     assert beam.ray(1050, 300, 1, 0) == NOTHING
     assert beam.ray(-100, 300, -1, 0) == NOTHING
     assert beam.ray(5000, 300, 0, 1) == NOTHING
@@ -74,17 +71,17 @@ def test_a_ray_that_leaves_the_cells_meets_nothing():
 
 
 def test_a_segment_on_which_the_ray_starts_does_not_stop_it_but_its_end_does():
-    beam = Beam(empty(tiles={(20, 10): 1}))
+    beam = Beam(empty_level(tiles={(20, 10): 1}))
     assert beam.ray(480, 250, 1, 0) == 24.0  # through the block, to the inner side of its right face
     assert beam.ray(480, 252, 1, 0) == 0.0  # half-edges meet here
 
 
 def test_open_doors_do_not_stop_rays():
-    beam = Beam(empty([(REGULAR_DOOR, 60, 50, 0, 0)]))
+    beam = Beam(empty_level([(REGULAR_DOOR, 60, 50, 0, 0)]))
     assert beam.ray(300, 300, 1, 0) == 60.0
     beam.states[0, 0] = 1
     assert beam.ray(300, 300, 1, 0) == RIGHT - 300
-    trap = Beam(empty([(TRAP_DOOR, 60, 50, 0, 0), (9, 100, 50, 0, 0)]))
+    trap = Beam(empty_level([(TRAP_DOOR, 60, 50, 0, 0), (9, 100, 50, 0, 0)]))
     assert trap.ray(300, 300, 1, 0) == RIGHT - 300
     trap.states[0, 0] = 1
     assert trap.ray(300, 300, 1, 0) == 60.0
@@ -92,7 +89,7 @@ def test_open_doors_do_not_stop_rays():
 
 
 def test_line_of_sight():
-    beam = Beam(empty(tiles={(20, 10): 1}))
+    beam = Beam(empty_level(tiles={(20, 10): 1}))
     beam.place(600.0, 252.0)
     assert not beam.sees(400, 252)
     assert beam.sees(400, 300)
@@ -111,7 +108,7 @@ def test_line_of_sight():
 
 
 def test_shots_hit_within_the_radius_and_not_behind_walls():
-    beam = Beam(empty(tiles={(20, 10): 1}))
+    beam = Beam(empty_level(tiles={(20, 10): 1}))
     beam.place(450.0, 259.9)
     assert beam.shot(400, 250, 1, 0)
     beam.place(450.0, 260.0)
@@ -129,7 +126,7 @@ def test_shots_hit_within_the_radius_and_not_behind_walls():
 
 
 def test_a_step_looks_no_further_than_its_cells():
-    beam = Beam(empty(tiles={(20, 10): 1}))
+    beam = Beam(empty_level(tiles={(20, 10): 1}))
     assert beam.step(479, 250, 2, 0)
     assert not beam.step(477, 250, 2, 0)
     assert not beam.step(482, 250, -1, 0)
@@ -139,3 +136,22 @@ def test_a_step_looks_no_further_than_its_cells():
 def test_the_zero_vector_points_to_the_right():
     assert unit(0.0, 0.0) == (1.0, 0.0)
     assert unit(3.0, -4.0) == (0.6, -0.8)
+
+
+@kernel
+def shortest(levels, states, x, y, dx, dy):
+    """Return the length of a ray by looking at every segment of the level."""
+    fraction = 1.0
+    for cell in range(CELLS):
+        fraction = lesser(fraction, sweep_cell(levels, states, 0, 0, cell, x, y, RAY_LENGTH * dx, RAY_LENGTH * dy))
+    return fraction * RAY_LENGTH
+
+
+def test_the_walk_through_the_cells_finds_the_nearest_segment_of_all():
+    random = np.random.default_rng(8)
+    for density, seed in ((40, 3), (8, 2)):
+        beam = Beam(synthetic_map(density, seed)[0])
+        for _ in range(200):
+            x, y, angle = random.uniform(30, 1026), random.uniform(30, 570), random.uniform(0, 2 * np.pi)
+            direction = (float(np.cos(angle)), float(np.sin(angle)))
+            assert beam.ray(x, y, *direction) == shortest(beam.session.levels, beam.states, x, y, *direction)

@@ -1,0 +1,136 @@
+"""Snapshots of one environment, byte by byte (numbers are little-endian).
+
+====== ===== ==============================================================================================
+offset size  content
+====== ===== ==============================================================================================
+0      8     89 4E 53 54 41 0D 0A 1A: never text, and damaged by anything that changes line ends
+8      4     format version, 1
+12     4     size N of the contents
+16     32    SHA-256 of the level set: names and digests of its levels, layout of the contents
+48     N     contents: the environment's row of every array of ``WorldArrays`` in their order, its ``EPISODE``,
+             its ``RESULT``
+48 + N 4     CRC-32 of everything before
+====== ===== ==============================================================================================
+
+The contents are everything that an environment's future depends on besides its configuration and the actions, and what
+its last step said. The checksum is against damage, not against forgery: load only what you made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nclone_env.errors import SnapshotError
+from nclone_env.level.library import LevelSet
+
+MAGIC = b"\x89NSTA\r\n\x1a"
+VERSION = 1
+
+_HEADER = struct.Struct("<8sII32s")
+_CHECKSUM = struct.Struct("<I")
+_SOURCE = "state"
+
+Rows = dict[str, np.ndarray]
+"""Arrays by name; here those of one environment, (1, ...)."""
+
+
+def level_set_digest(levels: LevelSet, arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return the SHA-256 of the levels and of the layout of an environment's row in each of its arrays."""
+    digest = hashlib.sha256()
+    for level in levels.levels:
+        digest.update(f"level {level.name!r} {level.raw.digest}\n".encode())
+    for name, array in arrays.items():
+        digest.update(f"array {name} {array.shape[1:]} {array.dtype.descr}\n".encode())
+    return digest.digest()
+
+
+def write_snapshot(digest: bytes, arrays: Mapping[str, np.ndarray], index: int) -> bytes:
+    """Return the snapshot of an environment.
+
+    Args:
+        digest: of the level set.
+        arrays: everything that is kept per environment, (n, ...) each.
+        index: environment.
+    """
+    contents = b"".join(array[index : index + 1].tobytes() for array in arrays.values())
+    data = _HEADER.pack(MAGIC, VERSION, len(contents), digest) + contents
+    return data + _CHECKSUM.pack(zlib.crc32(data))
+
+
+def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], levels: LevelSet) -> Rows:
+    """Return the rows of an environment by array name, (1, ...) each; nothing is written anywhere.
+
+    Args:
+        data: the snapshot.
+        digest: of the level set of the environment that it is for.
+        arrays: the arrays that it is for.
+        levels: their level set.
+
+    Raises:
+        SnapshotError: if it is no snapshot, of another version or level set, cut off or damaged.
+    """
+    contents = memoryview(_checked(data, digest, levels))[_HEADER.size : -_CHECKSUM.size]
+    size = sum(row_bytes(array) for array in arrays.values())
+    if len(contents) != size:
+        raise SnapshotError(_SOURCE, "offset 12", f"contents of {size} bytes for this level set", str(len(contents)))
+    rows: Rows = {}
+    place = 0
+    for name, array in arrays.items():
+        end = place + row_bytes(array)
+        rows[name] = np.frombuffer(contents[place:end], array.dtype).reshape(1, *array.shape[1:])
+        place = end
+    _check_levels(rows, len(levels.levels))
+    return rows
+
+
+def place_rows(rows: Rows, arrays: Mapping[str, np.ndarray], index: int) -> None:
+    """Write the rows of an environment into its place."""
+    for name, row in rows.items():
+        arrays[name][index : index + 1] = row
+
+
+def row_bytes(array: np.ndarray) -> int:
+    """Return the bytes of one row of an array."""
+    return array.nbytes // len(array)
+
+
+def _checked(data: Any, digest: bytes, levels: LevelSet) -> bytes:
+    """Return the data if header and checksum are right."""
+    if not isinstance(data, (bytes, bytearray)):
+        raise SnapshotError(_SOURCE, "type", "the bytes that get_state() returned", type(data).__name__)
+    data = bytes(data)
+    if data[: len(MAGIC)] != MAGIC:
+        raise SnapshotError(_SOURCE, "offset 0", f"a snapshot, which begins with {MAGIC!r}", repr(data[: len(MAGIC)]))
+    least = _HEADER.size + _CHECKSUM.size
+    if len(data) < least:
+        raise SnapshotError(_SOURCE, f"offset {len(data)}", f"at least {least} bytes", "the end")
+    _, version, size, got = _HEADER.unpack_from(data)
+    if version != VERSION:
+        raise SnapshotError(_SOURCE, "offset 8", f"format version {VERSION}", str(version))
+    if len(data) != least + size:
+        raise SnapshotError(_SOURCE, "offset 12", f"{least + size} bytes as the header says", str(len(data)))
+    if _CHECKSUM.unpack_from(data, _HEADER.size + size)[0] != zlib.crc32(data[: -_CHECKSUM.size]):
+        raise SnapshotError(_SOURCE, f"offset {_HEADER.size + size}", "the checksum", "another: it is damaged")
+    if got != digest:
+        mine = f"the level set of this environment ({_listed(levels)}; digest {digest.hex()[:16]})"
+        raise SnapshotError(_SOURCE, "offset 16", mine, f"another, with digest {got.hex()[:16]}; use the same levels")
+    return data
+
+
+def _listed(levels: LevelSet) -> str:
+    names = levels.names
+    return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} levels from {names[0]!r} to {names[-1]!r}"
+
+
+def _check_levels(rows: Rows, count: int) -> None:
+    """Refuse numbers of levels that do not exist: kernels look them up unchecked."""
+    for name, field, least in (("heads", "level", 0), ("episodes", "next_level", -1), ("results", "level", 0)):
+        value = int(rows[name][field][0])
+        if not least <= value < count:
+            raise SnapshotError(_SOURCE, f"{name}.{field}", f"a level from {least} to {count - 1}", str(value))

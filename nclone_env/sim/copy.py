@@ -1,0 +1,133 @@
+"""Copies and hashes of worlds, for kernels that try many futures from one state.
+
+All three work on every array of ``WorldArrays``: who adds an array there adds its loop to :func:`copy_world` and to
+:func:`hash_world`; fields that are added to a record are found by themselves.
+
+The hash mixes a world into 64 bits, word by word: fields of the head, eight entity states at a time, fields of each
+mover, coordinates of the trail; a float is its bits, an integer is sign-extended. For each word, modulo 2**64,
+
+    h = (h ^ word) * 0x9E3779B97F4A7C15;  h = h ^ (h >> 32)
+
+and at the end the finalizer of SplitMix64 (Steele, Lea and Flood, 2014), so that any bits of it will do as an address
+in a table. Every step can be undone, so two worlds that differ in a single word never have the same hash.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env._jit import each, kernel
+from nclone_env.sim.state import MOVER, WORLD_HEAD
+
+_FLOAT, _WHOLE = "f", "iu"
+_HEAD_FIELDS, _MOVER_FIELDS = WORLD_HEAD.names or (), MOVER.names or ()
+_HEAD_FLOATS = tuple(name for name in _HEAD_FIELDS if WORLD_HEAD[name].kind in _FLOAT)
+_HEAD_NUMBERS = tuple(name for name in _HEAD_FIELDS if WORLD_HEAD[name].kind in _WHOLE)
+_MOVER_FLOATS = tuple(name for name in _MOVER_FIELDS if MOVER[name].kind in _FLOAT)
+_MOVER_NUMBERS = tuple(name for name in _MOVER_FIELDS if MOVER[name].kind in _WHOLE)
+
+_FIRST, _ODD = np.uint64(0x243F6A8885A308D3), np.uint64(0x9E3779B97F4A7C15)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_WORD = 8  # bytes; rows of entity states are whole words
+
+
+@kernel
+def copy_world(source_worlds, source_index, target_worlds, target_index):
+    """Copy one world over another; nothing is checked.
+
+    Args:
+        source_worlds: ``WorldArrays``.
+        source_index: world to copy.
+        target_worlds: ``WorldArrays`` for the same level set, changed in place; may be the same.
+        target_index: world to overwrite.
+    """
+    copy_head(source_worlds.heads[source_index], target_worlds.heads[target_index])
+    for slot in range(source_worlds.entity_states.shape[1]):
+        target_worlds.entity_states[target_index, slot] = source_worlds.entity_states[source_index, slot]
+    for number in range(source_worlds.movers.shape[1]):
+        copy_mover(source_worlds.movers[source_index, number], target_worlds.movers[target_index, number])
+    for row in range(source_worlds.trail.shape[1]):
+        for axis in range(2):
+            target_worlds.trail[target_index, row, axis] = source_worlds.trail[source_index, row, axis]
+
+
+@kernel
+def copy_head(source, target):
+    """Copy a ``WORLD_HEAD`` field by field."""
+    for name in each(_HEAD_FIELDS):
+        target[name] = source[name]
+
+
+@kernel
+def copy_mover(source, target):
+    """Copy a ``MOVER`` field by field."""
+    for name in each(_MOVER_FIELDS):
+        target[name] = source[name]
+
+
+@kernel
+def gather_worlds(source, indices, target):
+    """Make world i of ``target`` a copy of world ``indices[i]`` of ``source``; nothing is checked.
+
+    Args:
+        source: ``WorldArrays``.
+        indices: (n,) integers; any world, any number of times.
+        target: ``WorldArrays`` for the same level set with at least n worlds, changed in place; not the same.
+    """
+    for index in range(indices.shape[0]):
+        copy_world(source, indices[index], target, index)
+
+
+@kernel
+def hash_world(worlds, index):
+    """Return 64 bits that are equal for equal worlds and differ for others but by accident.
+
+    Everything counts, the frame counter too. Hashes can be compared within a level set.
+
+    Args:
+        worlds: ``WorldArrays``.
+        index: world.
+    """
+    value = hash_head(worlds.heads[index], _FIRST)
+    states = worlds.entity_states
+    for first in range(0, states.shape[1], _WORD):
+        word = np.uint64(0)
+        for place in range(_WORD):
+            word |= np.uint64(states[index, first + place]) << np.uint64(8 * place)
+        value = mix(value, word)
+    for number in range(worlds.movers.shape[1]):
+        value = hash_mover(worlds.movers[index, number], value)
+    for row in range(worlds.trail.shape[1]):
+        for axis in range(2):
+            value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))
+    value = (value ^ (value >> _S30)) * _MIX_1
+    value = (value ^ (value >> _S27)) * _MIX_2
+    return value ^ (value >> _S31)
+
+
+@kernel
+def hash_head(head, value):
+    """Return a hash with the fields of a ``WORLD_HEAD`` mixed into it."""
+    for name in each(_HEAD_FLOATS):
+        value = mix(value, np.float64(head[name]).view(np.uint64))
+    for name in each(_HEAD_NUMBERS):
+        value = mix(value, np.uint64(np.int64(head[name])))
+    return value
+
+
+@kernel
+def hash_mover(mover, value):
+    """Return a hash with the fields of a ``MOVER`` mixed into it."""
+    for name in each(_MOVER_FLOATS):
+        value = mix(value, np.float64(mover[name]).view(np.uint64))
+    for name in each(_MOVER_NUMBERS):
+        value = mix(value, np.uint64(np.int64(mover[name])))
+    return value
+
+
+@kernel
+def mix(value, word):
+    """Return a hash with one word mixed into it."""
+    value = (value ^ word) * _ODD
+    return value ^ (value >> _S32)

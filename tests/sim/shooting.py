@@ -1,0 +1,40 @@
+"""A level with one thing that aims at the ninja, which stays where the test puts it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env.level.raw import RawLevel
+from nclone_env.sim.tick import tick
+
+from .recorder import Session
+
+
+class ShootingRange:
+    """A world in which every frame begins with a ninja of given place and velocity."""
+
+    def __init__(self, level: RawLevel):
+        self.session = Session(level)
+        self.head = self.session.head
+        self.mover = self.session.worlds.movers[0, 0]
+        self.frames = 0
+
+    @property
+    def state(self) -> int:
+        """State byte of the first entity."""
+        return int(self.session.worlds.entity_states[0, 0])
+
+    def frame(self, ninja, velocity=(0.0, 0.0), state=0) -> int:
+        """Play one frame, counted from 1; return the state of the ninja after it."""
+        self.head["x"], self.head["y"] = ninja
+        self.head["vx"], self.head["vy"] = velocity
+        self.head["state"] = state
+        tick(self.session.levels, self.session.worlds, 0, 0)
+        self.frames += 1
+        return int(self.head["state"])
+
+    def until(self, frame: int, ninja, velocity=(0.0, 0.0)) -> np.void:
+        """Play up to and including a frame; return the first mover."""
+        while self.frames < frame:
+            self.frame(ninja, velocity)
+        return self.mover

@@ -1,0 +1,254 @@
+"""Copies of worlds have the same future; hashes tell worlds apart."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nclone_env.level.library import pack
+from nclone_env.level.load import load_level
+from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
+from nclone_env.sim.state import MOVER, WORLD_HEAD, WorldArrays, make_worlds
+from nclone_env.sim.tick import start, tick
+
+from .levels import moving, room
+
+WALLS = {(column, row): 1 for column in (4, 14) for row in range(6, 14)}
+BUMPY = room([(2, 44, 58, 0, 0)], tiles=WALLS | {(7, 13): 9, (6, 13): 1, (5, 13): 1, (12, 13): 1})
+WATCHED = room([(13, 60, 50, 0, 2)])
+SOURCES = (moving(), BUMPY, moving((70, 44), "other"), moving((84, 62), "above the pad"), WATCHED)
+LEVELS = pack([load_level(level) for level in SOURCES])
+ODD, ONES = 0x9E3779B97F4A7C15, 2**64 - 1
+
+
+def play(worlds: WorldArrays, index: int, inputs) -> None:
+    for code in inputs:
+        tick(LEVELS.arrays, worlds, index, np.uint8(code))
+
+
+def playing(count: int, frames: int = 60) -> WorldArrays:
+    """Return worlds in different states of different levels."""
+    worlds = make_worlds(count, LEVELS)
+    for index in range(count):
+        start(LEVELS.arrays, worlds, index, index % 3)
+        play(worlds, index, np.random.default_rng(index).integers(0, 8, frames))
+    return worlds
+
+
+def bytes_of(worlds: WorldArrays, index: int) -> bytes:
+    return b"".join(array[index].tobytes() for array in worlds)
+
+
+def noise(count: int) -> WorldArrays:
+    """Return worlds of random bytes, padding aside."""
+    worlds = make_worlds(count, LEVELS)
+    rng = np.random.default_rng(1)
+    for array in worlds:
+        for part in [array[name] for name in array.dtype.names or ()] or [array]:
+            part[...] = np.frombuffer(rng.bytes(part.size * part.itemsize), part.dtype).reshape(part.shape)
+    return worlds
+
+
+def test_a_copy_is_equal_in_every_array():
+    source, target = noise(3), make_worlds(2, LEVELS)
+    copy_world(source, 2, target, 1)
+    for array, copied in zip(source, target):
+        assert copied[1].tobytes() == array[2].tobytes()
+        assert not any(copied[0].tobytes())
+
+
+def test_a_copy_leaves_its_source_and_all_others_alone():
+    worlds, before = noise(4), noise(4)
+    copy_world(worlds, 0, worlds, 3)
+    copy_world(worlds, 1, worlds, 1)
+    assert [bytes_of(worlds, i) for i in range(4)] == [bytes_of(before, i) for i in (0, 1, 2, 0)]
+
+
+@pytest.mark.parametrize("indices", [[0, 1, 2, 3], [3, 3, 3, 3], [3, 2, 1, 0], [1, 0], [2]])
+def test_any_world_is_gathered_from_any(indices):
+    source, target = noise(4), make_worlds(4, LEVELS)
+    gather_worlds(source, np.array(indices, np.int64), target)
+    empty = bytes_of(make_worlds(1, LEVELS), 0)
+    expected = [bytes_of(source, i) for i in indices] + [empty] * (4 - len(indices))
+    assert [bytes_of(target, i) for i in range(4)] == expected
+
+
+inputs_of_runs = st.lists(st.sampled_from([0, 1, 2, 3, 4, 5, 2, 3]), min_size=1, max_size=40).map(
+    lambda codes: np.repeat(codes, 4)
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(level=st.integers(0, 2), before=inputs_of_runs, other=inputs_of_runs, after=inputs_of_runs)
+def test_equal_bytes_have_an_equal_future(level, before, other, after):
+    worlds = make_worlds(2, LEVELS)
+    start(LEVELS.arrays, worlds, 0, level)
+    play(worlds, 0, before)
+    start(LEVELS.arrays, worlds, 1, (level + 1) % 3)  # what was there before leaves nothing behind
+    play(worlds, 1, other)
+    copy_world(worlds, 0, worlds, 1)
+    assert hash_world(worlds, 0) == hash_world(worlds, 1)
+    for code in after:
+        play(worlds, 0, [code])
+        play(worlds, 1, [code])
+        assert bytes_of(worlds, 0) == bytes_of(worlds, 1)
+    assert hash_world(worlds, 0) == hash_world(worlds, 1)
+
+
+def test_the_moving_level_moves():
+    worlds = playing(1, 120)
+    movers = worlds.movers[0]
+    slots = LEVELS.levels[0].table.mover_slots
+    homes = LEVELS.levels[0].entities[slots]
+    assert np.count_nonzero((movers["x"] != homes["x"]) | (movers["y"] != homes["y"])) >= 5
+    assert worlds.heads[0]["next_order"] > len(LEVELS.levels[0].entities)
+
+
+def test_a_restart_leaves_nothing_of_what_was_there():
+    fresh, used = make_worlds(1, LEVELS), noise(1)
+    start(LEVELS.arrays, fresh, 0, 1)
+    start(LEVELS.arrays, used, 0, 1)
+    assert bytes_of(used, 0) == bytes_of(fresh, 0)
+
+
+FIELDS = [("heads", name) for name in WORLD_HEAD.names or ()] + [("movers", name) for name in MOVER.names or ()]
+
+
+@pytest.mark.parametrize(("array", "name"), FIELDS)
+def test_every_bit_of_every_field_changes_the_hash(array, name):
+    worlds = playing(1)
+    field = getattr(worlds, array)[name]
+    before = hash_world(worlds, 0)
+    seen = {before}
+    records = getattr(worlds, array).reshape(-1)
+    for record in range(len(records)):
+        for bit in range(8 * field.itemsize):
+            flip(records[record : record + 1], name, bit)
+            seen.add(hash_world(worlds, 0))
+            flip(records[record : record + 1], name, bit)
+    assert len(seen) == 1 + len(records) * 8 * field.itemsize
+    assert hash_world(worlds, 0) == before
+
+
+def flip(record: np.ndarray, name: str, bit: int) -> None:
+    """Change one bit of one field of a record in place."""
+    value = np.array(record[name])
+    raw = value.view(f"u{value.itemsize}")
+    raw ^= np.array(1 << bit, raw.dtype)
+    record[name] = value
+
+
+def test_every_bit_of_every_entity_state_changes_the_hash():
+    worlds = playing(1)
+    states = worlds.entity_states[0]
+    seen = {hash_world(worlds, 0)}
+    for slot in range(len(states)):
+        for bit in range(8):
+            states[slot] ^= 1 << bit
+            seen.add(hash_world(worlds, 0))
+            states[slot] ^= 1 << bit
+    assert len(seen) == 1 + 8 * len(states)
+
+
+def test_every_byte_but_padding_counts():
+    hashed = WORLD_HEAD.itemsize + sum(MOVER[name].itemsize for name in MOVER.names or ())
+    assert WORLD_HEAD.itemsize == sum(WORLD_HEAD[name].itemsize for name in WORLD_HEAD.names or ())
+    assert hashed == WORLD_HEAD.itemsize + MOVER.itemsize
+
+
+def test_the_hash_is_the_documented_one():
+    worlds = playing(1)
+    head, movers = worlds.heads[0], worlds.movers[0]
+    words = list(record_words(head, WORLD_HEAD))
+    words += worlds.entity_states[0].view("<u8").tolist()
+    for mover in movers:
+        words += record_words(mover, MOVER)
+    words += worlds.trail[0].view(np.uint64).reshape(-1).tolist()
+    value = 0x243F6A8885A308D3
+    for word in words:
+        value = (value ^ word) * ODD & ONES
+        value ^= value >> 32
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & ONES
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & ONES
+    assert int(hash_world(worlds, 0)) == value ^ value >> 31
+
+
+def record_words(record, dtype):
+    """Yield the words of a record: floats first, then whole numbers."""
+    names = dtype.names or ()
+    yield from (int(np.float64(record[name]).view(np.uint64)) for name in names if dtype[name].kind == "f")
+    yield from (int(record[name]) & ONES for name in names if dtype[name].kind == "i")
+
+
+def test_no_two_states_of_some_runs_have_the_same_hash():
+    hashes, states = set(), set()
+    worlds = playing(3, 0)
+    for frame in range(300):
+        for index in range(3):
+            play(worlds, index, [(frame // 7 + index) % 6])
+            hashes.add(int(hash_world(worlds, index)))
+            states.add(bytes_of(worlds, index))
+    assert len(hashes) == len(states) > 800
+
+
+ONLY_READ_ELSEWHERE = {"frame", "gold", "facing", "finish_fraction"}
+"""Time limit, reward, pictures, nobody: without turning lasers and evil ninjas the simulator only writes them."""
+
+
+def matters(worlds: WorldArrays, array: str, name: str, inputs) -> bool:
+    """Return whether another value of a field of world 0 changes anything else in the frames to come."""
+    records = range(getattr(worlds, array)[0].size)
+    return any(
+        changes_something(worlds, array, record, name, other, inputs)
+        for record in records
+        for other in others(getattr(worlds, array)[0].reshape(-1)[record][name])
+    )
+
+
+def others(value) -> list:
+    """Return other values of a field."""
+    return [0.5 - value] if isinstance(value, np.floating) else [value ^ 1, (value + 40) % 100]
+
+
+def changes_something(worlds, array, record, name, other, inputs) -> bool:
+    for index in (1, 2):
+        copy_world(worlds, 0, worlds, index)
+    kept, changed = (getattr(worlds, array)[index].reshape(-1)[record : record + 1] for index in (1, 2))
+    changed[name] = other
+    for code in inputs:
+        play(worlds, 1, [code])
+        play(worlds, 2, [code])
+        before, changed[name] = changed[name].copy(), kept[name]
+        same = hash_world(worlds, 1) == hash_world(worlds, 2)
+        changed[name] = before
+        if not same:
+            return True
+    return False
+
+
+def sampled_states(runs: int):
+    """Yield worlds whose first is in a state that random play passes through, and the inputs to come."""
+    rng = np.random.default_rng(7)
+    worlds = make_worlds(3, LEVELS)
+    for run in range(runs):
+        start(LEVELS.arrays, worlds, 0, run % len(SOURCES))
+        codes = ((0, 1, 2, 3, 4, 5), (2, 2, 2, 4, 4, 4, 2, 3, 5))[run // len(SOURCES) % 2]
+        for code in rng.choice(codes, 12):  # held for 20 frames, which are left every few frames
+            for _ in range(6):
+                play(worlds, 0, [code] * rng.integers(1, 6))
+                yield worlds, rng.integers(0, 6, 6)
+
+
+@pytest.mark.parametrize("name", sorted(ONLY_READ_ELSEWHERE))
+def test_some_fields_are_only_read_elsewhere(name):
+    assert not any(matters(worlds, "heads", name, inputs) for worlds, inputs in sampled_states(4))
+
+
+def test_no_other_field_is_dead():
+    level = ("heads", "level")  # another number is another level
+    quiet = {field for field in FIELDS if field[1] not in ONLY_READ_ELSEWHERE} - {level}
+    for worlds, inputs in sampled_states(100):
+        quiet -= {field for field in sorted(quiet) if matters(worlds, *field, inputs)}
+        if not quiet:
+            break
+    assert not quiet
