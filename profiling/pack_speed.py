@@ -4,7 +4,7 @@
 
 LEVELS are built-in sets, level files, packs or folders, the built-in sets by default; each gives one block. Reading
 files is not counted. Distance fields, which only environments need, are apart. Frames/s are by the rule of
-``profiling.simulator_speed``, better of two runs of 100,000 frames a level.
+``profiling.simulator_speed``, best of three runs of 100,000 frames a level.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from profiling.machine import describe
 from profiling.simulator_speed import run
 
 FRAMES = 100_000
-RUNS = 2
+RUNS = 3
 SLOWEST = 5
 
 

@@ -6,7 +6,7 @@ offset size  content
 0      8     89 4E 53 54 41 0D 0A 1A: never text, and damaged by anything that changes line ends
 8      4     format version, 1
 12     4     size N of the contents
-16     32    SHA-256 of the level set: names and digests of its levels, layout of the contents
+16     32    SHA-256 of the level set: names and digests of its levels, layout of the records
 48     N     contents: the environment's row of every array of ``WorldArrays`` in their order, its ``EPISODE``,
              its ``RESULT``
 48 + N 4     CRC-32 of everything before
@@ -41,12 +41,15 @@ Rows = dict[str, np.ndarray]
 
 
 def level_set_digest(levels: LevelSet, arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return the SHA-256 of the levels and of the layout of an environment's row in each of its arrays."""
+    """Return the SHA-256 of the levels and of the layout of the records that an environment consists of.
+
+    How many records there are follows from the levels; of a trail, from the time limit too.
+    """
     digest = hashlib.sha256()
     for level in levels.levels:
         digest.update(f"level {level.name!r} {level.raw.digest}\n".encode())
     for name, array in arrays.items():
-        digest.update(f"array {name} {array.shape[1:]} {array.dtype.descr}\n".encode())
+        digest.update(f"array {name} {array.dtype.descr}\n".encode())
     return digest.digest()
 
 
@@ -78,7 +81,8 @@ def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], le
     contents = memoryview(_checked(data, digest, levels))[_HEADER.size : -_CHECKSUM.size]
     size = sum(row_bytes(array) for array in arrays.values())
     if len(contents) != size:
-        raise SnapshotError(_SOURCE, "offset 12", f"contents of {size} bytes for this level set", str(len(contents)))
+        expected = f"contents of {size} bytes for these levels and this max_frames"
+        raise SnapshotError(_SOURCE, "offset 12", expected, f"{len(contents)}; use the same max_frames")
     rows: Rows = {}
     place = 0
     for name, array in arrays.items():
