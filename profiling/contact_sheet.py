@@ -52,7 +52,7 @@ def grid(pictures: list[np.ndarray]) -> np.ndarray:
 
 def appearances() -> list[Appearance]:
     """Return everything that is drawn, by type."""
-    found = {appearance(*place): None for place in np.ndindex(len(LOOKS) + 1, 8, 16)}
+    found = {appearance(*place): None for place in np.ndindex(len(LOOKS) + 1, 8, 256)}
     return [shown for shown in found if shown is not None]
 
 

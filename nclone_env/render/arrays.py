@@ -16,8 +16,9 @@ PHASES = 4  # sub-pixel positions of a global stamp, per axis
 GLOBAL_SIDE = 7  # pixels of a global stamp, per axis; the centre lies in pixel GLOBAL_CENTRE
 GLOBAL_CENTRE = 3
 ORIENTATIONS = 8
-STATES = 16  # columns of the tables of kinds: the lowest four bits of a state
+STATES = 256
 FACES_RIGHT, FACES_LEFT = 0, 4  # orientations of the ninja
+ROCKET_FLIES = 16  # first state of a rocket turret whose rocket is under way
 
 
 class Glyphs(NamedTuple):
@@ -29,9 +30,9 @@ class Glyphs(NamedTuple):
         global_stamps: (K, 16, 2, 7, 7) uint8; alpha and ink for phase 4 * y + x, centred in pixel 3.
         boxes: (2, K, 4) int64; first row, end row, first column, end column of what a stamp (0) and a global
             stamp (1, over all phases) covers.
-        kinds: (29, 8, 16) int16; kind by type, orientation and state, -1 if nothing is drawn. Row 0 is the ninja
+        kinds: (29, 8, 256) int16; kind by type, orientation and state, -1 if nothing is drawn. Row 0 is the ninja
             facing right (orientation 0) or left (4). Of doors it is their switch, if they have one.
-        door_kinds: (9, 2, 16) int16; kind of a door by type, whether it is upright, and state of its entity.
+        door_kinds: (9, 2, 256) int16; kind of a door by type, whether it is upright, and state of its entity.
     """
 
     tiles: np.ndarray

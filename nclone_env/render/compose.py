@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from nclone_env._jit import copy_bytes, kernel
-from nclone_env.constants import COLUMNS, ENTITY_NAMES, MAX_TILE, NINJA, ROWS
+from nclone_env.constants import COLUMNS, ENTITY_NAMES, LASER_TURRET, MAX_TILE, NINJA, ROCKET_TURRET, ROWS
 from nclone_env.level.entities import MOVER_TYPES
 from nclone_env.render.arrays import (
     CELL,
@@ -20,15 +20,16 @@ from nclone_env.render.arrays import (
     GLOBAL_WIDTH,
     ORIENTATIONS,
     PHASES,
+    ROCKET_FLIES,
     SCALE_X,
     SCALE_Y,
-    STATES,
 )
 
 _HALF = CELL // 2
 _SOLID_TILE = 1
 _TYPES = len(ENTITY_NAMES)
 _MOVES = tuple(kind in MOVER_TYPES for kind in range(_TYPES))
+_EIGHTHS_PER_RADIAN = 4.0 / math.pi
 _FULL, _COARSE = 0, 1  # first index of ``Glyphs.boxes``
 
 
@@ -51,30 +52,22 @@ def write_player_frame(levels, worlds, index, glyphs, out):
             Outside the world is solid.
     """
     head = worlds.heads[index]
-    level = head["level"]
-    stamps, boxes, kinds = glyphs.stamps, glyphs.boxes, glyphs.kinds
+    header = levels.header[head["level"]]
     size = out.shape[0]
-    left = _floor(head["x"]) - size // 2
-    top = _floor(head["y"]) - size // 2
-    _write_tiles(levels.tiles, level, glyphs.tiles, left, top, out)
-    header = levels.header[level]
+    left, top = _floor(head["x"]) - size // 2, _floor(head["y"]) - size // 2
+    _write_tiles(levels.tiles, head["level"], glyphs.tiles, left, top, out)
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
-        x, y = door["x"] - left, door["y"] - top
-        if -_HALF < x < size + _HALF and -_HALF < y < size + _HALF:
-            kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
-            _stamp(stamps, 0, boxes, _FULL, kind, x - _HALF, y - _HALF, out)
-    first = header["first_entity"]
+        kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
+        _draw(glyphs, kind, door["x"], door["y"], left, top, out)
     for number in range(header["entity_count"]):
-        entity = levels.entities[first + number]
-        world_x, world_y = place_of(worlds, index, entity)
-        x, y = _floor(world_x) - left, _floor(world_y) - top
-        if -_HALF < x < size + _HALF and -_HALF < y < size + _HALF:
-            kind = kind_of(kinds, entity, worlds.entity_states[index, number])
-            if kind >= 0:
-                _stamp(stamps, 0, boxes, _FULL, kind, x - _HALF, y - _HALF, out)
-    corner = size // 2 - _HALF
-    _stamp(stamps, 0, boxes, _FULL, ninja_kind(kinds, head), corner, corner, out)
+        entity, state = levels.entities[header["first_entity"] + number], worlds.entity_states[index, number]
+        if leaves_turret(entity, state):
+            _draw(glyphs, glyphs.kinds[ROCKET_TURRET, 0, 0], entity["x"], entity["y"], left, top, out)
+        x, y = place_of(worlds, index, entity)
+        if -_HALF < x - left < size + _HALF and -_HALF < y - top < size + _HALF:
+            _draw(glyphs, kind_of(glyphs.kinds, worlds, index, entity, state), x, y, left, top, out)
+    _draw(glyphs, ninja_kind(glyphs.kinds, head), head["x"], head["y"], left, top, out)
 
 
 @kernel
@@ -90,25 +83,19 @@ def write_global_view(levels, layers, worlds, index, glyphs, out):
         out: (128, 256, 1) uint8, C-contiguous.
     """
     head = worlds.heads[index]
-    level = head["level"]
-    stamps, boxes, kinds = glyphs.global_stamps, glyphs.boxes, glyphs.kinds
-    copy_bytes(out, 0, layers, level * (GLOBAL_HEIGHT * GLOBAL_WIDTH), GLOBAL_HEIGHT * GLOBAL_WIDTH)
-    header = levels.header[level]
+    header = levels.header[head["level"]]
+    copy_bytes(out, 0, layers, head["level"] * (GLOBAL_HEIGHT * GLOBAL_WIDTH), GLOBAL_HEIGHT * GLOBAL_WIDTH)
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
         kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
-        left, top, phase = _coarse_place(door["x"], door["y"])
-        _stamp(stamps, phase, boxes, _COARSE, kind, left, top, out)
-    first = header["first_entity"]
+        _draw_coarse(glyphs, kind, door["x"], door["y"], out)
     for number in range(header["entity_count"]):
-        entity = levels.entities[first + number]
-        kind = kind_of(kinds, entity, worlds.entity_states[index, number])
-        if kind >= 0:
-            world_x, world_y = place_of(worlds, index, entity)
-            left, top, phase = _coarse_place(world_x, world_y)
-            _stamp(stamps, phase, boxes, _COARSE, kind, left, top, out)
-    left, top, phase = _coarse_place(head["x"], head["y"])
-    _stamp(stamps, phase, boxes, _COARSE, ninja_kind(kinds, head), left, top, out)
+        entity, state = levels.entities[header["first_entity"] + number], worlds.entity_states[index, number]
+        if leaves_turret(entity, state):
+            _draw_coarse(glyphs, glyphs.kinds[ROCKET_TURRET, 0, 0], entity["x"], entity["y"], out)
+        x, y = place_of(worlds, index, entity)
+        _draw_coarse(glyphs, kind_of(glyphs.kinds, worlds, index, entity, state), x, y, out)
+    _draw_coarse(glyphs, ninja_kind(glyphs.kinds, head), head["x"], head["y"], out)
 
 
 @kernel
@@ -123,18 +110,28 @@ def place_of(worlds, index, entity):
 
 
 @kernel
-def kind_of(kinds, entity, state):
-    """Return the kind an entity is drawn as, -1 if it is not drawn."""
+def leaves_turret(entity, state):
+    """Return whether an entity is the rocket under way: its turret stays where it is."""
+    return entity["type"] == ROCKET_TURRET and state >= ROCKET_FLIES
+
+
+@kernel
+def kind_of(kinds, worlds, index, entity, state):
+    """Return the kind an entity is drawn as, -1 if it is not drawn. A laser points where its beam does."""
     kind, entity_type = -1, entity["type"]
     if NINJA < entity_type < _TYPES:
-        kind = int(kinds[entity_type, min(entity["orientation"], ORIENTATIONS - 1), state & (STATES - 1)])
+        orientation = min(int(entity["orientation"]), ORIENTATIONS - 1)
+        if entity_type == LASER_TURRET and entity["mover"] >= 0:
+            angle = worlds.movers[index, entity["mover"]]["uy"]
+            orientation = _floor(angle * _EIGHTHS_PER_RADIAN + 0.5) & (ORIENTATIONS - 1)
+        kind = int(kinds[entity_type, orientation, state])
     return kind
 
 
 @kernel
 def door_kind(door_kinds, door, state):
     """Return the kind a door is drawn as."""
-    return int(door_kinds[door["type"], door["vertical"], state & (STATES - 1)])
+    return int(door_kinds[door["type"], door["vertical"], state])
 
 
 @kernel
@@ -201,9 +198,18 @@ def _stamp(stamps, phase, boxes, size_class, kind, left, top, out):
 
 
 @kernel
-def _coarse_place(x, y):
-    """Return left, top and phase of the global stamp at a world position, to the nearest quarter pixel."""
-    quarter_x = _floor(x * (PHASES / SCALE_X) + 0.5)
-    quarter_y = _floor(y * (PHASES / SCALE_Y) + 0.5)
-    phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES
-    return quarter_x // PHASES - GLOBAL_CENTRE, quarter_y // PHASES - GLOBAL_CENTRE, phase
+def _draw(glyphs, kind, x, y, left, top, out):
+    """Draw a kind (-1 for nothing) at a place of the world into a picture whose upper left is the pixel (left, top)."""
+    if kind >= 0:
+        column, row = _floor(x) - left - _HALF, _floor(y) - top - _HALF
+        _stamp(glyphs.stamps, 0, glyphs.boxes, _FULL, kind, column, row, out)
+
+
+@kernel
+def _draw_coarse(glyphs, kind, x, y, out):
+    """Draw a kind (-1 for nothing) at a place of the world, to the nearest quarter of a coarse pixel."""
+    if kind >= 0:
+        quarter_x, quarter_y = _floor(x * (PHASES / SCALE_X) + 0.5), _floor(y * (PHASES / SCALE_Y) + 0.5)
+        phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES
+        left, top = quarter_x // PHASES - GLOBAL_CENTRE, quarter_y // PHASES - GLOBAL_CENTRE
+        _stamp(glyphs.global_stamps, phase, glyphs.boxes, _COARSE, kind, left, top, out)

@@ -80,19 +80,18 @@ CHASER_DRONE: tuple[Layers, ...] = (  # on patrol, chasing
     (Layer("shell", (_PRONGS,)), Layer("chaser_eye", (circle(2.2, 1.5),))),
     (Layer("chaser_eye", (_PRONGS,)), Layer("shell", (circle(2.6, 1.5),))),
 )
-CHAINGUN_DRONE: tuple[Layers, ...] = (
-    (
-        Layer("shell", (box(0, -4.5, 8.5, -1.5), box(0, 1.5, 8.5, 4.5))),
-        Layer("shell", (circle(7, -1.5, corners=8),)),
-        Layer("chaingun_eye", (box(-3, -3.5, 3, -1.5), box(-3, 1.5, 3, 3.5))),
-    ),
+_BARRELS = (box(0, -4.5, 8.5, -1.5), box(0, 1.5, 8.5, 4.5))
+_GUN = (Layer("shell", _BARRELS), Layer("shell", (circle(7, -1.5, corners=8),)))
+CHAINGUN_DRONE: tuple[Layers, ...] = (  # calm, warning, firing
+    (*_GUN, Layer("chaingun_eye", (box(-3, -3.5, 3, -1.5), box(-3, 1.5, 3, 3.5)))),
+    (*_GUN, Layer("chaingun_eye", (box(-5, -4, 5, -1), box(-5, 1, 5, 4)))),
+    (*_GUN, Layer("chaingun_eye", _BARRELS), Layer("chaingun_eye", (circle(4.5, -1.5, corners=8),))),
 )
-LASER_DRONE: tuple[Layers, ...] = (
-    (
-        Layer("shell", (circle(8, corners=4),)),
-        Layer("laser_eye", (circle(2.6, 2.5),)),
-        Layer("laser_eye", (box(4, -0.8, 10, 0.8),)),
-    ),
+_DIAMOND = Layer("shell", (circle(8, corners=4),))
+LASER_DRONE: tuple[Layers, ...] = (  # calm, warning, firing
+    (_DIAMOND, Layer("laser_eye", (circle(2.6, 2.5),)), Layer("laser_eye", (box(4, -0.8, 10, 0.8),))),
+    (_DIAMOND, Layer("laser_eye", (circle(4.5), circle(2.5))), Layer("laser_eye", (box(4, -0.8, 10, 0.8),))),
+    (_DIAMOND, Layer("laser_eye", (circle(6, corners=4),)), Layer("laser_eye", (box(4, -1.5, 11, 1.5),))),
 )
 MINI_DRONE: tuple[Layers, ...] = ((Layer("shell", (circle(4.2),)), Layer("mini_eye", (circle(1.6, 1.6),))),)
 
@@ -144,14 +143,18 @@ SHOVE_THWUMP: tuple[Layers, ...] = (  # waits, is pressed, is launched, returns;
 )
 
 # Turrets.
-ROCKET_TURRET: tuple[Layers, ...] = (  # at rest, at work
-    (Layer("turret", (circle(7), circle(4.5))), Layer("rocket", (polygon((-2.5, 3), (0, -4), (2.5, 3)),))),
-    (Layer("rocket", (circle(7), circle(4.5))), Layer("rocket", (polygon((-2.5, 3), (0, -4), (2.5, 3)),))),
+_ROCKET = Layer("rocket", (polygon((-2.5, 3), (0, -4), (2.5, 3)),))
+ROCKET_TURRET: tuple[Layers, ...] = (  # idle, warning, the rocket that flies
+    (Layer("turret", (circle(7), circle(4.5))), _ROCKET),
+    (Layer("rocket", (circle(7),)), Layer("gauss", (circle(4.5),)), _ROCKET),
+    (Layer("rocket", (circle(4.5),)), Layer("gauss", (circle(2.2),))),
 )
 _SIGHT = (box(-9, -0.9, -4, 0.9), box(4, -0.9, 9, 0.9), box(-0.9, -9, 0.9, -4), box(-0.9, 4, 0.9, 9))
-GAUSS_TURRET: tuple[Layers, ...] = (  # at rest, at work
-    (Layer("turret", (circle(6), circle(4))), Layer("turret", _SIGHT), Layer("turret", (circle(1.8),))),
-    (Layer("turret", (circle(6),)), Layer("turret", _SIGHT), Layer("gauss", (circle(4),))),
+_SCOPE = (Layer("turret", (circle(6), circle(4))), Layer("turret", _SIGHT))
+GAUSS_TURRET: tuple[Layers, ...] = (  # idle and recovering, aiming, warning
+    (*_SCOPE, Layer("turret", (circle(1.8),))),
+    (*_SCOPE, Layer("gauss", (circle(2.8),))),
+    (Layer("turret", (circle(6),)), Layer("gauss", _SIGHT), Layer("gauss", (circle(4.2),))),
 )
 LASER_TURRET: tuple[Layers, ...] = (
     (

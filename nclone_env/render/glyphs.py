@@ -72,7 +72,7 @@ def static_layers(levels: LevelArrays) -> np.ndarray:
 
 
 def _kinds() -> tuple[list[Appearance], np.ndarray]:
-    """Return everything that is drawn, by kind, and (29, 8, 16) int16: the kind by type, orientation and state."""
+    """Return everything that is drawn, by kind, and (29, 8, 256) int16: the kind by type, orientation and state."""
     numbers: dict[Appearance, int] = {}
     kinds = np.full((len(ENTITY_NAMES), ORIENTATIONS, STATES), -1, dtype=np.int16)
     for place in np.ndindex(kinds.shape):

@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from nclone_env import constants as c
 from nclone_env.render import figures
-from nclone_env.render.arrays import FACES_LEFT
+from nclone_env.render.arrays import FACES_LEFT, ROCKET_FLIES
 from nclone_env.render.figures import Layers
 from nclone_env.render.postures import POSTURES, ninja_layers
 from nclone_env.render.shapes import turned
 
 DOOR_STANDS, DOOR_LIES = 0, 2  # an orientation of each, and the turn
+_GAUSS_WARNS, _GAUSS_RECOVERS = 182, 197  # first states of a gauss turret's phases after aiming
 
 
 def _state(orientation: int, state: int) -> int:
@@ -27,6 +28,19 @@ def _state(orientation: int, state: int) -> int:
 
 def _only(orientation: int, state: int) -> int:
     return 0
+
+
+def _phase_of_shooting(orientation: int, state: int) -> int:
+    """Patrolling and recovering drones look alike; then warning and firing (bits 2 and 3 of the state)."""
+    return (0, 1, 2, 0)[state >> 2 & 3]
+
+
+def _phase_of_rocket(orientation: int, state: int) -> int:
+    return int(state >= 1) + int(state >= ROCKET_FLIES)
+
+
+def _phase_of_gauss(orientation: int, state: int) -> int:
+    return int(state >= 1) + int(state >= _GAUSS_WARNS) - 2 * int(state >= _GAUSS_RECOVERS)
 
 
 def _two_bits(orientation: int, state: int) -> int:
@@ -136,14 +150,14 @@ LOOKS: Mapping[int, Look] = {
     c.TRAP_DOOR_SWITCH: Look(figures.TRAP_DOOR_SWITCH),
     c.LAUNCH_PAD: Look(figures.LAUNCH_PAD, _only, _orientation),
     c.ONE_WAY: Look(figures.ONE_WAY, _only, _orientation),
-    c.CHAINGUN_DRONE: Look(figures.CHAINGUN_DRONE, _only, _heading),
-    c.LASER_DRONE: Look(figures.LASER_DRONE, _only, _heading),
+    c.CHAINGUN_DRONE: Look(figures.CHAINGUN_DRONE, _phase_of_shooting, _heading),
+    c.LASER_DRONE: Look(figures.LASER_DRONE, _phase_of_shooting, _heading),
     c.ZAP_DRONE: Look(figures.ZAP_DRONE, _only, _heading),
     c.CHASER_DRONE: Look(figures.CHASER_DRONE, _is_chasing, _heading),
     c.FLOOR_GUARD: Look(figures.FLOOR_GUARD),
     c.BOUNCE_BLOCK: Look(figures.BOUNCE_BLOCK, _only),
-    c.ROCKET_TURRET: Look(figures.ROCKET_TURRET, _is_set),
-    c.GAUSS_TURRET: Look(figures.GAUSS_TURRET, _is_set),
+    c.ROCKET_TURRET: Look(figures.ROCKET_TURRET, _phase_of_rocket),
+    c.GAUSS_TURRET: Look(figures.GAUSS_TURRET, _phase_of_gauss),
     c.THWUMP: Look(figures.THWUMP, _state, _charge),
     c.TOGGLE_MINE: Look(figures.MINE),
     c.EVIL_NINJA: Look(figures.EVIL_NINJA, _is_late),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -13,10 +13,12 @@ import numpy as np
 from nclone_env.constants import (
     COLUMNS,
     IMMOBILE,
+    LASER_TURRET,
     MAP_UNIT,
     MAX_TILE,
     NINJA,
     REGULAR_DOOR,
+    ROCKET_TURRET,
     ROWS,
     WORLD_HEIGHT,
     WORLD_WIDTH,
@@ -25,7 +27,7 @@ from nclone_env.level.entities import MOVER_TYPES
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import DOOR_SWITCHES
 from nclone_env.render import raster
-from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
+from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ROCKET_FLIES
 from nclone_env.render.looks import (
     DOOR_LIES,
     DOOR_STANDS,
@@ -70,20 +72,24 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
         shown = appearance(int(door["type"]), orientation, int(states[door["owner"]]))
         items.append((float(door["x"]), float(door["y"]), shown))
     for entity, state in zip(levels.entities[header["first_entity"] :][: header["entity_count"]], states):
-        items.append(_entity_item(entity, int(state), worlds.movers[index]))
+        items.extend(_entity_items(entity, int(state), worlds.movers[index]))
     orientation = FACES_RIGHT if head["facing"] >= 0 else FACES_LEFT
     items.append((float(head["x"]), float(head["y"]), appearance(NINJA, orientation, int(head["state"]))))
     return _picture(levels.tiles[head["level"]], items, scale)
 
 
-def _entity_item(entity: np.void, state: int, movers: np.ndarray) -> Item:
-    """Return what is drawn of an entity where it is now; of a door only its switch."""
-    kind = int(entity["type"])
-    place = movers[entity["mover"]] if kind in MOVER_TYPES else entity
-    shown = None
+def _entity_items(entity: np.void, state: int, movers: np.ndarray) -> Iterator[Item]:
+    """Yield what is drawn of an entity where it is now; of a door only its switch."""
+    kind, orientation = int(entity["type"]), int(entity["orientation"])
+    mover = movers[entity["mover"]]
+    place = mover if kind in MOVER_TYPES else entity
+    if kind == LASER_TURRET:
+        orientation = math.floor(mover["uy"] * (4.0 / math.pi) + 0.5) & 7
+    if kind == ROCKET_TURRET and state >= ROCKET_FLIES:
+        yield float(entity["x"]), float(entity["y"]), appearance(kind, 0, 0)
     if kind != REGULAR_DOOR:
-        shown = appearance(DOOR_SWITCHES.get(kind, kind), int(entity["orientation"]), state)
-    return float(place["x"]), float(place["y"]), shown
+        shown = appearance(DOOR_SWITCHES.get(kind, kind), orientation, state)
+        yield float(place["x"]), float(place["y"]), shown
 
 
 def level_picture(level: RawLevel | HasRaw) -> np.ndarray:

@@ -68,7 +68,9 @@ def random_scene(seed: int, count: int = 4, entity_count: int = 120) -> tuple[Le
         for k in range(count)
     ]
     worlds = put_worlds(levels, ninjas)
-    worlds.entity_states[:] = draw.integers(0, 8, worlds.entity_states.shape)
+    few, all_states = (draw.integers(0, end, worlds.entity_states.shape) for end in (8, 256))
+    worlds.entity_states[:] = np.where(draw.random(few.shape) < 0.7, few, all_states)
     worlds.movers["x"] = draw.uniform(-30, 1090, worlds.movers.shape)
     worlds.movers["y"] = draw.uniform(-30, 630, worlds.movers.shape)
+    worlds.movers["uy"] = draw.uniform(-np.pi, np.pi, worlds.movers.shape)
     return levels.arrays, worlds

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import cv2
 import numpy as np
 import pytest
 
+from nclone_env.level.entities import MOVER_TYPES
 from nclone_env.render.arrays import PHASES, SCALE_X, SCALE_Y
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.glyphs import glyphs, static_layers
@@ -18,7 +20,7 @@ from nclone_env.render.shapes import PAINTS
 from .scenes import NO_TILES, make_levels, put_worlds, random_scene
 
 SOLID = PAINTS["solid"].grey
-MOVING = (3, 14, 16, 17, 20, 25, 26, 28)
+MOVING = sorted(MOVER_TYPES)
 SWITCH_OF = {6: 7, 8: 9}
 
 
@@ -38,6 +40,7 @@ def full_grey(tiles):
     return np.block([[glyphs().tiles[tile] for tile in row] for row in tiles])
 
 
+@lru_cache(maxsize=1000)
 def kind_number(entity_type, orientation, state):
     """Return the kind by its layers, not by the table that the kernels use; None if it is not drawn."""
     shown = appearance(entity_type, orientation, state)
@@ -60,9 +63,13 @@ def drawn(levels, worlds, index):
     for number in range(header["entity_count"]):
         entity = levels.entities[header["first_entity"] + number]
         where = worlds.movers[index, entity["mover"]] if entity["type"] in MOVING else entity
-        if entity["type"] != 5:
-            shown = SWITCH_OF.get(int(entity["type"]), entity["type"])
-            found.append((shown, entity["orientation"], states[number], where))
+        kind, orientation = int(entity["type"]), entity["orientation"]
+        if kind == 18 and states[number] >= 16:
+            found.append((18, 0, 0, entity))
+        if kind == 23 and entity["mover"] >= 0:
+            orientation = round(float(worlds.movers[index, entity["mover"]]["uy"]) / (math.pi / 4)) % 8
+        if kind != 5:
+            found.append((SWITCH_OF.get(kind, kind), orientation, states[number], where))
     found.append((0, 0 if head["facing"] > 0 else 4, head["state"], head))
     result = [(kind_number(int(a), int(b), int(c)), float(at["x"]), float(at["y"])) for a, b, c, at in found]
     return [item for item in result if item[0] is not None]
@@ -189,11 +196,39 @@ def test_toggle_mines_look_like_mines():
     np.testing.assert_array_equal(player_frame(*one_entity(21, 2), 0), player_frame(*one_entity(1, 2), 0))
 
 
-def test_extra_bits_of_a_state_change_nothing():
-    for kind, state, bits in ((28, 2, 4), (14, 3, 4), (15, 1, 8)):
+def test_bits_of_a_state_that_nobody_sees_change_nothing():
+    for kind, state, bits in ((28, 2, 4), (14, 3, 4), (12, 10, 112), (18, 16, 8), (19, 8, 64)):
         np.testing.assert_array_equal(
             player_frame(*substituted(kind, state), 0), player_frame(*substituted(kind, state | bits), 0)
         )
+
+
+@pytest.mark.parametrize("draw", [player_frame, global_view])
+def test_phases_of_turrets_and_drones_are_distinct(draw):
+    looks = [(kind, phase << 2 | heading) for kind in (12, 13) for phase in range(3) for heading in range(4)]
+    looks += [(15, 0), (15, 4), (18, 0), (18, 1), (18, 20), (19, 0), (19, 1), (19, 185), (22, 0), (22, 3)]
+    assert len({draw(*substituted(*look), 0).tobytes() for look in looks}) == len(looks)
+    for kind, first, second in ((19, 0, 200), (12, 1, 13), (22, 2, 3), (18, 1, 15)):
+        np.testing.assert_array_equal(draw(*substituted(kind, first), 0), draw(*substituted(kind, second), 0))
+
+
+@pytest.mark.parametrize("draw", [player_frame, global_view])
+def test_a_laser_points_where_its_beam_does(draw):
+    levels, worlds = one_entity(17)  # has a mover
+    entities = levels.entities.copy()
+    entities["type"] = 23
+    for eighth in range(8):
+        worlds.movers[0, 0]["uy"] = (eighth if eighth < 4 else eighth - 8) * math.pi / 4 + 0.3
+        pointing = draw(levels._replace(entities=entities), worlds, 0)
+        np.testing.assert_array_equal(pointing, draw(*substituted(23, 0, eighth), 0))
+
+
+@pytest.mark.parametrize("draw", [player_frame, global_view])
+def test_a_turret_stays_while_its_rocket_flies(draw):
+    empty, idle, flying = (draw(*substituted(*look), 0).astype(int) for look in ((2, 1), (18, 0), (18, 20)))
+    ring = idle != empty
+    assert ring.sum() > 8
+    assert ((flying != empty) >= ring).all()
 
 
 def substituted(entity_type, state, orientation=0):

@@ -66,7 +66,7 @@ def test_a_world_of_all_types_equals_its_level_before_play():
     levels = make_levels((NO_TILES, records))
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
     for slot, entity in enumerate(levels.arrays.entities):
-        if entity["type"] in (14, 26):  # as the simulator starts drones
+        if entity["type"] in (12, 13, 14, 15, 26):  # as the simulator starts drones
             worlds.entity_states[0, slot] = entity["orientation"] >> 1
     np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(levels.levels[0]))
 
