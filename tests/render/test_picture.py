@@ -68,6 +68,8 @@ def test_a_world_of_all_types_equals_its_level_before_play():
     for slot, entity in enumerate(levels.arrays.entities):
         if entity["type"] in (12, 13, 14, 15, 26):  # as the simulator starts drones
             worlds.entity_states[0, slot] = entity["orientation"] >> 1
+        elif entity["type"] == 23:  # and the beams of lasers
+            worlds.movers[0, entity["mover"]]["uy"] = entity["orientation"] * (np.pi / 4)
     np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(levels.levels[0]))
 
 

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING, DEAD, EVIL_NINJA
-from nclone_env.env.batch import Batch
-from nclone_env.env.episode import NEXT_STEP
 from nclone_env.level.library import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, hash_world
@@ -152,14 +149,6 @@ def test_the_trail_is_reported():
     worlds = make_worlds(4, levels)
     sizes = {node.name: node.total_bytes for node in worlds.memory().children}
     assert sizes["trail"] == 4 * 239 * 16
-
-
-def test_an_environment_bounds_the_trail_by_its_time_limit():
-    level = load_level(room([(EVIL_NINJA, 50, 50, 0, 0)] * 9 + [(3, 90, 58, 0, 0), (4, 100, 58, 0, 0)]))
-    config = EnvironmentConfig(levels=level, observations="game_state", max_frames=200)
-    batch = Batch(config, 2, NEXT_STEP, num_threads=1)
-    assert batch.worlds.trail.shape == (2, 200, 2)
-    batch.close()
 
 
 def test_copies_follow_too():
