@@ -110,6 +110,18 @@ def specialised(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
     return dispatcher.overloads[signature].entry_point
 
 
+def called_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a kernel as :func:`kernel` does, but leave it to the compiler whether to inline it.
+
+    For long kernels that are called from several places and seldom run: inlining them would cost seconds of
+    compilation at each place.
+    """
+    dispatcher = numba.njit(function, nogil=True, error_model="numpy", _nrt=False)
+    if not config.DISABLE_JIT:
+        dispatcher._cache = _PackageCache(function)
+    return dispatcher
+
+
 if config.DISABLE_JIT:
 
     def local_f64(count: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
+from nclone_env._jit import called_kernel, kernel
 from nclone_env.constants import CELL_SIZE, COLUMNS, RADIUS, ROWS
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import STRAIGHT
@@ -67,7 +67,7 @@ def grid_steps(position, direction, cell):
     return 0, 0.0, _NEVER
 
 
-@kernel
+@called_kernel
 def ray(levels, states, index, level, x, y, dx, dy):
     """Return how far a ray gets, pixels, or ``NOTHING``.
 

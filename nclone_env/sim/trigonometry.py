@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
+from nclone_env._jit import called_kernel, kernel
 
 PI, TWO_PI, HALF_PI = 3.141592653589793, 6.283185307179586, 1.5707963267948966
 _QUARTERS = 0.6366197723675814  # 2 / pi
@@ -111,7 +111,7 @@ def cosine_series(q, q_low):
     return add(1.0, 0.0, tail, tail_low)
 
 
-@kernel
+@called_kernel
 def sin_cos_sums(angle):
     """Return (sine, rest, cosine, rest) of an angle below 2**20: each the sum of two numbers."""
     quarters = math.floor(angle * _QUARTERS + 0.5)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
+from nclone_env._jit import called_kernel, kernel
 from nclone_env.constants import ARC_RADIUS, COLUMNS, FACING_X, FACING_Y, ROWS
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import CONVEX, STRAIGHT
@@ -41,7 +41,7 @@ def search_cells(x, y):
     return first_column, last_column, clamp_cell(y - _REACH, ROWS - 1), clamp_cell(y + _REACH, ROWS - 1)
 
 
-@kernel
+@called_kernel
 def nearest(levels, states, index, level, cells, x, y):
     """Return (segment, back-facing, a, b, squared distance) of the nearest segment in some cells; -1 if there is none.
 
