@@ -430,6 +430,14 @@ def test_forged_level_numbers_are_refused(pair):
     refused(env, forged, r"heads\.level: expected a level from 0 to 6, got 700")
 
 
+def test_rows_of_another_size_are_refused(pair):
+    env, _ = pair
+    rows = env._batch._rows()
+    wider = rows | {"entity_states": np.zeros((1, rows["entity_states"].shape[1] + 8), np.uint8)}
+    data = write_snapshot(env._batch._digest, wider, 0)
+    refused(env, data, r"contents of \d+ bytes for these levels and this max_frames, got \d+; use the same max_frames")
+
+
 @pytest.mark.parametrize(
     "levels",
     ["hazards", LEVELS[::-1], (moving(title="renamed"), *LEVELS[1:]), (*LEVELS[:2], moving((72, 44), "other"))],
