@@ -12,6 +12,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
+from nclone_env.env.snapshot import write_snapshot
 from nclone_env.errors import SnapshotError
 
 from ..sim.levels import moving
