@@ -10,42 +10,8 @@ from nclone_env.render.postures import POSTURES, ninja_layers
 from nclone_env.render.raster import GREYS, coverage, stamp
 from nclone_env.render.shapes import PAINTS, tile_outline
 
-SOLID = {
-    0: lambda u, v: u < 0,
-    1: lambda u, v: u >= 0,
-    2: lambda u, v: v < 12,
-    3: lambda u, v: u > 12,
-    4: lambda u, v: v > 12,
-    5: lambda u, v: u < 12,
-    6: lambda u, v: u + v < 24,
-    7: lambda u, v: u > v,
-    8: lambda u, v: u + v > 24,
-    9: lambda u, v: v > u,
-    10: lambda u, v: u**2 + v**2 < 576,
-    11: lambda u, v: (24 - u) ** 2 + v**2 < 576,
-    12: lambda u, v: (24 - u) ** 2 + (24 - v) ** 2 < 576,
-    13: lambda u, v: u**2 + (24 - v) ** 2 < 576,
-    14: lambda u, v: (24 - u) ** 2 + (24 - v) ** 2 > 576,
-    15: lambda u, v: u**2 + (24 - v) ** 2 > 576,
-    16: lambda u, v: u**2 + v**2 > 576,
-    17: lambda u, v: (24 - u) ** 2 + v**2 > 576,
-    18: lambda u, v: u + 2 * v < 24,
-    19: lambda u, v: u > 2 * v,
-    20: lambda u, v: u + 2 * v > 48,
-    21: lambda u, v: 2 * v > u + 24,
-    22: lambda u, v: u + 2 * v < 48,
-    23: lambda u, v: 2 * v < u + 24,
-    24: lambda u, v: u + 2 * v > 24,
-    25: lambda u, v: 2 * v > u,
-    26: lambda u, v: 2 * u + v < 24,
-    27: lambda u, v: 2 * u > v + 24,
-    28: lambda u, v: 2 * u + v > 48,
-    29: lambda u, v: v > 2 * u,
-    30: lambda u, v: 2 * u + v < 48,
-    31: lambda u, v: v < 2 * u,
-    32: lambda u, v: 2 * u + v > 24,
-    33: lambda u, v: v > 2 * u - 24,
-}
+from ..golden.tiles import SOLID
+
 # Points of a fine lattice, moved off it so that none lies on an outline.
 LATTICE = (np.arange(24 * 20) + 0.5) / 20
 U, V = LATTICE[None, :] + 0.0013, LATTICE[:, None] + 0.0007
