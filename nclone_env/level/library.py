@@ -15,20 +15,23 @@ from nclone_env.level.entities import ENTITY, SOLID_TYPES
 from nclone_env.level.segments import DOOR, SEGMENT
 from nclone_env.memory_tree import MemoryNode, array_group
 
-FIRST_ACTOR = 12  # the first type that moves or thinks, regular doors and mines aside
+_FIRST_ACTOR = 12  # the first type that moves or thinks, regular doors and mines aside
 
 LEVEL_HEADER = np.dtype(
     [("spawn_x", "f8"), ("spawn_y", "f8"), ("start_distance", "f8")]
-    + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_field")]
-    + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "exit_count", "gold_count")]
-    + [(name, "i4") for name in ("first_exit", "first_regular_door", "first_actor", "has_solids")],
+    + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_run", "first_field")]
+    + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "run_count", "exit_count", "gold_count")]
+    + [(name, "i4") for name in ("first_exit", "has_solids")],
     align=True,
 )
 """Start of the ninja and length of its whole way (pixels), and where the level's rows of the shared arrays begin.
 
-``first_entity``, ``first_mover``, ``first_door`` and ``first_field`` count in the packed arrays; ``first_exit``,
-``first_regular_door`` and ``first_actor`` (of the types that move or think) are entities of the level.
+``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` count in the packed arrays;
+``first_exit`` is an entity of the level.
 """
+
+RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2")], align=True)
+"""The entities of one type, ``first`` up to ``stop``, of the types that move or think."""
 
 
 class LevelArrays(NamedTuple):
@@ -44,6 +47,7 @@ class LevelArrays(NamedTuple):
         entities: ``ENTITY`` records of all levels.
         mover_slots: int16; entity of each mover record of a level.
         doors: ``DOOR`` records of all levels.
+        runs: ``RUN`` records of all levels, types ascending within a level.
         grid: (L, 2, 51, 89) uint8; the lattice that moving entities collide with.
     """
 
@@ -56,6 +60,7 @@ class LevelArrays(NamedTuple):
     entities: np.ndarray
     mover_slots: np.ndarray
     doors: np.ndarray
+    runs: np.ndarray
     grid: np.ndarray
 
 
@@ -102,8 +107,9 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         levels: one or more levels.
         with_distances: also pack the distance fields (environments need them, the simulator does not).
     """
+    runs = [_runs(level.entities["type"]) for level in levels]
     arrays = LevelArrays(
-        header=_headers(levels),
+        header=_headers(levels, runs),
         tiles=np.stack([level.tiles for level in levels]).reshape(-1, ROWS, COLUMNS),
         segment_start=_offset_starts([level.segment_start for level in levels]),
         segments=_joined([level.segments for level in levels], SEGMENT),
@@ -112,6 +118,7 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         entities=_joined([level.entities for level in levels], ENTITY),
         mover_slots=_joined([level.table.mover_slots for level in levels], np.dtype(np.int16)),
         doors=_joined([level.table.doors for level in levels], DOOR),
+        runs=_joined(runs, RUN),
         grid=np.stack([level.grid for level in levels]),
     )
     fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)
@@ -132,21 +139,29 @@ def _trail_length(level: Level) -> int:
     return max(EVIL_DELAY * int(np.count_nonzero(level.entities["type"] == EVIL_NINJA)) - 1, 0)
 
 
-def _headers(levels: Sequence[Level]) -> np.ndarray:
+def _runs(kinds: np.ndarray) -> np.ndarray:
+    """Return the ``RUN`` records of a level from the types of its entities, which ascend."""
+    acting = [kind for kind in np.unique(kinds).tolist() if kind == REGULAR_DOOR or kind >= _FIRST_ACTOR]
+    bounds = [(kind, *np.searchsorted(kinds, (kind, kind + 1))) for kind in acting]
+    return np.array(bounds, dtype=RUN)
+
+
+def _headers(levels: Sequence[Level], runs: Sequence[np.ndarray]) -> np.ndarray:
     headers = np.zeros(len(levels), dtype=LEVEL_HEADER)
+    headers["run_count"] = [len(rows) for rows in runs]
     for row, level in zip(headers, levels, strict=True):
         kinds = level.entities["type"]
         row["spawn_x"], row["spawn_y"] = level.spawn
         row["entity_count"], row["mover_count"] = len(kinds), len(level.table.mover_slots)
         row["door_count"], row["exit_count"] = len(level.table.doors), len(level.exits)
         row["gold_count"] = np.count_nonzero(kinds == GOLD)
-        row["first_exit"], row["first_regular_door"] = np.searchsorted(kinds, (EXIT, REGULAR_DOOR))
-        row["first_actor"] = np.searchsorted(kinds, FIRST_ACTOR)
+        row["first_exit"] = np.searchsorted(kinds, EXIT)
         row["has_solids"] = np.isin(kinds, tuple(SOLID_TYPES)).any()
     for first, count in (
         ("first_entity", headers["entity_count"]),
         ("first_mover", headers["mover_count"]),
         ("first_door", headers["door_count"]),
+        ("first_run", headers["run_count"]),
         ("first_field", 1 + headers["exit_count"]),
     ):
         headers[first] = np.cumsum(count) - count

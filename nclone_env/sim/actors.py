@@ -60,63 +60,81 @@ rest_rocket, rest_gauss, start_laser = rocket_turret.rest, gauss_turret.rest, la
 @kernel
 def move_entities(levels, worlds, index):
     """Move everything that moves on its own."""
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
-    first, states = header["first_entity"], worlds.entity_states
-    for slot in range(header["first_actor"], header["entity_count"]):
-        entity = levels.entities[first + slot]
-        kind = entity["type"]
-        mover = worlds.movers[index, max(entity["mover"], 0)]
-        if kind == ZAP_DRONE or kind == MINI_DRONE:
-            move_drone(levels, head, entity, mover, states, index, slot)
-        elif kind == CHASER_DRONE:
-            move_chaser(levels, head, entity, mover, states, index, slot)
-        elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
-            move_shooter(levels, head, entity, mover, states, index, slot)
-        elif kind == FLOOR_GUARD:
-            move_guard(levels, head, mover, states, index, slot)
-        elif kind == BOUNCE_BLOCK:
-            move_block(head, entity, mover)
-        elif kind == THWUMP:
-            move_thwump(levels, head, entity, mover, states, index, slot)
-        elif kind == BOOST_PAD:
-            move_pad(head, entity, states, index, slot)
+    header = levels.header[worlds.heads[index]["level"]]
+    for r in range(header["first_run"], header["first_run"] + header["run_count"]):
+        move_run(levels, worlds, index, levels.runs[r]["type"], levels.runs[r]["first"], levels.runs[r]["stop"])
+
+
+@kernel
+def move_run(levels, worlds, index, kind, first, stop):
+    """Move the entities of one type."""
+    if kind == ZAP_DRONE or kind == MINI_DRONE:
+        for slot in range(first, stop):
+            move_drone(levels, worlds, index, slot)
+    elif kind == CHASER_DRONE:
+        for slot in range(first, stop):
+            move_chaser(levels, worlds, index, slot)
+    elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+        for slot in range(first, stop):
+            move_shooter(levels, worlds, index, slot)
+    elif kind == FLOOR_GUARD:
+        for slot in range(first, stop):
+            move_guard(levels, worlds, index, slot)
+    elif kind == BOUNCE_BLOCK:
+        for slot in range(first, stop):
+            move_block(levels, worlds, index, slot)
+    elif kind == THWUMP:
+        for slot in range(first, stop):
+            move_thwump(levels, worlds, index, slot)
+    elif kind == BOOST_PAD:
+        for slot in range(first, stop):
+            move_pad(levels, worlds, index, slot)
 
 
 @kernel
 def think_entities(levels, worlds, index):
     """Let everything think that does; mines other than toggle mines need not."""
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
-    first, states = header["first_entity"], worlds.entity_states
-    for slot in range(header["first_regular_door"], header["entity_count"]):
-        if levels.entities[first + slot]["type"] != REGULAR_DOOR:
-            break
-        think_door(states, index, slot)
-    for slot in range(header["first_actor"], header["entity_count"]):
-        entity = levels.entities[first + slot]
-        kind = entity["type"]
-        mover = worlds.movers[index, max(entity["mover"], 0)]
-        if kind == FLOOR_GUARD:
-            think_guard(levels, head, mover, states, index, slot)
-        elif kind == THWUMP:
-            think_thwump(levels, head, entity, mover, states, index, slot)
-        elif kind == TOGGLE_MINE:
-            think_mine(head, entity, states, index, slot)
-        elif kind == EVIL_NINJA:
+    header = levels.header[worlds.heads[index]["level"]]
+    for r in range(header["first_run"], header["first_run"] + header["run_count"]):
+        think_run(levels, worlds, index, levels.runs[r]["type"], levels.runs[r]["first"], levels.runs[r]["stop"])
+
+
+@kernel
+def think_run(levels, worlds, index, kind, first, stop):
+    """Let the entities of one type think."""
+    if kind == REGULAR_DOOR:
+        for slot in range(first, stop):
+            think_door(levels, worlds, index, slot)
+    elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+        for slot in range(first, stop):
+            think_shooter(levels, worlds, index, slot)
+    elif kind == FLOOR_GUARD:
+        for slot in range(first, stop):
+            think_guard(levels, worlds, index, slot)
+    elif kind == ROCKET_TURRET:
+        for slot in range(first, stop):
+            think_rocket(levels, worlds, index, slot)
+    elif kind == GAUSS_TURRET:
+        for slot in range(first, stop):
+            think_gauss(levels, worlds, index, slot)
+    elif kind == THWUMP:
+        for slot in range(first, stop):
+            think_thwump(levels, worlds, index, slot)
+    elif kind == TOGGLE_MINE:
+        for slot in range(first, stop):
+            think_mine(levels, worlds, index, slot)
+    elif kind == EVIL_NINJA:
+        for slot in range(first, stop):
             think_evil(levels, worlds, index, slot)
-        elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
-            think_shooter(levels, head, entity, mover, states, index, slot)
-        elif kind == DEATH_BALL:
+    elif kind == LASER_TURRET:
+        for slot in range(first, stop):
+            think_laser(levels, worlds, index, slot)
+    elif kind == DEATH_BALL:
+        for slot in range(first, stop):
             think_ball(levels, worlds, index, slot)
-        elif kind == SHOVE_THWUMP:
-            think_shove(levels, head, entity, mover, states, index, slot)
-        elif kind == ROCKET_TURRET:
-            think_rocket(levels, head, entity, mover, states, index, slot)
-        elif kind == GAUSS_TURRET:
-            think_gauss(levels, head, entity, mover, states, index, slot)
-        elif kind == LASER_TURRET:
-            think_laser(levels, head, entity, mover, states, index, slot)
+    elif kind == SHOVE_THWUMP:
+        for slot in range(first, stop):
+            think_shove(levels, worlds, index, slot)
 
 
 @kernel

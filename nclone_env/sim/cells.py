@@ -7,7 +7,7 @@ the level; a mover carries the cell and a number that grows with every entry, wh
 from __future__ import annotations
 
 from nclone_env._jit import kernel
-from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.constants import CELL_SIZE, COLUMNS, ROWS
 from nclone_env.sim.geometry import clamp_cell
 
 
@@ -20,9 +20,18 @@ def cell_of(x, y):
 @kernel
 def refresh(head, mover):
     """Register a mover in the cell of its position, behind the others there, if that is another than before."""
-    cell = cell_of(mover["x"], mover["y"])
-    if cell != mover["cell"]:
-        enter(head, mover, cell)
+    if not is_within(mover["cell"], mover["x"], mover["y"]):
+        cell = cell_of(mover["x"], mover["y"])
+        if cell != mover["cell"]:
+            enter(head, mover, cell)
+
+
+@kernel
+def is_within(cell, x, y):
+    """Return whether a position lies in a cell: so it nearly always does, and no division is needed to see it."""
+    column = cell // ROWS
+    left, top = CELL_SIZE * column, CELL_SIZE * (cell - column * ROWS)
+    return left <= x < left + CELL_SIZE and top <= y < top + CELL_SIZE
 
 
 @kernel

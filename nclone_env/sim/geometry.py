@@ -26,9 +26,9 @@ def greater(a, b):
 @kernel
 def clamp_cell(value, last):
     """Return the cell coordinate of a pixel coordinate, clamped to 0..last (section 2.1)."""
-    cell = int(math.floor(value / 24.0))
-    if cell < 0:
+    if not value >= 0.0:
         return 0
+    cell = int(value / 24.0)
     if cell > last:
         return last
     return cell
@@ -146,8 +146,13 @@ def sweep_arc(px, py, mx, my, cx, cy, h, q, radius):
 
 @kernel
 def discs_overlap(xa, ya, xb, yb, reach):
-    """Return whether two points are closer than ``reach`` (section 3.11); the root is really taken."""
+    """Return whether two points are closer than ``reach`` (section 3.11); the root is really taken.
+
+    Where one coordinate alone is too far away, so is the rounded root: it is never below either of them.
+    """
     dx, dy = xa - xb, ya - yb
+    if abs(dx) >= reach or abs(dy) >= reach:
+        return False
     return math.sqrt(dx * dx + dy * dy) < reach
 
 

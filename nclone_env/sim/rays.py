@@ -29,6 +29,7 @@ NOTHING = -1.0
 """The length of a ray that leaves the cells and meets nothing."""
 
 _NEVER = 999999.0
+_SLACK = 0.001  # far above what rounding can make of a distance, pixels
 _MOST_CELLS = COLUMNS + ROWS  # that a straight line can meet
 
 
@@ -114,9 +115,17 @@ def sees(levels, states, index, ninja, x, y):
 
 
 @kernel
+def is_beside(ninja, x, y, dx, dy, slack):
+    """Return whether the ninja is so close to a beam without end, within ``slack``, that the beam may hit it."""
+    reach = RADIUS + slack
+    px, py = ninja["x"] - x, ninja["y"] - y
+    return abs(px * dy - py * dx) < reach and px * dx + py * dy > -reach
+
+
+@kernel
 def shot(levels, states, index, ninja, x, y, dx, dy):
     """Return whether a beam from (x, y) along the unit vector (dx, dy) hits a targetable ninja (03, section 3.4)."""
-    if not is_targetable(ninja):
+    if not is_targetable(ninja) or not is_beside(ninja, x, y, dx, dy, _SLACK):
         return False
     length = ray(levels, states, index, ninja["level"], x, y, dx, dy)
     if length == NOTHING:

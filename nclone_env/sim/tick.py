@@ -40,7 +40,7 @@ def tick(levels, worlds, index, inputs):
     elif inputs & INPUT_RIGHT:
         direction = 1
     header = levels.header[ninja["level"]]
-    if header["first_actor"] < header["entity_count"] or header["door_count"] > 0:
+    if header["run_count"] > 0:
         move_entities(levels, worlds, index)
         think_entities(levels, worlds, index)
     if ninja["state"] != DEAD and ninja["state"] != DISABLED:

@@ -7,7 +7,7 @@ after. The list is what it was when the walk began: an exit that opens on the wa
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
+from nclone_env._jit import called_kernel, kernel
 from nclone_env.constants import (
     BOUNCE_BLOCK,
     CHASER_DRONE,
@@ -83,25 +83,50 @@ def find_near(levels, worlds, index, cell, near):
     if near[NEAR_CELL] == cell:
         return
     count = 0
-    column, row = cell // ROWS, cell % ROWS
+    row = cell % ROWS
     for number in range(levels.header[worlds.heads[index]["level"]]["mover_count"]):
         place = worlds.movers[index, number]["cell"]
-        if place >= 0 and abs(place // ROWS - column) <= 1 and abs(place % ROWS - row) <= 1:
+        if abs(place - cell) > ROWS + 1:  # more than a column away, as most are
+            continue
+        if place >= 0 and abs(place % ROWS - row) <= 1:  # rows next to each other cannot be two columns apart here
             if count < _NEAR_MOST:
-                near[NEAR_FIRST + count] = number
+                insert(worlds, index, near, count, number)
             count += 1
     near[NEAR_CELL], near[NEAR_COUNT] = cell, count
+
+
+@kernel
+def insert(worlds, index, near, count, number):
+    """Put a mover into the list of those around the ninja, which is sorted by cell, then by order."""
+    cell, order = worlds.movers[index, number]["cell"], worlds.movers[index, number]["order"]
+    place = NEAR_FIRST + count
+    while place > NEAR_FIRST:
+        other = worlds.movers[index, int(near[place - 1])]
+        if other["cell"] < cell or (other["cell"] == cell and other["order"] < order):
+            break
+        near[place] = near[place - 1]
+        place -= 1
+    near[place] = number
 
 
 @kernel
 def next_mover(levels, worlds, index, near, cell, after, before):
     """Return the mover of a cell with the smallest order above ``after`` and below ``before``, -1 if there is none."""
     listed = int(near[NEAR_COUNT])
-    everyone = listed > _NEAR_MOST
-    count = levels.header[worlds.heads[index]["level"]]["mover_count"] if everyone else listed
+    if listed > _NEAR_MOST:
+        return search_mover(levels, worlds, index, cell, after, before)
+    for i in range(NEAR_FIRST, NEAR_FIRST + listed):
+        mover = worlds.movers[index, int(near[i])]
+        if mover["cell"] == cell and after < mover["order"] < before:
+            return int(near[i])
+    return -1
+
+
+@called_kernel
+def search_mover(levels, worlds, index, cell, after, before):
+    """Do as :func:`next_mover` among all movers of the world."""
     best, best_order = -1, before
-    for i in range(count):
-        number = i if everyone else int(near[NEAR_FIRST + i])
+    for number in range(levels.header[worlds.heads[index]["level"]]["mover_count"]):
         mover = worlds.movers[index, number]
         if mover["cell"] == cell and after < mover["order"] < best_order:
             best, best_order = number, mover["order"]

@@ -138,6 +138,24 @@ def sin_cos(angle):
 
 
 @kernel
+def rough_sin_cos(angle):
+    """Return (sine, cosine) of an angle within 4e-6, much faster."""
+    quarters = math.floor(angle * _QUARTERS + 0.5)
+    r = angle - quarters * HALF_PI
+    q = r * r
+    s = r * (1.0 - q * (1.0 / 6.0 - q * (1.0 / 120.0 - q / 5040.0)))
+    c = 1.0 - q * (0.5 - q * (1.0 / 24.0 - q / 720.0))
+    quadrant = int(quarters) & 3
+    if quadrant == 0:
+        return s, c
+    if quadrant == 1:
+        return c, -s
+    if quadrant == 2:
+        return -s, -c
+    return -c, s
+
+
+@kernel
 def rough_atan2(y, x):
     """Return the angle of a vector within 1e-5."""
     across, along = abs(y), abs(x)

@@ -15,8 +15,11 @@ _WALL_HALF = 19.1
 
 
 @kernel
-def move(head, entity, mover):
+def move(levels, worlds, index, slot):
     """Swing towards home."""
+    head = worlds.heads[index]
+    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     ux, uy = mover["ux"] * _DAMPING, mover["uy"] * _DAMPING
     x, y = mover["x"] + ux, mover["y"] + uy
     force_x, force_y = _SPRING * (entity["x"] - x), _SPRING * (entity["y"] - y)

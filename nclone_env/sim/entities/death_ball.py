@@ -115,6 +115,8 @@ def push_others(levels, worlds, index, slot, mover):
             break
         other = worlds.movers[index, entity["mover"]]
         dx, dy = mover["x"] - other["x"], mover["y"] - other["y"]
+        if abs(dx) >= _PAIR_DISTANCE or abs(dy) >= _PAIR_DISTANCE:
+            continue
         length = math.sqrt(dx * dx + dy * dy)
         if 0.0 < length < _PAIR_DISTANCE:
             dx, dy = dx / length * _PAIR_PUSH, dy / length * _PAIR_PUSH

@@ -19,7 +19,7 @@ HEADING_X, HEADING_Y = (1.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, -1.0)
 TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
 _RADIUS, _STEP, _ZAP_SPEED = 7.5, 24.0, 8.0 / 7.0  # radius and step of all but mini drones
 _MINI_RADIUS, _MINI_STEP, _MINI_SPEED = 4.0, 12.0, 1.3
-_ARRIVED = 0.000001
+_ARRIVED, _NEARLY_SQUARE = 0.000001, 0.00000000001
 
 
 @kernel
@@ -30,8 +30,11 @@ def start(entity, mover, states, index, slot):
 
 
 @kernel
-def move(levels, head, entity, mover, states, index, slot):
+def move(levels, worlds, index, slot):
     """Fly on, or choose the next node when this one is reached; the cell is not refreshed in that frame."""
+    head, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     mini = entity["type"] == MINI_DRONE
     speed = _MINI_SPEED if mini else _ZAP_SPEED
     reached, left = fly(mover, states[index, slot], speed)
@@ -46,16 +49,19 @@ def move(levels, head, entity, mover, states, index, slot):
 
 @kernel
 def fly(mover, heading, speed):
-    """Fly a frame, but no farther than to the node; return (node reached, distance to it before)."""
+    """Fly a frame, but no farther than to the node; return (node reached, distance to it before, 0 if not reached)."""
     sx, sy = speed * HEADING_X[heading], speed * HEADING_Y[heading]
     tx, ty, x, y = mover["ux"], mover["uy"], mover["x"], mover["y"]
     dx, dy = tx - x, ty - y
-    left = math.sqrt(dx * dx + dy * dy)
-    if left < _ARRIVED or dx * (tx - (x + sx)) + dy * (ty - (y + sy)) < 0.0:
-        mover["x"], mover["y"] = tx, ty
-        return True, left
+    square = dx * dx + dy * dy
+    passed = dx * (tx - (x + sx)) + dy * (ty - (y + sy)) < 0.0
+    if passed or square < _NEARLY_SQUARE:  # the root is taken only where it counts
+        left = math.sqrt(square)
+        if passed or left < _ARRIVED:
+            mover["x"], mover["y"] = tx, ty
+            return True, left
     mover["x"], mover["y"] = x + sx, y + sy
-    return False, left
+    return False, 0.0
 
 
 @kernel

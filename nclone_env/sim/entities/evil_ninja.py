@@ -56,10 +56,11 @@ def count_ordinals(levels, worlds, index):
     """Return how many evil ninjas of a world have an ordinal."""
     header = levels.header[worlds.heads[index]["level"]]
     count = 0
-    for slot in range(header["first_actor"], header["entity_count"]):
-        if levels.entities[header["first_entity"] + slot]["type"] == EVIL_NINJA:
-            if worlds.entity_states[index, slot] >= CHARGING:
-                count += 1
+    for r in range(header["first_run"], header["first_run"] + header["run_count"]):
+        if levels.runs[r]["type"] == EVIL_NINJA:
+            for slot in range(levels.runs[r]["first"], levels.runs[r]["stop"]):
+                if worlds.entity_states[index, slot] >= CHARGING:
+                    count += 1
     return count
 
 

@@ -18,8 +18,11 @@ _SOLID = 2
 
 
 @kernel
-def move(levels, head, mover, states, index, slot):
+def move(levels, worlds, index, slot):
     """Run until a wall or the end of a fully solid floor."""
+    head, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
     if state == _IDLE:
         return
@@ -40,8 +43,11 @@ def move(levels, head, mover, states, index, slot):
 
 
 @kernel
-def think(levels, ninja, mover, states, index, slot):
+def think(levels, worlds, index, slot):
     """Start after a targetable ninja that stands at the guard's height with nothing in between."""
+    ninja, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     if states[index, slot] != _IDLE or not is_targetable(ninja):
         return
     x, y = mover["x"], mover["y"]

@@ -31,8 +31,11 @@ def rest(entity, mover):
 
 
 @kernel
-def think(levels, ninja, entity, mover, states, index, slot):
+def think(levels, worlds, index, slot):
     """Look out, aim, warn, shoot, recover."""
+    ninja, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
     if WARNING <= state < RECOVERING:
         if state + 1 < WARNING + _PAUSE:

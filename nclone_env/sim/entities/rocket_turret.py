@@ -49,8 +49,11 @@ def rest(entity, mover):
 
 
 @kernel
-def think(levels, ninja, entity, mover, states, index, slot):
+def think(levels, worlds, index, slot):
     """Look out, warn, launch, fly."""
+    ninja, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
     if state >= FLYING:
         fly(levels, ninja, entity, mover, states, index, slot)

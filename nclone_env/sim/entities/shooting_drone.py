@@ -30,8 +30,11 @@ start, fly, advance, choose = drone.start, drone.fly, drone.advance, drone.choos
 
 
 @kernel
-def move(levels, head, entity, mover, states, index, slot):
+def move(levels, worlds, index, slot):
     """Patrol; stand still in the other phases."""
+    head, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     if states[index, slot] & PHASE != PATROL:
         return
     speed = _LASER_SPEED if entity["type"] == LASER_DRONE else _CHAINGUN_SPEED
@@ -44,8 +47,11 @@ def move(levels, head, entity, mover, states, index, slot):
 
 
 @kernel
-def think(levels, head, entity, mover, states, index, slot):
+def think(levels, worlds, index, slot):
     """Look for the ninja, warn, fire, recover."""
+    head, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     phase, laser = states[index, slot] & PHASE, entity["type"] == LASER_DRONE
     if phase == FIRING:
         fire(levels, head, laser, mover, states, index, slot)

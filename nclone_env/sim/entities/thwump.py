@@ -25,8 +25,11 @@ def axis(entity):
 
 
 @kernel
-def move(levels, head, entity, mover, states, index, slot):
+def move(levels, worlds, index, slot):
     """Charge until something blocks, then return home."""
+    head, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
     if state == _IDLE:
         return
@@ -60,8 +63,11 @@ def place_at(mover, horizontal, along):
 
 
 @kernel
-def think(levels, ninja, entity, mover, states, index, slot):
+def think(levels, worlds, index, slot):
     """Charge at a targetable ninja in the way, as far as the way is free."""
+    ninja, states = worlds.heads[index], worlds.entity_states
+    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
+    mover = worlds.movers[index, entity["mover"]]
     if states[index, slot] != _IDLE or not is_targetable(ninja):
         return
     horizontal, direction = axis(entity)
