@@ -92,7 +92,7 @@ PAINTS: Mapping[str, Paint] = {
     "laser": Paint(52, (184, 30, 54)),
     "laser_light": Paint(250, (255, 96, 110)),
     "beam": Paint(4, (226, 32, 54)),
-    "shot": Paint(254, (255, 240, 180)),
+    "shot": Paint(254, (252, 110, 70)),
     "aim": Paint(104, (206, 84, 84)),
     "trail": Paint(222, (246, 226, 206)),
 }
