@@ -15,7 +15,7 @@ from nclone_env.sim.geometry import greater, lesser
 
 _PAINTS = ("beam", "shot", "aim", "trail")  # by what ``beam_of`` tells apart
 _WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels
-_FIRST_TYPE, _LAST_TYPE = BEAM_TYPES[0], BEAM_TYPES[-1]
+_SHOOTS = sum(1 << kind for kind in BEAM_TYPES)  # a bit a type: one test for the many entities that do not
 BEAM_GREYS = tuple((PAINTS[name].grey,) for name in _PAINTS)
 BEAM_COLOURS = tuple(PAINTS[name].colour for name in _PAINTS)
 
@@ -36,7 +36,7 @@ def draw_beams(levels, worlds, index, inks, view, out):
     header = levels.header[worlds.heads[index]["level"]]
     for slot in range(header["first_actor"], header["entity_count"]):
         entity = levels.entities[header["first_entity"] + slot]
-        if _FIRST_TYPE <= entity["type"] <= _LAST_TYPE:
+        if (_SHOOTS >> int(entity["type"])) & 1:
             what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])
             if what != NO_BEAM and length > 0.0:
                 draw_band(x, y, dx, dy, length, _WIDTHS[what], inks[what], view, out)
