@@ -2,6 +2,7 @@
 
 Run ``python -m profiling.entity_clips OUT_FOLDER [NAME ...]`` at the top of the repository. The levels and what
 happens in them are in ``profiling/clips``. Beside each picture is the agent's grey frame of that moment.
+``all.png`` shows one moment of every clip.
 """
 
 from __future__ import annotations
@@ -94,8 +95,20 @@ def panel(picture: np.ndarray, frame: np.ndarray) -> np.ndarray:
     return np.hstack([picture, np.full((height, GAP, 3), PAPER, np.uint8), enlarged])
 
 
-def film(clip: Clip, folder: Path) -> None:
-    """Write NAME.mp4 and NAME.png."""
+def sheet(panels: list[np.ndarray]) -> np.ndarray:
+    """Return pictures of one size in two columns."""
+    framed = [np.pad(item, ((0, GAP), (0, GAP), (0, 0)), constant_values=PAPER) for item in panels]
+    return np.vstack([np.hstack(framed[row : row + 2]) for row in range(0, len(framed), 2)])
+
+
+def write_picture(picture: np.ndarray, path: Path) -> None:
+    """Write an RGB picture as a PNG."""
+    best = [cv2.IMWRITE_PNG_COMPRESSION, 9]
+    fill_file(path, lambda temporary: cv2.imwrite(str(temporary), picture[..., ::-1], best))
+
+
+def film(clip: Clip, folder: Path) -> np.ndarray:
+    """Write NAME.mp4 and NAME.png; return the panel of the fifth frame to look at."""
     window, pictures, panels = surroundings(clip.level), [], []
     for frame, levels, worlds in play(clip):
         picture = world_picture(levels, worlds, 0, SCALE)[window]
@@ -104,18 +117,20 @@ def film(clip: Clip, folder: Path) -> None:
             panels.append(panel(picture, agents_frame(levels, worlds)))
     pictures += pictures[-1:] * FRAMES_PER_SECOND
     write_video(pictures, folder / f"{clip.name}.mp4", FRAMES_PER_SECOND)
-    framed = [np.pad(item, ((0, GAP), (0, GAP), (0, 0)), constant_values=PAPER) for item in panels]
-    sheet = np.vstack([np.hstack(framed[row : row + 2]) for row in range(0, len(framed), 2)])
-    fill_file(folder / f"{clip.name}.png", lambda temporary: cv2.imwrite(str(temporary), sheet[..., ::-1]))
+    write_picture(sheet(panels), folder / f"{clip.name}.png")
+    return panels[4]
 
 
 def main(folder: Path, names: list[str]) -> None:
-    """Film the clips of these names, all if there are none."""
+    """Film the clips of these names, all if there are none; put one panel of each on a sheet."""
     folder.mkdir(parents=True, exist_ok=True)
+    panels = []
     for name, clip in clips().items():
         if not names or name in names:
-            film(clip, folder)
+            panels.append(film(clip, folder))
             print(f"{folder / name}.mp4, .png: {len(clip.inputs)} frames, {clip.what}")
+    if len(panels) == len(clips()):
+        write_picture(cv2.resize(sheet(panels), None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA), folder / "all.png")
 
 
 if __name__ == "__main__":
