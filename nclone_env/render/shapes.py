@@ -93,7 +93,7 @@ PAINTS: Mapping[str, Paint] = {
     "laser_light": Paint(250, (255, 96, 110)),
     "beam": Paint(4, (226, 32, 54)),
     "shot": Paint(254, (252, 110, 70)),
-    "aim": Paint(104, (206, 84, 84)),
+    "aim": Paint(50, (206, 84, 84)),
     "trail": Paint(222, (246, 226, 206)),
 }
 
