@@ -24,12 +24,15 @@ from tests.render.scenes import make_levels, put_worlds
 
 GOLD_AND_MINES = (1, 2, 2, 2, 21)
 MOVING = (5, 14, 16, 17, 20, 25, 26, 28)
+LASERS = (23,)
 SCENES = (
     (20, "gold and mines", GOLD_AND_MINES),
     (120, "gold and mines", GOLD_AND_MINES),
     (600, "gold and mines", GOLD_AND_MINES),
     (20, "moving", MOVING),
     (120, "moving", MOVING),
+    (8, "lasers", LASERS),
+    (32, "lasers", LASERS),
 )
 WORLDS = 64
 ROUNDS = 300
@@ -58,7 +61,9 @@ def scene(entity_count: int, types: Sequence[int]) -> tuple[LevelArrays, WorldAr
     records = [(*item, 2 * (number % 4), 0) for number, item in enumerate(zip(kinds, xs, ys, strict=True))]
     levels = make_levels((tiles, records))
     ninjas = [(draw.uniform(24, 1032), draw.uniform(24, 576), 0, k % 9, 1) for k in range(WORLDS)]
-    return levels.arrays, put_worlds(levels, ninjas)
+    worlds = put_worlds(levels, ninjas)
+    worlds.movers["uy"] = draw.uniform(-np.pi, np.pi, worlds.movers.shape)  # lasers point anywhere
+    return levels.arrays, worlds
 
 
 def microseconds(call: Callable[[], object], rounds: int, per_call: int) -> str:

@@ -24,12 +24,14 @@ from nclone_env.render.arrays import (
     SCALE_X,
     SCALE_Y,
 )
+from nclone_env.render.beams import BEAM_GREYS, draw_beams
 
 _HALF = CELL // 2
 _SOLID_TILE = 1
 _TYPES = len(ENTITY_NAMES)
 _MOVES = tuple(kind in MOVER_TYPES for kind in range(_TYPES))
 _EIGHTHS_PER_RADIAN = 4.0 / math.pi
+_WHOLE_WORLD = (0.0, 0.0, 1.0 / SCALE_X, 1.0 / SCALE_Y)  # what the global view shows, as ``draw_beams`` has it
 _FULL, _COARSE = 0, 1  # first index of ``Glyphs.boxes``
 
 
@@ -56,6 +58,7 @@ def write_player_frame(levels, worlds, index, glyphs, out):
     size = out.shape[0]
     left, top = _floor(head["x"]) - size // 2, _floor(head["y"]) - size // 2
     _write_tiles(levels.tiles, head["level"], glyphs.tiles, left, top, out)
+    draw_beams(levels, worlds, index, BEAM_GREYS, (float(left), float(top), 1.0, 1.0), out)
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
         kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
@@ -85,6 +88,7 @@ def write_global_view(levels, layers, worlds, index, glyphs, out):
     head = worlds.heads[index]
     header = levels.header[head["level"]]
     copy_bytes(out, 0, layers, head["level"] * (GLOBAL_HEIGHT * GLOBAL_WIDTH), GLOBAL_HEIGHT * GLOBAL_WIDTH)
+    draw_beams(levels, worlds, index, BEAM_GREYS, _WHOLE_WORLD, out)
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
         kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])

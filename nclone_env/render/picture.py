@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import cv2
@@ -28,6 +28,7 @@ from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import DOOR_SWITCHES
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ROCKET_FLIES
+from nclone_env.render.beams import BEAM_COLOURS, draw_beams
 from nclone_env.render.looks import (
     DOOR_LIES,
     DOOR_STANDS,
@@ -37,6 +38,7 @@ from nclone_env.render.looks import (
     layers_of,
 )
 from nclone_env.render.shapes import PAINTS, tile_outline
+from nclone_env.sim.beams import BEAM_TYPES
 
 
 class HasRaw(Protocol):
@@ -75,7 +77,23 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
         items.extend(_entity_items(entity, int(state), worlds.movers[index]))
     orientation = FACES_RIGHT if head["facing"] >= 0 else FACES_LEFT
     items.append((float(head["x"]), float(head["y"]), appearance(NINJA, orientation, int(head["state"]))))
-    return _picture(levels.tiles[head["level"]], items, scale)
+    return _picture(levels.tiles[head["level"]], items, scale, partial(_draw_beams, levels, worlds, index))
+
+
+def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> None:
+    """Draw the beams of a world into a picture of a whole number of pixels per pixel of the world.
+
+    The kernel is only called, and compiled, where something can shoot.
+    """
+    header = levels.header[worlds.heads[index]["level"]]
+    kinds = levels.entities["type"][header["first_entity"] :][: header["entity_count"]]
+    if np.isin(kinds, BEAM_TYPES).any():
+        magnification = picture.shape[0] / WORLD_HEIGHT
+        draw_beams(levels, worlds, index, BEAM_COLOURS, (0.0, 0.0, magnification, magnification), picture)
+
+
+def _no_beams(picture: np.ndarray) -> None:
+    """Draw nothing: before play nothing shoots."""
 
 
 def _entity_items(entity: np.void, state: int, movers: np.ndarray) -> Iterator[Item]:
@@ -112,12 +130,15 @@ def _drawing_order(record: list[int]) -> tuple[bool, int]:
     return record[0] not in (REGULAR_DOOR, *DOOR_SWITCHES), record[0]
 
 
-def _picture(tiles: np.ndarray, items: Iterable[Item], scale: float) -> np.ndarray:
-    """Draw tiles (25, 44) and items, later ones on top, at the next whole magnification; then reduce."""
+def _picture(
+    tiles: np.ndarray, items: Iterable[Item], scale: float, beams: Callable[[np.ndarray], None] = _no_beams
+) -> np.ndarray:
+    """Draw tiles (25, 44), beams and items, later ones on top, at the next whole magnification; then reduce."""
     magnification = max(1, math.ceil(scale))
     side = CELL * magnification
     cells = _tile_colours(magnification)[np.where(tiles > MAX_TILE, 0, tiles)]
     picture = cells.transpose(0, 2, 1, 3, 4).reshape(ROWS * side, COLUMNS * side, 3)
+    beams(picture)
     for x, y, shown in items:
         if shown is not None:
             left, top = round(x * magnification) - side // 2, round(y * magnification) - side // 2

@@ -91,6 +91,10 @@ PAINTS: Mapping[str, Paint] = {
     "evil_eye": Paint(238, (255, 150, 170)),
     "laser": Paint(52, (184, 30, 54)),
     "laser_light": Paint(250, (255, 96, 110)),
+    "beam": Paint(4, (226, 32, 54)),
+    "shot": Paint(254, (252, 110, 70)),
+    "aim": Paint(50, (206, 84, 84)),
+    "trail": Paint(222, (246, 226, 206)),
 }
 
 

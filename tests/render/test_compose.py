@@ -17,6 +17,7 @@ from nclone_env.render.looks import appearance, layers_of
 from nclone_env.render.raster import GREYS, stamp
 from nclone_env.render.shapes import PAINTS
 
+from .bands import put_beams
 from .scenes import NO_TILES, make_levels, put_worlds, random_scene
 
 SOLID = PAINTS["solid"].grey
@@ -85,17 +86,20 @@ def oracle_player_frame(levels, worlds, index, size):
     head = worlds.heads[index]
     margin = 2000
     canvas = np.pad(full_grey(levels.tiles[head["level"]]), margin, constant_values=SOLID)
+    left, top = math.floor(head["x"]) - size // 2, math.floor(head["y"]) - size // 2
+    frame = canvas[margin + top :, margin + left :][:size, :size]
+    put_beams(frame, levels, worlds, index, float(left), float(top))
     for kind, x, y in drawn(levels, worlds, index):
         top, left = margin + math.floor(y) - 12, margin + math.floor(x) - 12
         part = canvas[top : top + 24, left : left + 24]
         part[:] = blended(part, glyphs().stamps[kind, 0])
-    top, left = margin + math.floor(head["y"]) - size // 2, margin + math.floor(head["x"]) - size // 2
-    return canvas[top : top + size, left : left + size]
+    return frame
 
 
 def oracle_global_view(levels, worlds, index):
     tiles = full_grey(levels.tiles[worlds.heads[index]["level"]])
     canvas = np.pad(cv2.resize(tiles, (256, 128), interpolation=cv2.INTER_AREA), 300)
+    put_beams(canvas[300:428, 300:556], levels, worlds, index, 0.0, 0.0, 1.0 / SCALE_X, 1.0 / SCALE_Y)
     for kind, x, y in drawn(levels, worlds, index):
         quarter_x, quarter_y = math.floor(x * PHASES / SCALE_X + 0.5), math.floor(y * PHASES / SCALE_Y + 0.5)
         left, top = 300 + quarter_x // 4 - 3, 300 + quarter_y // 4 - 3
@@ -215,8 +219,9 @@ def test_phases_of_turrets_and_drones_are_distinct(draw):
 @pytest.mark.parametrize("draw", [player_frame, global_view])
 def test_a_laser_points_where_its_beam_does(draw):
     levels, worlds = one_entity(17)  # has a mover
-    entities = levels.entities.copy()
-    entities["type"] = 23
+    entities, header = levels.entities.copy(), levels.header.copy()
+    entities["type"], header["first_actor"] = 23, header["entity_count"]  # as if it did not act: no beam
+    levels = levels._replace(header=header)
     for eighth in range(8):
         worlds.movers[0, 0]["uy"] = (eighth if eighth < 4 else eighth - 8) * math.pi / 4 + 0.3
         pointing = draw(levels._replace(entities=entities), worlds, 0)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from nclone_env.constants import LASER_TURRET
 from nclone_env.level.raw import RawLevel
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS
@@ -58,9 +59,9 @@ def test_a_world_equals_its_level_before_play():
 
 
 def test_a_world_of_all_types_equals_its_level_before_play():
-    """On a lattice, so that nothing lies on anything else."""
+    """On a lattice, so that nothing lies on anything else; all but lasers, whose beams begin with play."""
     draw = np.random.default_rng(2)
-    records = random_records(draw, 60)
+    records = [record for record in random_records(draw, 60) if record[0] != LASER_TURRET]
     for number, record in enumerate(records):
         records[number] = (record[0], 10 + 5 * (number % 32), 10 + 5 * (number // 32), *record[3:])
     levels = make_levels((NO_TILES, records))
@@ -68,8 +69,6 @@ def test_a_world_of_all_types_equals_its_level_before_play():
     for slot, entity in enumerate(levels.arrays.entities):
         if entity["type"] in (12, 13, 14, 15, 26):  # as the simulator starts drones
             worlds.entity_states[0, slot] = entity["orientation"] >> 1
-        elif entity["type"] == 23:  # and the beams of lasers
-            worlds.movers[0, entity["mover"]]["uy"] = entity["orientation"] * (np.pi / 4)
     np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(levels.levels[0]))
 
 
