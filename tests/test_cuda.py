@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs the extra cuda: make cuda")
 
-from profiling.cuda_ptx import PROGRAMS, Findings, compile_llvm, compile_ptx, find, opcodes
+from profiling.cuda_ptx import Findings, compile_llvm, compile_ptx, find, opcodes
 
 CLEAN = Findings(fused=0, unrounded=0, approximate=0, calls=0, external=0)
 
@@ -32,9 +32,8 @@ def test_the_default_of_cuda_would_fuse(play):
     assert findings.unrounded > 100
 
 
-@pytest.mark.parametrize("name", sorted(set(PROGRAMS) - {"play"}))
-def test_other_programs_hold_nothing_else(name):
-    assert find(compile_ptx(compile_llvm(name))) == CLEAN
+def test_copies_and_hashes_of_worlds_hold_nothing_else():  # the command checks the step of an environment as well
+    assert find(compile_ptx(compile_llvm("branch"))) == CLEAN
 
 
 @pytest.mark.parametrize(
