@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: train test test-slow lint types contract format clean
+.PHONY: train test test-slow lint types contract cuda format clean
 
 train: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
@@ -27,16 +27,27 @@ types: $(INSTALLED)
 contract: $(INSTALLED)
 	$(BIN)/lint-imports
 
+# The kernels compiled for CUDA; needs no GPU, but some 700 MB of NVIDIA's compilers, in an environment of their own.
+cuda: .venv-cuda/.installed
+	@.venv-cuda/bin/python -m profiling.cuda_ptx $(ARGS)
+	.venv-cuda/bin/pytest tests/test_cuda.py
+
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv runs dist build
+	rm -rf .venv .venv-cuda runs dist build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two, once) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]"
+	@touch $@
+
+.venv-cuda/.installed: pyproject.toml constraints.txt
+	@echo "Setting up .venv-cuda (a minute or two, once) ..."
+	@$(PYTHON) -m venv .venv-cuda
+	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[cuda]" pytest
 	@touch $@
