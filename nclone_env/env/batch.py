@@ -10,14 +10,16 @@ import numpy as np
 
 from nclone_env._jit import specialised
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.buffers import Buffers, kernel_view, make_buffers
-from nclone_env.env.episode import EPISODE, RESULT, SAME_STEP, make_settings
+from nclone_env.env.buffers import Buffers, kernel_view
+from nclone_env.env.curriculum import find_level, level_thresholds
+from nclone_env.env.episode import EPISODE, EVENT, RESULT, SAME_STEP, make_settings
 from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
 from nclone_env.env.pictures import picture_arrays
+from nclone_env.env.reward_function import RewardFunction, RewardPass
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.step import reset_range, step_range
-from nclone_env.env.threads import Shards
-from nclone_env.errors import SnapshotError, UnknownLevelError, UnsupportedLevelError
+from nclone_env.env.threads import Task, Workers
+from nclone_env.errors import SnapshotError, UnsupportedLevelError
 from nclone_env.level.compile import Level
 from nclone_env.level.library import LevelSet, pack
 from nclone_env.level.load import load_levels
@@ -39,6 +41,7 @@ class Batch:
         num_envs: number of environments.
         autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
         num_threads: threads that share the work; by default one per core if there is enough of it.
+        reward_function: replaces the reward; None: that of the configuration.
         like: a batch of the same configuration, whose levels and pictures are shared; loaded if None.
 
     Raises:
@@ -51,6 +54,7 @@ class Batch:
         num_envs: int,
         autoreset: int,
         num_threads: int | None = None,
+        reward_function: RewardFunction | None = None,
         like: Batch | None = None,
     ):
         self.config = config
@@ -61,18 +65,21 @@ class Batch:
         self.worlds = make_worlds(num_envs, self.level_set, config.max_frames)
         self._spare_worlds: WorldArrays | None = None
         self.episodes = np.zeros(num_envs, dtype=EPISODE)
-        self.episodes["next_level"] = -1
+        self.episodes["next_level"] = self.episodes["own_level"] = -1
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
         arrays = self.level_set.arrays
         self.pictures: PictureArrays = like.pictures if like else picture_arrays(config.observations, arrays)
-        self.final: Buffers = make_buffers(self.specs, num_envs) if autoreset == SAME_STEP else {}
-        self._final_view = kernel_view(self.final) if self.final else NO_OBSERVATIONS
+        self.thresholds = level_thresholds(np.ones(len(arrays.header)))
+        self._events = np.zeros(num_envs if reward_function else 0, dtype=EVENT)
         self._settings = make_settings(config, autoreset)
         self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
-        self._shards = Shards(num_envs, num_threads)
-        self._step = specialised(step_range, *self._step_arguments(NO_OBSERVATIONS), 0, 0)
-        self._reset = specialised(reset_range, *self._reset_arguments(NO_OBSERVATIONS), 0, 0)
+        self.workers = Workers(num_envs, num_threads)
+        self._step = specialised(step_range, *self._step_arguments(NO_OBSERVATIONS, NO_OBSERVATIONS, 0), 0, 0)
+        self._reset = specialised(reset_range, *self._reset_arguments(NO_OBSERVATIONS, 0), 0, 0)
+        self._reward: RewardPass | None = None
+        if reward_function:
+            self._reward = RewardPass(reward_function, self._events, self.episodes, self.results, autoreset)
 
     def seed(self, seeds: np.ndarray, mask: np.ndarray) -> None:
         """Restart the random choices of the environments in ``mask`` from ``seeds``, (n,) uint64."""
@@ -85,23 +92,45 @@ class Batch:
         Raises:
             UnknownLevelError: if it is not in the set; the message lists the names.
         """
-        self.episodes["next_level"][mask] = find_level(level, self.level_set.names)
+        self.episodes["next_level"][mask] = find_level(level, self.level_set.names, "options['level']")
 
-    def reset(self, mask: np.ndarray, out: Buffers) -> None:
-        """Begin new episodes where ``mask``, (n,) bool, is set; write the observations of all into ``out``."""
+    def set_weights(self, weights: np.ndarray) -> None:
+        """Draw levels by these weights, (L,), from the next episodes on."""
+        self.thresholds[:] = level_thresholds(weights)
+
+    def reset_task(self, mask: np.ndarray, out: Buffers, start: int) -> Task:
+        """Return what begins new episodes where ``mask``, (n,) bool, is set, and observes all.
+
+        Args:
+            mask: for all environments of the batch.
+            out: observations are written here.
+            start: environment whose row is the first of ``out``.
+        """
         self._reset_mask[:] = mask
-        arguments = self._reset_arguments(kernel_view(out))
-        self._shards.run(lambda first, last: self._reset(*arguments, first, last))
+        arguments = self._reset_arguments(kernel_view(out), start)
+        return lambda first, last: self._reset(*arguments, first, last)
 
-    def step(self, out: Buffers) -> None:
-        """Advance every environment by one step with ``actions``; write observations into ``out`` and ``results``."""
-        arguments = self._step_arguments(kernel_view(out))
-        self._shards.run(lambda first, last: self._step(*arguments, first, last))
+    def step_task(self, out: Buffers, final: Buffers, start: int) -> Task:
+        """Return what advances environments by one step with ``actions`` and writes their ``results``.
+
+        Args:
+            out: observations are written here, and in same-step mode into ``final`` those of episodes that ended.
+            final: as ``out``; empty in the other modes.
+            start: environment whose row is the first of both.
+        """
+        arguments, reward = self._step_arguments(kernel_view(out), kernel_view(final), start), self._reward
+
+        def step(first: int, last: int) -> None:
+            self._step(*arguments, first, last)
+            if reward is not None:
+                reward(first, last)
+
+        return step
 
     def observe(self, index: int, out: Buffers) -> None:
-        """Write the observations of one environment into its row of ``out``."""
+        """Write the observations of one environment into the first row of ``out``."""
         self._reset_mask[:] = False
-        self._reset(*self._reset_arguments(kernel_view(out)), index, index + 1)
+        self._reset(*self._reset_arguments(kernel_view(out), index), index, index + 1)
 
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""
@@ -130,18 +159,16 @@ class Batch:
             _refuse_ended("an episode that goes on")
         return rows
 
-    def begin_at(self, rows: Rows, mask: np.ndarray) -> None:
-        """Begin new episodes where ``mask``, (n,) bool, is set, in the world of a snapshot; observe nothing."""
-        head, potential = rows["heads"][0], rows["episodes"]["potential"][0]
-        for index in np.flatnonzero(mask).tolist():
-            place_rows({name: rows[name] for name in WorldArrays._fields}, self._rows(), index)
-            episode = self.episodes[index]
-            episode["number"] += 1
-            episode["steps"], episode["episode_return"], episode["potential"] = 0, 0.0, potential
-            episode["next_level"], episode["over"] = -1, 0
-            self.results[index] = np.zeros((), RESULT)
-            result = self.results[index]
-            result["level"], result["gold"], result["episode_frames"] = head["level"], head["gold"], head["frame"]
+    def begin_at(self, rows: Rows, index: int) -> None:
+        """Begin a new episode of an environment in the world of a snapshot; observe nothing."""
+        place_rows({name: rows[name] for name in WorldArrays._fields}, self._rows(), index)
+        head, episode, result = rows["heads"][0], self.episodes[index], self.results[index]
+        episode["number"] += 1
+        episode["steps"], episode["episode_return"] = 0, 0.0
+        episode["potential"] = rows["episodes"]["potential"][0]
+        episode["next_level"], episode["over"] = -1, 0
+        self.results[index] = np.zeros((), RESULT)
+        result["level"], result["gold"], result["episode_frames"] = head["level"], head["gold"], head["frame"]
 
     def copy(self, source: int, target: int) -> None:
         """Make one environment a copy of another, in everything."""
@@ -171,24 +198,24 @@ class Batch:
     def _digest(self) -> bytes:
         return level_set_digest(self.level_set, self._rows())
 
-    def _step_arguments(self, out: ObservationArrays) -> tuple[Any, ...]:
-        own = (self.episodes, self.actions, self.results)
-        return (*self._world_arguments(), *own, out, self._final_view)
+    def _step_arguments(self, out: ObservationArrays, final: ObservationArrays, start: int) -> tuple[Any, ...]:
+        own = (self.episodes, self.actions, self.results, self._events)
+        return (*self._world_arguments(), *own, out, final, start)
 
-    def _reset_arguments(self, out: ObservationArrays) -> tuple[Any, ...]:
-        return (*self._world_arguments(), self.episodes, self._reset_mask, self.results, out)
+    def _reset_arguments(self, out: ObservationArrays, start: int) -> tuple[Any, ...]:
+        return (*self._world_arguments(), self.episodes, self._reset_mask, self.results, out, start)
 
     def _world_arguments(self) -> tuple[Any, ...]:
-        return (self.level_set.arrays, self.level_set.fields, self.worlds, self.pictures, self._settings)
+        levels = self.level_set
+        return (levels.arrays, levels.fields, self.worlds, self.pictures, self._settings, self.thresholds)
 
     def close(self) -> None:
         """End the threads."""
-        self._shards.close()
+        self.workers.close()
 
     def memory(self) -> MemoryNode:
         """Return the bytes of everything the batch owns."""
-        own = {"episodes": self.episodes, "results": self.results, "actions": self.actions}
-        own.update({f"final {name}": array for name, array in self.final.items()})
+        own = {"episodes": self.episodes, "results": self.results, "actions": self.actions, "events": self._events}
         if self._spare_worlds is not None:
             own.update({f"spare {name}": array for name, array in self._spare_worlds._asdict().items()})
         leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
@@ -214,19 +241,3 @@ def playable_levels(config: EnvironmentConfig) -> LevelSet:
                 f"environments need at least one exit with its switch"
             )
     return pack(levels, with_distances=True)
-
-
-def find_level(level: Any, names: Sequence[str]) -> int:
-    """Return the index of a level given by name or index.
-
-    Raises:
-        UnknownLevelError: if there is none; the message lists the names.
-    """
-    if isinstance(level, str) and level in names:
-        return names.index(level)
-    if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < len(names):
-        return int(level)
-    raise UnknownLevelError(
-        f"options['level']: expected a name or an index below {len(names)}, got {level!r}; "
-        f"levels of this environment: {', '.join(names)}"
-    )

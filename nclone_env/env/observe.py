@@ -31,21 +31,22 @@ NO_OBSERVATIONS = ObservationArrays(
 
 
 @kernel
-def observe(levels, fields, worlds, pictures, index, max_frames, out):
-    """Write row ``index`` of every array of ``out`` that has rows.
+def observe(levels, fields, worlds, pictures, index, max_frames, row, out):
+    """Write a row of every array of ``out`` that has rows.
 
     Args:
         levels: ``LevelArrays``.
         fields: (F, 51, 89) float32 distance fields.
         worlds: ``WorldArrays``.
         pictures: ``PictureArrays``.
-        index: world and row.
+        index: world.
         max_frames: frames after which an episode is truncated.
+        row: row to write.
         out: ``ObservationArrays``.
     """
     if out.game_state.shape[0] > 0:
-        write_game_state(levels, fields, worlds, index, max_frames, index, out.game_state)
+        write_game_state(levels, fields, worlds, index, max_frames, row, out.game_state)
     if out.player_frame.shape[0] > 0:
-        write_player_frame(levels, worlds, index, pictures.glyphs, out.player_frame[index])
+        write_player_frame(levels, worlds, index, pictures.glyphs, out.player_frame[row])
     if out.global_view.shape[0] > 0:
-        write_global_view(levels, pictures.layers, worlds, index, pictures.glyphs, out.global_view[index])
+        write_global_view(levels, pictures.layers, worlds, index, pictures.glyphs, out.global_view[row])
