@@ -73,6 +73,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self._everyone.flags.writeable = False
         self._viewer = Viewer(self.config)
         self._begun = False
+        self.autoreset_mode = mode
         self.metadata = {
             "render_modes": ["rgb_array", "human"],
             "render_fps": self.config.frames_per_second,
@@ -244,9 +245,9 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         return self._pool.take() if out is None else check_buffers(out, self._batch.specs, self.num_envs)
 
     def _seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
+        if not self._begun:
+            self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._everyone)
         if seed is None:
-            if not self._begun:
-                self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._everyone)
             return
         one = not isinstance(seed, (list, tuple, np.ndarray))
         seeds = [check_seed(seed) + i for i in range(self.num_envs)] if one else list(seed)  # type: ignore[arg-type]
