@@ -4,7 +4,9 @@ ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: train test test-slow lint types contract format clean
+COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
+
+.PHONY: train test test-slow lint types contract format clean compat $(COMPAT)
 
 train: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
@@ -31,8 +33,20 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Foreign libraries, each in an environment of its own under .venv-compat (about 1.5 GB each).
+compat: $(COMPAT)
+
+$(COMPAT): compat-%: .venv-compat/%/.installed
+	.venv-compat/$*/bin/python -m pytest tests/compat/test_$*.py $(ARGS)
+
+.venv-compat/%/.installed: tests/compat/%.txt constraints.txt pyproject.toml
+	@echo "Setting up .venv-compat/$* (some minutes, once) ..."
+	@$(PYTHON) -m venv .venv-compat/$*
+	@.venv-compat/$*/bin/python -m pip install --quiet --disable-pip-version-check -r tests/compat/$*.txt -e .
+	@touch $@
+
 clean:
-	rm -rf .venv runs dist build
+	rm -rf .venv .venv-compat runs dist build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two, once) ..."

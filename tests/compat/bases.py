@@ -18,7 +18,7 @@ class Kept:
         self._pairs: list[tuple[Any, np.ndarray]] = []
 
     def add(self, observations: Mapping[str, Any]) -> None:
-        self._pairs += [(array, np.array(array)) for array in observations.values()]
+        self._pairs += [(array, np.asarray(array).copy()) for array in observations.values()]
 
     def check(self) -> None:
         """Check that none has changed since, and that they were not all the same."""

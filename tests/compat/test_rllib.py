@@ -47,12 +47,13 @@ def test_one_iteration_of_ppo():
         .training(train_batch_size_per_learner=1024, minibatch_size=256, num_epochs=2)
     )
     algorithm = config.build_algo()
-    before = numbers(algorithm.get_module())
+    module = algorithm.learner_group._learner.module["default_policy"]
+    before = numbers(module)
     result = algorithm.train()
     episodes = result["env_runners"]
     assert episodes["num_env_steps_sampled"] >= 1024
     assert episodes["num_episodes"] > 10
     assert np.isfinite(episodes["episode_return_mean"])
     assert 0 < episodes["episode_len_mean"] <= 50
-    check_learned(before, numbers(algorithm.learner_group._learner.module["default_policy"]))
+    check_learned(before, numbers(module))
     algorithm.stop()
