@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 
-.PHONY: train test test-slow lint types contract format clean compat $(COMPAT)
+.PHONY: train test test-slow lint types contract format clean compat compat-gymnasium $(COMPAT)
 
 train: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
@@ -34,10 +34,13 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 # Foreign libraries, each in an environment of its own under .venv-compat (about 1.5 GB each).
-compat: $(COMPAT)
+compat: compat-gymnasium $(COMPAT)
 
 $(COMPAT): compat-%: .venv-compat/%/.installed
 	.venv-compat/$*/bin/python -m pytest tests/compat/test_$*.py $(ARGS)
+
+compat-gymnasium: .venv-compat/gymnasium/.installed
+	.venv-compat/gymnasium/bin/python -m pytest tests/env $(ARGS)
 
 .venv-compat/%/.installed: tests/compat/%.txt constraints.txt pyproject.toml
 	@echo "Setting up .venv-compat/$* (some minutes, once) ..."

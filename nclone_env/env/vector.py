@@ -61,6 +61,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         num_threads: int | None = None,
         **fields: Any,
     ):
+        self.closed = True  # until all is made: Gymnasium closes what is dropped, even if an argument was refused
         self.config = config_from(config, fields)
         check_integer("num_envs", num_envs, low=1, high=_MOST_ENVS)
         if num_threads is not None:
@@ -84,6 +85,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self.single_action_space = action_space(self.config.action_space)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+        self.closed = False
 
     @property
     def level_names(self) -> tuple[str, ...]:

@@ -16,10 +16,10 @@ from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
 from nclone_env.memory_tree import MemoryNode
 
-_vec_env = optional_module("stable_baselines3.common.vec_env", "sb3")
+_VecEnv: Any = optional_module("stable_baselines3.common.vec_env", "sb3").VecEnv
 
 
-class NPlusPlusVecEnv(_vec_env.VecEnv):
+class NPlusPlusVecEnv(_VecEnv):
     """A Stable-Baselines3 ``VecEnv`` over one native vector environment: one process, no stacking.
 
     Observations are a dict of arrays (num_envs, ...), so policies are ``MultiInputPolicy``. They are safe to keep, but

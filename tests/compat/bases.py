@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,3 +40,13 @@ def check_learned(before: np.ndarray, after: np.ndarray) -> None:
     assert before.shape == after.shape
     assert np.isfinite(after).all()
     assert (before != after).mean() > 0.5
+
+
+def run_example(library: str) -> dict[str, Any]:
+    """Run the example of a library in docs/compatibility.md as it stands and return its variables."""
+    text = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
+    (section,) = (part for part in text.split("\n## ") if part.startswith(f"{library}\n"))
+    (block,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
+    variables: dict[str, Any] = {}
+    exec(compile(block, "compatibility.md", "exec"), variables)
+    return variables

@@ -6,13 +6,14 @@ import gymnasium
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
+import torch
 from gymnasium.wrappers.vector import FlattenObservation, RecordEpisodeStatistics
 from torch import nn
 from torch.distributions import Categorical
 
-from .bases import FIELDS, Kept, check_learned, numbers
+from .bases import FIELDS, Kept, check_learned, numbers, run_example
 
 NUM_ENVS, STEPS, GAMMA, LAMBDA, CLIP = 16, 64, 0.99, 0.95, 0.2
 
@@ -98,3 +99,7 @@ def test_tensors_that_share_memory_with_observations_stay_as_they_were(mode):
         observations = envs.step(np.full(4, t % 6))[0]
     kept.check()
     envs.close()
+
+
+def test_the_example_of_the_documents():
+    assert run_example("CleanRL")["observations"].shape == (16, 30)

@@ -15,7 +15,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.connectors.env_to_module import FlattenObservations
 from ray.tune.registry import register_env
 
-from .bases import FIELDS, check_learned, numbers
+from .bases import FIELDS, check_learned, numbers, run_example
 
 
 def make(config):
@@ -24,7 +24,7 @@ def make(config):
     return gymnasium.make("nclone/NPlusPlus-v0", **config)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def local_ray():
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
@@ -57,3 +57,8 @@ def test_one_iteration_of_ppo():
     assert 0 < episodes["episode_len_mean"] <= 50
     check_learned(before, numbers(module))
     algorithm.stop()
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_the_example_of_the_documents():
+    assert run_example("RLlib")["algorithm"].iteration == 1

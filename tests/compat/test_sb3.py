@@ -16,7 +16,7 @@ from nclone_env import NPlusPlusVectorEnv, errors
 from nclone_env.train.sb3 import NPlusPlusVecEnv
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, RIGHT
-from .bases import FIELDS, Kept, check_learned, numbers
+from .bases import FIELDS, Kept, check_learned, numbers, run_example
 
 SMALL = {"n_steps": 64, "batch_size": 256, "n_epochs": 2, "seed": 7, "device": "cpu"}
 
@@ -161,3 +161,8 @@ def test_what_holds_for_all_environments_at_once():
     assert env.memory().total_bytes == env.native.memory().total_bytes
     env.close()
     env.close()
+
+
+def test_the_example_of_the_documents():
+    variables = run_example("Stable-Baselines3")
+    assert len(variables["model"].ep_info_buffer) > 0

@@ -18,7 +18,7 @@ from torchrl.objectives.value import GAE
 
 from nclone_env import NPlusPlusVectorEnv
 
-from .bases import FIELDS, check_learned, numbers
+from .bases import FIELDS, check_learned, numbers, run_example
 
 
 def policy(env):
@@ -102,3 +102,7 @@ def test_ppo_learns():
         assert loss.isfinite()
     check_learned(before, numbers(loss_module))
     env.close()
+
+
+def test_the_example_of_the_documents():
+    assert run_example("TorchRL")["rollout"].batch_size == (16, 100)
