@@ -77,6 +77,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         reward_function: RewardFunction | None = None,
         **fields: Any,
     ):
+        self.closed = True  # until all is made: Gymnasium closes what is dropped, even if an argument was refused
         self.config = config_from(config, fields)
         check_integer("num_envs", num_envs, low=1, high=_MOST_ENVS)
         if num_threads is not None:
@@ -93,6 +94,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self._everyone.flags.writeable = False
         self._viewer = Viewer(self.config)
         self._begun = False
+        self.autoreset_mode = mode
         self.metadata = {
             "render_modes": ["rgb_array", "human"],
             "render_fps": self.config.frames_per_second,
@@ -103,6 +105,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self.single_action_space = action_space(self.config.action_space)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+        self.closed = False
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -337,11 +340,11 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         return self._groups[group]
 
     def _seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
+        if not self._begun:
+            self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._everyone)
         if seed is not None:
             bits, given = check_seeds(seed, self.num_envs)
             self._batch.seed(bits, given & mask)
-        elif not self._begun:
-            self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._everyone)
 
     def _check_index(self, call: str, name: str, index: int) -> None:
         self._check_begun(call)

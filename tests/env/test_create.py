@@ -18,6 +18,10 @@ from nclone_env.config import OBSERVATION_NAMES
 from .bases import ENVIRONMENT_ID, QUICK_WIN, RIGHT, assert_same, copies
 
 SUBSETS = [names for count in (1, 2, 3) for names in itertools.combinations(OBSERVATION_NAMES, count)]
+GYMNASIUM = tuple(map(int, gymnasium.__version__.split(".")[:2]))
+counts_all = pytest.mark.skipif(
+    GYMNASIUM < (1, 4), reason="this Gymnasium leaves the first step of an episode out of the statistics in this mode"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +119,7 @@ def test_episode_statistics_of_gymnasium_equal_ours():
     assert info["episode"]["l"] == info["episode_steps"]
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, pytest.param(AutoresetMode.SAME_STEP, marks=counts_all)])
 def test_vector_episode_statistics_of_gymnasium_equal_ours(mode):
     envs = RecordVectorStatistics(
         NPlusPlusVectorEnv(None, 4, levels=(QUICK_WIN, "hazards"), max_frames=90, autoreset_mode=mode)
