@@ -10,9 +10,10 @@ import numpy as np
 
 from nclone_env._jit import specialised
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.buffers import Buffers, kernel_view, make_buffers
+from nclone_env.env.buffers import Buffers, make_buffers
 from nclone_env.env.episode import EPISODE, RESULT, SAME_STEP, make_settings
-from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
+from nclone_env.env.frame_stack import FrameStack
+from nclone_env.env.observe import ObservationArrays, kernel_view, make_scratch
 from nclone_env.env.pictures import picture_arrays
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.step import reset_range, step_range
@@ -22,7 +23,7 @@ from nclone_env.level.compile import Level
 from nclone_env.level.library import LevelSet, pack
 from nclone_env.level.load import load_levels
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.obs.spec import observation_specs
+from nclone_env.obs.spec import frame_specs, observation_specs
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.sim.copy import gather_worlds
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -67,12 +68,15 @@ class Batch:
         arrays = self.level_set.arrays
         self.pictures: PictureArrays = like.pictures if like else picture_arrays(config.observations, arrays)
         self.final: Buffers = make_buffers(self.specs, num_envs) if autoreset == SAME_STEP else {}
-        self._final_view = kernel_view(self.final) if self.final else NO_OBSERVATIONS
         self._settings = make_settings(config, autoreset)
         self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
         self._shards = Shards(num_envs, num_threads)
-        self._step = specialised(step_range, *self._step_arguments(NO_OBSERVATIONS), 0, 0)
-        self._reset = specialised(reset_range, *self._reset_arguments(NO_OBSERVATIONS), 0, 0)
+        moment, depth = frame_specs(config), config.observation.frame_stack
+        self._stack = FrameStack(moment, num_envs, depth, bool(self.final)) if depth > 1 else None
+        self._scratch = make_scratch(moment, self.level_set, config.max_frames, self._shards.count)
+        self._final_view = self._view(self._stack.final if self._stack else self.final)
+        self._step = specialised(step_range, *self._step_arguments(self._view({})), 0, 0)
+        self._reset = specialised(reset_range, *self._reset_arguments(self._view({})), 0, 0)
 
     def seed(self, seeds: np.ndarray, mask: np.ndarray) -> None:
         """Restart the random choices of the environments in ``mask`` from ``seeds``, (n,) uint64."""
@@ -90,18 +94,29 @@ class Batch:
     def reset(self, mask: np.ndarray, out: Buffers) -> None:
         """Begin new episodes where ``mask``, (n,) bool, is set; write the observations of all into ``out``."""
         self._reset_mask[:] = mask
-        arguments = self._reset_arguments(kernel_view(out))
+        arguments = self._reset_arguments(self._view(self._stack.newest if self._stack else out))
         self._shards.run(lambda first, last: self._reset(*arguments, first, last))
+        if self._stack:
+            self._stack.fill(self.episodes["steps"] == 0)
+            self._stack.read(out)
 
     def step(self, out: Buffers) -> None:
         """Advance every environment by one step with ``actions``; write observations into ``out`` and ``results``."""
-        arguments = self._step_arguments(kernel_view(out))
+        arguments = self._step_arguments(self._view(self._stack.advance() if self._stack else out))
         self._shards.run(lambda first, last: self._step(*arguments, first, last))
+        if self._stack:
+            if self.final:
+                self._stack.read_final(self.final, self.results["terminated"] | self.results["truncated"])
+            self._stack.fill(self.episodes["steps"] == 0)
+            self._stack.read(out)
 
     def observe(self, index: int, out: Buffers) -> None:
         """Write the observations of one environment into its row of ``out``."""
         self._reset_mask[:] = False
-        self._reset(*self._reset_arguments(kernel_view(out)), index, index + 1)
+        self._reset(*self._reset_arguments(self._view(self._stack.newest if self._stack else out)), index, index + 1)
+        if self._stack:
+            self._stack.fill(self.episodes["steps"] == 0)
+            self._stack.read(out, slice(index, index + 1))
 
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""
@@ -118,6 +133,8 @@ class Batch:
         if self.autoreset == SAME_STEP and rows["episodes"]["over"][0]:
             _refuse_ended("an episode that goes on, as episodes end and begin in the same step here")
         place_rows(rows, self._rows(), index)
+        if self._stack:
+            self._stack.restart(index)
 
     def read_start(self, state: bytes) -> Rows:
         """Return the rows of a snapshot in which an episode can begin.
@@ -147,6 +164,13 @@ class Batch:
         """Make one environment a copy of another, in everything."""
         for array in self._rows().values():
             array[target : target + 1] = array[source : source + 1]
+        if self._stack:
+            self._stack.copy_rows(self._stack, source, target)
+
+    def copy_stack(self, other: Batch) -> None:
+        """Take over the stacked observations of a batch of the same configuration."""
+        if self._stack and other._stack:
+            self._stack.copy_rows(other._stack, slice(None))
 
     def gather(self, indices: np.ndarray) -> None:
         """Make environment i a copy of what environment ``indices[i]`` is now, in everything; indices are (n,) int64.
@@ -159,6 +183,8 @@ class Batch:
         self.worlds, self._spare_worlds = self._spare_worlds, self.worlds
         self.episodes[:] = self.episodes[indices]
         self.results[:] = self.results[indices]
+        if self._stack:
+            self._stack.copy_rows(self._stack, indices)
 
     def _read(self, state: bytes) -> Rows:
         return read_snapshot(state, self._digest, self._rows(), self.level_set)
@@ -170,6 +196,9 @@ class Batch:
     @cached_property
     def _digest(self) -> bytes:
         return level_set_digest(self.level_set, self._rows())
+
+    def _view(self, buffers: Buffers) -> ObservationArrays:
+        return kernel_view(buffers, self._scratch)
 
     def _step_arguments(self, out: ObservationArrays) -> tuple[Any, ...]:
         own = (self.episodes, self.actions, self.results)
@@ -192,7 +221,8 @@ class Batch:
         if self._spare_worlds is not None:
             own.update({f"spare {name}": array for name, array in self._spare_worlds._asdict().items()})
         leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
-        parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves)
+        optional = tuple(owner.memory() for owner in (self._scratch, self._stack) if owner is not None)
+        parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves, *optional)
         return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from nclone_env import errors
-from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.spec import ObservationSpec
 
@@ -19,19 +18,6 @@ Buffers = dict[str, np.ndarray]
 def make_buffers(specs: Sequence[ObservationSpec], num_envs: int) -> Buffers:
     """Return zeroed arrays by observation name, each (num_envs, *shape). Their pages are touched."""
     return {spec.name: np.full((num_envs, *spec.shape), 0, dtype=spec.dtype) for spec in specs}
-
-
-def kernel_view(buffers: Mapping[str, np.ndarray]) -> ObservationArrays:
-    """Return the buffers as kernels take them.
-
-    Spelled out, because ``_replace`` leaves a tuple in the interpreter's free list at every call, up to 128 KB.
-    """
-    empty = NO_OBSERVATIONS
-    return ObservationArrays(
-        buffers.get("game_state", empty.game_state),
-        buffers.get("player_frame", empty.player_frame),
-        buffers.get("global_view", empty.global_view),
-    )
 
 
 def check_buffers(out: Mapping[str, Any], specs: Sequence[ObservationSpec], num_envs: int) -> Buffers:

@@ -168,6 +168,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         other._set_up(self.config, like=self._batch)
         if self._phase != "new":
             other._batch.set_state(0, self._batch.get_state(0))
+            other._batch.copy_stack(self._batch)
             other._phase = self._phase
         return other
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env._jit import kernel
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.env.episode import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
+from nclone_env.env.frames import simulate_frames
 from nclone_env.env.observe import observe
 from nclone_env.env.rewards import potential, reward
 from nclone_env.obs.objective import open_exit_count
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim.tick import start
 
 _GOLDEN, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
@@ -36,16 +36,15 @@ def step_range(levels, fields, worlds, pictures, settings, episodes, actions, re
         last: end of the environments.
     """
     rules = settings[0]
-    max_frames = rules["max_frames"]
     for index in range(first, last):
         if episodes[index]["over"] != 0 and rules["autoreset"] != SAME_STEP:
             wait(levels, fields, worlds, rules, episodes, results, index)
         else:
             play_step(levels, fields, worlds, rules, episodes, actions[index], results, index)
             if episodes[index]["over"] != 0 and rules["autoreset"] == SAME_STEP:
-                observe(levels, fields, worlds, pictures, index, max_frames, final)
+                observe(levels, fields, worlds, pictures, rules, episodes, index, final)
                 begin(levels, fields, worlds, episodes, index)
-        observe(levels, fields, worlds, pictures, index, max_frames, out)
+        observe(levels, fields, worlds, pictures, rules, episodes, index, out)
 
 
 @kernel
@@ -55,7 +54,7 @@ def reset_range(levels, fields, worlds, pictures, settings, episodes, mask, resu
         if mask[index]:
             begin(levels, fields, worlds, episodes, index)
             clear_result(worlds, episodes, results, index)
-        observe(levels, fields, worlds, pictures, index, settings[0]["max_frames"], out)
+        observe(levels, fields, worlds, pictures, settings[0], episodes, index, out)
 
 
 @kernel
@@ -90,24 +89,6 @@ def play_step(levels, fields, worlds, rules, episodes, action, results, index):
     result = results[index]
     result["reward"], result["frames"], result["outcome"] = value, frames, outcome
     result["terminated"], result["truncated"] = terminated, outcome == TIMED_OUT
-
-
-@kernel
-def simulate_frames(levels, worlds, index, inputs, frame_skip, max_frames):
-    """Simulate frames until one ends the episode; return the outcome code.
-
-    Victory or death on the last allowed frame counts as such, not as a time-out.
-    """
-    ninja = worlds.heads[index]
-    for _ in range(frame_skip):
-        tick(levels, worlds, index, inputs)
-        if ninja["state"] == CELEBRATING:
-            return WON
-        if ninja["state"] == DEAD:
-            return DIED
-        if ninja["frame"] >= max_frames:
-            return TIMED_OUT
-    return PLAYING
 
 
 @kernel

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from nclone_env._jit import kernel
+
 _SMALLEST_SHARE = 64  # environments per thread below which handing work over costs more than it saves
 
 
@@ -45,3 +47,9 @@ class Shards:
         if self._pool is not None and self._owner == os.getpid():
             self._pool.shutdown()
         self._pool = None
+
+
+@kernel
+def share_of(index, num_envs, count):
+    """Return in which of ``count`` ranges of :class:`Shards` an environment is: the scratch row of its thread."""
+    return ((index + 1) * count - 1) // num_envs
