@@ -1,29 +1,86 @@
-"""The writer of ``action_mask``: which actions would do the same as one with a lower number."""
+"""The ``action_mask``: which actions would do the same as one with a lower number.
+
+It is written after the step by a kernel of its own, which environments without the mask do not even compile.
+"""
 
 from __future__ import annotations
 
-from nclone_env._jit import called_kernel
+from typing import Any
+
+import numpy as np
+
+from nclone_env._jit import kernel, specialised
 from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.env.frames import simulate_frames
+from nclone_env.env.threads import share_of
+from nclone_env.level.library import LevelSet
+from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.sim.copy import copy_world, equal_worlds
+from nclone_env.sim.state import WorldArrays, make_worlds
 
 ACTIONS = 6
 _DIRECTIONS = 3
+MASK_AT_END = (1, 0, 0, 0, 0, 0)
+"""Once an episode is over no action does anything."""
 
 
-@called_kernel
-def write_action_mask(levels, worlds, index, over, frame_skip, max_frames, scratch, first_row, out):
-    """Play every action on a copy of one world; 1 where no lower action leads to the same world, else 0.
+class ActionMasks:
+    """Writes the masks of a batch.
+
+    Args:
+        levels: what is played.
+        settings: (1,) ``SETTINGS``.
+        episodes: (n,) ``EPISODE`` of the batch.
+        num_threads: ranges that the batch is split into.
+        worlds: the worlds of the batch.
+    """
+
+    def __init__(
+        self, levels: LevelSet, settings: np.ndarray, episodes: np.ndarray, num_threads: int, worlds: WorldArrays
+    ):
+        self._levels, self._settings, self._episodes, self._num_threads = levels, settings, episodes, num_threads
+        rows = worlds.trail.shape[1]
+        self._scratch = make_worlds(ACTIONS * num_threads, levels, rows if levels.max_trail else None)
+        nothing = np.zeros((0, ACTIONS), np.int8)
+        self._write = specialised(mask_range, *self._arguments(worlds, nothing), 0, 0)
+
+    def write(self, worlds: WorldArrays, out: np.ndarray, first: int, last: int) -> None:
+        """Write rows ``first`` to ``last - 1`` of ``out``, (n, 6) int8; ranges of threads may run at the same time."""
+        self._write(*self._arguments(worlds, out), first, last)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the worlds that actions are tried on."""
+        return array_group("worlds of action_mask", self._scratch._asdict(), shared=False)
+
+    def _arguments(self, worlds: WorldArrays, out: np.ndarray) -> tuple[Any, ...]:
+        own = (self._settings, self._episodes, self._num_threads, self._scratch)
+        return (self._levels.arrays, worlds, *own, out)
+
+
+@kernel
+def mask_range(levels, worlds, settings, episodes, num_threads, scratch, out, first, last):
+    """Play every action on copies of environments ``first`` to ``last - 1``; arguments as in :class:`ActionMasks`."""
+    rules = settings[0]
+    row = ACTIONS * share_of(first, worlds.heads.shape[0], num_threads)
+    for index in range(first, last):
+        if episodes[index]["over"] != 0:
+            for action in range(ACTIONS):
+                out[index, action] = MASK_AT_END[action]
+        else:
+            write_mask(levels, worlds, index, rules["frame_skip"], rules["max_frames"], scratch, row, out)
+
+
+@kernel
+def write_mask(levels, worlds, index, frame_skip, max_frames, scratch, first_row, out):
+    """Write 1 for each action if no lower one leads to the same world, else 0.
 
     The same means every bit: remembered inputs, timers and the frame counter too. A world remembers whether jump was
     pressed in its last frame, so only actions that agree in jump can lead to the same; the others are not compared.
-    Once the episode is over no action does anything: 1 for action 0 alone.
 
     Args:
         levels: ``LevelArrays``.
         worlds: ``WorldArrays``.
         index: world and row of ``out``.
-        over: whether its episode is over.
         frame_skip: frames of a step.
         max_frames: frames after which an episode is truncated.
         scratch: ``WorldArrays``; six rows of it are overwritten.
@@ -31,12 +88,9 @@ def write_action_mask(levels, worlds, index, over, frame_skip, max_frames, scrat
         out: (n, 6) int8, in the order of ``Action``.
     """
     for action in range(ACTIONS):
-        out[index, action] = 1 if action == 0 or not over else 0
-    if over:
-        return
-    for action in range(ACTIONS):
         copy_world(worlds, index, scratch, first_row + action)
         simulate_frames(levels, scratch, first_row + action, INPUT_OF_ACTION[action], frame_skip, max_frames)
+        out[index, action] = 1
         for lower in range(action - action % _DIRECTIONS, action):
             if out[index, lower] != 0 and equal_worlds(scratch, first_row + lower, first_row + action):
                 out[index, action] = 0

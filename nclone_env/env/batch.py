@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from nclone_env._jit import specialised
 from nclone_env.config import EnvironmentConfig
+from nclone_env.env.action_mask import MASK_AT_END, ActionMasks
 from nclone_env.env.buffers import Buffers, make_buffers
 from nclone_env.env.episode import EPISODE, RESULT, SAME_STEP, make_settings
 from nclone_env.env.frame_stack import FrameStack
@@ -73,7 +74,8 @@ class Batch:
         self._shards = Shards(num_envs, num_threads)
         moment, depth = frame_specs(config), config.observation.frame_stack
         self._stack = FrameStack(moment, num_envs, depth, bool(self.final)) if depth > 1 else None
-        self._scratch = make_scratch(moment, self.level_set, config.max_frames, self._shards.count)
+        self._scratch = make_scratch(moment, self._shards.count)
+        self._masks = self._make_masks() if "action_mask" in config.observations else None
         self._final_view = self._view(self._stack.final if self._stack else self.final)
         self._step = specialised(step_range, *self._step_arguments(self._view({})), 0, 0)
         self._reset = specialised(reset_range, *self._reset_arguments(self._view({})), 0, 0)
@@ -94,16 +96,18 @@ class Batch:
     def reset(self, mask: np.ndarray, out: Buffers) -> None:
         """Begin new episodes where ``mask``, (n,) bool, is set; write the observations of all into ``out``."""
         self._reset_mask[:] = mask
-        arguments = self._reset_arguments(self._view(self._stack.newest if self._stack else out))
-        self._shards.run(lambda first, last: self._reset(*arguments, first, last))
+        moment = self._stack.newest if self._stack else out
+        arguments = self._reset_arguments(self._view(moment))
+        self._shards.run(self._masked(lambda first, last: self._reset(*arguments, first, last), moment))
         if self._stack:
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out)
 
     def step(self, out: Buffers) -> None:
         """Advance every environment by one step with ``actions``; write observations into ``out`` and ``results``."""
-        arguments = self._step_arguments(self._view(self._stack.advance() if self._stack else out))
-        self._shards.run(lambda first, last: self._step(*arguments, first, last))
+        moment = self._stack.advance() if self._stack else out
+        arguments = self._step_arguments(self._view(moment))
+        self._shards.run(self._masked(lambda first, last: self._step(*arguments, first, last), moment))
         if self._stack:
             if self.final:
                 self._stack.read_final(self.final, self.results["terminated"] | self.results["truncated"])
@@ -113,7 +117,9 @@ class Batch:
     def observe(self, index: int, out: Buffers) -> None:
         """Write the observations of one environment into its row of ``out``."""
         self._reset_mask[:] = False
-        self._reset(*self._reset_arguments(self._view(self._stack.newest if self._stack else out)), index, index + 1)
+        moment = self._stack.newest if self._stack else out
+        arguments = self._reset_arguments(self._view(moment))
+        self._masked(lambda first, last: self._reset(*arguments, first, last), moment)(index, index + 1)
         if self._stack:
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out, slice(index, index + 1))
@@ -197,6 +203,24 @@ class Batch:
     def _digest(self) -> bytes:
         return level_set_digest(self.level_set, self._rows())
 
+    def _make_masks(self) -> ActionMasks:
+        for buffers in (self.final, self._stack.final if self._stack else self.final):
+            if buffers:
+                buffers["action_mask"][:] = MASK_AT_END
+        return ActionMasks(self.level_set, self._settings, self.episodes, self._shards.count, self.worlds)
+
+    def _masked(self, task: Callable[[int, int], None], moment: Buffers) -> Callable[[int, int], None]:
+        """Return a task that also writes the action masks if they are asked for."""
+        masks = self._masks
+        if masks is None:
+            return task
+
+        def both(first: int, last: int) -> None:
+            task(first, last)
+            masks.write(self.worlds, moment["action_mask"], first, last)
+
+        return both
+
     def _view(self, buffers: Buffers) -> ObservationArrays:
         return kernel_view(buffers, self._scratch)
 
@@ -221,7 +245,7 @@ class Batch:
         if self._spare_worlds is not None:
             own.update({f"spare {name}": array for name, array in self._spare_worlds._asdict().items()})
         leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
-        optional = tuple(owner.memory() for owner in (self._scratch, self._stack) if owner is not None)
+        optional = tuple(owner.memory() for owner in (self._scratch, self._masks, self._stack) if owner is not None)
         parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves, *optional)
         return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
 

@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env._jit import kernel
-from nclone_env.env.action_mask import ACTIONS, write_action_mask
+from nclone_env._jit import called_kernel, kernel
 from nclone_env.env.threads import share_of
-from nclone_env.level.library import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.entity_states import write_entity_states
 from nclone_env.obs.game_state import write_game_state
@@ -18,9 +16,8 @@ from nclone_env.obs.half import round_table, round_vector
 from nclone_env.obs.locals import write_locals
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.sim.state import WorldArrays, make_worlds
 
-_ALWAYS = frozenset({"game_state", "player_frame", "global_view"})
+_ELSEWHERE = frozenset({"game_state", "player_frame", "global_view", "action_mask"})  # no extras, see there
 _HALF = np.dtype(np.float16)
 
 
@@ -30,19 +27,16 @@ class Scratch(NamedTuple):
     Attributes:
         game_state: (threads, 30) float32; vectors before they are rounded to float16.
         entity_states: (threads, K, 12) float32.
-        worlds: 6 * threads worlds, those after each action.
         threads: (threads,) uint8, whose length alone counts.
     """
 
     game_state: np.ndarray
     entity_states: np.ndarray
-    worlds: WorldArrays
     threads: np.ndarray
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
-        arrays = {"game_state": self.game_state, "entity_states": self.entity_states}
-        return array_group("scratch of observations", arrays | self.worlds._asdict(), shared=False)
+        return array_group("scratch of observations", self._asdict(), shared=False)
 
 
 class ExtraArrays(NamedTuple):
@@ -57,7 +51,6 @@ class ExtraArrays(NamedTuple):
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
         locals: (n, S, S) uint8.
-        action_mask: (n, 6) int8.
         scratch: ``Scratch``.
     """
 
@@ -67,7 +60,6 @@ class ExtraArrays(NamedTuple):
     entity_kinds: np.ndarray
     entity_count: np.ndarray
     locals: np.ndarray
-    action_mask: np.ndarray
     scratch: Scratch
 
 
@@ -97,30 +89,23 @@ _NO_EXTRAS: dict[str, np.ndarray] = {
     "entity_kinds": np.zeros((0, 0), np.uint8),
     "entity_count": np.zeros((0, 1), np.uint8),
     "locals": np.zeros((0, 0, 0), np.uint8),
-    "action_mask": np.zeros((0, ACTIONS), np.int8),
 }
 
 
-def make_scratch(
-    specs: Sequence[ObservationSpec], levels: LevelSet, max_frames: int, num_threads: int
-) -> Scratch | None:
+def make_scratch(specs: Sequence[ObservationSpec], num_threads: int) -> Scratch | None:
     """Return the scratch that the writers of some arrays need, None if none of them is an extra.
 
     Args:
         specs: the arrays of one moment.
-        levels: what is played.
-        max_frames: frames after which an episode is truncated.
         num_threads: threads that observe at the same time.
     """
-    table = {spec.name: spec for spec in specs}
     rounded = [spec for spec in specs if spec.dtype == _HALF]
-    if not rounded and table.keys() <= _ALWAYS:
+    if not rounded and {spec.name for spec in specs} <= _ELSEWHERE:
         return None
     rows = {spec.name: np.zeros((num_threads, *spec.shape), np.float32) for spec in rounded}
     return Scratch(
         rows.get("game_state", NO_OBSERVATIONS.game_state),
         rows.get("entity_states", _NO_EXTRAS["entity_states"]),
-        make_worlds(ACTIONS * num_threads if "action_mask" in table else 0, levels, max_frames),
         np.zeros(num_threads, np.uint8),
     )
 
@@ -152,14 +137,13 @@ def kernel_view(buffers: Mapping[str, np.ndarray], scratch: Scratch | None = Non
         buffers.get("entity_kinds", _NO_EXTRAS["entity_kinds"]),
         buffers.get("entity_count", _NO_EXTRAS["entity_count"]),
         buffers.get("locals", _NO_EXTRAS["locals"]),
-        buffers.get("action_mask", _NO_EXTRAS["action_mask"]),
         scratch,
     )
     return ObservationArrays(state, frame, view, extras)
 
 
 @kernel
-def observe(levels, fields, worlds, pictures, rules, episodes, index, out):
+def observe(levels, fields, worlds, pictures, index, max_frames, out):
     """Write row ``index`` of every array of ``out`` that has rows.
 
     Args:
@@ -167,19 +151,18 @@ def observe(levels, fields, worlds, pictures, rules, episodes, index, out):
         fields: (F, 51, 89) float32 distance fields.
         worlds: ``WorldArrays``.
         pictures: ``PictureArrays``.
-        rules: ``SETTINGS`` record.
-        episodes: (n,) ``EPISODE``.
         index: world and row.
+        max_frames: frames after which an episode is truncated.
         out: ``ObservationArrays``.
     """
     if out.game_state.shape[0] > 0:
         row = vector_row(out.extras, worlds, index)
-        write_game_state(levels, fields, worlds, index, rules["max_frames"], row, out.game_state)
+        write_game_state(levels, fields, worlds, index, max_frames, row, out.game_state)
     if out.player_frame.shape[0] > 0:
         write_player_frame(levels, worlds, index, pictures.glyphs, out.player_frame[index])
     if out.global_view.shape[0] > 0:
         write_global_view(levels, pictures.layers, worlds, index, pictures.glyphs, out.global_view[index])
-    write_extras(levels, worlds, rules, episodes[index]["over"], index, out.game_state, out.extras)
+    write_extras(levels, worlds, index, out.game_state, out.extras)
 
 
 @kernel
@@ -192,8 +175,8 @@ def vector_row(extras, worlds, index):
     return index
 
 
-@kernel
-def write_extras(levels, worlds, rules, over, index, game_state, extras):
+@called_kernel
+def write_extras(levels, worlds, index, game_state, extras):
     """Write row ``index`` of the arrays of ``extras`` that have rows; nothing if it is None."""
     if extras is None:
         return
@@ -207,8 +190,3 @@ def write_extras(levels, worlds, rules, over, index, game_state, extras):
         round_table(extras.entity_states, row, extras.half_entity_states, index)
     if extras.locals.shape[0] > 0:
         write_locals(levels, worlds, index, extras.locals)
-    if extras.action_mask.shape[0] > 0:
-        scratch = extras.scratch
-        first = ACTIONS * share_of(index, worlds.heads.shape[0], scratch.threads.shape[0])
-        skip, limit = rules["frame_skip"], rules["max_frames"]
-        write_action_mask(levels, worlds, index, over != 0, skip, limit, scratch.worlds, first, extras.action_mask)

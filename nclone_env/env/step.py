@@ -36,15 +36,16 @@ def step_range(levels, fields, worlds, pictures, settings, episodes, actions, re
         last: end of the environments.
     """
     rules = settings[0]
+    max_frames = rules["max_frames"]
     for index in range(first, last):
         if episodes[index]["over"] != 0 and rules["autoreset"] != SAME_STEP:
             wait(levels, fields, worlds, rules, episodes, results, index)
         else:
             play_step(levels, fields, worlds, rules, episodes, actions[index], results, index)
             if episodes[index]["over"] != 0 and rules["autoreset"] == SAME_STEP:
-                observe(levels, fields, worlds, pictures, rules, episodes, index, final)
+                observe(levels, fields, worlds, pictures, index, max_frames, final)
                 begin(levels, fields, worlds, episodes, index)
-        observe(levels, fields, worlds, pictures, rules, episodes, index, out)
+        observe(levels, fields, worlds, pictures, index, max_frames, out)
 
 
 @kernel
@@ -54,7 +55,7 @@ def reset_range(levels, fields, worlds, pictures, settings, episodes, mask, resu
         if mask[index]:
             begin(levels, fields, worlds, episodes, index)
             clear_result(worlds, episodes, results, index)
-        observe(levels, fields, worlds, pictures, settings[0], episodes, index, out)
+        observe(levels, fields, worlds, pictures, index, settings[0]["max_frames"], out)
 
 
 @kernel
