@@ -80,6 +80,8 @@ def test_levels_that_are_no_levels(levels):
         ({"render": {"size": 1}}, "render: unknown field 'size'; valid fields: player_frame_size, picture_scale"),
         ({"render": {"player_frame_size": 8}}, "player_frame_size: expected a whole number from 16 to 512, got 8"),
         ({"render": RenderConfig}, "render: expected a RenderConfig or a mapping, got <class"),
+        ({"observation": "game_state"}, "observation: expected a ObservationConfig or a mapping, got 'game_state'"),
+        ({"observation": {"stack": 2}}, "observation: unknown field 'stack'; valid fields: dtype, frame_stack, max_en"),
     ],
 )
 def test_wrong_fields(fields, message):
@@ -95,8 +97,8 @@ def test_wrong_fields(fields, message):
 @pytest.mark.parametrize(
     ("observations", "message"),
     [
-        ("pixels", "observations: expected one of 'game_state', 'player_frame', 'global_view', got 'pixels'"),
-        ((), r"expected one or more different names out of game_state, player_frame, global_view, got \(\)"),
+        ("pixels", "observations: expected one of 'game_state', 'player_frame', .*'action_mask', got 'pixels'"),
+        ((), r"expected one or more different names out of game_state, player_frame, .*action_mask, got \(\)"),
         (("game_state", "game_state"), "expected one or more different names"),
     ],
 )

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusVectorEnv
+from nclone_env.constants import LOCKED_DOOR, TRAP_DOOR
 from nclone_env.errors import ConfigError
 from nclone_env.obs.locals import QUARTER_SHARES
 
-from ..env.bases import RIGHT
 from ..golden.tiles import SOLID
 from ..shared import SHARED, needs_shared
 from ..sim.levels import empty_level
@@ -86,14 +86,18 @@ def test_outside_of_the_world_is_solid(x, y):
 
 
 def test_a_shut_door_is_solid_and_an_open_one_is_not():
-    envs = make(1, everything(spawn=(60, 67)), 41, frame_skip=1)
+    envs = make(1, everything(spawn=(110, 67)), 41)
     first = envs.reset()[0]["locals"][0].copy()
-    for _ in range(60):
-        last = envs.step([RIGHT])[0]["locals"][0]
-    expected = window(envs._batch.level_set.levels[0], envs._batch.worlds, 0, 41)
-    np.testing.assert_array_equal(last, expected)
-    assert envs._batch.worlds.entity_states[0].any()
-    assert not np.array_equal(first, last)
+    batch = envs._batch
+    level = batch.level_set.levels[0]
+    for kind in (LOCKED_DOOR, TRAP_DOOR):
+        batch.worlds.entity_states[0, np.flatnonzero(level.entities["type"] == kind)[0]] = 1
+    second = {"locals": np.zeros((1, 41, 41), np.uint8)}
+    batch.observe(0, second)
+    np.testing.assert_array_equal(second["locals"][0], window(level, batch.worlds, 0, 41))
+    differing = first != second["locals"][0]
+    assert differing.sum() == 4
+    assert sorted(first[differing].tolist()) == [0, 0, 255, 255]
 
 
 @pytest.mark.parametrize(("size", "message"), [(20, "an odd number, got 20"), (0, "from 1 to 99, got 0")])
