@@ -142,7 +142,7 @@ class EnvironmentConfig:
             if isinstance(value, Mapping):
                 object.__setattr__(self, name, build(expected, value, name))
             elif not isinstance(value, expected):
-                raise ConfigError(f"{name}: expected a {expected.__name__} or a mapping, got {value!r}")
+                raise ConfigError(f"{name}: expected {expected.__name__} or a mapping, got {value!r}")
 
     @property
     def frames_per_second(self) -> float:
