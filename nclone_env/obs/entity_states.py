@@ -7,8 +7,6 @@ would be most of the bytes.
 
 from __future__ import annotations
 
-import math
-
 from nclone_env._jit import kernel, local_f64
 from nclone_env.config import MOST_LISTED_ENTITIES
 from nclone_env.constants import LOCKED_DOOR
@@ -71,23 +69,19 @@ def write_entity_states(levels, worlds, index, row, out, kinds, count):
 def find_nearest(levels, worlds, index, near, most):
     """Put squared distances and numbers of the ``most`` nearest into ``near``, sorted; return how many there are.
 
-    Numbers are those of the entities, then those of the doors. The list is bounded: once it is full, one comparison with
-    its last entry dismisses all that are not nearer.
+    Numbers are those of the entities, then those of the doors. The list is bounded: one comparison with its last entry
+    dismisses all that are farther away.
     """
     head = worlds.heads[index]
     header = levels.header[head["level"]]
     x, y, first = head["x"], head["y"], header["first_entity"]
-    listed, limit = 0, math.inf
+    listed = 0
     for slot in range(header["entity_count"]):
         entity = levels.entities[first + slot]
         if matters(entity["type"], worlds.entity_states[index, slot]):
             px, py = place_of(worlds, index, entity)
             dx, dy = px - x, py - y
-            distance = dx * dx + dy * dy
-            if distance < limit:
-                listed = insert(near, listed, most, distance, slot)
-                if listed == most:
-                    limit = near[most - 1]
+            listed = insert(near, listed, most, dx * dx + dy * dy, slot)
     for number in range(header["door_count"]):
         door = levels.doors[header["first_door"] + number]
         if door["type"] != LOCKED_DOOR or worlds.entity_states[index, door["owner"]] == 0:
