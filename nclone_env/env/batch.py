@@ -10,21 +10,23 @@ import numpy as np
 
 from nclone_env._jit import specialised
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.buffers import Buffers, kernel_view
+from nclone_env.env.action_mask import MASK_AT_END, ActionMasks
+from nclone_env.env.buffers import Buffers
 from nclone_env.env.curriculum import find_level, level_thresholds
 from nclone_env.env.episode import EPISODE, EVENT, RESULT, SAME_STEP, make_settings
-from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
+from nclone_env.env.frame_stack import FrameStack
+from nclone_env.env.observe import ObservationArrays, kernel_view, make_scratch
 from nclone_env.env.pictures import picture_arrays
 from nclone_env.env.reward_function import RewardFunction, RewardPass
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.step import reset_range, step_range
-from nclone_env.env.threads import Task, Workers
+from nclone_env.env.threads import OWN_SEAT, Task, Workers
 from nclone_env.errors import SnapshotError, UnsupportedLevelError
 from nclone_env.level.compile import Level
 from nclone_env.level.library import LevelSet, pack
 from nclone_env.level.load import load_levels
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.obs.spec import observation_specs
+from nclone_env.obs.spec import frame_specs, observation_specs
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.sim.copy import gather_worlds
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -75,8 +77,14 @@ class Batch:
         self._settings = make_settings(config, autoreset)
         self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
         self.workers = Workers(num_envs, num_threads)
-        self._step = specialised(step_range, *self._step_arguments(NO_OBSERVATIONS, NO_OBSERVATIONS, 0), 0, 0)
-        self._reset = specialised(reset_range, *self._reset_arguments(NO_OBSERVATIONS, 0), 0, 0)
+        moment, depth = frame_specs(config), config.observation.frame_stack
+        self._stack = FrameStack(moment, num_envs, depth, autoreset == SAME_STEP) if depth > 1 else None
+        self._scratch = make_scratch(moment, self.workers.seats)
+        self._masks: ActionMasks | None = None
+        if "action_mask" in config.observations:
+            self._masks = ActionMasks(self.level_set, self._settings, self.episodes, self.workers.seats, self.worlds)
+        self._step = specialised(step_range, *self._step_arguments({}, {}, 0), 0, 0, 0)
+        self._reset = specialised(reset_range, *self._reset_arguments({}, 0), 0, 0, 0)
         self._reward: RewardPass | None = None
         if reward_function:
             self._reward = RewardPass(reward_function, self._events, self.episodes, self.results, autoreset)
@@ -98,39 +106,77 @@ class Batch:
         """Draw levels by these weights, (L,), from the next episodes on."""
         self.thresholds[:] = level_thresholds(weights)
 
-    def reset_task(self, mask: np.ndarray, out: Buffers, start: int) -> Task:
+    def reset_task(self, mask: np.ndarray, out: Buffers, base: int) -> Task:
         """Return what begins new episodes where ``mask``, (n,) bool, is set, and observes all.
+
+        Call :meth:`finish` when it is done.
 
         Args:
             mask: for all environments of the batch.
             out: observations are written here.
-            start: environment whose row is the first of ``out``.
+            base: environment whose row is the first of ``out``.
         """
         self._reset_mask[:] = mask
-        arguments = self._reset_arguments(kernel_view(out), start)
-        return lambda first, last: self._reset(*arguments, first, last)
+        return self._observing_task(out, base)
 
-    def step_task(self, out: Buffers, final: Buffers, start: int) -> Task:
+    def step_task(self, out: Buffers, final: Buffers, base: int) -> Task:
         """Return what advances environments by one step with ``actions`` and writes their ``results``.
+
+        Call :meth:`finish` when it is done.
 
         Args:
             out: observations are written here, and in same-step mode into ``final`` those of episodes that ended.
             final: as ``out``; empty in the other modes.
-            start: environment whose row is the first of both.
+            base: environment whose row is the first of both.
         """
-        arguments, reward = self._step_arguments(kernel_view(out), kernel_view(final), start), self._reward
+        moment, last_moment = (self._stack.advance(), self._stack.final) if self._stack else (out, final)
+        arguments, reward = self._step_arguments(moment, last_moment, base), self._reward
 
-        def step(first: int, last: int) -> None:
-            self._step(*arguments, first, last)
+        def step(seat: int, first: int, last: int) -> None:
+            self._step(*arguments, seat, first, last)
             if reward is not None:
                 reward(first, last)
 
-        return step
+        return self._masked(step, moment, base)
+
+    def finish(self, out: Buffers, final: Buffers) -> None:
+        """Complete the observations of a step or reset: those that kernels do not write."""
+        if "action_mask" in final:
+            final["action_mask"][:] = MASK_AT_END
+        if self._stack:
+            if final:
+                self._stack.read_final(final, self.results["terminated"] | self.results["truncated"])
+            self._stack.fill(self.episodes["steps"] == 0)
+            self._stack.read(out)
 
     def observe(self, index: int, out: Buffers) -> None:
         """Write the observations of one environment into the first row of ``out``."""
         self._reset_mask[:] = False
-        self._reset(*self._reset_arguments(kernel_view(out), index), index, index + 1)
+        self._observing_task(out, 0 if self._stack else index)(OWN_SEAT, index, index + 1)
+        if self._stack:
+            self._stack.fill(self.episodes["steps"] == 0)
+            self._stack.read(out, slice(index, index + 1), slice(0, 1))
+
+    def _observing_task(self, out: Buffers, base: int) -> Task:
+        moment = self._stack.newest if self._stack else out
+        arguments = self._reset_arguments(moment, base)
+
+        def observe(seat: int, first: int, last: int) -> None:
+            self._reset(*arguments, seat, first, last)
+
+        return self._masked(observe, moment, base)
+
+    def _masked(self, task: Task, out: Buffers, base: int) -> Task:
+        """Return a task that also writes the action masks if they are asked for."""
+        masks = self._masks
+        if masks is None:
+            return task
+
+        def both(seat: int, first: int, last: int) -> None:
+            task(seat, first, last)
+            masks.write(self.worlds, out["action_mask"], base, seat, first, last)
+
+        return both
 
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""
@@ -147,6 +193,8 @@ class Batch:
         if self.autoreset == SAME_STEP and rows["episodes"]["over"][0]:
             _refuse_ended("an episode that goes on, as episodes end and begin in the same step here")
         place_rows(rows, self._rows(), index)
+        if self._stack:
+            self._stack.restart(index)
 
     def read_start(self, state: bytes) -> Rows:
         """Return the rows of a snapshot in which an episode can begin.
@@ -174,6 +222,13 @@ class Batch:
         """Make one environment a copy of another, in everything."""
         for array in self._rows().values():
             array[target : target + 1] = array[source : source + 1]
+        if self._stack:
+            self._stack.copy_rows(self._stack, source, target)
+
+    def copy_stack(self, other: Batch) -> None:
+        """Take over the stacked observations of a batch of the same configuration."""
+        if self._stack and other._stack:
+            self._stack.copy_rows(other._stack, slice(None))
 
     def gather(self, indices: np.ndarray) -> None:
         """Make environment i a copy of what environment ``indices[i]`` is now, in everything; indices are (n,) int64.
@@ -186,6 +241,8 @@ class Batch:
         self.worlds, self._spare_worlds = self._spare_worlds, self.worlds
         self.episodes[:] = self.episodes[indices]
         self.results[:] = self.results[indices]
+        if self._stack:
+            self._stack.copy_rows(self._stack, indices)
 
     def _read(self, state: bytes) -> Rows:
         return read_snapshot(state, self._digest, self._rows(), self.level_set)
@@ -198,12 +255,15 @@ class Batch:
     def _digest(self) -> bytes:
         return level_set_digest(self.level_set, self._rows())
 
-    def _step_arguments(self, out: ObservationArrays, final: ObservationArrays, start: int) -> tuple[Any, ...]:
+    def _step_arguments(self, out: Buffers, final: Buffers, base: int) -> tuple[Any, ...]:
         own = (self.episodes, self.actions, self.results, self._events)
-        return (*self._world_arguments(), *own, out, final, start)
+        return (*self._world_arguments(), *own, self._view(out), self._view(final), base)
 
-    def _reset_arguments(self, out: ObservationArrays, start: int) -> tuple[Any, ...]:
-        return (*self._world_arguments(), self.episodes, self._reset_mask, self.results, out, start)
+    def _reset_arguments(self, out: Buffers, base: int) -> tuple[Any, ...]:
+        return (*self._world_arguments(), self.episodes, self._reset_mask, self.results, self._view(out), base)
+
+    def _view(self, buffers: Buffers) -> ObservationArrays:
+        return kernel_view(buffers, self._scratch)
 
     def _world_arguments(self) -> tuple[Any, ...]:
         levels = self.level_set
@@ -219,7 +279,8 @@ class Batch:
         if self._spare_worlds is not None:
             own.update({f"spare {name}": array for name, array in self._spare_worlds._asdict().items()})
         leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
-        parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves)
+        optional = tuple(owner.memory() for owner in (self._scratch, self._masks, self._stack) if owner is not None)
+        parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves, *optional)
         return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
 
 

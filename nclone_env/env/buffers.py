@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from nclone_env import errors
-from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
 
 Buffers = dict[str, np.ndarray]
 
@@ -32,19 +31,6 @@ class ArraySpec(Protocol):
 def make_buffers(specs: Sequence[ArraySpec], num_envs: int) -> Buffers:
     """Return arrays by name, each (num_envs, *shape), zeroed; the system gives memory to what is first written."""
     return {spec.name: np.zeros((num_envs, *spec.shape), dtype=spec.dtype) for spec in specs}
-
-
-def kernel_view(buffers: Mapping[str, np.ndarray]) -> ObservationArrays:
-    """Return the buffers as kernels take them.
-
-    Spelled out, because ``_replace`` leaves a tuple in the interpreter's free list at every call, up to 128 KB.
-    """
-    empty = NO_OBSERVATIONS
-    return ObservationArrays(
-        buffers.get("game_state", empty.game_state),
-        buffers.get("player_frame", empty.player_frame),
-        buffers.get("global_view", empty.global_view),
-    )
 
 
 def check_buffers(

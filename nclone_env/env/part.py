@@ -48,13 +48,14 @@ class Part:
         """Begin new episodes where ``mask``, one bool an environment of the batch, is set."""
         task = self._batch.reset_task(mask, outputs.observations, self.first)
         self._batch.workers.run(task, self.first, self.last, self._done)
+        self._batch.finish(outputs.observations, {})
         outputs.fill(self._batch.results[self.first : self.last])
 
     def step(self, outputs: Outputs) -> None:
         """Advance every environment by one step."""
         task = self._batch.step_task(outputs.observations, outputs.final, self.first)
         self._batch.workers.run(task, self.first, self.last, self._done)
-        outputs.fill(self._batch.results[self.first : self.last])
+        self._complete(outputs)
 
     def send(self, outputs: Outputs) -> None:
         """Begin to advance every environment by one step."""
@@ -72,8 +73,12 @@ class Part:
             raise StepOrderError("recv() was called before send(); send the actions of the step first")
         outputs, self._pending = self._pending, None
         self._batch.workers.wait(self._answers, self._done)
-        outputs.fill(self._batch.results[self.first : self.last])
+        self._complete(outputs)
         return outputs
+
+    def _complete(self, outputs: Outputs) -> None:
+        self._batch.finish(outputs.observations, outputs.final)
+        outputs.fill(self._batch.results[self.first : self.last])
 
     def memory(self) -> MemoryNode:
         """Return the bytes for what calls return."""

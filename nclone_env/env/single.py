@@ -15,6 +15,7 @@ from nclone_env.env.options import check_options, check_seed
 from nclone_env.env.pool import RecyclingPool
 from nclone_env.env.reward_function import RewardFunction
 from nclone_env.env.spaces import observation_space
+from nclone_env.env.threads import OWN_SEAT
 from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ClosedError, ConfigError, ResetNeededError
 from nclone_env.level.compile import Level
@@ -111,7 +112,8 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         else:
             if "level" in chosen:
                 self._batch.choose_level(chosen["level"], self._everyone)
-            self._batch.reset_task(self._everyone, buffers, 0)(0, 1)
+            self._batch.reset_task(self._everyone, buffers, 0)(OWN_SEAT, 0, 1)
+            self._batch.finish(buffers, {})
         self._phase = "playing"
         self._show()
         return self._row(buffers), self._info()
@@ -130,7 +132,8 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
             raise ResetNeededError(f"step() was called {state}; call reset() to begin an episode")
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
         buffers = self._pool.take()
-        self._batch.step_task(buffers, {}, 0)(0, 1)
+        self._batch.step_task(buffers, {}, 0)(OWN_SEAT, 0, 1)
+        self._batch.finish(buffers, {})
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
         if terminated or truncated:
@@ -180,6 +183,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         other._set_up(self.config, self._reward_function, like=self._batch)
         if self._phase != "new":
             other._batch.set_state(0, self._batch.get_state(0))
+            other._batch.copy_stack(self._batch)
             other._phase = self._phase
         return other
 

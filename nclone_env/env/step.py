@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env._jit import kernel
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.env.episode import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
+from nclone_env.env.frames import simulate_frames
 from nclone_env.env.observe import observe
 from nclone_env.env.rewards import potential, reward
 from nclone_env.obs.objective import open_exit_count
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim.tick import start
 
 _GOLDEN, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S1, _S30, _S27, _S31 = np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31)
@@ -20,7 +20,7 @@ _S1, _S30, _S27, _S31 = np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31
 @kernel
 def step_range(
     levels, fields, worlds, pictures, settings, thresholds,
-    episodes, actions, results, events, out, final, base, first, last,
+    episodes, actions, results, events, out, final, base, seat, first, last,
 ):  # fmt: skip
     """Step environments ``first`` to ``last - 1``.
 
@@ -38,6 +38,7 @@ def step_range(
         out: ``ObservationArrays``, written: what the agents act on next.
         final: ``ObservationArrays``; rows of episodes that ended are written in same-step mode.
         base: environment whose row is the first of ``out`` and ``final``.
+        seat: of the thread that calls.
         first: first environment.
         last: end of the environments.
     """
@@ -49,21 +50,21 @@ def step_range(
         else:
             play_step(levels, fields, worlds, rules, episodes, actions[index], results, events, index)
             if episodes[index]["over"] != 0 and rules["autoreset"] == SAME_STEP:
-                observe(levels, fields, worlds, pictures, index, max_frames, index - base, final)
+                observe(levels, fields, worlds, pictures, index, max_frames, index - base, seat, final)
                 begin(levels, fields, worlds, thresholds, episodes, index)
-        observe(levels, fields, worlds, pictures, index, max_frames, index - base, out)
+        observe(levels, fields, worlds, pictures, index, max_frames, index - base, seat, out)
 
 
 @kernel
 def reset_range(
-    levels, fields, worlds, pictures, settings, thresholds, episodes, mask, results, out, base, first, last
+    levels, fields, worlds, pictures, settings, thresholds, episodes, mask, results, out, base, seat, first, last
 ):
     """Begin a new episode where ``mask``, (n,) bool, is set, and observe all; arguments as in :func:`step_range`."""
     for index in range(first, last):
         if mask[index]:
             begin(levels, fields, worlds, thresholds, episodes, index)
             clear_result(worlds, episodes, results, index)
-        observe(levels, fields, worlds, pictures, index, settings[0]["max_frames"], index - base, out)
+        observe(levels, fields, worlds, pictures, index, settings[0]["max_frames"], index - base, seat, out)
 
 
 @kernel
@@ -111,24 +112,6 @@ def note_event(ninja, episode, event, x0, y0, potential_after, frames, gold, swi
     event["potential0"], event["potential"] = episode["potential"], potential_after
     event["earned"] = episode["episode_return"]
     event["frames"], event["gold"], event["switches"], event["outcome"] = frames, gold, switches, outcome
-
-
-@kernel
-def simulate_frames(levels, worlds, index, inputs, frame_skip, max_frames):
-    """Simulate frames until one ends the episode; return the outcome code.
-
-    Victory or death on the last allowed frame counts as such, not as a time-out.
-    """
-    ninja = worlds.heads[index]
-    for _ in range(frame_skip):
-        tick(levels, worlds, index, inputs)
-        if ninja["state"] == CELEBRATING:
-            return WON
-        if ninja["state"] == DEAD:
-            return DIED
-        if ninja["frame"] >= max_frames:
-            return TIMED_OUT
-    return PLAYING
 
 
 @kernel

@@ -9,8 +9,11 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-Task = Callable[[int, int], None]
+Task = Callable[[int, int, int], None]
+"""Is called as ``task(seat, first, last)``; no two calls with one seat run at the same time."""
 
+OWN_SEAT = 0
+"""Seat of the thread that calls."""
 _SMALLEST_SHARE = 64  # environments per thread below which handing work over costs more than it saves
 
 
@@ -31,11 +34,16 @@ class Workers:
         self._inboxes: list[SimpleQueue[Any]] = []
         self._owner = 0
 
+    @property
+    def seats(self) -> int:
+        """Number of seats, each with scratch memory of its own: one for the calling thread, one for each worker."""
+        return self.count + 1
+
     def run(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> None:
         """Call ``task`` for parts of a range, one of them in this thread, and wait for all.
 
         Args:
-            task: is called as ``task(first, last)``.
+            task: what to do.
             first: begin of the range.
             last: end of the range.
             done: an empty queue for the threads' answers, empty again in the end.
@@ -43,7 +51,7 @@ class Workers:
         own, *others = self._parts(first, last)
         if others:
             self._hand_out(task, others, done)
-        task(*own)
+        task(OWN_SEAT, *own)
         self.wait(len(others), done)
 
     def start(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> int:
@@ -68,8 +76,8 @@ class Workers:
             self._inboxes = [SimpleQueue() for _ in range(self.count)]
             self._owner = os.getpid()
             weakref.finalize(self, _dismiss, self._inboxes)
-            for number, inbox in enumerate(self._inboxes):
-                Thread(target=_work, args=(inbox,), name=f"nclone-env-{number}", daemon=True).start()
+            for seat, inbox in enumerate(self._inboxes, start=OWN_SEAT + 1):
+                Thread(target=_work, args=(seat, inbox), name=f"nclone-env-{seat}", daemon=True).start()
         for inbox, part in zip(self._inboxes, parts, strict=False):
             inbox.put((task, part, done))
 
@@ -80,13 +88,13 @@ class Workers:
         self._inboxes, self._owner = [], 0
 
 
-def _work(inbox: SimpleQueue[Any]) -> None:
+def _work(seat: int, inbox: SimpleQueue[Any]) -> None:
     """Do what comes in until None does."""
     while (job := inbox.get()) is not None:
         task, part, done = job
         failure = None
         try:
-            task(*part)
+            task(seat, *part)
         except Exception as error:  # noqa: BLE001 - whoever waits gets it and raises it
             failure = error
         done.put(failure)

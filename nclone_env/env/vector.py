@@ -84,6 +84,8 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
             check_integer("num_threads", num_threads, low=1, high=_MOST_THREADS)
         check_integer("ring", ring, low=1, high=_MOST_RING)
         check_integer("num_groups", num_groups, low=1, high=int(num_envs))
+        if num_groups > 1 and self.config.observation.frame_stack > 1:
+            raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
         self.num_envs = num_envs = int(num_envs)
         mode = _autoreset_mode(autoreset_mode)
         self._batch = Batch(self.config, num_envs, _MODES[mode], num_threads, reward_function)
