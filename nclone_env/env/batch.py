@@ -135,13 +135,13 @@ class Batch:
 
     def finish(self, out: Buffers, final: Buffers) -> None:
         """Complete the observations of a step or reset: those that kernels do not write."""
-        if "action_mask" in final:
-            final["action_mask"][:] = MASK_AT_END
         if self._stack:
             if final:
                 self._stack.read_final(final, self.results["terminated"] | self.results["truncated"])
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out)
+        if "action_mask" in final:
+            final["action_mask"][:] = MASK_AT_END
 
     def observe(self, index: int, out: Buffers) -> None:
         """Write the observations of one environment into the first row of ``out``."""
