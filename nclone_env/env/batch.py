@@ -65,7 +65,7 @@ class Batch:
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
         arrays = self.level_set.arrays
-        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config.observations, arrays)
+        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, arrays)
         self.final: Buffers = make_buffers(self.specs, num_envs) if autoreset == SAME_STEP else {}
         self._final_view = kernel_view(self.final) if self.final else NO_OBSERVATIONS
         self._settings = make_settings(config, autoreset)

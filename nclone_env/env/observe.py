@@ -17,7 +17,7 @@ class ObservationArrays(NamedTuple):
     Attributes:
         game_state: (n, 30) float32.
         player_frame: (n, S, S, 1) uint8.
-        global_view: (n, 128, 256, 1) uint8.
+        global_view: (n, H, W, 1) uint8.
     """
 
     game_state: np.ndarray
@@ -46,6 +46,6 @@ def observe(levels, fields, worlds, pictures, index, max_frames, out):
     if out.game_state.shape[0] > 0:
         write_game_state(levels, fields, worlds, index, max_frames, index, out.game_state)
     if out.player_frame.shape[0] > 0:
-        write_player_frame(levels, worlds, index, pictures.glyphs, out.player_frame[index])
+        write_player_frame(levels, worlds, index, pictures, out.player_frame[index])
     if out.global_view.shape[0] > 0:
-        write_global_view(levels, pictures.layers, worlds, index, pictures.glyphs, out.global_view[index])
+        write_global_view(levels, worlds, index, pictures, out.global_view[index])

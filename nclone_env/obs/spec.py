@@ -68,14 +68,14 @@ GAME_STATE = (
 
 def observation_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
     """Return the specs of the configured observations, in the order of the configuration."""
-    side = config.render.player_frame_size
+    side, whole = config.render.player_frame_size, config.render.global_view_size
     float32, uint8 = np.dtype(np.float32), np.dtype(np.uint8)
     table = {
         spec.name: spec
         for spec in (
             ObservationSpec("game_state", (len(GAME_STATE),), float32, -1, 1, "the ninja, its objective, what is near"),
             ObservationSpec("player_frame", (side, side, 1), uint8, 0, 255, "grey picture around the ninja"),
-            ObservationSpec("global_view", (128, 256, 1), uint8, 0, 255, "grey picture of the whole level"),
+            ObservationSpec("global_view", (*whole, 1), uint8, 0, 255, "grey picture of the whole level"),
         )
     }
     return tuple(table[name] for name in config.observations)
