@@ -77,8 +77,20 @@ def test_levels_that_are_no_levels(levels):
         ({"reward": {"gama": 1}}, "reward: unknown field 'gama'; valid fields: completion, switch, death, time, gold"),
         ({"reward": {"gamma": 2}}, "gamma: expected a number from 0 to 1, got 2"),
         ({"reward": 3}, "reward: expected a RewardConfig or a mapping, got 3"),
-        ({"render": {"size": 1}}, "render: unknown field 'size'; valid fields: player_frame_size, picture_scale"),
+        (
+            {"render": {"size": 1}},
+            "render: unknown field 'size'; valid fields: player_frame_size, player_frame_scale, global_view_size",
+        ),
         ({"render": {"player_frame_size": 8}}, "player_frame_size: expected a whole number from 16 to 512, got 8"),
+        ({"render": {"player_frame_scale": 0.5}}, "player_frame_scale: expected a number from 1 to 16, got 0.5"),
+        (
+            {"render": {"player_frame_size": 512, "player_frame_scale": 5}},
+            r"player_frame_scale: expected at most 4\.125 for a player_frame_size of 512, got 5, which shows 2560",
+        ),
+        ({"render": {"global_view_size": 128}}, r"global_view_size: expected height and width, for example .*got 128"),
+        ({"render": {"global_view_size": (8, 64)}}, r"global_view_size\[0\], the height: expected .* 16 to 600, got 8"),
+        ({"render": {"global_view_size": (64, 2000)}}, r"global_view_size\[1\], the width: .* 16 to 1056, got 2000"),
+        ({"render": {"global_view_size": (256, 128)}}, r"global_view_size: .* no higher than wide.*pass \(128, 256\)"),
         ({"render": RenderConfig}, "render: expected a RenderConfig or a mapping, got <class"),
     ],
 )

@@ -44,11 +44,11 @@ def test_the_features_have_different_names_and_bounds_within_the_space():
 
 
 def test_spaces_follow_the_table():
-    config = EnvironmentConfig(render={"player_frame_size": 64})
+    config = EnvironmentConfig(render={"player_frame_size": 64, "global_view_size": (40, 80)})
     env, envs = NPlusPlusEnv(config), NPlusPlusVectorEnv(config, 3)
     specs = observation_specs(config)
     assert [spec.name for spec in specs] == list(OBSERVATION_NAMES)
-    assert [spec.shape for spec in specs] == [(30,), (64, 64, 1), (128, 256, 1)]
+    assert [spec.shape for spec in specs] == [(30,), (64, 64, 1), (40, 80, 1)]
     for spec in specs:
         expected = gymnasium.spaces.Box(spec.low, spec.high, spec.shape, spec.dtype.type)
         assert env.observation_space[spec.name] == expected
@@ -114,8 +114,8 @@ def test_pictures_are_those_of_the_kernels():
     for actions in choices(30, 4):
         observations = envs.step(actions)[0]
         for i in range(4):
-            write_player_frame(levels, worlds, i, pictures.glyphs, frame)
-            write_global_view(levels, pictures.layers, worlds, i, pictures.glyphs, view)
+            write_player_frame(levels, worlds, i, pictures, frame)
+            write_global_view(levels, worlds, i, pictures, view)
             np.testing.assert_array_equal(observations["player_frame"][i], frame)
             np.testing.assert_array_equal(observations["global_view"][i], view)
     assert len(np.unique(frame)) > 2
