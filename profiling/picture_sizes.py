@@ -22,7 +22,7 @@ HEIGHT, GAP = 512, 8
 def pictures(level: str, steps: int, sizes: RenderConfig) -> list[np.ndarray]:
     """Return the player frame and the global view after some steps without input."""
     env = NPlusPlusEnv(
-        EnvironmentConfig(levels=level, observations=("player_frame", "global_view"), render=sizes, frame_skip=1)
+        EnvironmentConfig(levels=(level,), observations=("player_frame", "global_view"), render=sizes, frame_skip=1)
     )
     observation, _ = env.reset(seed=0)
     for _ in range(steps):

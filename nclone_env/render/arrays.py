@@ -62,20 +62,20 @@ class PictureArrays(NamedTuple):
 
     Attributes:
         glyphs: tiles and kinds, shared by all level sets too.
-        frame: the world at the scale of ``player_frame``.
-        view: the world at the scale of ``global_view``.
+        player_frame: the world at the scale of that observation.
+        global_view: the world at the scale of that observation.
     """
 
     glyphs: Glyphs
-    frame: Resolution
-    view: Resolution
+    player_frame: Resolution
+    global_view: Resolution
 
     def memory(self) -> MemoryNode:
         """Return the bytes of everything that is there."""
         parts = (
             array_group("glyphs", self.glyphs._asdict(), shared=True),
-            self.frame.memory("player_frame"),
-            self.view.memory("global_view"),
+            self.player_frame.memory("player_frame"),
+            self.global_view.memory("global_view"),
         )
         return MemoryNode("pictures", children=tuple(part for part in parts if part.total_bytes))
 

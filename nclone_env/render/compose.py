@@ -31,7 +31,7 @@ def _floor(value):
 
 @kernel
 def write_player_frame(levels, worlds, index, pictures, out):
-    """Draw the surroundings of the ninja at the scale of ``pictures.frame``.
+    """Draw the surroundings of the ninja at the scale of ``pictures.player_frame``.
 
     Args:
         levels: packed level arrays.
@@ -41,20 +41,21 @@ def write_player_frame(levels, worlds, index, pictures, out):
         out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) is the one that the ninja's position is in.
             Outside the world is solid.
     """
-    head, frame = worlds.heads[index], pictures.frame
+    head, frame = worlds.heads[index], pictures.player_frame
     scale_x, scale_y, size = frame.scale[0], frame.scale[1], out.shape[0]
-    left, top = _floor(head["x"] / scale_x) - size // 2, _floor(head["y"] / scale_y) - size // 2
+    per_x, per_y = 1.0 / scale_x, 1.0 / scale_y
+    left, top = _floor(head["x"] * per_x) - size // 2, _floor(head["y"] * per_y) - size // 2
     if frame.layers.shape[0] == 0:
         _write_tiles(levels.tiles, head["level"], pictures.glyphs.tiles, left, top, out)
     else:
         _write_window(frame.layers, head["level"], left, top, out)
-    draw_beams(levels, worlds, index, BEAM_GREYS, (left * scale_x, top * scale_y, 1.0 / scale_x, 1.0 / scale_y), out)
-    _draw_things(levels, worlds, index, pictures.glyphs, frame, left, top, out)
+    draw_beams(levels, worlds, index, BEAM_GREYS, (left * scale_x, top * scale_y, per_x, per_y), out)
+    _draw_things(levels, worlds, index, pictures.glyphs, frame, per_x, per_y, left, top, out)
 
 
 @kernel
 def write_global_view(levels, worlds, index, pictures, out):
-    """Draw the whole world at the scale of ``pictures.view``.
+    """Draw the whole world at the scale of ``pictures.global_view``.
 
     Args:
         levels: packed level arrays.
@@ -63,20 +64,23 @@ def write_global_view(levels, worlds, index, pictures, out):
         pictures: the ``PictureArrays``.
         out: (H, W, 1) uint8, C-contiguous, of the size of the view's layers.
     """
-    view = pictures.view
-    size = view.layers.shape[1] * view.layers.shape[2]
+    view = pictures.global_view
+    per_x, per_y, size = 1.0 / view.scale[0], 1.0 / view.scale[1], view.layers.shape[1] * view.layers.shape[2]
     copy_bytes(out, 0, view.layers, worlds.heads[index]["level"] * size, size)
-    draw_beams(levels, worlds, index, BEAM_GREYS, (0.0, 0.0, 1.0 / view.scale[0], 1.0 / view.scale[1]), out)
-    _draw_things(levels, worlds, index, pictures.glyphs, view, 0, 0, out)
+    draw_beams(levels, worlds, index, BEAM_GREYS, (0.0, 0.0, per_x, per_y), out)
+    _draw_things(levels, worlds, index, pictures.glyphs, view, per_x, per_y, 0, 0, out)
 
 
 @kernel
-def _draw_things(levels, worlds, index, glyphs, resolution, left, top, out):
-    """Draw doors, entities and the ninja into a picture whose upper left pixel is (left, top) of the world's."""
+def _draw_things(levels, worlds, index, glyphs, resolution, per_x, per_y, left, top, out):
+    """Draw doors, entities and the ninja into a picture whose upper left pixel is (left, top) of the world's.
+
+    ``per_x`` and ``per_y`` are pixels of the picture per world pixel.
+    """
     head = worlds.heads[index]
     header = levels.header[head["level"]]
-    grid, bounds = _grid(resolution, left, top), _bounds(resolution, left, top, out)
-    low_x, high_x, low_y, high_y = bounds
+    grid = _grid(resolution, per_x, per_y, left, top)
+    low_x, high_x, low_y, high_y = _bounds(resolution, left, top, out)
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
         kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
@@ -92,11 +96,11 @@ def _draw_things(levels, worlds, index, glyphs, resolution, left, top, out):
 
 
 @kernel
-def _grid(resolution, left, top):
+def _grid(resolution, per_x, per_y, left, top):
     """Return what places stamps: phases per world pixel across and down, bits of a phase, the centre to subtract."""
     bits = 0 if resolution.stamps.shape[1] == 1 else _PHASE_BITS
-    per_x, per_y = (1 << bits) / resolution.scale[0], (1 << bits) / resolution.scale[1]
-    return per_x, per_y, bits, left + resolution.centre[0], top + resolution.centre[1]
+    phases = 1 << bits
+    return per_x * phases, per_y * phases, bits, left + resolution.centre[0], top + resolution.centre[1]
 
 
 @kernel
@@ -229,9 +233,9 @@ def _stamp(stamps, phase, boxes, kind, left, top, out):
 def _draw(resolution, grid, kind, x, y, out):
     """Draw a kind (-1 for nothing) at a place of the world, to the pixel it is in or to the nearest quarter of one."""
     if kind >= 0:
-        per_x, per_y, bits, centre_x, centre_y = grid
+        steps_per_x, steps_per_y, bits, centre_x, centre_y = grid
         nearest = 0.5 if bits > 0 else 0.0
-        steps_x, steps_y, mask = _floor(x * per_x + nearest), _floor(y * per_y + nearest), (1 << bits) - 1
+        steps_x, steps_y, mask = _floor(x * steps_per_x + nearest), _floor(y * steps_per_y + nearest), (1 << bits) - 1
         phase = ((steps_y & mask) << bits) + (steps_x & mask)
         left, top = (steps_x >> bits) - centre_x, (steps_y >> bits) - centre_y
         _stamp(resolution.stamps, phase, resolution.boxes, kind, left, top, out)

@@ -92,10 +92,10 @@ def put_things(canvas, levels, worlds, index, resolution, left, top):
 
 
 def oracle_player_frame(levels, worlds, index, size, pictures):
-    head, frame = worlds.heads[index], pictures.frame
+    head, frame = worlds.heads[index], pictures.player_frame
     scale = float(frame.scale[0])
     layer = frame.layers[head["level"]] if len(frame.layers) else full_grey(levels.tiles[head["level"]])
-    left, top = math.floor(head["x"] / scale) - size // 2, math.floor(head["y"] / scale) - size // 2
+    left, top = math.floor(head["x"] * (1 / scale)) - size // 2, math.floor(head["y"] * (1 / scale)) - size // 2
     canvas = np.pad(layer, 2000, constant_values=SOLID)[2000 + top :, 2000 + left :][:size, :size].copy()
     put_beams(canvas, levels, worlds, index, left * scale, top * scale, 1.0 / scale, 1.0 / scale)
     put_things(canvas, levels, worlds, index, frame, left, top)
@@ -103,7 +103,7 @@ def oracle_player_frame(levels, worlds, index, size, pictures):
 
 
 def oracle_global_view(levels, worlds, index, pictures):
-    view = pictures.view
+    view = pictures.global_view
     canvas = view.layers[worlds.heads[index]["level"]].copy()
     put_beams(canvas, levels, worlds, index, 0.0, 0.0, 1.0 / view.scale[0], 1.0 / view.scale[1])
     put_things(canvas, levels, worlds, index, view, 0, 0)

@@ -104,7 +104,7 @@ def test_a_beam_ends_at_the_wall_in_every_picture():
     assert (picture[300, 504:528] == SOLID.colour).all()
     beam_row, last = int(300 / SCALE_Y), int(504 / SCALE_X) - 1
     assert (view[beam_row - 1 : beam_row + 1, 80 : last + 1] <= 121).all()  # half of it in each row
-    layer = pictures_of(scene.levels).view.layers[0]
+    layer = pictures_of(scene.levels).global_view.layers[0]
     np.testing.assert_array_equal(view[beam_row, last + 2 :], layer[beam_row, last + 2 :])
 
 

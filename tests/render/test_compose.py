@@ -64,7 +64,7 @@ def test_far_outside_everything_is_solid_but_the_ninja(x, y):
     assert (frame[:, :52] == SOLID).all()
     assert (frame[:52] == SOLID).all()
     assert (frame[52:76, 52:76] == 0).any()
-    np.testing.assert_array_equal(global_view(levels, worlds, 0), pictures_of(levels).view.layers[0])
+    np.testing.assert_array_equal(global_view(levels, worlds, 0), pictures_of(levels).global_view.layers[0])
 
 
 def test_nothing_is_written_outside_the_output():

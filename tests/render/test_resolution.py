@@ -32,7 +32,7 @@ def frame_of(levels, worlds, index, pictures, size):
 
 
 def view_of(levels, worlds, index, pictures):
-    out = np.full((*pictures.view.layers.shape[1:], 1), 7, dtype=np.uint8)
+    out = np.full((*pictures.global_view.layers.shape[1:], 1), 7, dtype=np.uint8)
     write_global_view(levels, worlds, index, pictures, out)
     return out[..., 0]
 
@@ -152,7 +152,7 @@ def test_a_reduced_picture_is_the_average_of_the_full_one(scale, size):
     6 * 0.5 in all.
     """
     kinds = [(kind, 40 + 6 * number, 70, 0, 0) for number, kind in enumerate((14, 16, 17, 20, 25, 26, 28))]
-    level_set = make_levels((NO_TILES, [(2, 60, 80, 0, 0), (3, 90, 80, 0, 0), (1, 120, 81, 0, 0), *kinds]))
+    level_set = make_levels((NO_TILES, [(2, 60, 80, 0, 0), (1, 90, 80, 0, 0), (10, 120, 81, 1, 0), *kinds]))
     levels, worlds = level_set.arrays, spread_out(level_set, scale / 4)
     expected = averaged(supersampled(levels, worlds), (2 * scale, 2 * scale), (int(600 / scale), int(1056 / scale)))
     pictures = pictures_of(levels, RenderConfig(size, scale))
@@ -169,7 +169,7 @@ def test_a_reduced_picture_is_the_average_of_the_full_one(scale, size):
 def test_presets_show_the_part_of_the_world_that_128_does(sizes):
     """On any ground, at any place, with the ninja at a corner of both pixel grids; no beams.
 
-    What is left is the eighth of a pixel that a stamp may be off, and the ground below smooth edges.
+    What is left: movers, at full size in whole pixels, here at the nearest quarter; and the ground below smooth edges.
     """
     levels, worlds = random_scene(seed=4, count=12)
     levels = levels._replace(header=levels.header.copy())
@@ -183,7 +183,7 @@ def test_presets_show_the_part_of_the_world_that_128_does(sizes):
         error = frame - averaged(full, (128 / side, 128 / side), (side, side))
         assert abs(error.mean()) < 0.5
         assert abs(error).mean() < 2.5
-        assert np.quantile(abs(error), 0.99) < 30
+        assert np.quantile(abs(error), 0.99) < 45
 
 
 @pytest.mark.parametrize("sizes", SIZES[1:], ids=str)
@@ -229,7 +229,7 @@ def test_a_mover_is_drawn_to_the_nearest_quarter_of_a_pixel():
 def test_resolutions_share_their_stamps_and_report_their_bytes():
     levels, _ = random_scene(3)
     pictures = pictures_of(levels, PRESETS[2])
-    assert pictures.frame.stamps is pictures_of(levels, PRESETS[2]).frame.stamps
+    assert pictures.player_frame.stamps is pictures_of(levels, PRESETS[2]).player_frame.stamps
     node = pictures.memory()
     assert node.bytes_where(shared=False) == 0
     assert node.total_bytes == sum(array.nbytes for part in pictures for array in part)
@@ -243,7 +243,7 @@ def test_the_oracle_draws_over_the_edges():
     """The slow one is right where stamps are cut: the picture of a part is a part of the picture."""
     levels, worlds = random_scene(seed=6, count=1)
     whole, part = np.full((320, 560), 100, np.uint8), np.full((40, 50), 100, np.uint8)
-    resolution = pictures_of(levels, PRESETS[2]).frame
+    resolution = pictures_of(levels, PRESETS[2]).player_frame
     put_things(whole, levels, worlds, 0, resolution, -10, -10)
     put_things(part, levels, worlds, 0, resolution, 90, 70)
     np.testing.assert_array_equal(part, whole[80:120, 100:150])
