@@ -53,8 +53,8 @@ class Resolution(NamedTuple):
     def memory(self, name: str) -> MemoryNode:
         """Return the bytes of all arrays; every environment shares them."""
         parts = self._asdict()
-        layers = MemoryNode("static layers", int(parts.pop("layers").nbytes), shared=True)
-        return MemoryNode(name, children=(*array_group(name, parts, shared=True).children, layers))
+        parts["static layers"] = parts.pop("layers")
+        return array_group(name, parts, shared=True)
 
 
 class PictureArrays(NamedTuple):
