@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
+from nclone_env.env.pictures import picture_arrays
 from nclone_env.level.catalog import level_sets
+from nclone_env.obs.spec import observation_specs
+from tests.render.scenes import make_levels
 
 from .bases import WALK, choices
 
@@ -90,3 +96,14 @@ def test_what_a_size_takes_is_reported_and_does_not_grow_with_environments():
     default = bytes_of(RenderConfig(), 1)
     assert "player_frame/static layers" not in default
     assert default["global_view/static layers"] == 2 * 128 * 256
+
+
+def test_the_page_has_the_bytes_of_the_presets():
+    text = (Path(__file__).parents[2] / "docs" / "observations.md").read_text()
+    for side in (128, 84, 64):
+        config = EnvironmentConfig(levels=WALK, observations=PICTURES, render=RenderConfig.preset(side))
+        sizes = [f"{s.shape[0]} x {s.shape[1]}, {np.prod(s.shape):,}" for s in observation_specs(config)]
+        pictures = picture_arrays(config, make_levels((WALK.tiles, WALK.records[1:])).arrays).memory()
+        layers = sum(node.total_bytes for _, node in pictures.walk() if node.name == "static layers")
+        kilobytes = f"{(pictures.total_bytes - layers) / 1000:,.0f} KB, {layers / 1000:.0f} KB"
+        assert re.search(rf"preset\({side}\)`.* \| {sizes[0]} \| {sizes[1]} \| {kilobytes} \|", text)
