@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from nclone_env.config import EnvironmentConfig
 from nclone_env.level.library import LevelArrays
 from nclone_env.render.arrays import NO_PICTURES, NO_RESOLUTION, PictureArrays
@@ -16,10 +18,11 @@ def picture_arrays(config: EnvironmentConfig, levels: LevelArrays) -> PictureArr
     if not has_frame and not has_view:
         return NO_PICTURES
     from nclone_env.render.glyphs import glyphs
-    from nclone_env.render.resolution import frame_resolution, view_resolution
+    from nclone_env.render.resolution import frame_resolution, static_layers, view_resolution
 
+    draw = partial(static_layers, levels)
     return PictureArrays(
         glyphs(),
-        frame_resolution(levels, config.render) if has_frame else NO_RESOLUTION,
-        view_resolution(levels, config.render) if has_view else NO_RESOLUTION,
+        frame_resolution(config.render, draw) if has_frame else NO_RESOLUTION,
+        view_resolution(config.render, draw) if has_view else NO_RESOLUTION,
     )

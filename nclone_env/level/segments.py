@@ -7,7 +7,10 @@ import numpy as np
 from nclone_env.constants import CELLS, COLUMNS, MAX_TILE, ROWS, TRAP_DOOR
 from nclone_env.level.tiles import CURVE_KIND, CURVE_SHAPE, EDGE_SIGNS, GRID_EDGES, STRAIGHT
 
-SEGMENT = np.dtype([("x1", "i2"), ("y1", "i2"), ("x2", "i2"), ("y2", "i2"), ("kind", "i2"), ("owner", "i2")])
+SEGMENT = np.dtype(
+    [("x1", "i2"), ("y1", "i2"), ("x2", "i2"), ("y2", "i2"), ("kind", "i2"), ("owner", "i2")],
+    align=True,
+)
 """A straight segment from (x1, y1) to (x2, y2), or an arc: centre (x1, y1), quadrant signs (x2, y2). Pixels.
 
 ``owner`` is the entity of a door, else ``NO_OWNER``."""
@@ -17,7 +20,8 @@ DOOR_SHUT_AT_0, DOOR_SHUT_AT_1 = 3, 4
 """Kinds of segments beside those of tiles: there while the state byte of the owner is 0, or while it is not."""
 
 DOOR = np.dtype(
-    [("x", "i2"), ("y", "i2"), ("owner", "i2"), ("column", "i2"), ("row", "i2"), ("vertical", "u1"), ("type", "u1")]
+    [("x", "i2"), ("y", "i2"), ("owner", "i2"), ("column", "i2"), ("row", "i2"), ("vertical", "u1"), ("type", "u1")],
+    align=True,
 )
 """Middle of a door's segment (pixels), its entity, the cell that holds the segment, its direction and entity type."""
 

@@ -35,8 +35,9 @@ def draw_beams(levels, worlds, index, inks, view, out):
     """
     header = levels.header[worlds.heads[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
-        if (_SHOOTS >> int(levels.runs[r]["type"])) & 1:
-            for slot in range(levels.runs[r]["first"], levels.runs[r]["stop"]):
+        run = levels.runs[r]
+        if (_SHOOTS >> int(run["type"])) & 1:
+            for slot in range(run["first"], run["stop"]):
                 entity = levels.entities[header["first_entity"] + slot]
                 what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])
                 if what != NO_BEAM and length > 0.0:

@@ -7,6 +7,7 @@ which cannot overflow.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import cv2
@@ -21,25 +22,32 @@ from nclone_env.render.shapes import PAINTS
 
 Scale = tuple[float, float]
 """Width and height of a pixel of the picture, world pixels."""
+DrawLayers = Callable[[Scale, tuple[int, int]], np.ndarray]
+"""Scale, rows and columns to the layers of all levels."""
 _FULL_SIZE: Scale = (1.0, 1.0)
 _HALF = CELL / 2
 _TINY = 1e-9  # of a pixel: what rounding may leave over at the edge of the world
 
 
-def frame_resolution(levels: LevelArrays, sizes: RenderConfig) -> Resolution:
-    """Return the world at the scale of ``player_frame``; without layers at full size, where tiles are glyphs."""
+def frame_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
+    """Return the world at the scale of ``player_frame``; without layers at full size, where tiles are glyphs.
+
+    Args:
+        sizes: the configured sizes.
+        draw: returns ``static_layers`` of the levels.
+    """
     scale = (float(sizes.player_frame_scale),) * 2
     if scale == _FULL_SIZE:
         return _resolution(scale, NO_LAYERS)
     height, width = (math.ceil(side / scale[0] - _TINY) for side in (WORLD_HEIGHT, WORLD_WIDTH))
-    return _resolution(scale, static_layers(levels, scale, (height, width)))
+    return _resolution(scale, draw(scale, (height, width)))
 
 
-def view_resolution(levels: LevelArrays, sizes: RenderConfig) -> Resolution:
-    """Return the world at the scale of ``global_view``."""
+def view_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
+    """Return the world at the scale of ``global_view``; arguments as of :func:`frame_resolution`."""
     height, width = sizes.global_view_size
     scale = (WORLD_WIDTH / width, WORLD_HEIGHT / height)
-    return _resolution(scale, static_layers(levels, scale, (height, width)))
+    return _resolution(scale, draw(scale, (height, width)))
 
 
 def static_layers(levels: LevelArrays, scale: Scale, shape: tuple[int, int]) -> np.ndarray:

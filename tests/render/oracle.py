@@ -7,16 +7,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from nclone_env.config import RenderConfig
 from nclone_env.level.entities import MOVER_TYPES
 from nclone_env.render.glyphs import glyphs
 from nclone_env.render.looks import appearance, layers_of
 from nclone_env.render.raster import GREYS, stamp
-from nclone_env.render.resolution import frame_resolution
 from nclone_env.render.shapes import PAINTS
 
 from .bands import put_beams
-from .scenes import make_levels
+from .scenes import make_levels, pictures_of
 
 SOLID = PAINTS["solid"].grey
 MOVING = sorted(MOVER_TYPES)
@@ -26,7 +24,7 @@ SWITCH_OF = {6: 7, 8: 9}
 @lru_cache(maxsize=1)
 def full_size():
     """Return the resolution of a frame whose pixel is a world pixel; it has no layers."""
-    return frame_resolution(make_levels((np.zeros((23, 42), np.uint8), [])).arrays, RenderConfig())
+    return pictures_of(make_levels((np.zeros((23, 42), np.uint8), [])).arrays).player_frame
 
 
 def full_grey(tiles):

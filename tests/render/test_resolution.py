@@ -10,7 +10,7 @@ import pytest
 
 from nclone_env.config import RenderConfig
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.resolution import area_average, frame_resolution, static_layers, view_resolution
+from nclone_env.render.resolution import area_average, static_layers
 
 from .oracle import SOLID, blended, drawn, full_grey, full_size, oracle_global_view, oracle_player_frame, put_things
 from .scenes import NO_TILES, make_levels, pictures_of, put_worlds, random_scene
@@ -86,7 +86,7 @@ def test_an_average_from_the_integral_is_exact(scale):
 def test_layers_are_the_whole_world_averaged_and_beyond_it_solid(sizes):
     levels, _ = random_scene(3)
     padded = np.pad(full_grey(levels.tiles[1]), ((0, 32), (0, 32)), constant_values=SOLID)
-    for resolution in (frame_resolution(levels, sizes), view_resolution(levels, sizes)):
+    for resolution in pictures_of(levels, sizes)[1:]:
         layers, scale = resolution.layers, resolution.scale
         assert not layers.flags.writeable
         if len(layers):
@@ -94,14 +94,14 @@ def test_layers_are_the_whole_world_averaged_and_beyond_it_solid(sizes):
             assert abs(layers[1] - exact).max() <= 0.5 + 1e-9
             assert 0 <= layers.shape[2] * scale[0] - 1056 < scale[0]
             assert 0 <= layers.shape[1] * scale[1] - 600 < scale[1]
-    assert len(frame_resolution(levels, sizes).layers) == (0 if sizes.player_frame_scale == 1 else 2)
+    assert len(pictures_of(levels, sizes).player_frame.layers) == (0 if sizes.player_frame_scale == 1 else 2)
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_stamps_are_moved_averages_that_cannot_overflow_and_keep_within_their_boxes(sizes):
     levels, _ = random_scene(3)
     fine = full_size().stamps[:, 0].astype(np.float64)
-    for resolution in (frame_resolution(levels, sizes), view_resolution(levels, sizes)):
+    for resolution in pictures_of(levels, sizes)[1:]:
         stamps, (scale_x, scale_y) = resolution.stamps, resolution.scale
         assert not any(array.flags.writeable for array in resolution)
         assert all(array.flags.c_contiguous for array in resolution)
@@ -119,7 +119,7 @@ def test_stamps_are_moved_averages_that_cannot_overflow_and_keep_within_their_bo
 def test_no_two_kinds_have_the_same_picture_but_mines_and_the_dead(sizes):
     """Toggle mines are mines (3); dead, dying and disabled ninjas lie alike, twice two of each facing."""
     levels = make_levels((NO_TILES, [])).arrays
-    for resolution in (frame_resolution(levels, sizes), view_resolution(levels, sizes)):
+    for resolution in pictures_of(levels, sizes)[1:]:
         stamps = resolution.stamps[:, 0]
         assert len({item.tobytes() for item in stamps}) == len(stamps) - 3 - 4
 

@@ -1,0 +1,238 @@
+"""Compile the kernels for CUDA, one world a thread, without a GPU; say what the code holds that would change results.
+
+    make cuda
+    python -m profiling.cuda_ptx [--capability 9.0] [--folder FOLDER] [PROGRAM]
+
+PROGRAM is ``play`` (the simulator), ``branch`` (copies and hashes of worlds) or ``step`` (an environment with all
+observations); all by default. ``--folder`` keeps the code. Needs the extra ``cuda``; exits with 1 if anything is found.
+
+A program gives the bits of the CPU if every operation on floats rounds once, to the nearest: PTX says ``.rn`` then. No
+product may be fused with a sum, nothing be left to the assembler, approximated, or called from elsewhere. As a control
+``play`` is compiled once more the way CUDA is compiled by default, which must be found to fuse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numba
+import numpy as np
+from cuda.pathfinder import find_nvidia_binary_utility
+from numba import cuda
+from numba.core.types import functions
+from numba.cuda import compiler, dispatcher
+from numba.cuda.core import errors as cuda_errors
+from numba.cuda.cudadrv import nvvm
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.batch import playable_levels
+from nclone_env.env.buffers import make_buffers
+from nclone_env.env.curriculum import level_thresholds
+from nclone_env.env.episode import EPISODE, EVENT, NEXT_STEP, RESULT, make_settings
+from nclone_env.env.observe import NO_OBSERVATIONS, kernel_view
+from nclone_env.env.pictures import picture_arrays
+from nclone_env.env.step import step_range
+from nclone_env.obs.spec import observation_specs
+from nclone_env.sim import copy
+from nclone_env.sim.copy import copy_world, hash_world
+from nclone_env.sim.state import make_worlds
+from nclone_env.sim.tick import start, tick
+from profiling.machine import describe
+
+Capability = tuple[int, int]
+CAPABILITY: Capability = (8, 0)
+_WORLDS = 2  # of the arrays whose types are compiled for; their sizes do not matter
+_OPCODE = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)", re.MULTILINE)
+_FLOAT = r"\bb?f(16|32|64)(x2)?"
+
+
+def play(levels, worlds, inputs):
+    """Play a world from the start of its level with a row of inputs, (n, frames) uint8."""
+    index = cuda.grid(1)
+    if index < inputs.shape[0]:
+        start(levels, worlds, index, index % levels.header.shape[0])
+        for frame in range(inputs.shape[1]):
+            tick(levels, worlds, index, inputs[index, frame])
+
+
+def branch(source, indices, target, hashes):
+    """Make a world a copy of the one that ``indices``, (n,) int64, says; hash it into ``hashes``, (n,) uint64."""
+    index = cuda.grid(1)
+    if index < indices.shape[0]:
+        copy_world(source, indices[index], target, index)
+        hashes[index] = hash_world(target, index)
+
+
+def step(levels, fields, worlds, pictures, settings, thresholds, episodes, actions, results, events, out, final):
+    """Step an environment; arguments as of ``step_range``."""
+    index = cuda.grid(1)
+    if index < actions.shape[0]:
+        own = (thresholds, episodes, actions, results, events)
+        step_range(levels, fields, worlds, pictures, settings, *own, out, final, 0, 0, index, index + 1)
+
+
+PROGRAMS: dict[str, Callable[..., None]] = {"play": play, "branch": branch, "step": step}
+
+
+def arguments(name: str) -> tuple[Any, ...]:
+    """Return arguments of the types that a program is compiled for."""
+    config = EnvironmentConfig()
+    levels = playable_levels(config)
+    worlds = make_worlds(_WORLDS, levels)
+    actions = np.zeros(_WORLDS, np.int64)
+    if name == "play":
+        return levels.arrays, worlds, np.zeros((_WORLDS, 1), np.uint8)
+    if name == "branch":
+        return worlds, actions, worlds, np.zeros(_WORLDS, np.uint64)
+    pictures, settings = picture_arrays(config.observations, levels.arrays), make_settings(config, NEXT_STEP)
+    episodes, results = np.zeros(_WORLDS, EPISODE), np.zeros(_WORLDS, RESULT)
+    out = kernel_view(make_buffers(observation_specs(config), _WORLDS))
+    events, thresholds = np.zeros(0, EVENT), level_thresholds(np.ones(len(levels.levels)))
+    own = (thresholds, episodes, actions, results, events)
+    return (levels.arrays, levels.fields, worlds, pictures, settings, *own, out, NO_OBSERVATIONS)
+
+
+@contextmanager
+def without_gpu(capability: Capability) -> Iterator[None]:
+    """Give numba-cuda 0.30 what it lacks to compile the kernels where there is no GPU.
+
+    It asks the GPU for its capability as soon as a kernel calls another; it knows ``each`` as a function of its own;
+    and the error by which Numba's types say that a loop is not unrolled yet is not the one it waits for.
+    """
+    device = SimpleNamespace(compute_capability=capability)
+    with (
+        mock.patch.object(dispatcher, "get_current_device", return_value=device),
+        mock.patch.object(copy, "each", cuda.literal_unroll),
+        mock.patch.object(functions, "errors", cuda_errors),
+    ):
+        yield
+
+
+def compile_llvm(name: str, capability: Capability = CAPABILITY) -> list[str]:
+    """Return the LLVM modules of a program, its callees among them."""
+    signature = tuple(numba.typeof(argument) for argument in arguments(name))
+    with without_gpu(capability):
+        library, _ = compiler._compile_pyfunc_with_fixup(
+            PROGRAMS[name], signature, device=False, cc=capability, abi="numba"
+        )
+    return library.llvm_strs
+
+
+def compile_ptx(modules: list[str], capability: Capability = CAPABILITY, fuse: bool = False) -> str:
+    """Return the PTX of LLVM modules; ``fuse`` lets products be fused with sums, CUDA's default."""
+    architecture = f"compute_{capability[0]}{capability[1]}"
+    code = nvvm.compile_ir(modules, arch=architecture, opt=3, fma=fuse, ftz=False, prec_div=True, prec_sqrt=True)
+    return code.decode().strip("\0")
+
+
+class Findings(NamedTuple):
+    """What would change results; numbers of instructions, and of functions that are declared but not there.
+
+    Attributes:
+        fused: products fused with sums.
+        unrounded: sums, products, quotients or roots that say no rounding, which the assembler may fuse.
+        approximate: approximated results, or numbers flushed to zero.
+        calls: calls of functions; everything should be inlined.
+        external: functions from elsewhere.
+    """
+
+    fused: int
+    unrounded: int
+    approximate: int
+    calls: int
+    external: int
+
+
+def opcodes(ptx: str) -> Counter[str]:
+    """Return how many instructions there are of each kind."""
+    return Counter(_OPCODE.findall(ptx))
+
+
+def find(ptx: str) -> Findings:
+    """Look through PTX."""
+    counts = opcodes(ptx)
+
+    def count(pattern: str) -> int:
+        return sum(number for opcode, number in counts.items() if re.fullmatch(pattern, opcode))
+
+    return Findings(
+        fused=count(rf"(fma|mad)\..*{_FLOAT}"),
+        unrounded=count(rf"(add|sub|mul|div|sqrt|rcp)\.(?!r[nzmp]\.)(.*\.)?{_FLOAT}"),
+        approximate=count(r".*\.(approx|full|ftz)\b.*"),
+        calls=count(r"call(\..*)?"),
+        external=len(re.findall(r"^\s*\.extern\s+\.func\b", ptx, re.MULTILINE)),
+    )
+
+
+def assemble(ptx: str, capability: Capability = CAPABILITY) -> str:
+    """Return what NVIDIA's assembler says of the machine code: registers, stack and spilled bytes a thread."""
+    assembler = find_nvidia_binary_utility("ptxas")
+    if assembler is None:
+        return "no assembler found"
+    with TemporaryDirectory() as folder:
+        source = Path(folder) / "program.ptx"
+        source.write_text(ptx)
+        target = ["-arch", f"sm_{capability[0]}{capability[1]}", "-o", str(source.with_suffix(".cubin"))]
+        done = subprocess.run([assembler, "-v", *target, str(source)], capture_output=True, text=True, check=True)
+    registers = re.search(r"Used (\d+) registers", done.stderr)
+    frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
+    if registers is None or frame is None:
+        return done.stderr
+    return f"{registers[1]} registers, {frame[1]} bytes of stack, {frame[2]} bytes spilled"
+
+
+def report(name: str, modules: list[str], capability: Capability, folder: Path | None) -> bool:
+    """Print the block of a program; return whether nothing was found."""
+    ptx = compile_ptx(modules, capability)
+    counts, findings = opcodes(ptx), find(ptx)
+    rounded = {what: counts[f"{what}.rn.f64"] for what in ("add", "sub", "mul", "div", "sqrt")}
+    print(f"{name}: {counts.total():,} instructions, {len(ptx) / 1024:,.0f} KB; {assemble(ptx, capability)}")
+    print("  rounded to nearest: " + ", ".join(f"{number:,} {what}" for what, number in rounded.items()))
+    print("  found: " + ", ".join(f"{number} {what}" for what, number in findings._asdict().items()))
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.ptx").write_text(ptx)
+    return not any(findings)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print one block a program and one line for the control; return the exit code."""
+    major, minor = capability = options.capability
+    print(f"{describe()}, numba-cuda {version('numba-cuda')}, compute capability {major}.{minor}")
+    names = [options.program] if options.program else list(PROGRAMS)
+    compiled = {name: compile_llvm(name, capability) for name in {"play", *names}}
+    clean = [report(name, compiled[name], capability, options.folder) for name in names]
+    control = find(compile_ptx(compiled["play"], capability, fuse=True)).fused
+    print(f"control, play as CUDA is compiled by default: {control:,} fused")
+    return 0 if all(clean) and control else 1
+
+
+def read_capability(text: str) -> Capability:
+    """Return a capability written like 8.0."""
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def read_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("program", nargs="?", choices=list(PROGRAMS), help="all by default")
+    parser.add_argument("--capability", type=read_capability, default=CAPABILITY, help="of the GPU; 8.0 by default")
+    parser.add_argument("--folder", type=Path, help="keep the PTX here")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main(read_options()))
