@@ -71,7 +71,7 @@ class Batch:
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
         arrays = self.level_set.arrays
-        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config.observations, arrays)
+        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, arrays)
         self.thresholds = level_thresholds(np.ones(len(arrays.header)))
         self._events = np.zeros(num_envs if reward_function else 0, dtype=EVENT)
         self._settings = make_settings(config, autoreset)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from functools import partial
 
+from nclone_env.config import EnvironmentConfig
 from nclone_env.level.library import LevelArrays
-from nclone_env.render.arrays import NO_LAYERS, NO_PICTURES, PictureArrays
+from nclone_env.render.arrays import NO_PICTURES, NO_RESOLUTION, PictureArrays
 
 
-def picture_arrays(observations: Collection[str], levels: LevelArrays) -> PictureArrays:
-    """Return what the configured pictures are composed from; empty arrays if none is configured.
+def picture_arrays(config: EnvironmentConfig, levels: LevelArrays) -> PictureArrays:
+    """Return what the configured pictures are composed from; empty arrays for what is not configured.
 
     OpenCV is imported only if a picture is.
     """
-    if "player_frame" not in observations and "global_view" not in observations:
+    has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
+    if not has_frame and not has_view:
         return NO_PICTURES
-    from nclone_env.render.glyphs import glyphs, static_layers
+    from nclone_env.render.glyphs import glyphs
+    from nclone_env.render.resolution import frame_resolution, static_layers, view_resolution
 
-    layers = static_layers(levels) if "global_view" in observations else NO_LAYERS
-    return PictureArrays(glyphs(), layers)
+    draw = partial(static_layers, levels)
+    return PictureArrays(
+        glyphs(),
+        frame_resolution(config.render, draw) if has_frame else NO_RESOLUTION,
+        view_resolution(config.render, draw) if has_view else NO_RESOLUTION,
+    )
