@@ -75,9 +75,10 @@ class Outputs:
         if self.final:
             np.logical_or(self.columns["terminations"], self.columns["truncations"], out=self.ended)
             some = self.ended.item(self.ended.argmax())  # ``any`` would allocate a kilobyte
-            self.info = self._info_with_final() if some else self._plain
+            self.info = self.info_with_final() if some else self._plain
 
-    def _info_with_final(self) -> dict[str, Any]:
+    def info_with_final(self) -> dict[str, Any]:
+        """Return the info with ended episodes, made on the first call."""
         if not self._with_final:
             final_info: dict[str, Any] = {}
             for name in COLUMNS:
@@ -143,7 +144,9 @@ class OutputMemory:
 
     def _fixed_but_observations(self) -> Outputs:
         columns = make_buffers((*RESULT_SPECS, _ENDED), self._num_envs)
-        return Outputs.of({}, columns, make_buffers(self._final_specs, self._num_envs), self._everyone)
+        outputs = Outputs.of({}, columns, make_buffers(self._final_specs, self._num_envs), self._everyone)
+        outputs.info_with_final()
+        return outputs
 
     def memory(self) -> MemoryNode:
         """Return the bytes of pools and rings."""

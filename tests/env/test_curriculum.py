@@ -16,13 +16,14 @@ def make(num_envs=64, **options):
 
 
 def levels_played(envs, resets=20) -> np.ndarray:
-    return np.bincount(np.concatenate([envs.reset()[1]["level"] for _ in range(resets)]), minlength=NUM_LEVELS)
+    return np.bincount(np.concatenate([envs.reset()[1]["level"].tolist() for _ in range(resets)]), minlength=NUM_LEVELS)
 
 
 def test_levels_are_drawn_as_often_as_their_weights_say():
     envs = make()
     envs.reset(seed=1)
     weights = np.array([0, 1, 2, 0, 5, 0])
+    levels_played(envs)
     size = envs.memory().total_bytes
     envs.set_level_weights(weights)
     counts = levels_played(envs, 100)
