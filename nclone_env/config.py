@@ -12,7 +12,9 @@ from typing import Any, Literal, get_args
 from nclone_env.constants import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.errors import ConfigError
 
-ObservationName = Literal["game_state", "player_frame", "global_view", "entity_states", "locals", "action_mask"]
+ObservationName = Literal[
+    "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
+]
 OBSERVATION_NAMES: tuple[str, ...] = get_args(ObservationName)
 DEFAULT_OBSERVATIONS: tuple[str, ...] = ("game_state", "player_frame", "global_view")
 VectorDtype = Literal["float32", "float16"]
@@ -100,13 +102,16 @@ class ObservationConfig:
     """How the observations are made that ``EnvironmentConfig.observations`` names."""
 
     dtype: VectorDtype = "float32"
-    """Of ``game_state`` and ``entity_states``; ``float16`` is the float32 value rounded to nearest, ties to even."""
+    """Of all vectors of features; ``float16`` is the float32 value rounded to nearest, ties to even."""
     frame_stack: int = 1
     """Last observations in one, oldest first, on a new first axis of every array but ``action_mask``; 1: no stack."""
     max_entities: int = 32
     """Rows of ``entity_states``: how many of the nearest entities are listed."""
     locals_size: int = 21
     """Side of ``locals`` in squares of 12 pixels; odd, so that the ninja is in the middle one."""
+    reachability_slots: int | None = None
+    """Fields of ``reachability`` kept, 54 KB each, one for each state of a level's doors; None: two a level, 64 at
+    least. Fewer than are in use make every step slow; ``reachability_counts`` of the environment tells."""
 
     def __post_init__(self) -> None:
         """Refuse sizes that cannot be made."""
@@ -114,6 +119,8 @@ class ObservationConfig:
         check_integer("frame_stack", self.frame_stack, low=1, high=64)
         check_integer("max_entities", self.max_entities, low=1, high=MOST_LISTED_ENTITIES)
         check_integer("locals_size", self.locals_size, low=1, high=99)
+        if self.reachability_slots is not None:
+            check_integer("reachability_slots", self.reachability_slots, low=1, high=65536)
         if self.locals_size % 2 == 0:
             raise ConfigError(f"locals_size: expected an odd number, got {self.locals_size}")
 

@@ -14,9 +14,11 @@ from nclone_env.env.action_mask import MASK_AT_END, ActionMasks
 from nclone_env.env.buffers import Buffers
 from nclone_env.env.curriculum import find_level, level_thresholds
 from nclone_env.env.episode import EPISODE, EVENT, RESULT, SAME_STEP, make_settings
+from nclone_env.env.field_cache import FieldCache
 from nclone_env.env.frame_stack import FrameStack
 from nclone_env.env.observe import ObservationArrays, kernel_view, make_scratch
 from nclone_env.env.pictures import picture_arrays
+from nclone_env.env.reachability import Reachability
 from nclone_env.env.reward_function import RewardFunction, RewardPass
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.step import reset_range, step_range
@@ -83,6 +85,9 @@ class Batch:
         self._masks: ActionMasks | None = None
         if "action_mask" in config.observations:
             self._masks = ActionMasks(self.level_set, self._settings, self.episodes, self.workers.seats, self.worlds)
+        self._reach: Reachability | None = None
+        if "reachability" in config.observations:
+            self._reach = self._make_reachability(like)
         self._step = specialised(step_range, *self._step_arguments({}, {}, 0), 0, 0, 0)
         self._reset = specialised(reset_range, *self._reset_arguments({}, 0), 0, 0, 0)
         self._reward: RewardPass | None = None
@@ -131,7 +136,7 @@ class Batch:
         """
         moment, last_moment = (self._stack.advance(), self._stack.final) if self._stack else (out, final)
         step = partial(self._step, *self._step_arguments(moment, last_moment, base))
-        return self._masked(self._rewarded(step), moment, base)
+        return self._reached(self._masked(self._rewarded(step), moment, base), moment, last_moment, base)
 
     def finish(self, out: Buffers, final: Buffers) -> None:
         """Complete the observations of a step or reset: those that kernels do not write."""
@@ -153,7 +158,8 @@ class Batch:
 
     def _observing_task(self, out: Buffers, base: int) -> Task:
         moment = self._stack.newest if self._stack else out
-        return self._masked(partial(self._reset, *self._reset_arguments(moment, base)), moment, base)
+        reset = self._masked(partial(self._reset, *self._reset_arguments(moment, base)), moment, base)
+        return self._reached(reset, moment, {}, base)
 
     def _rewarded(self, step: Task) -> Task:
         """Return a task that also replaces the rewards if there is a function for that."""
@@ -176,6 +182,18 @@ class Batch:
         def both(seat: int, first: int, last: int) -> None:
             task(seat, first, last)
             masks.write(self.worlds, out["action_mask"], base, seat, first, last)
+
+        return both
+
+    def _reached(self, task: Task, out: Buffers, final: Buffers, base: int) -> Task:
+        """Return a task that also writes what can be reached if that is asked for."""
+        reach = self._reach
+        if reach is None:
+            return task
+
+        def both(seat: int, first: int, last: int) -> None:
+            task(seat, first, last)
+            reach.answer(out, final, base, seat, first, last)
 
         return both
 
@@ -259,15 +277,23 @@ class Batch:
     def _step_arguments(self, out: Buffers, final: Buffers, base: int) -> tuple[Any, ...]:
         levels, worlds, own = self.level_set, self.worlds, (self.episodes, self.actions, self.results, self._events)
         common = (levels.arrays, levels.fields, worlds, self.pictures, self._settings, self.thresholds)
-        return (*common, *own, self._view(out), self._view(final), base)
+        return (*common, *own, self._view(out), self._view(final, True), base)
 
     def _reset_arguments(self, out: Buffers, base: int) -> tuple[Any, ...]:
         levels, worlds, own = self.level_set, self.worlds, (self.episodes, self._reset_mask, self.results)
         common = (levels.arrays, levels.fields, worlds, self.pictures, self._settings, self.thresholds)
         return (*common, *own, self._view(out), base)
 
-    def _view(self, buffers: Buffers) -> ObservationArrays:
-        return kernel_view(buffers, self._scratch)
+    def _view(self, buffers: Buffers, is_final: bool = False) -> ObservationArrays:
+        if self._reach is None:
+            return kernel_view(buffers, self._scratch)
+        return kernel_view(buffers, self._scratch, self._reach.final_queries if is_final else self._reach.queries)
+
+    def _make_reachability(self, like: Batch | None) -> Reachability:
+        levels, sizes = self.level_set, self.config.observation
+        shared = like._reach.cache if like and like._reach else FieldCache(levels, sizes.reachability_slots)
+        dtype, with_final = np.dtype(sizes.dtype), self.autoreset == SAME_STEP
+        return Reachability(levels, shared, self.num_envs, self.workers.seats, dtype, with_final)
 
     def close(self) -> None:
         """End the threads."""
@@ -279,7 +305,8 @@ class Batch:
         if self._spare_worlds is not None:
             own.update({f"spare {name}": array for name, array in self._spare_worlds._asdict().items()})
         leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
-        optional = tuple(owner.memory() for owner in (self._scratch, self._masks, self._stack) if owner is not None)
+        owners = (self._scratch, self._masks, self._reach, self._stack)
+        optional = tuple(owner.memory() for owner in owners if owner is not None)
         parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves, *optional)
         return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
 

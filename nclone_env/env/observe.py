@@ -13,6 +13,7 @@ from nclone_env.obs.entity_states import write_entity_states
 from nclone_env.obs.game_state import write_game_state
 from nclone_env.obs.half import round_table, round_vector
 from nclone_env.obs.locals import write_locals
+from nclone_env.obs.reachability import NO_QUERIES, note_query
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
 from nclone_env.render.compose import write_global_view, write_player_frame
 
@@ -48,6 +49,7 @@ class ExtraArrays(NamedTuple):
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
         locals: (n, S, S) uint8.
+        queries: (N, Q) float64, a row an environment of the batch: what ``env.reachability`` answers after the step.
     """
 
     half_game_state: np.ndarray
@@ -56,6 +58,7 @@ class ExtraArrays(NamedTuple):
     entity_kinds: np.ndarray
     entity_count: np.ndarray
     locals: np.ndarray
+    queries: np.ndarray
 
 
 class ObservationArrays(NamedTuple):
@@ -94,7 +97,7 @@ def make_scratch(specs: Sequence[ObservationSpec], seats: int) -> Scratch | None
         specs: the arrays of one moment.
         seats: number of places from which threads may observe at the same time.
     """
-    rounded = [spec for spec in specs if spec.dtype == _HALF]
+    rounded = [spec for spec in specs if spec.dtype == _HALF and spec.name != "reachability"]
     if not rounded and {spec.name for spec in specs} <= _ELSEWHERE:
         return None
     rows = {spec.name: np.zeros((seats, *spec.shape), np.float32) for spec in rounded}
@@ -104,7 +107,9 @@ def make_scratch(specs: Sequence[ObservationSpec], seats: int) -> Scratch | None
     )
 
 
-def kernel_view(buffers: Mapping[str, np.ndarray], scratch: Scratch | None = None) -> ObservationArrays:
+def kernel_view(
+    buffers: Mapping[str, np.ndarray], scratch: Scratch | None = None, queries: np.ndarray = NO_QUERIES
+) -> ObservationArrays:
     """Return observations as kernels take them: float16 as its bits.
 
     Spelled out, because ``_replace`` leaves a tuple in the interpreter's free list at every call, up to 128 KB.
@@ -112,6 +117,7 @@ def kernel_view(buffers: Mapping[str, np.ndarray], scratch: Scratch | None = Non
     Args:
         buffers: arrays by name.
         scratch: of environments with extras.
+        queries: of environments with ``reachability``.
     """
     empty = NO_OBSERVATIONS
     state = buffers.get("game_state", empty.game_state)
@@ -131,6 +137,7 @@ def kernel_view(buffers: Mapping[str, np.ndarray], scratch: Scratch | None = Non
         buffers.get("entity_kinds", _NO_EXTRAS["entity_kinds"]),
         buffers.get("entity_count", _NO_EXTRAS["entity_count"]),
         buffers.get("locals", _NO_EXTRAS["locals"]),
+        queries,
     )
     return ObservationArrays(state, frame, view, extras)
 
@@ -185,3 +192,5 @@ def write_extras(levels, worlds, index, row, seat, game_state, extras):
         round_table(extras.entity_states, place, extras.half_entity_states, row)
     if extras.locals.shape[0] > 0:
         write_locals(levels, worlds, index, extras.locals[row])
+    if extras.queries.shape[0] > 0:
+        note_query(levels, worlds, index, extras.queries)

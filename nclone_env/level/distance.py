@@ -41,12 +41,12 @@ def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequen
     find_free_nodes(solid_mask(tiles), free)
     fields = np.full((1 + len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)
     for number, point in enumerate(exits, start=1):
-        _seed(fields[number], free, point, 0.0)
+        seed(fields[number], free, point, 0.0)
         spread(fields, number, free)
     for number, (x, y) in enumerate(switches, start=1):
         onward = float(distance_at(fields, number, float(x), float(y)))
         if math.isfinite(onward):
-            _seed(fields[0], free, (x, y), onward)
+            seed(fields[0], free, (x, y), onward)
     spread(fields, 0, free)
     fields.flags.writeable = False
     return fields
@@ -72,7 +72,7 @@ def find_free_nodes(solid, free):
             free[j, i] = not blocked
 
 
-def _seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> None:
+def seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> None:
     """Start a field at the free nodes around a point, or at the nearest free node if there are none around it."""
     rows, columns = np.nonzero(free)
     if not len(rows):
@@ -145,17 +145,25 @@ def way_from(fields, number, x, y, hops):
     length, j, i = nearest_node(fields, number, x, y)
     if length == math.inf:
         return length, 0.0, 0.0
-    for _ in range(hops):
-        j, i = _downhill(fields, number, j, i)
-    dx, dy = SPACING * i - x, SPACING * j - y
-    norm = math.sqrt(dx * dx + dy * dy)
-    if norm == 0.0:
-        return length, 0.0, 0.0
-    return length, dx / norm, dy / norm
+    dx, dy = direction_by(fields, number, j, i, x, y, hops)
+    return length, dx, dy
 
 
 @kernel
-def _downhill(fields, number, j, i):
+def direction_by(fields, number, j, i, x, y, hops):
+    """Return the unit direction from (x, y) to the node ``hops`` steps down the way from node (j, i)."""
+    for _ in range(hops):
+        j, i = downhill(fields, number, j, i)
+    dx, dy = SPACING * i - x, SPACING * j - y
+    norm = math.sqrt(dx * dx + dy * dy)
+    if norm == 0.0:
+        return 0.0, 0.0
+    return dx / norm, dy / norm
+
+
+@kernel
+def downhill(fields, number, j, i):
+    """Return (row, column) of the node among (j, i) and its neighbours with the shortest way."""
     _, rows, columns = fields.shape
     best, best_row, best_column = fields[number, j, i], j, i
     for row in range(max(j - 1, 0), min(j + 1, rows - 1) + 1):

@@ -90,6 +90,22 @@ ENTITY_STATE = (
 """The 12 elements of a row of ``entity_states``, in order; phases by kind: ``obs.entity_facts``."""
 
 
+REACHABILITY = (
+    Feature("switch_left", 0, 1, "1 while an exit switch is untaken"),
+    Feature("switch_reachable", 0, 1, "1 if there is a way to an untaken switch"),
+    Feature("switch_distance", 0, 1, "length d of the way to the nearest: d / (d + 528 pixels); 1 if there is none"),
+    Feature("switch_x", -1, 1, "x of the direction of that way's next 36 pixels; 0 if there is none"),
+    Feature("switch_y", -1, 1, "y of that direction"),
+    Feature("exit_open", 0, 1, "1 once an exit is open"),
+    Feature("exit_reachable", 0, 1, "1 if there is a way to an open exit, or to any while none is open"),
+    Feature("exit_distance", 0, 1, "length d of the way to the nearest: d / (d + 528 pixels); 1 if there is none"),
+    Feature("exit_x", -1, 1, "x of the direction of that way's next 36 pixels; 0 if there is none"),
+    Feature("exit_y", -1, 1, "y of that direction"),
+    Feature("area", 0, 1, "share of the level's free space that there is a way to; 0 outside of free space"),
+)
+"""The 11 elements of ``reachability``, in order."""
+
+
 def observation_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
     """Return the specs of the arrays an agent gets, in the order of the configuration."""
     depth = config.observation.frame_stack
@@ -117,6 +133,9 @@ def frame_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
             ObservationSpec("entity_count", (1,), uint8, 0, most, "how many are listed"),
         ),
         "locals": (ObservationSpec("locals", window, uint8, 0, 255, "solid share of squares around the ninja"),),
+        "reachability": (
+            ObservationSpec("reachability", (len(REACHABILITY),), vector, -1, 1, "ways, with the doors as they are"),
+        ),
         "action_mask": (
             ObservationSpec("action_mask", (6,), int8, 0, 1, "0 where a lower action does the same", stacks=False),
         ),
