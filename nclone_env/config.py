@@ -13,7 +13,7 @@ from nclone_env.constants import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.errors import ConfigError
 
 ObservationName = Literal[
-    "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
+    "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "graph", "action_mask"
 ]
 OBSERVATION_NAMES: tuple[str, ...] = get_args(ObservationName)
 DEFAULT_OBSERVATIONS: tuple[str, ...] = ("game_state", "player_frame", "global_view")
@@ -104,7 +104,7 @@ class ObservationConfig:
     dtype: VectorDtype = "float32"
     """Of all vectors of features; ``float16`` is the float32 value rounded to nearest, ties to even."""
     frame_stack: int = 1
-    """Last observations in one, oldest first, on a new first axis of every array but ``action_mask``; 1: no stack."""
+    """Last observations in one, oldest first, on a new first axis of every array that stacks; 1: no stack."""
     max_entities: int = 32
     """Rows of ``entity_states``: how many of the nearest entities are listed."""
     locals_size: int = 21

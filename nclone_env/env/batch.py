@@ -14,7 +14,7 @@ from nclone_env.env.action_mask import MASK_AT_END, ActionMasks
 from nclone_env.env.buffers import Buffers
 from nclone_env.env.curriculum import find_level, level_thresholds
 from nclone_env.env.episode import EPISODE, EVENT, RESULT, SAME_STEP, make_settings
-from nclone_env.env.field_cache import FieldCache
+from nclone_env.env.field_cache import CacheCounts, FieldCache
 from nclone_env.env.frame_stack import FrameStack
 from nclone_env.env.observe import ObservationArrays, kernel_view, make_scratch
 from nclone_env.env.pictures import picture_arrays
@@ -28,6 +28,8 @@ from nclone_env.level.compile import Level
 from nclone_env.level.library import LevelSet, pack
 from nclone_env.level.load import load_levels
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.obs.graph import NO_LATTICE
+from nclone_env.obs.reachability import NO_QUERIES
 from nclone_env.obs.spec import frame_specs, observation_specs
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.sim.copy import gather_worlds
@@ -64,8 +66,8 @@ class Batch:
         self.config = config
         self.num_envs = num_envs
         self.autoreset = autoreset
-        self.specs = observation_specs(config)
         self.level_set: LevelSet = like.level_set if like else playable_levels(config)
+        self.specs = observation_specs(config, self.level_set)
         self.worlds = make_worlds(num_envs, self.level_set, config.max_frames)
         self._spare_worlds: WorldArrays | None = None
         self.episodes = np.zeros(num_envs, dtype=EPISODE)
@@ -79,7 +81,7 @@ class Batch:
         self._settings = make_settings(config, autoreset)
         self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
         self.workers = Workers(num_envs, num_threads)
-        moment, depth = frame_specs(config), config.observation.frame_stack
+        moment, depth = frame_specs(config, self.level_set), config.observation.frame_stack
         self._stack = FrameStack(moment, num_envs, depth, autoreset == SAME_STEP) if depth > 1 else None
         self._scratch = make_scratch(moment, self.workers.seats)
         self._masks: ActionMasks | None = None
@@ -197,6 +199,11 @@ class Batch:
 
         return both
 
+    @property
+    def reachability_counts(self) -> CacheCounts | None:
+        """How the cache of fields is used; None if nobody asks what can be reached."""
+        return self._reach.cache.counts() if self._reach else None
+
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""
         return write_snapshot(self._digest, self._rows(), index)
@@ -285,9 +292,12 @@ class Batch:
         return (*common, *own, self._view(out), base)
 
     def _view(self, buffers: Buffers, is_final: bool = False) -> ObservationArrays:
-        if self._reach is None:
-            return kernel_view(buffers, self._scratch)
-        return kernel_view(buffers, self._scratch, self._reach.final_queries if is_final else self._reach.queries)
+        queries, lattice = NO_QUERIES, NO_LATTICE
+        if self._reach is not None:
+            queries = self._reach.final_queries if is_final else self._reach.queries
+        if "graph" in self.config.observations:
+            lattice = self.level_set.graphs.lattice
+        return kernel_view(buffers, self._scratch, queries, lattice)
 
     def _make_reachability(self, like: Batch | None) -> Reachability:
         levels, sizes = self.level_set, self.config.observation

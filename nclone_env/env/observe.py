@@ -11,6 +11,7 @@ from nclone_env._jit import called_kernel, kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.entity_states import write_entity_states
 from nclone_env.obs.game_state import write_game_state
+from nclone_env.obs.graph import NO_LATTICE, write_graph
 from nclone_env.obs.half import round_table, round_vector
 from nclone_env.obs.locals import write_locals
 from nclone_env.obs.reachability import NO_QUERIES, note_query
@@ -49,6 +50,10 @@ class ExtraArrays(NamedTuple):
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
         locals: (n, S, S) uint8.
+        graph_level: (n, 1) int32.
+        graph_node: (n, 1) int32.
+        graph_entities: (n, K) uint8.
+        lattice: (L, 51, 89) int16, read-only, of ``level.graph.Graphs``.
         queries: (N, Q) float64, a row an environment of the batch: what ``env.reachability`` answers after the step.
     """
 
@@ -58,6 +63,10 @@ class ExtraArrays(NamedTuple):
     entity_kinds: np.ndarray
     entity_count: np.ndarray
     locals: np.ndarray
+    graph_level: np.ndarray
+    graph_node: np.ndarray
+    graph_entities: np.ndarray
+    lattice: np.ndarray
     queries: np.ndarray
 
 
@@ -87,6 +96,9 @@ _NO_EXTRAS: dict[str, np.ndarray] = {
     "entity_kinds": np.zeros((0, 0), np.uint8),
     "entity_count": np.zeros((0, 1), np.uint8),
     "locals": np.zeros((0, 0, 0), np.uint8),
+    "graph_level": np.zeros((0, 1), np.int32),
+    "graph_node": np.zeros((0, 1), np.int32),
+    "graph_entities": np.zeros((0, 0), np.uint8),
 }
 
 
@@ -108,7 +120,10 @@ def make_scratch(specs: Sequence[ObservationSpec], seats: int) -> Scratch | None
 
 
 def kernel_view(
-    buffers: Mapping[str, np.ndarray], scratch: Scratch | None = None, queries: np.ndarray = NO_QUERIES
+    buffers: Mapping[str, np.ndarray],
+    scratch: Scratch | None = None,
+    queries: np.ndarray = NO_QUERIES,
+    lattice: np.ndarray = NO_LATTICE,
 ) -> ObservationArrays:
     """Return observations as kernels take them: float16 as its bits.
 
@@ -118,6 +133,7 @@ def kernel_view(
         buffers: arrays by name.
         scratch: of environments with extras.
         queries: of environments with ``reachability``.
+        lattice: of environments with ``graph``.
     """
     empty = NO_OBSERVATIONS
     state = buffers.get("game_state", empty.game_state)
@@ -137,6 +153,10 @@ def kernel_view(
         buffers.get("entity_kinds", _NO_EXTRAS["entity_kinds"]),
         buffers.get("entity_count", _NO_EXTRAS["entity_count"]),
         buffers.get("locals", _NO_EXTRAS["locals"]),
+        buffers.get("graph_level", _NO_EXTRAS["graph_level"]),
+        buffers.get("graph_node", _NO_EXTRAS["graph_node"]),
+        buffers.get("graph_entities", _NO_EXTRAS["graph_entities"]),
+        lattice,
         queries,
     )
     return ObservationArrays(state, frame, view, extras)
@@ -192,5 +212,8 @@ def write_extras(levels, worlds, index, row, seat, game_state, extras):
         round_table(extras.entity_states, place, extras.half_entity_states, row)
     if extras.locals.shape[0] > 0:
         write_locals(levels, worlds, index, extras.locals[row])
+    if extras.graph_level.shape[0] > 0:
+        level, node, entities = extras.graph_level, extras.graph_node, extras.graph_entities
+        write_graph(levels, worlds, index, extras.lattice, row, level, node, entities)
     if extras.queries.shape[0] > 0:
         note_query(levels, worlds, index, extras.queries)

@@ -11,6 +11,7 @@ from nclone_env.config import EnvironmentConfig, build
 from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.batch import Batch
 from nclone_env.env.episode import DISABLED, OUTCOMES
+from nclone_env.env.level_access import LevelAccess
 from nclone_env.env.options import check_options, check_seed
 from nclone_env.env.pool import RecyclingPool
 from nclone_env.env.reward_function import RewardFunction
@@ -18,13 +19,12 @@ from nclone_env.env.spaces import observation_space
 from nclone_env.env.threads import OWN_SEAT
 from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ClosedError, ConfigError, ResetNeededError
-from nclone_env.level.compile import Level
 from nclone_env.memory_tree import MemoryNode
 
 Observation = dict[str, np.ndarray]
 
 
-class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
+class NPlusPlusEnv(LevelAccess, gymnasium.Env[Observation, Any]):
     """N++ as a Gymnasium environment.
 
     Observations are a dict of the configured names; see ``obs.spec``. They are safe to keep: a buffer is reused only
@@ -70,16 +70,6 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         self.action_space = action_space(self.config.action_space)
         self.render_mode = self.config.render_mode
         self.metadata = {**self.metadata, "render_fps": self.config.frames_per_second}
-
-    @property
-    def level_names(self) -> tuple[str, ...]:
-        """Names of the levels an episode can play."""
-        return self._batch.level_set.names
-
-    @property
-    def levels(self) -> tuple[Level, ...]:
-        """The levels themselves, in the same order."""
-        return self._batch.level_set.levels
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
         """Begin an episode.

@@ -17,6 +17,7 @@ from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.batch import Batch
 from nclone_env.env.buffers import Buffers, make_buffers
 from nclone_env.env.curriculum import check_assignment, check_weights
+from nclone_env.env.level_access import LevelAccess
 from nclone_env.env.options import check_indices, check_mask, check_options, check_seeds, per_environment
 from nclone_env.env.outputs import COLUMNS, Outputs
 from nclone_env.env.part import Part
@@ -36,7 +37,7 @@ _MOST_ENVS, _MOST_THREADS, _MOST_RING = 1 << 24, 1024, 1024
 Step = tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 
 
-class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndarray]):
+class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndarray]):
     """``num_envs`` environments in one process, stepped by compiled code on several threads.
 
     Observations are a dict of arrays (num_envs, ...). By default everything that is returned is safe to keep, and
@@ -108,11 +109,6 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.closed = False
-
-    @property
-    def level_names(self) -> tuple[str, ...]:
-        """Names of the levels an episode can play."""
-        return self._batch.level_set.names
 
     def reset(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, EVIL_NINJA, EXIT, G
 from nclone_env.level.compile import Level
 from nclone_env.level.distance import FIELD_SHAPE, distance_at
 from nclone_env.level.entities import ENTITY, SOLID_TYPES
+from nclone_env.level.graph import Graphs, build_graphs
 from nclone_env.level.segments import DOOR, SEGMENT
 from nclone_env.memory_tree import MemoryNode, array_group
 
@@ -91,13 +93,19 @@ class LevelSet:
         """Name of each level."""
         return tuple(level.name for level in self.levels)
 
+    @cached_property
+    def graphs(self) -> Graphs:
+        """The graphs of the levels, computed on first use and kept."""
+        return build_graphs(self.levels)
+
     def memory(self) -> MemoryNode:
         """Return the bytes of the packed arrays."""
         parts = (
             array_group("level arrays", self.arrays._asdict(), shared=True),
             MemoryNode("distance fields", int(self.fields.nbytes), shared=True),
         )
-        return MemoryNode("levels", children=parts)
+        graphs = (self.graphs.memory(),) if "graphs" in self.__dict__ else ()
+        return MemoryNode("levels", children=parts + graphs)
 
 
 def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:

@@ -36,7 +36,8 @@ def key_width(levels: LevelSet) -> int:
     most = 0
     for level in levels.levels:
         exits = len(level.exits)
-        most = max(most, np.count_nonzero(level.table.doors["type"] != REGULAR_DOOR) + (exits if exits > 1 else 0))
+        switched = int(np.count_nonzero(level.table.doors["type"] != REGULAR_DOOR))
+        most = max(most, switched + (exits if exits > 1 else 0))
     return 1 + -(-most // BITS)
 
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import ENTITY_NAMES
+from nclone_env.level.graph import NO_NODE
+from nclone_env.level.library import LevelSet
 
 
 @dataclass(frozen=True)
@@ -106,20 +108,27 @@ REACHABILITY = (
 """The 11 elements of ``reachability``, in order."""
 
 
-def observation_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
-    """Return the specs of the arrays an agent gets, in the order of the configuration."""
+def observation_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tuple[ObservationSpec, ...]:
+    """Return the specs of the arrays an agent gets, in the order of the configuration.
+
+    Args:
+        config: what is observed.
+        levels: what is played, which sizes of ``graph`` depend on; they are 0 if None.
+    """
     depth = config.observation.frame_stack
     return tuple(
         dataclasses.replace(spec, shape=(depth, *spec.shape)) if depth > 1 and spec.stacks else spec
-        for spec in frame_specs(config)
+        for spec in frame_specs(config, levels)
     )
 
 
-def frame_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
+def frame_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tuple[ObservationSpec, ...]:
     """Return the specs of the arrays of one moment, unstacked: what the writers write."""
+    last_level, most_there = (len(levels.levels) - 1, levels.max_entities) if levels else (0, 0)
     side, whole, sizes = config.render.player_frame_size, config.render.global_view_size, config.observation
     most, window = sizes.max_entities, (sizes.locals_size, sizes.locals_size)
     vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)
+    int32 = np.dtype(np.int32)
     rows = (most, len(ENTITY_STATE))
     table = {
         "game_state": (
@@ -135,6 +144,11 @@ def frame_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
         "locals": (ObservationSpec("locals", window, uint8, 0, 255, "solid share of squares around the ninja"),),
         "reachability": (
             ObservationSpec("reachability", (len(REACHABILITY),), vector, -1, 1, "ways, with the doors as they are"),
+        ),
+        "graph": (
+            ObservationSpec("graph_level", (1,), int32, 0, last_level, "which of ``graphs`` it is", stacks=False),
+            ObservationSpec("graph_node", (1,), int32, NO_NODE, 32767, "where the ninja is, or -1", stacks=False),
+            ObservationSpec("graph_entities", (most_there,), uint8, 0, 3, "1 there, + 2 its door shut", stacks=False),
         ),
         "action_mask": (
             ObservationSpec("action_mask", (6,), int8, 0, 1, "0 where a lower action does the same", stacks=False),

@@ -18,7 +18,7 @@ from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
 from .bases import ENVIRONMENT_ID, QUICK_WIN, RIGHT, assert_same, copies
 
 SUBSETS = [names for count in (1, 2, 3) for names in itertools.combinations(DEFAULT_OBSERVATIONS, count)]
-SUBSETS += [("entity_states",), ("locals",), ("action_mask",), OBSERVATION_NAMES]
+SUBSETS += [("entity_states",), ("locals",), ("reachability",), ("graph",), ("action_mask",), OBSERVATION_NAMES]
 GYMNASIUM = tuple(map(int, gymnasium.__version__.split(".")[:2]))
 counts_all = pytest.mark.skipif(
     GYMNASIUM < (1, 4), reason="this Gymnasium leaves the first step of an episode out of the statistics in this mode"

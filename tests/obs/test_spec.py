@@ -51,13 +51,16 @@ def test_spaces_follow_the_table(options):
     pictures = {"player_frame_size": 64, "global_view_size": (40, 80)}
     config = EnvironmentConfig(observations=OBSERVATION_NAMES, render=pictures, observation={**sizes, **options})
     env, envs = NPlusPlusEnv(config), NPlusPlusVectorEnv(config, 3)
-    specs = observation_specs(config)
-    assert [spec.name for spec in specs if spec.name in OBSERVATION_NAMES] == list(OBSERVATION_NAMES)
+    specs = observation_specs(config, envs._batch.level_set)
+    assert [spec.name for spec in specs if spec.name in OBSERVATION_NAMES] == [
+        name for name in OBSERVATION_NAMES if name != "graph"
+    ]
     depth = (2,) if "frame_stack" in options else ()
-    shapes = [(30,), (64, 64, 1), (40, 80, 1), (9, 12), (9,), (1,), (5, 5)]
-    assert [spec.shape for spec in specs] == [*((*depth, *shape) for shape in shapes), (6,)]
+    shapes = [(30,), (64, 64, 1), (40, 80, 1), (9, 12), (9,), (1,), (5, 5), (11,)]
+    unstacked = [(1,), (1,), (envs._batch.level_set.max_entities,), (6,)]
+    assert [spec.shape for spec in specs] == [*((*depth, *shape) for shape in shapes), *unstacked]
     vector = np.dtype(options.get("dtype", "float32"))
-    assert {spec.name for spec in specs if spec.dtype == vector} == {"game_state", "entity_states"}
+    assert {spec.name for spec in specs if spec.dtype == vector} == {"game_state", "entity_states", "reachability"}
     for spec in specs:
         expected = gymnasium.spaces.Box(spec.low, spec.high, spec.shape, spec.dtype.type)
         assert env.observation_space[spec.name] == expected
@@ -143,16 +146,20 @@ def names_of(envs) -> set[str]:
         (("player_frame",), {"pictures", "glyphs"}),
         (("global_view",), {"pictures", "glyphs", "static layers"}),
         (("entity_states", "locals"), {"scratch of observations"}),
+        (("reachability",), {"scratch of observations", "reachability", "fields of reachability"}),
+        (("graph",), {"scratch of observations", "graphs"}),
         (("action_mask",), {"worlds of action_mask"}),
     ],
 )
 def test_what_is_not_asked_for_takes_no_memory(names, pictures):
     envs = NPlusPlusVectorEnv(None, 4, observations=names)
     optional = {"pictures", "glyphs", "static layers", "scratch of observations", "worlds of action_mask"}
+    optional |= {"reachability", "fields of reachability", "graphs"}
     assert names_of(envs) & optional == pictures
     envs.reset()
     pool = next(node for _, node in envs.memory().walk() if node.name == "recycled observations")
-    sizes = [int(np.prod(spec.shape)) * spec.dtype.itemsize for spec in observation_specs(envs.config)]
+    specs = observation_specs(envs.config, envs._batch.level_set)
+    sizes = [int(np.prod(spec.shape)) * spec.dtype.itemsize for spec in specs]
     assert pool.total_bytes == 4 * sum(sizes)
 
 

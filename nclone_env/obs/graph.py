@@ -1,0 +1,65 @@
+"""The writer of ``graph``: which graph of ``level.graph`` it is, where the ninja is in it, and what has changed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nclone_env._jit import kernel
+from nclone_env.constants import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
+from nclone_env.level.distance import SPACING
+from nclone_env.level.graph import NO_NODE
+from nclone_env.obs.entity_facts import is_shut, matters
+
+THERE, SHUT = 1, 2
+NO_LATTICE = np.zeros((0, 0, 0), np.int16)
+NO_LATTICE.flags.writeable = False
+
+
+@kernel
+def write_graph(levels, worlds, index, lattice, row, level, node, entities):
+    """Write what of a graph depends on the world.
+
+    Args:
+        levels: ``LevelArrays``.
+        worlds: ``WorldArrays``.
+        index: world.
+        lattice: (L, 51, 89) int16 of ``Graphs``.
+        row: row of the others to write.
+        level: (n, 1) int32, the graph.
+        node: (n, 1) int32, the place of the free node of the lattice nearest to the ninja, of the 16 around it;
+            ``NO_NODE`` if none is free.
+        entities: (n, K) uint8, for each entity ``THERE`` until it is taken or used for good, plus ``SHUT`` while it is
+            a door that is shut, or the switch of one.
+    """
+    head = worlds.heads[index]
+    header = levels.header[head["level"]]
+    level[row, 0] = head["level"]
+    node[row, 0] = nearest_place(lattice, head["level"], head["x"], head["y"])
+    for slot in range(entities.shape[1]):
+        value = 0
+        if slot < header["entity_count"]:
+            kind = levels.entities[header["first_entity"] + slot]["type"]
+            state = worlds.entity_states[index, slot]
+            if kind == REGULAR_DOOR or matters(kind, state):
+                value += THERE
+            if (kind == REGULAR_DOOR or kind == LOCKED_DOOR or kind == TRAP_DOOR) and is_shut(kind, state):
+                value += SHUT
+        entities[row, slot] = value
+
+
+@kernel
+def nearest_place(lattice, level, x, y):
+    """Return the place of the nearest free node of the 16 around a point, ``NO_NODE`` if none of them is free."""
+    _, rows, columns = lattice.shape
+    i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
+    best, found = math.inf, NO_NODE
+    for j in range(max(j0 - 1, 0), min(j0 + 2, rows - 1) + 1):
+        for i in range(max(i0 - 1, 0), min(i0 + 2, columns - 1) + 1):
+            if lattice[level, j, i] >= 0:
+                dx, dy = SPACING * i - x, SPACING * j - y
+                length = dx * dx + dy * dy
+                if length < best:
+                    best, found = length, int(lattice[level, j, i])
+    return found

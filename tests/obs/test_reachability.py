@@ -1,0 +1,420 @@
+"""What can be reached against a search in plain Python, by hand, and with caches of every size."""
+
+from __future__ import annotations
+
+import math
+import threading
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.constants import EXIT, LOCKED_DOOR, TRAP_DOOR
+from nclone_env.env.field_cache import compute_fields
+from nclone_env.errors import ConfigError
+from nclone_env.level.raw import RawLevel
+from nclone_env.obs.reachability import KEY
+from nclone_env.obs.spec import REACHABILITY
+
+from ..env.bases import assert_same, choices, copies
+from ..level.test_distance import Node, check_field, naive_distances, naive_free
+from ..shared import SHARED, needs_shared
+from .levels import BUILT_IN, everything
+
+NAMES = [feature.name for feature in REACHABILITY]
+DOORS = (LOCKED_DOOR, TRAP_DOOR)
+
+
+def rooms(*more: tuple[int, int, int, int, int], title: str = "rooms") -> RawLevel:
+    """Return three rooms in a row with a locked door (its switch in the first), then a trap door (in the second).
+
+    The exit is in the third room, its switch in the second. The doors fill necks that are one tile high.
+    """
+    tiles = np.ones((23, 42), np.uint8)
+    tiles[8:12, 2:15] = tiles[8:12, 18:30] = tiles[8:12, 33:41] = 0
+    tiles[11, 15:18] = tiles[11, 30:33] = 0
+    records = [(3, 150, 50, 0, 0), (4, 100, 50, 0, 0), (6, 70, 50, 0, 0), (7, 45, 50, 0, 0), (8, 130, 50, 0, 0)]
+    records += [(9, 110, 50, 0, 0), *more]
+    return RawLevel(tiles, np.array([(0, 20, 50, 0, 0), *records], np.uint8), title)
+
+
+def hall() -> RawLevel:
+    """Return an open hall with two shut locked doors in it, upright and flat, and two exits."""
+    tiles = np.ones((23, 42), np.uint8)
+    tiles[6:14, 4:24] = 0
+    records = [(3, 84, 52, 0, 0), (3, 40, 36, 0, 0), (4, 88, 40, 0, 0), (4, 30, 56, 0, 0)]
+    records += [(6, 86, 52, 0, 0), (7, 36, 40, 0, 0), (6, 61, 47, 2, 0), (7, 37, 50, 0, 0), (8, 50, 53, 4, 0)]
+    return RawLevel(tiles, np.array([(0, 50, 50, 0, 0), *records, (9, 40, 50, 0, 0)], np.uint8), "hall")
+
+
+def make(num_envs, levels, slots=None, names="reachability", **fields):
+    observation = {"reachability_slots": slots, **fields.pop("observation", {})}
+    return NPlusPlusVectorEnv(None, num_envs, levels=levels, observations=names, observation=observation, **fields)
+
+
+def observe(envs, index=0) -> dict[str, float]:
+    out = {"reachability": np.full((1, len(NAMES)), 9, np.float32)}
+    envs._batch.observe(index, out)
+    return dict(zip(NAMES, out["reachability"][0].tolist()))
+
+
+def place(envs, x, y, index=0) -> None:
+    head = envs._batch.worlds.heads[index]
+    head["x"], head["y"] = x, y
+
+
+def states_of(envs, kind, index=0):
+    """Return the places in ``entity_states`` of the entities of a kind in the level that is played."""
+    level = envs._batch.level_set.levels[envs._batch.worlds.heads[index]["level"]]
+    return [(index, slot) for slot in np.flatnonzero(level.entities["type"] == kind).tolist()]
+
+
+def side(a, b, c) -> float:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+class Search:
+    """The slow way: sets, a heap and straight lines; ``shut`` are the ends of each shut door."""
+
+    def __init__(self, level, states):
+        doors = [door for door in level.table.doors if door["type"] in DOORS]
+        self.shut = []
+        for door in doors:
+            if (states[door["owner"]] == 0) == (door["type"] == LOCKED_DOOR):
+                x, y = int(door["x"]), int(door["y"])
+                a, b = (0, 12) if door["vertical"] else (12, 0)
+                self.shut.append(((x - a, y - b), (x + a, y + b)))
+        everywhere = free_of(level)
+        self.free = {node for node in everywhere if not any(self.near(node, door) for door in self.shut)}
+        self.total = len(everywhere)
+        opened = [bool(states[slot]) for slot in level.exits]
+        self.switch_left, self.exit_open = not all(opened), any(opened)
+        exits, switches = ([(int(e["x"]), int(e["y"])) for e in level.entities[level.exits + k]] for k in (0, 1))
+        self.switches = [p for p, is_open in zip(switches, opened) if not is_open]
+        self.exits = [p for p, is_open in zip(exits, opened) if is_open] or exits
+
+    @staticmethod
+    def near(node: Node, door) -> bool:
+        (x1, y1), (x2, y2) = door
+        x, y = min(max(12 * node[0], x1), x2), min(max(12 * node[1], y1), y2)
+        return math.hypot(12 * node[0] - x, 12 * node[1] - y) < 9.5
+
+    def seen(self, x, y, node: Node) -> bool:
+        start, end = (x, y), (12 * node[0], 12 * node[1])
+        for first, second in self.shut:
+            axis = 0 if first[0] == second[0] else 1
+            parted = (start[axis] < first[axis]) != (end[axis] < first[axis])
+            if parted and side(start, end, first) * side(start, end, second) <= 0:
+                return False
+        return True
+
+    def distances(self, points) -> dict[Node, float]:
+        seeds: dict[Node, float] = {}
+        for x, y in points:
+            lengths = {n: math.hypot(12 * n[0] - x, 12 * n[1] - y) for n in self.free if self.seen(x, y, n)}
+            reach = max(24.0, min(lengths.values(), default=0.0))
+            for node, length in lengths.items():
+                if length <= reach:
+                    seeds[node] = min(seeds.get(node, math.inf), length)
+        return naive_distances(self.free, seeds)
+
+    def around(self, x, y) -> list[tuple[float, Node]]:
+        i0, j0 = math.floor(x / 12), math.floor(y / 12)
+        nodes = [(i, j) for j in range(j0 - 1, j0 + 3) for i in range(i0 - 1, i0 + 3)]
+        return [(math.hypot(12 * n[0] - x, 12 * n[1] - y), n) for n in nodes if n in self.free and self.seen(x, y, n)]
+
+    def area(self, x, y) -> float:
+        nodes = self.around(x, y)
+        return len(naive_distances(self.free, {min(nodes)[1]: 0.0})) / self.total if nodes else 0.0
+
+
+@lru_cache
+def free_of(level) -> set[Node]:
+    return naive_free(level.tiles)
+
+
+def check(envs, index, draw, count) -> list[dict[str, float]]:
+    """Compare the features of a world with the slow search, at random places."""
+    batch = envs._batch
+    level = batch.level_set.levels[batch.worlds.heads[index]["level"]]
+    search = Search(level, batch.worlds.entity_states[index])
+    ways = {"switch": search.distances(search.switches), "exit": search.distances(search.exits)}
+    observe(envs, index)
+    fields = np.empty((3, 51, 89), np.float32)
+    compute_fields(batch.level_set, batch._reach.queries[index, KEY:], fields)
+    if search.switch_left:
+        check_field(fields[0], ways["switch"])
+    check_field(fields[1], ways["exit"])
+    free = sorted(search.free)
+    found = []
+    for k in range(count):
+        if search.shut and k % 2:  # near a door
+            (x1, y1), (x2, y2) = search.shut[draw.integers(len(search.shut))]
+            x, y = (x1 + x2) / 2 + draw.uniform(-25, 25), (y1 + y2) / 2 + draw.uniform(-25, 25)
+        else:
+            node = free[draw.integers(len(free))]
+            x, y = 12 * node[0] + draw.uniform(-9, 9), 12 * node[1] + draw.uniform(-9, 9)
+        place(envs, x, y, index)
+        got = observe(envs, index)
+        assert got["switch_left"] == search.switch_left
+        assert got["exit_open"] == search.exit_open
+        assert got["area"] == pytest.approx(search.area(x, y), abs=1e-6)
+        for plane, (name, way) in enumerate(ways.items()):
+            check_way(got, name, search, way, fields[plane], x, y)
+        found.append(got)
+    return found
+
+
+def check_way(got, name, search, way, field, x, y) -> None:
+    lengths = [(length + way[node], node) for length, node in search.around(x, y) if node in way]
+    counts = bool(lengths) and (name == "exit" or search.switch_left)
+    assert got[f"{name}_reachable"] == counts
+    direction = (got[f"{name}_x"], got[f"{name}_y"])
+    if not counts:
+        assert (got[f"{name}_distance"], *direction) == (1, 0, 0)
+        return
+    length = min(lengths)[0]
+    assert got[f"{name}_distance"] == pytest.approx(length / (length + 528), rel=1e-4)
+    ends = set()
+    for other, node in lengths:
+        if other < length + 1e-2:  # equally good ones may differ by rounding
+            i, j = node
+            for _ in range(3):
+                near = [(field[b, a], b, a) for b in range(j - 1, j + 2) for a in range(i - 1, i + 2)]
+                best = min(near)
+                j, i = (j, i) if not best[0] < field[j, i] else next((b, a) for v, b, a in near if v == best[0])
+            ends.add((i, j))
+    expected = [(12 * i - x, 12 * j - y) for i, j in ends]
+    units = [(dx / math.hypot(dx, dy), dy / math.hypot(dx, dy)) for dx, dy in expected]
+    assert any(direction == pytest.approx(unit, abs=1e-4) for unit in units)
+
+
+@pytest.mark.parametrize(
+    ("level", "different"),
+    [(rooms(), 3), (hall(), 1), (everything(), 1), ("jumps/05-tower", 1)],
+    ids=["rooms", "hall", "everything", "tower"],
+)
+def test_against_a_search_in_plain_python(level, different):
+    envs, draw = make(1, level), np.random.default_rng(1)
+    envs.reset()
+    areas = set()
+    for _ in range(5):
+        for kind in (*DOORS, EXIT):
+            for entry in states_of(envs, kind):
+                envs._batch.worlds.entity_states[entry] = draw.integers(2)
+        areas |= {round(row["area"], 3) for row in check(envs, 0, draw, 12)}
+    assert len(areas) >= different
+
+
+@needs_shared
+@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
+def test_recorded_levels_with_doors_against_the_search():
+    levels = tuple(SHARED / "attract" / name for name in ("5", "12", "19"))
+    envs, draw = make(3, levels, slots=2), np.random.default_rng(1)
+    envs.reset(options={"level": [0, 1, 2]})
+    for _ in range(2):
+        for index in range(3):
+            check(envs, index, draw, 10)
+            for entry in states_of(envs, LOCKED_DOOR, index):
+                envs._batch.worlds.entity_states[entry] = 1
+
+
+def test_doors_decide_what_can_be_reached():
+    envs = make(1, rooms())
+    first = dict(zip(NAMES, envs.reset()[0]["reachability"][0].tolist()))
+    assert (first["switch_left"], first["switch_reachable"], first["exit_open"], first["exit_reachable"]) == (
+        1,
+        0,
+        0,
+        0,
+    )
+    assert (first["switch_distance"], first["exit_x"]) == (1, 0)
+    (locked,), (trap,), (exit_,) = (states_of(envs, kind) for kind in (LOCKED_DOOR, TRAP_DOOR, EXIT))
+    states = envs._batch.worlds.entity_states
+    states[locked] = 1
+    opened = observe(envs)
+    assert (opened["switch_reachable"], opened["exit_reachable"]) == (1, 1)
+    assert opened["switch_x"] == pytest.approx(1.0, abs=0.01)
+    assert opened["area"] == 1
+    assert 0 < first["area"] < 1
+    straight = 6 * (100 - 20)
+    assert opened["switch_distance"] == pytest.approx(straight / (straight + 528), abs=0.03)
+    states[trap] = 1
+    assert (observe(envs)["switch_reachable"], observe(envs)["exit_reachable"]) == (1, 0)
+    states[exit_] = 1
+    taken = observe(envs)
+    assert (taken["switch_left"], taken["switch_reachable"], taken["switch_distance"], taken["switch_x"]) == (
+        0,
+        0,
+        1,
+        0,
+    )
+    assert taken["exit_open"] == 1
+
+
+def test_nothing_is_seen_through_a_shut_door():
+    """On both sides of a door in a hall the way leads round it, although the nodes behind it are near."""
+    envs = make(1, hall())
+    envs.reset()
+    y = 6 * 52.0
+    left, right = [], []
+    for dx in (10.0, 12.0, 18.0):
+        for found, x in ((left, 6 * 86 - dx), (right, 6 * 86 + dx)):
+            place(envs, x, y)
+            found.append(observe(envs)["exit_distance"])
+    assert max(left) < min(right)  # the exit is on the left of the door
+
+
+def test_the_world_beyond_the_walls():
+    envs = make(1, rooms())
+    envs.reset()
+    for x, y in ((-500.0, 100.0), (500.0, 10_000.0), (0.0, 0.0), (1056.0, 600.0), (20.0, 20.0)):
+        place(envs, x, y)
+        got = observe(envs)
+        assert (got["switch_reachable"], got["exit_reachable"], got["area"]) == (0, 0, 0)
+        assert (got["switch_distance"], got["exit_distance"], got["exit_x"]) == (1, 1, 0)
+
+
+def levels_with_doors():
+    return (rooms(), everything(), hall(), "jumps")
+
+
+def played(slots, mode, num_threads=1, num_envs=6, **observation):
+    envs = make(
+        num_envs,
+        levels_with_doors(),
+        slots,
+        ("reachability", "game_state"),
+        autoreset_mode=mode,
+        num_threads=num_threads,
+        max_frames=160,
+        observation=observation,
+    )
+    yield envs, [copies(envs.reset(seed=4)[0])]
+    rows = []
+    for actions in choices(90, num_envs).repeat(2, axis=0):
+        observations, _, terminated, truncated, info = envs.step(actions)
+        rows = [copies(observations)]
+        over = terminated | truncated
+        if "final_obs" in info:
+            rows.append({name: array[over].copy() for name, array in info["final_obs"].items()})
+        if mode is AutoresetMode.DISABLED and over.any():
+            rows.append(copies(envs.reset(options={"reset_mask": over})[0]))
+        yield envs, rows
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": "float16", "frame_stack": 2}], ids=str)
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_values_do_not_depend_on_the_cache_or_on_threads(mode, options):
+    runs = [played(64, mode, **options), played(1, mode, **options), played(1, mode, 2, **options)]
+    for first, *others in zip(*runs, strict=True):
+        for _, right in others:
+            for a, b in zip(first[1], right, strict=True):
+                assert_same(a, b)
+    assert first[0].reachability_counts.evictions == 0
+    for envs, _ in others:
+        counts = envs.reachability_counts
+        assert (counts.slots, counts.used) == (1, 1)
+        assert counts.evictions == counts.misses - 1 > 10
+
+
+def test_float16_is_the_rounded_float32():
+    for (_, left), (_, right) in zip(played(None, "NextStep"), played(None, "NextStep", dtype="float16")):
+        assert right[0]["reachability"].dtype == np.float16
+        np.testing.assert_array_equal(left[0]["reachability"].astype(np.float16), right[0]["reachability"])
+
+
+def test_final_observations_are_those_before_the_new_episode():
+    fields = {"levels": levels_with_doors(), "max_frames": 100}
+    same, disabled = (make(5, autoreset_mode=mode, **fields) for mode in ("SameStep", "Disabled"))
+    np.testing.assert_array_equal(same.reset(seed=2)[0]["reachability"], disabled.reset(seed=2)[0]["reachability"])
+    ends = 0
+    for actions in choices(100, 5):
+        _, _, _, _, info = same.step(actions)
+        left, _, terminated, truncated, _ = disabled.step(actions)
+        over = terminated | truncated
+        if over.any():
+            np.testing.assert_array_equal(info["final_obs"]["reachability"][over], left["reachability"][over])
+            disabled.reset(options={"reset_mask": over})
+            ends += int(over.sum())
+    assert ends >= 10
+
+
+def test_out_snapshots_and_gathered_worlds():
+    envs = make(4, levels_with_doors(), slots=1, autoreset_mode="Disabled")
+    out = {"reachability": np.full((4, len(NAMES)), 7, np.float32)}
+    assert envs.reset(seed=3, out=out)[0]["reachability"] is out["reachability"]
+    for actions in choices(10, 4):
+        envs.step(actions, out=out)
+    before = out["reachability"].copy()
+    state = envs.get_state(2)
+    np.testing.assert_array_equal(envs.gather([3, 2, 1, 1])[0]["reachability"], before[[3, 2, 1, 1]])
+    np.testing.assert_array_equal(envs.set_state(0, state)[0]["reachability"], before[2])
+    np.testing.assert_array_equal(envs.copy_world(3, 1)[0]["reachability"], before[1])
+
+
+def test_groups_get_what_a_step_gets():
+    whole, parted = make(6, levels_with_doors(), 1), make(6, levels_with_doors(), 1, num_groups=2, num_threads=2)
+    whole.reset(seed=1)
+    parted.reset(seed=1)
+    for actions in choices(40, 6):
+        expected = whole.step(actions)[0]["reachability"]
+        for group in (0, 1):
+            parted.send(actions[3 * group : 3 * group + 3], group)
+        got = [parted.recv(group)[0]["reachability"] for group in (0, 1)]
+        np.testing.assert_array_equal(np.concatenate(got), expected)
+
+
+def test_clones_share_the_fields_and_step_at_the_same_time():
+    env = NPlusPlusEnv(
+        levels=(rooms(), hall()), observations="reachability", observation={"reachability_slots": 1}, max_frames=100
+    )
+    env.reset(seed=1)
+    clones = [env.clone() for _ in range(3)]
+    assert all(clone._batch._reach.cache is env._batch._reach.cache for clone in clones)
+    results = [[] for _ in range(4)]
+
+    def play(number: int, one: NPlusPlusEnv) -> None:
+        for episode in range(8):
+            results[number].append(one.reset(seed=1, options={"level": (episode + number) % 2})[0]["reachability"])
+            for action in choices(20, 1)[:, 0]:
+                results[number].append(one.step(action)[0]["reachability"])
+
+    threads = [threading.Thread(target=play, args=item) for item in enumerate([env, *clones])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(results[0], results[2])
+    np.testing.assert_array_equal(results[1], results[3])
+    np.testing.assert_array_equal(results[0][21:], results[1][:-21])
+    counts = env.reachability_counts
+    assert counts.hits + counts.misses == 1 + 4 * 8 * 21 + 3 * 0
+
+
+def test_levels_without_switched_doors_have_one_entry():
+    envs = make(4, "jumps", max_frames=60)
+    envs.reset(seed=1)
+    for actions in choices(100, 4):
+        envs.step(actions)
+    counts = envs.reachability_counts
+    assert counts.used == counts.misses <= len(envs.level_names)
+    assert counts.hits + counts.misses == 4 * 101
+
+
+def test_bytes_are_reported_and_nothing_is_made_unless_asked_for():
+    envs = make(4, BUILT_IN, slots=5)
+    sizes = {node.name: node.total_bytes for _, node in envs.memory().walk()}
+    assert sizes["5 slots"] == 5 * 3 * 51 * 89 * 4 == envs.reachability_counts.total_bytes
+    plain = make(4, BUILT_IN, names="game_state")
+    assert plain.reachability_counts is None
+    assert not any("reach" in node.name for _, node in plain.memory().walk())
+    assert plain._batch._scratch is None
+
+
+@pytest.mark.parametrize("slots", [0, 65537, 1.5])
+def test_slots_are_checked(slots):
+    with pytest.raises(ConfigError, match="reachability_slots: expected a whole number from 1 to 65536, got"):
+        make(1, BUILT_IN, slots)
