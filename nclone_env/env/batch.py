@@ -18,9 +18,10 @@ from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_sna
 from nclone_env.env.step import reset_range, step_range
 from nclone_env.env.threads import Shards
 from nclone_env.errors import SnapshotError, UnknownLevelError, UnsupportedLevelError
-from nclone_env.level.compile import Level
-from nclone_env.level.library import LevelSet, pack
+from nclone_env.level.library import LevelSet
 from nclone_env.level.load import load_levels
+from nclone_env.level.records import count_exits
+from nclone_env.level.shared import shared_level_set
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.spec import observation_specs
 from nclone_env.render.arrays import PictureArrays
@@ -64,8 +65,7 @@ class Batch:
         self.episodes["next_level"] = -1
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
-        arrays = self.level_set.arrays
-        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config.observations, arrays)
+        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config.observations, self.level_set)
         self.final: Buffers = make_buffers(self.specs, num_envs) if autoreset == SAME_STEP else {}
         self._final_view = kernel_view(self.final) if self.final else NO_OBSERVATIONS
         self._settings = make_settings(config, autoreset)
@@ -201,19 +201,19 @@ def _refuse_ended(expected: str) -> None:
 
 
 def playable_levels(config: EnvironmentConfig) -> LevelSet:
-    """Load and pack the levels of a configuration.
+    """Load the levels of a configuration; environments of the same levels share them.
 
     Raises:
         UnsupportedLevelError: if one has no exit.
     """
-    levels: Sequence[Level] = load_levels(config.levels)
+    levels = load_levels(config.levels)
     for level in levels:
-        if not len(level.exits):
+        if not count_exits(level.raw.records):
             raise UnsupportedLevelError(
                 f"levels: {level.name!r} has no exit, so no episode could succeed; simulate() plays such levels, "
                 f"environments need at least one exit with its switch"
             )
-    return pack(levels, with_distances=True)
+    return shared_level_set(levels)
 
 
 def find_level(level: Any, names: Sequence[str]) -> int:

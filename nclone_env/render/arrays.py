@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.constants import WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory_tree import MemoryNode, array_group, array_node
 
 CELL = 24  # side of a tile and of a stamp, pixels
 GLOBAL_WIDTH, GLOBAL_HEIGHT = 256, 128
@@ -60,7 +60,7 @@ class PictureArrays(NamedTuple):
 
     def memory(self) -> MemoryNode:
         """Return the bytes of glyphs and layers."""
-        layers = MemoryNode("static layers", int(self.layers.nbytes), shared=True)
+        layers = array_node("static layers", self.layers, shared=True)
         return MemoryNode("pictures", children=(self.glyphs.memory(), layers))
 
 
