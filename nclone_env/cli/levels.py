@@ -88,7 +88,7 @@ def show_library(clear: bool = False) -> int:
     """
     if clear:
         print(f"removed {store.clear()} files from {store.folder()}")
-    print(level_library())
+    print(level_library().listing())
     return 0
 
 

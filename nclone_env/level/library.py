@@ -123,7 +123,7 @@ class LevelSet:
         return max(EVIL_DELAY * most - 1, 0)
 
     def derived(self, name: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
-        """Return arrays that follow from the contents of the levels: made once for all environments, and kept in a file.
+        """Return arrays that follow from the contents of the levels, made once for all environments and kept in a file.
 
         Args:
             name: what they are, with everything else that they follow from (a size, say); part of a file name.

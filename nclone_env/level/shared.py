@@ -60,16 +60,20 @@ class LibraryStatus:
         """Bytes of all files."""
         return sum(size for _, size in self.files)
 
+    def listing(self) -> str:
+        """Return the files and their sizes as text."""
+        lines = [f"{size / 1e6:10.1f} MB  {name}" for name, size in self.files]
+        return "\n".join(
+            [*lines, f"{self.file_bytes / 1e6:10.1f} MB  of {self.limit_bytes / 1e6:.0f} in {self.folder}"]
+        )
+
     def __str__(self) -> str:
         counts = self.counts
-        lines = [f"{size / 1e6:10.1f} MB  {name}" for name, size in self.files]
-        lines.append(f"{self.file_bytes / 1e6:10.1f} MB  of {self.limit_bytes / 1e6:.1f} MB in {self.folder}")
-        lines.append(f"{self.held_bytes / 1e6:10.1f} MB  in {self.held_sets} level sets of this process")
-        lines.append(
-            f"this process: {counts.shared} level sets shared with another environment, {counts.mapped} groups of "
-            f"arrays mapped from a file, {counts.made} made, {counts.damaged} damaged files"
+        return (
+            f"{self.listing()}\n{self.held_bytes / 1e6:10.1f} MB  in {self.held_sets} level sets of this process, "
+            f"which shared {counts.shared} times what it held, mapped {counts.mapped} files and made {counts.made} "
+            f"groups of arrays ({counts.damaged} files were damaged)"
         )
-        return "\n".join(lines)
 
 
 def level_library() -> LibraryStatus:

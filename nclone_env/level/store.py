@@ -213,13 +213,13 @@ def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:
     return True
 
 
-def _chunks(description: bytes, arrays: Arrays) -> Iterator[bytes | np.ndarray]:
+def _chunks(description: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
     """Yield what follows the header."""
     yield description
     place = _HEADER.size + len(description)
     for array in arrays.values():
         yield bytes(_aligned(place) - place)
-        yield array.reshape(-1).view(np.uint8)
+        yield array.reshape(-1).view(np.uint8).data
         place = _aligned(place) + array.nbytes
 
 
