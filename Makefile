@@ -4,7 +4,9 @@ ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: train test test-slow lint types contract cuda format clean
+COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
+
+.PHONY: train test test-slow lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
 
 train: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
@@ -36,8 +38,23 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Foreign libraries, each in an environment of its own under .venv-compat (about 1.5 GB each).
+compat: compat-gymnasium $(COMPAT)
+
+$(COMPAT): compat-%: .venv-compat/%/.installed
+	.venv-compat/$*/bin/python -m pytest tests/compat/test_$*.py $(ARGS)
+
+compat-gymnasium: .venv-compat/gymnasium/.installed
+	.venv-compat/gymnasium/bin/python -m pytest tests/env $(ARGS)
+
+.venv-compat/%/.installed: tests/compat/%.txt constraints.txt pyproject.toml
+	@echo "Setting up .venv-compat/$* (some minutes, once) ..."
+	@$(PYTHON) -m venv .venv-compat/$*
+	@.venv-compat/$*/bin/python -m pip install --quiet --disable-pip-version-check -r tests/compat/$*.txt -e .
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-cuda runs dist build
+	rm -rf .venv .venv-compat .venv-cuda runs dist build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two, once) ..."

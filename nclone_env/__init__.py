@@ -6,7 +6,7 @@ matplotlib or pygame; kernels are compiled on first use (``nclone-env warmup`` d
 
 from __future__ import annotations
 
-from nclone_env.config import EnvironmentConfig, RenderConfig, RewardConfig
+from nclone_env.config import EnvironmentConfig, ObservationConfig, RenderConfig, RewardConfig
 from nclone_env.env.actions import Action
 from nclone_env.env.create import create_environment, create_vector_environment, register
 from nclone_env.env.single import NPlusPlusEnv
@@ -29,6 +29,7 @@ __all__ = [
     "NPlusPlusVectorEnv",
     "NcloneError",
     "NcloneWarning",
+    "ObservationConfig",
     "RenderConfig",
     "RewardConfig",
     "Trajectory",

@@ -12,8 +12,12 @@ from typing import Any, Literal, get_args
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError
 
-ObservationName = Literal["game_state", "player_frame", "global_view"]
+ObservationName = Literal["game_state", "player_frame", "global_view", "entity_states", "locals", "action_mask"]
 OBSERVATION_NAMES: tuple[str, ...] = get_args(ObservationName)
+DEFAULT_OBSERVATIONS: tuple[str, ...] = ("game_state", "player_frame", "global_view")
+VectorDtype = Literal["float32", "float16"]
+MOST_LISTED_ENTITIES = 128
+"""Largest ``max_entities``: what kernels have room for on their stack."""
 ActionSpaceName = Literal["discrete", "multi_discrete"]
 RenderMode = Literal["rgb_array", "human"]
 
@@ -65,13 +69,36 @@ class RenderConfig:
 
 
 @dataclass(frozen=True)
+class ObservationConfig:
+    """How the observations are made that ``EnvironmentConfig.observations`` names."""
+
+    dtype: VectorDtype = "float32"
+    """Of ``game_state`` and ``entity_states``; ``float16`` is the float32 value rounded to nearest, ties to even."""
+    frame_stack: int = 1
+    """Last observations in one, oldest first, on a new first axis of every array but ``action_mask``; 1: no stack."""
+    max_entities: int = 32
+    """Rows of ``entity_states``: how many of the nearest entities are listed."""
+    locals_size: int = 21
+    """Side of ``locals`` in squares of 12 pixels; odd, so that the ninja is in the middle one."""
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that cannot be made."""
+        _check_choice("dtype", self.dtype, get_args(VectorDtype))
+        check_integer("frame_stack", self.frame_stack, low=1, high=64)
+        check_integer("max_entities", self.max_entities, low=1, high=MOST_LISTED_ENTITIES)
+        check_integer("locals_size", self.locals_size, low=1, high=99)
+        if self.locals_size % 2 == 0:
+            raise ConfigError(f"locals_size: expected an odd number, got {self.locals_size}")
+
+
+@dataclass(frozen=True)
 class EnvironmentConfig:
     """Everything that defines an environment, single or vectorised."""
 
     levels: tuple[Any, ...] = ("first-steps",)
     """Built-in sets or levels by name, files or packs by path, map bytes, or loaded levels; an episode plays one."""
-    observations: tuple[str, ...] = OBSERVATION_NAMES
-    """Which observations are made; what is not named costs nothing."""
+    observations: tuple[str, ...] = DEFAULT_OBSERVATIONS
+    """Which observations are made, of ``OBSERVATION_NAMES``; what is not named costs nothing."""
     action_space: ActionSpaceName = "discrete"
     """``discrete``: 3 * jump + direction; ``multi_discrete``: [direction, jump]. Directions: none, left, right."""
     frame_skip: int = 4
@@ -80,6 +107,8 @@ class EnvironmentConfig:
     """Frames after which an episode is truncated (60 per second)."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Weights of the reward."""
+    observation: ObservationConfig = field(default_factory=ObservationConfig)
+    """How the observations are made: dtype, stack and sizes."""
     render: RenderConfig = field(default_factory=RenderConfig)
     """Sizes of the pictures."""
     render_mode: RenderMode | None = None
@@ -104,12 +133,16 @@ class EnvironmentConfig:
         _check_choice("render_mode", self.render_mode, (None, *get_args(RenderMode)))
         check_integer("frame_skip", self.frame_skip, low=1, high=60)
         check_integer("max_frames", self.max_frames, low=1, high=1_000_000)
-        for name, expected in (("reward", RewardConfig), ("render", RenderConfig)):
+        for name, expected in (
+            ("reward", RewardConfig),
+            ("observation", ObservationConfig),
+            ("render", RenderConfig),
+        ):
             value = getattr(self, name)
             if isinstance(value, Mapping):
                 object.__setattr__(self, name, build(expected, value, name))
             elif not isinstance(value, expected):
-                raise ConfigError(f"{name}: expected a {expected.__name__} or a mapping, got {value!r}")
+                raise ConfigError(f"{name}: expected {expected.__name__} or a mapping, got {value!r}")
 
     @property
     def frames_per_second(self) -> float:

@@ -78,6 +78,10 @@ class ResetNeededError(NcloneError, RuntimeError):
     """``step`` or ``render`` was called before ``reset``, or after the episode ended."""
 
 
+class StepOrderError(NcloneError, RuntimeError):
+    """``recv`` without ``send``, or another call for environments whose step has been sent and not received."""
+
+
 class ClosedError(NcloneError, RuntimeError):
     """The environment was used after ``close``."""
 

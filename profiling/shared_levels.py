@@ -11,8 +11,10 @@ once. Last the same without files, where every process has a private copy.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import os
+import queue
 import re
 import tempfile
 import time
@@ -100,7 +102,14 @@ def in_processes(count: int, target: Any, *arguments: Any, together: bool = Fals
     processes = [context.Process(target=target, args=(*arguments, *extra)) for _ in range(count)]
     for process in processes:
         process.start()
-    rows = [answers.get(timeout=600) for _ in processes]
+    rows: list[Any] = []
+    while len(rows) < count:
+        if any(process.exitcode for process in processes):  # it has printed why; the others wait for it in vain
+            for process in processes:
+                process.terminate()
+            raise SystemExit(1)
+        with contextlib.suppress(queue.Empty):
+            rows.append(answers.get(timeout=1.0))
     for process in processes:
         process.join()
     return sorted(rows, key=str)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nclone_env.obs.spec import GAME_STATE
+from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
+from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, observation_specs
 
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
@@ -34,10 +35,15 @@ def test_there_are_examples():
 def test_table_of_observations_is_the_codes():
     rows = [
         f"| {index} | `{feature.name}` | {feature.low:g} | {feature.high:g} | {feature.meaning} |"
-        for index, feature in enumerate(GAME_STATE)
+        for features in (GAME_STATE, ENTITY_STATE)
+        for index, feature in enumerate(features)
     ]
     text = (ROOT / "docs" / "observations.md").read_text()
     assert re.findall(r"^\| \d+ \|.*$", text, flags=re.MULTILINE) == rows
+    config = EnvironmentConfig(observations=OBSERVATION_NAMES)
+    for name in OBSERVATION_NAMES:
+        for spec in observation_specs(config.replace(observations=name)):
+            assert f"| `{spec.name}` | {spec.shape} | {spec.dtype} | " in text, spec
 
 
 def test_linked_files_exist():

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nclone_env._jit import cache_folder
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import Level
@@ -46,7 +46,15 @@ def _any_level() -> Level:
 
 
 def _step() -> None:
-    env = NPlusPlusVectorEnv(EnvironmentConfig(), 1)
+    _use(EnvironmentConfig())
+
+
+def _observe() -> None:
+    _use(EnvironmentConfig(observations=OBSERVATION_NAMES))
+
+
+def _use(config: EnvironmentConfig) -> None:
+    env = NPlusPlusVectorEnv(config, 1)
     env.reset(seed=0)
     env.step(np.zeros(1, dtype=np.int64))
     env.gather([0])
@@ -59,4 +67,10 @@ def _estimate() -> None:
     estimate_advantages(column, values, ends, ends, column, 0.99, 0.95, column, column.copy())
 
 
-_TASKS = (("simulator", _simulate), ("environment", _step), ("replay", _play), ("trainer", _estimate))
+_TASKS = (
+    ("simulator", _simulate),
+    ("environment", _step),
+    ("more observations", _observe),
+    ("replay", _play),
+    ("trainer", _estimate),
+)

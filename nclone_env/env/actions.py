@@ -56,14 +56,20 @@ def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
     if array.shape != shape:
         one = "a single number" if shape == () else f"shape {shape}"
         raise ActionError(f"action: expected {one} for the {kind} space, got shape {array.shape}")
-    limits = 6 if kind == "discrete" else np.array([3, 2])
-    wrong = (array < 0) | (array >= limits)
-    if wrong.any():
-        valid = "0..5" if kind == "discrete" else "[direction 0..2, jump 0..1]"
-        first = tuple(np.argwhere(wrong)[0][: out.ndim])
-        where = f" in environment {first[0]}" if first else ""
-        raise ActionError(f"action: expected {valid}, got {array[first]}{where}")
     if kind == "discrete":
+        _check_range(array, 6, array, "0..5")
         out[...] = array
     else:
-        out[...] = 3 * array[..., 1].astype(np.int64) + array[..., 0].astype(np.int64)
+        _check_range(array[..., 0], 3, array, "[direction 0..2, jump 0..1]")
+        _check_range(array[..., 1], 2, array, "[direction 0..2, jump 0..1]")
+        np.multiply(array[..., 1], 3, out=out, casting="unsafe")
+        out += array[..., 0].astype(np.int64, copy=False)
+
+
+def _check_range(part: np.ndarray, limit: int, actions: np.ndarray, valid: str) -> None:
+    """Refuse numbers below 0 or from the limit on, without making an array of the size of the batch."""
+    if part.min() >= 0 and part.max() < limit:
+        return
+    first = tuple(np.argwhere((part < 0) | (part >= limit))[0])
+    where = f" in environment {first[0]}" if first else ""
+    raise ActionError(f"action: expected {valid}, got {actions[first]}{where}")

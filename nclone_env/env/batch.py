@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,20 +9,24 @@ import numpy as np
 
 from nclone_env._jit import specialised
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.buffers import Buffers, kernel_view, make_buffers
-from nclone_env.env.episode import EPISODE, RESULT, SAME_STEP, make_settings
-from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
+from nclone_env.env.action_mask import MASK_AT_END, ActionMasks
+from nclone_env.env.buffers import Buffers
+from nclone_env.env.curriculum import find_level, level_thresholds
+from nclone_env.env.episode import EPISODE, EVENT, RESULT, SAME_STEP, make_settings
+from nclone_env.env.frame_stack import FrameStack
+from nclone_env.env.observe import ObservationArrays, kernel_view, make_scratch
 from nclone_env.env.pictures import picture_arrays
+from nclone_env.env.reward_function import RewardFunction, RewardPass
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.step import reset_range, step_range
-from nclone_env.env.threads import Shards
-from nclone_env.errors import SnapshotError, UnknownLevelError, UnsupportedLevelError
+from nclone_env.env.threads import OWN_SEAT, Task, Workers
+from nclone_env.errors import SnapshotError, UnsupportedLevelError
 from nclone_env.level.library import LevelSet
 from nclone_env.level.load import load_levels
 from nclone_env.level.records import count_exits
 from nclone_env.level.shared import shared_level_set
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.obs.spec import observation_specs
+from nclone_env.obs.spec import frame_specs, observation_specs
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.sim.copy import gather_worlds
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -40,6 +43,7 @@ class Batch:
         num_envs: number of environments.
         autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
         num_threads: threads that share the work; by default one per core if there is enough of it.
+        reward_function: replaces the reward; None: that of the configuration.
         like: a batch of the same configuration, whose levels and pictures are shared; loaded if None.
 
     Raises:
@@ -52,6 +56,7 @@ class Batch:
         num_envs: int,
         autoreset: int,
         num_threads: int | None = None,
+        reward_function: RewardFunction | None = None,
         like: Batch | None = None,
     ):
         self.config = config
@@ -62,17 +67,26 @@ class Batch:
         self.worlds = make_worlds(num_envs, self.level_set, config.max_frames)
         self._spare_worlds: WorldArrays | None = None
         self.episodes = np.zeros(num_envs, dtype=EPISODE)
-        self.episodes["next_level"] = -1
+        self.episodes["next_level"] = self.episodes["own_level"] = -1
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
         self.pictures: PictureArrays = like.pictures if like else picture_arrays(config.observations, self.level_set)
-        self.final: Buffers = make_buffers(self.specs, num_envs) if autoreset == SAME_STEP else {}
-        self._final_view = kernel_view(self.final) if self.final else NO_OBSERVATIONS
+        self.thresholds = level_thresholds(np.ones(len(self.level_set.levels)))
+        self._events = np.zeros(num_envs if reward_function else 0, dtype=EVENT)
         self._settings = make_settings(config, autoreset)
         self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
-        self._shards = Shards(num_envs, num_threads)
-        self._step = specialised(step_range, *self._step_arguments(NO_OBSERVATIONS), 0, 0)
-        self._reset = specialised(reset_range, *self._reset_arguments(NO_OBSERVATIONS), 0, 0)
+        self.workers = Workers(num_envs, num_threads)
+        moment, depth = frame_specs(config), config.observation.frame_stack
+        self._stack = FrameStack(moment, num_envs, depth, autoreset == SAME_STEP) if depth > 1 else None
+        self._scratch = make_scratch(moment, self.workers.seats)
+        self._masks: ActionMasks | None = None
+        if "action_mask" in config.observations:
+            self._masks = ActionMasks(self.level_set, self._settings, self.episodes, self.workers.seats, self.worlds)
+        self._step = specialised(step_range, *self._step_arguments({}, {}, 0), 0, 0, 0)
+        self._reset = specialised(reset_range, *self._reset_arguments({}, 0), 0, 0, 0)
+        self._reward: RewardPass | None = None
+        if reward_function:
+            self._reward = RewardPass(reward_function, self._events, self.episodes, self.results, autoreset)
 
     def seed(self, seeds: np.ndarray, mask: np.ndarray) -> None:
         """Restart the random choices of the environments in ``mask`` from ``seeds``, (n,) uint64."""
@@ -85,23 +99,83 @@ class Batch:
         Raises:
             UnknownLevelError: if it is not in the set; the message lists the names.
         """
-        self.episodes["next_level"][mask] = find_level(level, self.level_set.names)
+        self.episodes["next_level"][mask] = find_level(level, self.level_set.names, "options['level']")
 
-    def reset(self, mask: np.ndarray, out: Buffers) -> None:
-        """Begin new episodes where ``mask``, (n,) bool, is set; write the observations of all into ``out``."""
+    def set_weights(self, weights: np.ndarray) -> None:
+        """Draw levels by these weights, (L,), from the next episodes on."""
+        self.thresholds[:] = level_thresholds(weights)
+
+    def reset_task(self, mask: np.ndarray, out: Buffers, base: int) -> Task:
+        """Return what begins new episodes where ``mask``, (n,) bool, is set, and observes all.
+
+        Call :meth:`finish` when it is done.
+
+        Args:
+            mask: for all environments of the batch.
+            out: observations are written here.
+            base: environment whose row is the first of ``out``.
+        """
         self._reset_mask[:] = mask
-        arguments = self._reset_arguments(kernel_view(out))
-        self._shards.run(lambda first, last: self._reset(*arguments, first, last))
+        return self._observing_task(out, base)
 
-    def step(self, out: Buffers) -> None:
-        """Advance every environment by one step with ``actions``; write observations into ``out`` and ``results``."""
-        arguments = self._step_arguments(kernel_view(out))
-        self._shards.run(lambda first, last: self._step(*arguments, first, last))
+    def step_task(self, out: Buffers, final: Buffers, base: int) -> Task:
+        """Return what advances environments by one step with ``actions`` and writes their ``results``.
+
+        Call :meth:`finish` when it is done.
+
+        Args:
+            out: observations are written here, and in same-step mode into ``final`` those of episodes that ended.
+            final: as ``out``; empty in the other modes.
+            base: environment whose row is the first of both.
+        """
+        moment, last_moment = (self._stack.advance(), self._stack.final) if self._stack else (out, final)
+        arguments, reward = self._step_arguments(moment, last_moment, base), self._reward
+
+        def step(seat: int, first: int, last: int) -> None:
+            self._step(*arguments, seat, first, last)
+            if reward is not None:
+                reward(first, last)
+
+        return self._masked(step, moment, base)
+
+    def finish(self, out: Buffers, final: Buffers) -> None:
+        """Complete the observations of a step or reset: those that kernels do not write."""
+        if "action_mask" in final:
+            final["action_mask"][:] = MASK_AT_END
+        if self._stack:
+            if final:
+                self._stack.read_final(final, self.results["terminated"] | self.results["truncated"])
+            self._stack.fill(self.episodes["steps"] == 0)
+            self._stack.read(out)
 
     def observe(self, index: int, out: Buffers) -> None:
-        """Write the observations of one environment into its row of ``out``."""
+        """Write the observations of one environment into the first row of ``out``."""
         self._reset_mask[:] = False
-        self._reset(*self._reset_arguments(kernel_view(out)), index, index + 1)
+        self._observing_task(out, 0 if self._stack else index)(OWN_SEAT, index, index + 1)
+        if self._stack:
+            self._stack.fill(self.episodes["steps"] == 0)
+            self._stack.read(out, slice(index, index + 1), slice(0, 1))
+
+    def _observing_task(self, out: Buffers, base: int) -> Task:
+        moment = self._stack.newest if self._stack else out
+        arguments = self._reset_arguments(moment, base)
+
+        def observe(seat: int, first: int, last: int) -> None:
+            self._reset(*arguments, seat, first, last)
+
+        return self._masked(observe, moment, base)
+
+    def _masked(self, task: Task, out: Buffers, base: int) -> Task:
+        """Return a task that also writes the action masks if they are asked for."""
+        masks = self._masks
+        if masks is None:
+            return task
+
+        def both(seat: int, first: int, last: int) -> None:
+            task(seat, first, last)
+            masks.write(self.worlds, out["action_mask"], base, seat, first, last)
+
+        return both
 
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""
@@ -118,6 +192,8 @@ class Batch:
         if self.autoreset == SAME_STEP and rows["episodes"]["over"][0]:
             _refuse_ended("an episode that goes on, as episodes end and begin in the same step here")
         place_rows(rows, self._rows(), index)
+        if self._stack:
+            self._stack.restart(index)
 
     def read_start(self, state: bytes) -> Rows:
         """Return the rows of a snapshot in which an episode can begin.
@@ -130,23 +206,28 @@ class Batch:
             _refuse_ended("an episode that goes on")
         return rows
 
-    def begin_at(self, rows: Rows, mask: np.ndarray) -> None:
-        """Begin new episodes where ``mask``, (n,) bool, is set, in the world of a snapshot; observe nothing."""
-        head, potential = rows["heads"][0], rows["episodes"]["potential"][0]
-        for index in np.flatnonzero(mask).tolist():
-            place_rows({name: rows[name] for name in WorldArrays._fields}, self._rows(), index)
-            episode = self.episodes[index]
-            episode["number"] += 1
-            episode["steps"], episode["episode_return"], episode["potential"] = 0, 0.0, potential
-            episode["next_level"], episode["over"] = -1, 0
-            self.results[index] = np.zeros((), RESULT)
-            result = self.results[index]
-            result["level"], result["gold"], result["episode_frames"] = head["level"], head["gold"], head["frame"]
+    def begin_at(self, rows: Rows, index: int) -> None:
+        """Begin a new episode of an environment in the world of a snapshot; observe nothing."""
+        place_rows({name: rows[name] for name in WorldArrays._fields}, self._rows(), index)
+        head, episode, result = rows["heads"][0], self.episodes[index], self.results[index]
+        episode["number"] += 1
+        episode["steps"], episode["episode_return"] = 0, 0.0
+        episode["potential"] = rows["episodes"]["potential"][0]
+        episode["next_level"], episode["over"] = -1, 0
+        self.results[index] = np.zeros((), RESULT)
+        result["level"], result["gold"], result["episode_frames"] = head["level"], head["gold"], head["frame"]
 
     def copy(self, source: int, target: int) -> None:
         """Make one environment a copy of another, in everything."""
         for array in self._rows().values():
             array[target : target + 1] = array[source : source + 1]
+        if self._stack:
+            self._stack.copy_rows(self._stack, source, target)
+
+    def copy_stack(self, other: Batch) -> None:
+        """Take over the stacked observations of a batch of the same configuration."""
+        if self._stack and other._stack:
+            self._stack.copy_rows(other._stack, slice(None))
 
     def gather(self, indices: np.ndarray) -> None:
         """Make environment i a copy of what environment ``indices[i]`` is now, in everything; indices are (n,) int64.
@@ -159,6 +240,8 @@ class Batch:
         self.worlds, self._spare_worlds = self._spare_worlds, self.worlds
         self.episodes[:] = self.episodes[indices]
         self.results[:] = self.results[indices]
+        if self._stack:
+            self._stack.copy_rows(self._stack, indices)
 
     def _read(self, state: bytes) -> Rows:
         return read_snapshot(state, self._digest, self._rows(), self.level_set)
@@ -171,28 +254,32 @@ class Batch:
     def _digest(self) -> bytes:
         return level_set_digest(self.level_set, self._rows())
 
-    def _step_arguments(self, out: ObservationArrays) -> tuple[Any, ...]:
-        own = (self.episodes, self.actions, self.results)
-        return (*self._world_arguments(), *own, out, self._final_view)
+    def _step_arguments(self, out: Buffers, final: Buffers, base: int) -> tuple[Any, ...]:
+        own = (self.episodes, self.actions, self.results, self._events)
+        return (*self._world_arguments(), *own, self._view(out), self._view(final), base)
 
-    def _reset_arguments(self, out: ObservationArrays) -> tuple[Any, ...]:
-        return (*self._world_arguments(), self.episodes, self._reset_mask, self.results, out)
+    def _reset_arguments(self, out: Buffers, base: int) -> tuple[Any, ...]:
+        return (*self._world_arguments(), self.episodes, self._reset_mask, self.results, self._view(out), base)
+
+    def _view(self, buffers: Buffers) -> ObservationArrays:
+        return kernel_view(buffers, self._scratch)
 
     def _world_arguments(self) -> tuple[Any, ...]:
-        return (self.level_set.arrays, self.level_set.fields, self.worlds, self.pictures, self._settings)
+        levels = self.level_set
+        return (levels.arrays, levels.fields, self.worlds, self.pictures, self._settings, self.thresholds)
 
     def close(self) -> None:
         """End the threads."""
-        self._shards.close()
+        self.workers.close()
 
     def memory(self) -> MemoryNode:
         """Return the bytes of everything the batch owns."""
-        own = {"episodes": self.episodes, "results": self.results, "actions": self.actions}
-        own.update({f"final {name}": array for name, array in self.final.items()})
+        own = {"episodes": self.episodes, "results": self.results, "actions": self.actions, "events": self._events}
         if self._spare_worlds is not None:
             own.update({f"spare {name}": array for name, array in self._spare_worlds._asdict().items()})
         leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
-        parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves)
+        optional = tuple(owner.memory() for owner in (self._scratch, self._masks, self._stack) if owner is not None)
+        parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves, *optional)
         return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
 
 
@@ -214,19 +301,3 @@ def playable_levels(config: EnvironmentConfig) -> LevelSet:
                 f"environments need at least one exit with its switch"
             )
     return shared_level_set(levels)
-
-
-def find_level(level: Any, names: Sequence[str]) -> int:
-    """Return the index of a level given by name or index.
-
-    Raises:
-        UnknownLevelError: if there is none; the message lists the names.
-    """
-    if isinstance(level, str) and level in names:
-        return names.index(level)
-    if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < len(names):
-        return int(level)
-    raise UnknownLevelError(
-        f"options['level']: expected a name or an index below {len(names)}, got {level!r}; "
-        f"levels of this environment: {', '.join(names)}"
-    )

@@ -1,52 +1,53 @@
-"""Observation buffers: made from the table, checked when a caller brings them, recycled when nobody holds them."""
+"""Arrays by name: made from a table, and checked when a caller brings them."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from nclone_env import errors
-from nclone_env.env.observe import NO_OBSERVATIONS, ObservationArrays
-from nclone_env.memory_tree import MemoryNode
-from nclone_env.obs.spec import ObservationSpec
 
 Buffers = dict[str, np.ndarray]
 
 
-def make_buffers(specs: Sequence[ObservationSpec], num_envs: int) -> Buffers:
-    """Return zeroed arrays by observation name, each (num_envs, *shape). Their pages are touched."""
-    return {spec.name: np.full((num_envs, *spec.shape), 0, dtype=spec.dtype) for spec in specs}
+class ArraySpec(Protocol):
+    """Name, shape and dtype of what an array holds for one environment."""
+
+    @property
+    def name(self) -> str:
+        """Name of the array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape without the axis of the environments."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
 
 
-def kernel_view(buffers: Mapping[str, np.ndarray]) -> ObservationArrays:
-    """Return the buffers as kernels take them.
-
-    Spelled out, because ``_replace`` leaves a tuple in the interpreter's free list at every call, up to 128 KB.
-    """
-    empty = NO_OBSERVATIONS
-    return ObservationArrays(
-        buffers.get("game_state", empty.game_state),
-        buffers.get("player_frame", empty.player_frame),
-        buffers.get("global_view", empty.global_view),
-    )
+def make_buffers(specs: Sequence[ArraySpec], num_envs: int) -> Buffers:
+    """Return arrays by name, each (num_envs, *shape), zeroed; the system gives memory to what is first written."""
+    return {spec.name: np.zeros((num_envs, *spec.shape), dtype=spec.dtype) for spec in specs}
 
 
-def check_buffers(out: Mapping[str, Any], specs: Sequence[ObservationSpec], num_envs: int) -> Buffers:
-    """Return the caller's arrays by observation name, unchanged.
+def check_buffers(
+    out: Mapping[str, Any], required: Sequence[ArraySpec], optional: Sequence[ArraySpec], num_envs: int
+) -> None:
+    """Refuse a mapping of arrays to write into, unless it fits.
 
     Raises:
         BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape.
     """
-    names = [spec.name for spec in specs]
-    if not isinstance(out, Mapping) or set(out) != set(names):
+    names, more = [spec.name for spec in required], [spec.name for spec in optional]
+    if not isinstance(out, Mapping) or not set(names) <= set(out) <= {*names, *more}:
         got = list(out) if isinstance(out, Mapping) else type(out).__name__
-        raise errors.BufferError(f"out: expected a mapping with the keys {names}, got {got}")
-    for spec in specs:
-        check_buffer(f"out[{spec.name!r}]", out[spec.name], (num_envs, *spec.shape), spec.dtype)
-    return dict(out)
+        raise errors.BufferError(f"out: expected a mapping with the keys {names} and any of {more}, got {got}")
+    for spec in (*required, *optional):
+        if spec.name in out:
+            check_buffer(f"out[{spec.name!r}]", out[spec.name], (num_envs, *spec.shape), spec.dtype)
 
 
 def check_buffer(argument: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
@@ -68,36 +69,3 @@ def check_buffer(argument: str, array: Any, shape: tuple[int, ...], dtype: np.dt
         )
     if not array.flags.writeable:
         raise errors.BufferError(f"{argument}: expected a writable array, got a read-only one; pass a copy")
-
-
-class BufferPool:
-    """Hands out batches of observations that are safe to keep, and reuses those that nobody keeps.
-
-    What is handed out are views; NumPy makes every further view refer to the owner of the memory too, so the
-    owner's reference count tells whether anyone still holds a part of the batch.
-    """
-
-    def __init__(self, specs: Sequence[ObservationSpec], num_envs: int):
-        self._specs = tuple(specs)
-        self._num_envs = num_envs
-        self._batches = [make_buffers(self._specs, num_envs)]
-        self._unheld = _holders(self._batches[0])
-
-    def take(self) -> Buffers:
-        """Return views of a batch that nobody else holds, made if there is none."""
-        for batch in self._batches:
-            if _holders(batch) == self._unheld:
-                break
-        else:
-            batch = make_buffers(self._specs, self._num_envs)
-            self._batches.append(batch)
-        return {name: array[:] for name, array in batch.items()}
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of all batches."""
-        total = sum(array.nbytes for batch in self._batches for array in batch.values())
-        return MemoryNode(f"observation pool ({len(self._batches)} batches)", total)
-
-
-def _holders(batch: Buffers) -> list[int]:
-    return [sys.getrefcount(array) for array in batch.values()]

@@ -14,12 +14,13 @@ EPISODE = np.dtype(
         ("number", "i4"),
         ("steps", "i4"),
         ("next_level", "i4"),
+        ("own_level", "i4"),
         ("over", "u1"),
     ],
     align=True,
 )
 """Kept per environment: seed, return and steps so far, potential of the state, count of episodes begun, level of the
-next episode (-1 to draw one), and whether the episode is over."""
+next episode and that of every episode (-1 where there is none), and whether the episode is over."""
 
 RESULT = np.dtype(
     [
@@ -37,6 +38,28 @@ RESULT = np.dtype(
     align=True,
 )
 """What the last step of an environment did, in the episode it belongs to; ``frames`` are those of the step."""
+
+EVENT = np.dtype(
+    [
+        ("x0", "f8"),
+        ("y0", "f8"),
+        ("x", "f8"),
+        ("y", "f8"),
+        ("vx", "f8"),
+        ("vy", "f8"),
+        ("potential0", "f8"),
+        ("potential", "f8"),
+        ("earned", "f8"),
+        ("frames", "i4"),
+        ("gold", "i4"),
+        ("switches", "i4"),
+        ("outcome", "i4"),
+    ],
+    align=True,
+)
+"""What happened in a step, for reward functions of users: place of the ninja before and after (pixels), its velocity
+(pixels per frame), minus the way still to go before and after (in whole ways; 0 after the end), what the episode had
+earned before, frames simulated, pieces of gold and exit switches taken, and the outcome code."""
 
 PLAYING, WON, DIED, TIMED_OUT = range(4)
 OUTCOMES = ("playing", "won", "died", "timed_out")

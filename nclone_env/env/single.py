@@ -10,10 +10,12 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig, build
 from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.batch import Batch
-from nclone_env.env.buffers import BufferPool
 from nclone_env.env.episode import DISABLED, OUTCOMES
 from nclone_env.env.options import check_options, check_seed
+from nclone_env.env.pool import RecyclingPool
+from nclone_env.env.reward_function import RewardFunction
 from nclone_env.env.spaces import observation_space
+from nclone_env.env.threads import OWN_SEAT
 from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ClosedError, ConfigError, ResetNeededError
 from nclone_env.level.compile import Level
@@ -32,6 +34,8 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
 
     Args:
         config: what to build; the defaults of :class:`EnvironmentConfig` if None.
+        reward_function: takes an ``EVENT`` record (``env.episode``) and returns the reward of the step, instead of
+            the configured one; it is compiled by Numba, if that has not been done.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:
@@ -43,13 +47,22 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 60}  # noqa: RUF012
 
-    def __init__(self, config: EnvironmentConfig | None = None, **fields: Any):
-        self._set_up(config_from(config, fields))
+    def __init__(
+        self,
+        config: EnvironmentConfig | None = None,
+        *,
+        reward_function: RewardFunction | None = None,
+        **fields: Any,
+    ):
+        self._set_up(config_from(config, fields), reward_function)
 
-    def _set_up(self, config: EnvironmentConfig, like: Batch | None = None) -> None:
+    def _set_up(
+        self, config: EnvironmentConfig, reward_function: RewardFunction | None, like: Batch | None = None
+    ) -> None:
         self.config = config
-        self._batch = Batch(config, 1, DISABLED, num_threads=1, like=like)
-        self._pool = BufferPool(self._batch.specs, 1)
+        self._reward_function = reward_function
+        self._batch = Batch(config, 1, DISABLED, 1, reward_function, like)
+        self._pool = RecyclingPool(self._batch.specs, 1)
         self._everyone = np.ones(1, dtype=np.bool_)
         self._viewer = Viewer(self.config)
         self._phase = "new"
@@ -94,12 +107,13 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
             self._batch.seed(np.array([bits], dtype=np.uint64), self._everyone)
         buffers = self._pool.take()
         if start is not None:
-            self._batch.begin_at(start, self._everyone)
+            self._batch.begin_at(start, 0)
             self._batch.observe(0, buffers)
         else:
             if "level" in chosen:
                 self._batch.choose_level(chosen["level"], self._everyone)
-            self._batch.reset(self._everyone, buffers)
+            self._batch.reset_task(self._everyone, buffers, 0)(OWN_SEAT, 0, 1)
+            self._batch.finish(buffers, {})
         self._phase = "playing"
         self._show()
         return self._row(buffers), self._info()
@@ -118,7 +132,8 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
             raise ResetNeededError(f"step() was called {state}; call reset() to begin an episode")
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
         buffers = self._pool.take()
-        self._batch.step(buffers)
+        self._batch.step_task(buffers, {}, 0)(OWN_SEAT, 0, 1)
+        self._batch.finish(buffers, {})
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
         if terminated or truncated:
@@ -165,9 +180,10 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
         """
         self._check_open("clone")
         other = type(self).__new__(type(self))
-        other._set_up(self.config, like=self._batch)
+        other._set_up(self.config, self._reward_function, like=self._batch)
         if self._phase != "new":
             other._batch.set_state(0, self._batch.get_state(0))
+            other._batch.copy_stack(self._batch)
             other._phase = self._phase
         return other
 
@@ -186,7 +202,7 @@ class NPlusPlusEnv(gymnasium.Env[Observation, Any]):
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes this environment owns."""
-        return MemoryNode("environment", children=(self._batch.memory(), self._pool.memory()))
+        return MemoryNode("environment", children=(self._batch.memory(), self._pool.memory("recycled observations")))
 
     def close(self) -> None:
         """Free the window; calling it again does nothing."""

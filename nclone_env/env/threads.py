@@ -1,47 +1,106 @@
-"""Splits a batch of environments over threads: the kernels release the interpreter lock."""
+"""Splits a batch of environments over threads that wait for work: the kernels release the interpreter lock."""
 
 from __future__ import annotations
 
-import itertools
 import os
+import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
 
+Task = Callable[[int, int, int], None]
+"""Is called as ``task(seat, first, last)``; no two calls with one seat run at the same time."""
+
+OWN_SEAT = 0
+"""Seat of the thread that calls."""
 _SMALLEST_SHARE = 64  # environments per thread below which handing work over costs more than it saves
 
 
-class Shards:
-    """Runs a kernel over ranges of environments, one range a thread; results do not depend on the split."""
+class Workers:
+    """Threads that run kernels over ranges of environments, one range a thread; results do not depend on the split.
+
+    The threads are started with the first work for them, and again in a child process, which inherits none.
+
+    Args:
+        num_envs: environments of the batch.
+        num_threads: how many threads share the work; by default one per core if there is enough of it.
+    """
 
     def __init__(self, num_envs: int, num_threads: int | None = None):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         threads = num_threads or min(cores, max(1, num_envs // _SMALLEST_SHARE))
         self.count = max(1, min(threads, num_envs))
-        edges = [num_envs * part // self.count for part in range(self.count + 1)]
-        self._ranges = list(itertools.pairwise(edges))
-        self._pool: ThreadPoolExecutor | None = None
+        self._inboxes: list[SimpleQueue[Any]] = []
         self._owner = 0
 
-    def run(self, task: Callable[[int, int], None]) -> None:
-        """Call ``task(first, last)`` for every range and wait for all."""
-        if self.count == 1:
-            task(*self._ranges[0])
-            return
-        pool = self._live_pool()
-        waiting = [pool.submit(task, *part) for part in self._ranges[1:]]
-        task(*self._ranges[0])
-        for future in waiting:
-            future.result()
+    @property
+    def seats(self) -> int:
+        """Number of seats, each with scratch memory of its own: one for the calling thread, one for each worker."""
+        return self.count + 1
 
-    def _live_pool(self) -> ThreadPoolExecutor:
-        """Return the pool; threads do not survive a fork, so a child process starts its own."""
-        if self._pool is None or self._owner != os.getpid():
-            self._pool = ThreadPoolExecutor(self.count - 1, thread_name_prefix="nclone-env")
+    def run(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> None:
+        """Call ``task`` for parts of a range, one of them in this thread, and wait for all.
+
+        Args:
+            task: what to do.
+            first: begin of the range.
+            last: end of the range.
+            done: an empty queue for the threads' answers, empty again in the end.
+        """
+        own, *others = self._parts(first, last)
+        if others:
+            self._hand_out(task, others, done)
+        task(OWN_SEAT, *own)
+        self.wait(len(others), done)
+
+    def start(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> int:
+        """Begin with the work of :meth:`run` in other threads; return how many answers :meth:`wait` has to expect."""
+        parts = self._parts(first, last)
+        self._hand_out(task, parts, done)
+        return len(parts)
+
+    @staticmethod
+    def wait(answers: int, done: SimpleQueue[Any]) -> None:
+        """Wait for a number of answers; raise what went wrong in a thread."""
+        failures = [failure for _ in range(answers) if (failure := done.get()) is not None]
+        if failures:
+            raise failures[0]
+
+    def _parts(self, first: int, last: int) -> list[tuple[int, int]]:
+        count, size = min(self.count, last - first), last - first
+        return [(first + size * k // count, first + size * (k + 1) // count) for k in range(count)]
+
+    def _hand_out(self, task: Task, parts: list[tuple[int, int]], done: SimpleQueue[Any]) -> None:
+        if self._owner != os.getpid():
+            self._inboxes = [SimpleQueue() for _ in range(self.count)]
             self._owner = os.getpid()
-        return self._pool
+            weakref.finalize(self, _dismiss, self._inboxes)
+            for seat, inbox in enumerate(self._inboxes, start=OWN_SEAT + 1):
+                Thread(target=_work, args=(seat, inbox), name=f"nclone-env-{seat}", daemon=True).start()
+        for inbox, part in zip(self._inboxes, parts, strict=False):
+            inbox.put((task, part, done))
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None and self._owner == os.getpid():
-            self._pool.shutdown()
-        self._pool = None
+        if self._owner == os.getpid():
+            _dismiss(self._inboxes)
+        self._inboxes, self._owner = [], 0
+
+
+def _work(seat: int, inbox: SimpleQueue[Any]) -> None:
+    """Do what comes in until None does."""
+    while (job := inbox.get()) is not None:
+        task, part, done = job
+        failure = None
+        try:
+            task(seat, *part)
+        except Exception as error:  # noqa: BLE001 - whoever waits gets it and raises it
+            failure = error
+        done.put(failure)
+        del job, task, part, done, failure
+
+
+def _dismiss(inboxes: list[SimpleQueue[Any]]) -> None:
+    for inbox in inboxes:
+        inbox.put(None)

@@ -1,17 +1,23 @@
-"""The table of observations: name, shape, dtype and bounds. Spaces, buffers and documentation derive from it."""
+"""The table of observations: name, shape, dtype and bounds. Spaces, buffers and documentation derive from it.
+
+To add one: a name in ``config.ObservationName``, its arrays in :func:`frame_specs`, a field for each in
+``env.observe.ExtraArrays`` with a writer called there, and a row in ``docs/observations.md``.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
+from nclone_env.constants import ENTITY_NAMES
 
 
 @dataclass(frozen=True)
 class ObservationSpec:
-    """One observation: ``low`` and ``high`` bound every element."""
+    """One array of an observation: ``low`` and ``high`` bound every element; ``stacks``: whether it can be stacked."""
 
     name: str
     shape: tuple[int, ...]
@@ -19,11 +25,12 @@ class ObservationSpec:
     low: float
     high: float
     meaning: str
+    stacks: bool = True
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One element of ``game_state``."""
+    """One element of a vector."""
 
     name: str
     low: float
@@ -66,16 +73,52 @@ GAME_STATE = (
 """The 30 elements of ``game_state``, in order."""
 
 
+ENTITY_STATE = (
+    Feature("x", -1, 1, "entity to the right of the ninja by so much / 528 pixels, clipped"),
+    Feature("y", -1, 1, "entity below the ninja by so much / 528 pixels, clipped"),
+    Feature("vx", -1, 1, "horizontal speed / 8 pixels per frame, clipped"),
+    Feature("vy", -1, 1, "vertical speed / 8 pixels per frame, clipped; positive is down"),
+    Feature("facing_x", -1, 1, "x of the direction it faces, charges, flies, or shoots in; 0 if none"),
+    Feature("facing_y", -1, 1, "y of that direction"),
+    Feature("radius", 0, 1, "radius, or half side, / 24 pixels"),
+    Feature("phase", 0, 1, "0 at rest, 0.5 getting ready or on the way back, 1 active"),
+    Feature("deadly", 0, 1, "1 if touching it, or a side of it, kills now"),
+    Feature("shoots", 0, 1, "1 if it can kill from afar"),
+    Feature("solid", 0, 1, "1 if it is in the way now, from one side at least"),
+    Feature("collectable", 0, 1, "1 if touching it takes it: gold and switches"),
+)
+"""The 12 elements of a row of ``entity_states``, in order; phases by kind: ``obs.entity_facts``."""
+
+
 def observation_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
-    """Return the specs of the configured observations, in the order of the configuration."""
-    side = config.render.player_frame_size
-    float32, uint8 = np.dtype(np.float32), np.dtype(np.uint8)
+    """Return the specs of the arrays an agent gets, in the order of the configuration."""
+    depth = config.observation.frame_stack
+    return tuple(
+        dataclasses.replace(spec, shape=(depth, *spec.shape)) if depth > 1 and spec.stacks else spec
+        for spec in frame_specs(config)
+    )
+
+
+def frame_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
+    """Return the specs of the arrays of one moment, unstacked: what the writers write."""
+    side, sizes = config.render.player_frame_size, config.observation
+    most, window = sizes.max_entities, (sizes.locals_size, sizes.locals_size)
+    vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)
+    rows = (most, len(ENTITY_STATE))
     table = {
-        spec.name: spec
-        for spec in (
-            ObservationSpec("game_state", (len(GAME_STATE),), float32, -1, 1, "the ninja, its objective, what is near"),
-            ObservationSpec("player_frame", (side, side, 1), uint8, 0, 255, "grey picture around the ninja"),
-            ObservationSpec("global_view", (128, 256, 1), uint8, 0, 255, "grey picture of the whole level"),
-        )
+        "game_state": (
+            ObservationSpec("game_state", (len(GAME_STATE),), vector, -1, 1, "the ninja, its objective, what is near"),
+        ),
+        "player_frame": (ObservationSpec("player_frame", (side, side, 1), uint8, 0, 255, "grey, around the ninja"),),
+        "global_view": (ObservationSpec("global_view", (128, 256, 1), uint8, 0, 255, "grey, the whole level"),),
+        "entity_states": (
+            ObservationSpec("entity_states", rows, vector, -1, 1, "the nearest entities, nearest first, then zeros"),
+            ObservationSpec("entity_kinds", (most,), uint8, 0, len(ENTITY_NAMES) - 1, "type of each, 0 where none"),
+            ObservationSpec("entity_count", (1,), uint8, 0, most, "how many are listed"),
+        ),
+        "locals": (ObservationSpec("locals", window, uint8, 0, 255, "solid share of squares around the ninja"),),
+        "action_mask": (
+            ObservationSpec("action_mask", (6,), int8, 0, 1, "0 where a lower action does the same", stacks=False),
+        ),
     }
-    return tuple(table[name] for name in config.observations)
+    return tuple(spec for name in config.observations for spec in table[name])

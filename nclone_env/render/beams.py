@@ -15,7 +15,7 @@ from nclone_env.sim.geometry import greater, lesser
 
 _PAINTS = ("beam", "shot", "aim", "trail")  # by what ``beam_of`` tells apart
 _WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels
-_SHOOTS = sum(1 << kind for kind in BEAM_TYPES)  # a bit a type: one test for the many entities that do not
+_SHOOTS = sum(1 << kind for kind in BEAM_TYPES)  # a bit a type
 BEAM_GREYS = tuple((PAINTS[name].grey,) for name in _PAINTS)
 BEAM_COLOURS = tuple(PAINTS[name].colour for name in _PAINTS)
 
@@ -34,12 +34,14 @@ def draw_beams(levels, worlds, index, inks, view, out):
         out: (height, width, channels of the inks) uint8.
     """
     header = levels.header[worlds.heads[index]["level"]]
-    for slot in range(header["first_actor"], header["entity_count"]):
-        entity = levels.entities[header["first_entity"] + slot]
-        if (_SHOOTS >> int(entity["type"])) & 1:
-            what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])
-            if what != NO_BEAM and length > 0.0:
-                draw_band(x, y, dx, dy, length, _WIDTHS[what], inks[what], view, out)
+    for r in range(header["first_run"], header["first_run"] + header["run_count"]):
+        run = levels.runs[r]
+        if (_SHOOTS >> int(run["type"])) & 1:
+            for slot in range(run["first"], run["stop"]):
+                entity = levels.entities[header["first_entity"] + slot]
+                what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])
+                if what != NO_BEAM and length > 0.0:
+                    draw_band(x, y, dx, dy, length, _WIDTHS[what], inks[what], view, out)
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""Copies and hashes of worlds, for kernels that try many futures from one state.
+"""Copies, comparisons and hashes of worlds, for kernels that try many futures from one state.
 
-All three work on every array of ``WorldArrays``: who adds an array there adds its loop to :func:`copy_world` and to
-:func:`hash_world`; fields that are added to a record are found by themselves.
+All work on every array of ``WorldArrays``: who adds an array there adds its loop to :func:`copy_world`,
+:func:`equal_worlds` and :func:`hash_world`; fields that are added to a record are found by themselves.
 
 The hash mixes a world into 64 bits, word by word: fields of the head, eight entity states at a time, fields of each
 mover, coordinates of the trail; a float is its bits, an integer is sign-extended. For each word, modulo 2**64,
@@ -77,6 +77,59 @@ def gather_worlds(source, indices, target):
     """
     for index in range(indices.shape[0]):
         copy_world(source, indices[index], target, index)
+
+
+@kernel
+def equal_worlds(worlds, left, right):
+    """Return whether two worlds of the same arrays are equal in everything, bit by bit.
+
+    Args:
+        worlds: ``WorldArrays``.
+        left: world.
+        right: another.
+    """
+    if head_difference(worlds.heads[left], worlds.heads[right]) != 0:
+        return False
+    states, trail = worlds.entity_states, worlds.trail
+    for slot in range(states.shape[1]):
+        if states[left, slot] != states[right, slot]:
+            return False
+    for number in range(worlds.movers.shape[1]):
+        if mover_difference(worlds.movers[left, number], worlds.movers[right, number]) != 0:
+            return False
+    for row in range(trail.shape[1]):
+        for axis in range(2):
+            if difference(trail[left, row, axis], trail[right, row, axis]) != 0:
+                return False
+    return True
+
+
+@kernel
+def head_difference(left, right):
+    """Return 0 if all fields of two ``WORLD_HEAD`` are equal."""
+    found = np.uint64(0)
+    for name in each(_HEAD_FLOATS):
+        found |= difference(left[name], right[name])
+    for name in each(_HEAD_NUMBERS):
+        found |= np.uint64(left[name] != right[name])
+    return found
+
+
+@kernel
+def mover_difference(left, right):
+    """Return 0 if all fields of two ``MOVER`` are equal."""
+    found = np.uint64(0)
+    for name in each(_MOVER_FLOATS):
+        found |= difference(left[name], right[name])
+    for name in each(_MOVER_NUMBERS):
+        found |= np.uint64(left[name] != right[name])
+    return found
+
+
+@kernel
+def difference(left, right):
+    """Return the bits in which two floats differ."""
+    return np.float64(left).view(np.uint64) ^ np.float64(right).view(np.uint64)
 
 
 @kernel

@@ -6,10 +6,12 @@ import dataclasses
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from nclone_env.config import EnvironmentConfig, ObservationName, RewardConfig, build
+from nclone_env.config import EnvironmentConfig, RewardConfig, build
 from nclone_env.errors import ConfigError
+
+PolicyObservation = Literal["game_state", "player_frame", "global_view"]
 
 # Field name to (type, lowest, highest); both ends are allowed.
 _RANGES: dict[str, tuple[type, float, float]] = {
@@ -39,7 +41,7 @@ class TrainConfig:
 
     levels: tuple[str, ...] = ("first-steps",)
     """Built-in sets or levels by name, or level files by path; each episode plays one of them."""
-    observations: tuple[ObservationName, ...] = ("game_state",)
+    observations: tuple[PolicyObservation, ...] = ("game_state",)
     """What the policy sees; pictures bring a small convolutional network."""
     frame_skip: int = 4
     """Frames simulated per step with the same action."""
@@ -114,6 +116,10 @@ class TrainConfig:
         if Path(self.name).name != self.name:
             raise ConfigError(f"name: expected a folder name without separators, got {self.name!r}")
         self.environment()
+        for name in self.observations:
+            if name not in get_args(PolicyObservation):
+                valid = ", ".join(get_args(PolicyObservation))
+                raise ConfigError(f"observations: the policy of the trainer sees {valid}, got {name!r}")
 
     def environment(self) -> EnvironmentConfig:
         """Return the configuration of the environments, which also checks the fields that go into it."""

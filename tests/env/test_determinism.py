@@ -175,3 +175,16 @@ def test_a_refused_call_changes_nothing():
         with pytest.raises(ValueError, match="action: expected"):
             left.step(wrong)
     assert_same(left.step([2, 2])[0], expected)
+
+
+def test_environments_without_a_seed_choose_differently_from_the_first_reset():
+    def drawn() -> tuple[int, ...]:
+        envs = NPlusPlusVectorEnv(None, 64, **FIELDS)
+        _, info = envs.reset(seed=[3] * 32 + [None] * 32)
+        envs.close()
+        return tuple(info["level"].tolist())
+
+    first, second = drawn(), drawn()
+    assert first[:32] == second[:32] == (first[0],) * 32
+    assert first[32:] != second[32:]
+    assert len(set(first[32:])) > 1

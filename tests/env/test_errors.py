@@ -76,10 +76,12 @@ def test_levels_that_are_no_levels(levels):
         ({"max_frames": "many"}, "max_frames: expected a whole number from 1 to 1000000, got 'many'"),
         ({"reward": {"gama": 1}}, "reward: unknown field 'gama'; valid fields: completion, switch, death, time, gold"),
         ({"reward": {"gamma": 2}}, "gamma: expected a number from 0 to 1, got 2"),
-        ({"reward": 3}, "reward: expected a RewardConfig or a mapping, got 3"),
+        ({"reward": 3}, "reward: expected RewardConfig or a mapping, got 3"),
         ({"render": {"size": 1}}, "render: unknown field 'size'; valid fields: player_frame_size, picture_scale"),
         ({"render": {"player_frame_size": 8}}, "player_frame_size: expected a whole number from 16 to 512, got 8"),
-        ({"render": RenderConfig}, "render: expected a RenderConfig or a mapping, got <class"),
+        ({"render": RenderConfig}, "render: expected RenderConfig or a mapping, got <class"),
+        ({"observation": "game_state"}, "observation: expected ObservationConfig or a mapping, got 'game_state'"),
+        ({"observation": {"stack": 2}}, "observation: unknown field 'stack'; valid fields: dtype, frame_stack, max_en"),
     ],
 )
 def test_wrong_fields(fields, message):
@@ -95,8 +97,8 @@ def test_wrong_fields(fields, message):
 @pytest.mark.parametrize(
     ("observations", "message"),
     [
-        ("pixels", "observations: expected one of 'game_state', 'player_frame', 'global_view', got 'pixels'"),
-        ((), r"expected one or more different names out of game_state, player_frame, global_view, got \(\)"),
+        ("pixels", "observations: expected one of 'game_state', 'player_frame', .*'action_mask', got 'pixels'"),
+        ((), r"expected one or more different names out of game_state, player_frame, .*action_mask, got \(\)"),
         (("game_state", "game_state"), "expected one or more different names"),
     ],
 )

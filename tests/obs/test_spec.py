@@ -7,18 +7,20 @@ import itertools
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.config import OBSERVATION_NAMES
+from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
 from nclone_env.constants import EXIT, EXIT_SWITCH, MINE
-from nclone_env.level.catalog import level_sets
 from nclone_env.obs.spec import GAME_STATE, observation_specs
 from nclone_env.render.compose import write_global_view, write_player_frame
-from tests.env.bases import FLOOR, choices, corridor
+from tests.env.bases import FLOOR, assert_same, choices, corridor
 from tests.shared import SHARED, needs_shared
 
-BUILT_IN = tuple(level_sets())
-SUBSETS = [names for count in (1, 2) for names in itertools.permutations(OBSERVATION_NAMES, count)]
+from .levels import BUILT_IN, everything, run
+
+SUBSETS = [(name,) for name in OBSERVATION_NAMES] + list(itertools.permutations(DEFAULT_OBSERVATIONS, 2))
+SUBSETS += [("entity_states", "game_state"), ("action_mask", "global_view", "locals")]
 LOW, HIGH = np.array([(feature.low, feature.high) for feature in GAME_STATE]).T
 
 
@@ -43,12 +45,20 @@ def test_the_features_have_different_names_and_bounds_within_the_space():
         assert -1 <= feature.low < feature.high <= 1
 
 
-def test_spaces_follow_the_table():
-    config = EnvironmentConfig(render={"player_frame_size": 64})
+@pytest.mark.parametrize("options", [{}, {"frame_stack": 2}, {"dtype": "float16"}], ids=str)
+def test_spaces_follow_the_table(options):
+    sizes = {"max_entities": 9, "locals_size": 5}
+    config = EnvironmentConfig(
+        observations=OBSERVATION_NAMES, render={"player_frame_size": 64}, observation={**sizes, **options}
+    )
     env, envs = NPlusPlusEnv(config), NPlusPlusVectorEnv(config, 3)
     specs = observation_specs(config)
-    assert [spec.name for spec in specs] == list(OBSERVATION_NAMES)
-    assert [spec.shape for spec in specs] == [(30,), (64, 64, 1), (128, 256, 1)]
+    assert [spec.name for spec in specs if spec.name in OBSERVATION_NAMES] == list(OBSERVATION_NAMES)
+    depth = (2,) if "frame_stack" in options else ()
+    shapes = [(30,), (64, 64, 1), (128, 256, 1), (9, 12), (9,), (1,), (5, 5)]
+    assert [spec.shape for spec in specs] == [*((*depth, *shape) for shape in shapes), (6,)]
+    vector = np.dtype(options.get("dtype", "float32"))
+    assert {spec.name for spec in specs if spec.dtype == vector} == {"game_state", "entity_states"}
     for spec in specs:
         expected = gymnasium.spaces.Box(spec.low, spec.high, spec.shape, spec.dtype.type)
         assert env.observation_space[spec.name] == expected
@@ -96,11 +106,12 @@ def test_a_ninja_falls_out_of_the_world():
 def test_a_subset_equals_the_full_set(names):
     fields = {"levels": BUILT_IN, "max_frames": 120}
     part = NPlusPlusVectorEnv(None, 4, observations=names, **fields)
-    full = NPlusPlusVectorEnv(None, 4, **fields)
+    full = NPlusPlusVectorEnv(None, 4, observations=OBSERVATION_NAMES, **fields)
+    keys = [spec.name for spec in observation_specs(part.config)]
     left, right = part.reset(seed=3)[0], full.reset(seed=3)[0]
     for actions in choices(50, 4):
-        assert tuple(left) == names
-        for name in names:
+        assert list(left) == keys
+        for name in keys:
             np.testing.assert_array_equal(left[name], right[name])
         left, right = part.step(actions)[0], full.step(actions)[0]
 
@@ -132,17 +143,47 @@ def names_of(envs) -> set[str]:
         (("game_state",), set()),
         (("player_frame",), {"pictures", "glyphs"}),
         (("global_view",), {"pictures", "glyphs", "static layers"}),
+        (("entity_states", "locals"), {"scratch of observations"}),
+        (("action_mask",), {"worlds of action_mask"}),
     ],
 )
 def test_what_is_not_asked_for_takes_no_memory(names, pictures):
     envs = NPlusPlusVectorEnv(None, 4, observations=names)
-    assert names_of(envs) & {"pictures", "glyphs", "static layers"} == pictures
+    optional = {"pictures", "glyphs", "static layers", "scratch of observations", "worlds of action_mask"}
+    assert names_of(envs) & optional == pictures
     pool = next(node for _, node in envs.memory().walk() if node.name.startswith("observation pool"))
-    (spec,) = observation_specs(envs.config)
-    assert pool.total_bytes == 4 * int(np.prod(spec.shape)) * spec.dtype.itemsize
+    sizes = [int(np.prod(spec.shape)) * spec.dtype.itemsize for spec in observation_specs(envs.config)]
+    assert pool.total_bytes == 4 * sum(sizes)
 
 
 def test_the_height_of_the_start_is_what_the_level_says():
     level = corridor((EXIT, 126), (EXIT_SWITCH, 86))
     state = NPlusPlusEnv(levels=level).reset()[0]["game_state"]
     assert state[:2] == pytest.approx([6 * 42 / 528 - 1, 6 * FLOOR / 300 - 1], rel=1e-6)
+
+
+def test_random_play_stays_in_the_spaces():
+    for mode in AutoresetMode:
+        envs = NPlusPlusVectorEnv(
+            None,
+            4,
+            levels=(*BUILT_IN, everything()),
+            observations=OBSERVATION_NAMES,
+            autoreset_mode=mode,
+            max_frames=90,
+        )
+        for observations in run(envs, 60):
+            assert observations in envs.observation_space
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": "float16", "frame_stack": 2}], ids=str)
+def test_threads_change_nothing_and_out_is_written(options):
+    fields = {"levels": (*BUILT_IN, everything()), "observations": OBSERVATION_NAMES, "observation": options}
+    few, many = (NPlusPlusVectorEnv(None, 5, num_threads=count, max_frames=60, **fields) for count in (1, 2))
+    out = {name: np.full(space.shape, 7, space.dtype) for name, space in many.observation_space.items()}
+    few.reset(seed=2)
+    many.reset(seed=2, out=out)
+    for actions in choices(60, 5):
+        expected, returned = few.step(actions)[0], many.step(actions, out=out)[0]
+        assert all(returned[name] is out[name] for name in out)
+        assert_same(expected, out)

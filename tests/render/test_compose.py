@@ -220,7 +220,7 @@ def test_phases_of_turrets_and_drones_are_distinct(draw):
 def test_a_laser_points_where_its_beam_does(draw):
     levels, worlds = one_entity(17)  # has a mover
     entities, header = levels.entities.copy(), levels.header.copy()
-    entities["type"], header["first_actor"] = 23, header["entity_count"]  # as if it did not act: no beam
+    entities["type"], header["run_count"] = 23, 0  # as if it did not act: no beam
     levels = levels._replace(header=header)
     for eighth in range(8):
         worlds.movers[0, 0]["uy"] = (eighth if eighth < 4 else eighth - 8) * math.pi / 4 + 0.3

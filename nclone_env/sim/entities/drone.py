@@ -17,8 +17,8 @@ from nclone_env.sim.life import is_targetable, kill
 HEADING_X, HEADING_Y = (1.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, -1.0)
 # Turns to try in this order, by mode: follow the wall clockwise or not, wander clockwise or not.
 TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
-_RADIUS, _STEP, _ZAP_SPEED = 7.5, 24.0, 8.0 / 7.0  # radius and step of all but mini drones
-_MINI_RADIUS, _MINI_STEP, _MINI_SPEED = 4.0, 12.0, 1.3
+_RADIUS, _STEP, ZAP_SPEED = 7.5, 24.0, 8.0 / 7.0  # radius and step of all but mini drones
+_MINI_RADIUS, _MINI_STEP, MINI_SPEED = 4.0, 12.0, 1.3
 _ARRIVED, _NEARLY_SQUARE = 0.000001, 0.00000000001
 
 
@@ -36,7 +36,7 @@ def move(levels, worlds, index, slot):
     entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
     mover = worlds.movers[index, entity["mover"]]
     mini = entity["type"] == MINI_DRONE
-    speed = _MINI_SPEED if mini else _ZAP_SPEED
+    speed = MINI_SPEED if mini else ZAP_SPEED
     reached, left = fly(mover, states[index, slot], speed)
     if not reached:
         refresh(head, mover)

@@ -12,7 +12,7 @@ from nclone_env.sim.life import is_targetable, kill
 
 _IDLE, _RIGHT, _LEFT = 0, 1, 2
 _GUARD_RADIUS = 6.0
-_SPEED = 3.428571428571428  # one unit in the last place below 24 / 7
+SPEED = 3.428571428571428  # one unit in the last place below 24 / 7
 _STOP = 6.01  # distance at which it stops before a wall or the end of the floor
 _SOLID = 2
 
@@ -28,7 +28,7 @@ def move(levels, worlds, index, slot):
         return
     sign = 1 if state == _RIGHT else -1
     x, level = mover["x"], head["level"]
-    ahead = x + sign * _SPEED
+    ahead = x + sign * SPEED
     place, next_place = half_cell(x + sign * _GUARD_RADIUS), half_cell(ahead + sign * _GUARD_RADIUS)
     if place != next_place:
         row = half_cell(mover["y"])

@@ -21,7 +21,7 @@ from nclone_env.sim.rays import sees, shot, unit
 
 PATROL, WARNING, FIRING, RECOVERING = 0, 4, 8, 12
 HEADING, PHASE, SIDE, SHOT = 3, 12, 16, 32
-_LASER_SPEED, _CHAINGUN_SPEED = 0.2857142857142857, 0.4285714285714285
+LASER_SPEED, CHAINGUN_SPEED = 0.2857142857142857, 0.4285714285714285
 _LASER_WARNING, _CHAINGUN_WARNING = 45, 52
 _LASER_RECOVERY, _CHAINGUN_RECOVERY = 60, 90
 _BEAM, _SHOT_INTERVAL, _SHOTS = 80, 9, 7  # frames, frames, shots of a burst
@@ -37,7 +37,7 @@ def move(levels, worlds, index, slot):
     mover = worlds.movers[index, entity["mover"]]
     if states[index, slot] & PHASE != PATROL:
         return
-    speed = _LASER_SPEED if entity["type"] == LASER_DRONE else _CHAINGUN_SPEED
+    speed = LASER_SPEED if entity["type"] == LASER_DRONE else CHAINGUN_SPEED
     reached, left = fly(mover, states[index, slot], speed)
     if reached:
         heading = choose(levels, head["level"], False, entity["mode"], mover, states, index, states[index, slot])

@@ -12,11 +12,11 @@ from nclone_env.sim.geometry import discs_overlap, square_penetration
 from nclone_env.sim.lattice import empty_line, half_cell
 from nclone_env.sim.life import kill
 
-_IDLE, _PRESSED, _LAUNCHING, _RETURNING = 0, 1, 2, 3
-_STATE, _HELD = 3, 4  # bits of the state byte
+IDLE, PRESSED, LAUNCHING, RETURNING = 0, 1, 2, 3
+STATE, _HELD = 3, 4  # bits of the state byte
 _HALF, _WALL_HALF = 22.0, 22.1  # half side and the ninja's radius
 _CORE, _PASSAGE = 8.0, 8.0
-_LAUNCH_SPEED, _RETURN_SPEED = 4.0, 1.0
+LAUNCH_SPEED, RETURN_SPEED = 4.0, 1.0
 _SAME_FACE = 0.01
 _OFF_CORNER = 0.2  # how deep the ninja must be along the other axis to press a face
 
@@ -28,22 +28,22 @@ def think(levels, worlds, index, slot):
     entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
     mover = worlds.movers[index, entity["mover"]]
     code = states[index, slot]
-    if code & _STATE == _PRESSED:
+    if code & STATE == PRESSED:
         if code & _HELD:
-            states[index, slot] = _PRESSED
+            states[index, slot] = PRESSED
             return
-        states[index, slot] = _LAUNCHING
-    state = states[index, slot] & _STATE
+        states[index, slot] = LAUNCHING
+    state = states[index, slot] & STATE
     ex, ey = mover["ux"], mover["uy"]
-    if state == _RETURNING:
+    if state == RETURNING:
         hx, hy = entity["x"], entity["y"]
         if abs(mover["x"] - hx) + abs(mover["y"] - hy) >= 1.0:
-            travel(levels, head, mover, states, index, slot, ex, ey, _RETURN_SPEED)
+            travel(levels, head, mover, states, index, slot, ex, ey, RETURN_SPEED)
         else:
             mover["x"], mover["y"] = hx, hy
-            states[index, slot] = _IDLE | (states[index, slot] & _HELD)
-    elif state == _LAUNCHING:
-        travel(levels, head, mover, states, index, slot, -ex, -ey, _LAUNCH_SPEED)
+            states[index, slot] = IDLE | (states[index, slot] & _HELD)
+    elif state == LAUNCHING:
+        travel(levels, head, mover, states, index, slot, -ex, -ey, LAUNCH_SPEED)
 
 
 @kernel
@@ -58,7 +58,7 @@ def travel(levels, head, mover, states, index, slot, zx, zy, speed):
         first, last = half_cell(across - _PASSAGE), half_cell(across + _PASSAGE)
         direction = 1 if z > 0.0 else -1
         if not empty_line(levels, states, index, head["level"], horizontal, place, first, last, direction):
-            states[index, slot] = _RETURNING | (states[index, slot] & _HELD)
+            states[index, slot] = RETURNING | (states[index, slot] & _HELD)
             return
     if horizontal:
         mover["x"] = ahead
@@ -70,11 +70,11 @@ def travel(levels, head, mover, states, index, slot, zx, zy, speed):
 @kernel
 def push(ninja, mover, states, index, slot):
     """Return (hit, nx, ny, length): solid when idle; when pressed only the pressed face is."""
-    state = states[index, slot] & _STATE
-    if state > _PRESSED:
+    state = states[index, slot] & STATE
+    if state > PRESSED:
         return False, 0.0, 0.0, 0.0
     inside, nx, ny, depth, _ = square_penetration(mover["x"], mover["y"], ninja["x"], ninja["y"], _HALF)
-    if inside and state == _PRESSED and not mover["ux"] * nx + mover["uy"] * ny >= _SAME_FACE:
+    if inside and state == PRESSED and not mover["ux"] * nx + mover["uy"] * ny >= _SAME_FACE:
         return False, 0.0, 0.0, 0.0
     return inside, nx, ny, depth
 
@@ -82,17 +82,17 @@ def push(ninja, mover, states, index, slot):
 @kernel
 def touch(ninja, mover, states, index, slot):
     """Note being pressed and return the wall normal; the core kills when it moves."""
-    state = states[index, slot] & _STATE
+    state = states[index, slot] & STATE
     inside, nx, ny, _, other = square_penetration(mover["x"], mover["y"], ninja["x"], ninja["y"], _WALL_HALF)
-    if inside and state == _IDLE:
-        states[index, slot] = _IDLE | _HELD
+    if inside and state == IDLE:
+        states[index, slot] = IDLE | _HELD
         if other > _OFF_CORNER:
             mover["ux"], mover["uy"] = nx, ny
-            states[index, slot] = _PRESSED | _HELD
+            states[index, slot] = PRESSED | _HELD
         return nx
-    if inside and state == _PRESSED:
+    if inside and state == PRESSED:
         if mover["ux"] * nx + mover["uy"] * ny >= _SAME_FACE:
-            states[index, slot] = _PRESSED | _HELD
+            states[index, slot] = PRESSED | _HELD
             return nx
         return 0.0
     if discs_overlap(ninja["x"], ninja["y"], mover["x"], mover["y"], RADIUS + _CORE):

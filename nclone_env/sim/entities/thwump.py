@@ -8,8 +8,8 @@ from nclone_env.sim.geometry import disc_meets_segment, square_penetration
 from nclone_env.sim.lattice import empty_line, half_cell
 from nclone_env.sim.life import is_targetable, kill
 
-_IDLE, _CHARGING, _RETURNING = 0, 1, 2
-_CHARGE_SPEED, _RETURN_SPEED = 20.0 / 7.0, 8.0 / 7.0
+IDLE, CHARGING, RETURNING = 0, 1, 2
+CHARGE_SPEED, RETURN_SPEED = 20.0 / 7.0, 8.0 / 7.0
 _HALF, _WALL_HALF = 19.0, 19.1  # half side and the ninja's radius
 _PASSAGE = 11.0
 _SIGHT = 38.0
@@ -31,23 +31,23 @@ def move(levels, worlds, index, slot):
     entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
     mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
-    if state == _IDLE:
+    if state == IDLE:
         return
     horizontal, direction = axis(entity)
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
     home = entity["x"] if horizontal else entity["y"]
-    speed = _CHARGE_SPEED if state == _CHARGING else _RETURN_SPEED
-    sign = direction if state == _CHARGING else -direction
+    speed = CHARGE_SPEED if state == CHARGING else RETURN_SPEED
+    sign = direction if state == CHARGING else -direction
     ahead = along + speed * sign
-    if state == _RETURNING and (ahead - home) * (along - home) <= 0.0:
+    if state == RETURNING and (ahead - home) * (along - home) <= 0.0:
         place_at(mover, horizontal, home + 0.0)
-        states[index, slot] = _IDLE
+        states[index, slot] = IDLE
         return
     place = half_cell(along + sign * _PASSAGE)
     if place != half_cell(ahead + sign * _PASSAGE):
         first, last = half_cell(across - _PASSAGE), half_cell(across + _PASSAGE)
         if not empty_line(levels, states, index, head["level"], horizontal, place, first, last, sign):
-            states[index, slot] = _RETURNING
+            states[index, slot] = RETURNING
             return
     place_at(mover, horizontal, ahead)
     refresh(head, mover)
@@ -68,7 +68,7 @@ def think(levels, worlds, index, slot):
     ninja, states = worlds.heads[index], worlds.entity_states
     entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     mover = worlds.movers[index, entity["mover"]]
-    if states[index, slot] != _IDLE or not is_targetable(ninja):
+    if states[index, slot] != IDLE or not is_targetable(ninja):
         return
     horizontal, direction = axis(entity)
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
@@ -88,7 +88,7 @@ def think(levels, worlds, index, slot):
             break
         place += direction
     if seen > 0 and gap * direction <= 0:
-        states[index, slot] = _CHARGING
+        states[index, slot] = CHARGING
 
 
 @kernel

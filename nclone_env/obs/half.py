@@ -1,0 +1,50 @@
+"""float32 to float16, as bits: kernels for the CPU cannot store a float16, so they write its bits as uint16."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env._jit import kernel
+
+_INFINITE = 0x7F800000
+_OVERFLOW = 0x477FF000  # 65520, the least that is rounded to infinity
+_NORMAL = 0x38800000  # 2 ** -14
+_BIAS = 0x38000000  # difference of the exponents' biases
+_TINY = 2.0**24  # steps of a subnormal float16 in 1
+
+
+@kernel
+def half_bits(value):
+    """Return the bits of a float32 rounded to float16: to nearest, ties to even, as NumPy does.
+
+    NaN stays NaN, with the sign.
+    """
+    bits = np.int64(np.float32(value).view(np.uint32))
+    sign, magnitude = (bits >> 16) & 0x8000, bits & 0x7FFFFFFF
+    if magnitude > _INFINITE:
+        return sign | 0x7E00
+    if magnitude >= _OVERFLOW:
+        return sign | 0x7C00
+    if magnitude >= _NORMAL:
+        return sign | ((magnitude - _BIAS + 0xFFF + ((magnitude >> 13) & 1)) >> 13)
+    steps = abs(np.float64(np.float32(value))) * _TINY
+    whole = int(steps)
+    rest = steps - whole
+    if rest > 0.5 or (rest == 0.5 and whole & 1 == 1):
+        whole += 1
+    return sign | whole
+
+
+@kernel
+def round_vector(source, source_row, out, row):
+    """Write a row of (n, k) float32 as a row of (m, k) uint16, the bits of float16."""
+    for column in range(out.shape[1]):
+        out[row, column] = half_bits(source[source_row, column])
+
+
+@kernel
+def round_table(source, source_row, out, row):
+    """Write a row of (n, j, k) float32 as a row of (m, j, k) uint16, the bits of float16."""
+    for place in range(out.shape[1]):
+        for column in range(out.shape[2]):
+            out[row, place, column] = half_bits(source[source_row, place, column])

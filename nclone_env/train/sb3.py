@@ -1,0 +1,151 @@
+"""The environments as Stable-Baselines3 wants them; the only module that imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from nclone_env._optional import optional_module
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.buffers import Buffers
+from nclone_env.env.episode import OUTCOMES
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.errors import ConfigError
+from nclone_env.memory_tree import MemoryNode
+
+_VecEnv: Any = optional_module("stable_baselines3.common.vec_env", "sb3").VecEnv
+
+
+class NPlusPlusVecEnv(_VecEnv):
+    """A Stable-Baselines3 ``VecEnv`` over one native vector environment: one process, no stacking.
+
+    Observations are a dict of arrays (num_envs, ...), so policies are ``MultiInputPolicy``. They are safe to keep, but
+    Stable-Baselines3 copies them all the same, into its rollout or replay buffer: the memory of both counts.
+
+    The info of an environment whose episode goes on is empty. That of one whose episode ended has ``level`` (name),
+    ``outcome``, ``gold``, ``frames``, ``episode_frames``, ``episode_steps`` and ``episode_return`` of that episode,
+    ``terminal_observation``, ``TimeLimit.truncated`` and ``episode`` (return ``r`` and length ``l``), which
+    Stable-Baselines3 logs without ``VecMonitor``.
+
+    Args:
+        config: what to build; the defaults of :class:`EnvironmentConfig` if None.
+        num_envs: number of environments.
+        num_threads: threads that share the work; by default one per core if there is enough of it.
+        **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
+
+    Raises:
+        MissingExtraError: when this module is imported without Stable-Baselines3.
+        ConfigError, UnknownLevelError, LevelFormatError, UnsupportedLevelError: as the native environment.
+    """
+
+    def __init__(
+        self,
+        config: EnvironmentConfig | None = None,
+        num_envs: int = 1,
+        *,
+        num_threads: int | None = None,
+        **fields: Any,
+    ):
+        self.native = NPlusPlusVectorEnv(
+            config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=num_threads, **fields
+        )
+        self._actions: Any = None
+        super().__init__(self.native.num_envs, self.native.single_observation_space, self.native.single_action_space)
+
+    def reset(self) -> Buffers:
+        """Begin new episodes, with the seeds of ``seed()`` and the options of ``set_options()``, which are used up.
+
+        Raises:
+            ConfigError: if the options are not the same for all environments, or one is unknown.
+        """
+        seeds = None if all(seed is None for seed in self._seeds) else self._seeds
+        observations, info = self.native.reset(seed=seeds, options=self._common_options())
+        self.reset_infos = [{"level": self.native.level_names[level]} for level in info["level"]]
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for ``step_wait``."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Buffers, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Advance every environment by one step; where an episode ends, the next one begins.
+
+        Returns:
+            Observations, rewards (n,) float64, ends (n,) bool, and a dict an environment.
+
+        Raises:
+            ActionError, ResetNeededError, ClosedError: as the native environment.
+        """
+        observations, rewards, terminated, truncated, info = self.native.step(self._actions)
+        ended = terminated | truncated
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for index in np.flatnonzero(ended).tolist():
+            infos[index] = self._final_info(info, index, bool(truncated[index] and not terminated[index]))
+        return observations, rewards, ended, infos
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of the native environment, once for each of the indices."""
+        return [getattr(self.native, attr_name)] * len(self._chosen(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Refuse: the environments have no attributes of their own.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(
+            f"set_attr: expected no attribute, as one object holds all environments, got {attr_name!r}; "
+            f"make the environment with other fields, or set it on .native"
+        )
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Show the first environment, for ``"render"``.
+
+        Raises:
+            ConfigError: for any other method.
+        """
+        if method_name != "render":
+            raise ConfigError(
+                f"env_method: expected 'render', as one object holds all environments, got {method_name!r}; "
+                f"call the methods of .native, which take an index"
+            )
+        return [self.native.render()] * len(self._chosen(indices))
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """Return that no environment is wrapped."""
+        return [False] * len(self._chosen(indices))
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """Return the picture of the first environment, (height, width, 3) uint8."""
+        return list(self.native.render() or ())
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of all bytes the environments own; the buffers of Stable-Baselines3 are not among them."""
+        return self.native.memory()
+
+    def close(self) -> None:
+        """End threads and window; calling it again does nothing."""
+        self.native.close()
+
+    def _final_info(self, info: dict[str, Any], index: int, only_truncated: bool) -> dict[str, Any]:
+        columns = info["final_info"]
+        row = {name: column[index].item() for name, column in columns.items() if not name.startswith("_")}
+        row["level"], row["outcome"] = self.native.level_names[row["level"]], OUTCOMES[row["outcome"]]
+        row["terminal_observation"] = {name: array[index].copy() for name, array in info["final_obs"].items()}
+        row["TimeLimit.truncated"] = only_truncated
+        row["episode"] = {"r": row["episode_return"], "l": row["episode_steps"]}
+        return row
+
+    def _common_options(self) -> dict[str, Any]:
+        first = self._options[0]
+        if any(options != first for options in self._options):
+            raise ConfigError(f"set_options: expected the same options for all environments, got {self._options!r}")
+        return first
+
+    def _chosen(self, indices: Any) -> list[int]:
+        return list(self._get_indices(indices))

@@ -1,0 +1,168 @@
+"""Stable-Baselines3 through the adapter: its contract, and algorithms that learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
+
+from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env.train.sb3 import NPlusPlusVecEnv
+
+from ..env.bases import QUICK_DEATH, QUICK_WIN, RIGHT
+from .bases import FIELDS, Kept, check_learned, numbers, run_example
+
+SMALL = {"n_steps": 64, "batch_size": 256, "n_epochs": 2, "seed": 7, "device": "cpu"}
+
+
+class Rollout(BaseCallback):
+    """Copies what the rollout buffer holds at the end of the first rollout."""
+
+    def _on_rollout_end(self) -> None:
+        if not hasattr(self, "actions"):
+            buffer = self.model.rollout_buffer
+            self.actions = buffer.actions.copy()
+            self.observations = buffer.observations["game_state"].copy()
+            self.rewards = buffer.rewards.copy()
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def test_ppo_learns_from_what_the_environments_did():
+    env = VecMonitor(NPlusPlusVecEnv(num_envs=16, **FIELDS))
+    model = PPO("MultiInputPolicy", env, **SMALL)
+    before, rollout = numbers(model.policy), Rollout()
+    model.learn(2 * 64 * 16, callback=rollout)
+    check_learned(before, numbers(model.policy))
+
+    assert len(model.ep_info_buffer) > 16
+    assert all(np.isfinite(episode["r"]) and 0 < episode["l"] <= 50 for episode in model.ep_info_buffer)
+
+    twin = NPlusPlusVectorEnv(None, 16, autoreset_mode="SameStep", **FIELDS)
+    observations, _ = twin.reset(seed=7)
+    for actions, seen, rewards in zip(rollout.actions, rollout.observations, rollout.rewards):
+        np.testing.assert_array_equal(observations["game_state"], seen)
+        observations, expected, _, truncated, _ = twin.step(actions.reshape(-1).astype(np.int64))
+        played_on = ~truncated  # Stable-Baselines3 adds the value of the last state to the others
+        np.testing.assert_array_equal(rewards[played_on], expected[played_on].astype(np.float32))
+    twin.close()
+
+    mean, _ = evaluate_policy(model, env, n_eval_episodes=16, deterministic=False)
+    assert np.isfinite(mean)
+    env.close()
+
+
+def test_ends_of_episodes():
+    fields = FIELDS | {"levels": (QUICK_WIN, QUICK_DEATH, "hazards")}
+    env = NPlusPlusVecEnv(num_envs=8, **fields)
+    twin = NPlusPlusVectorEnv(None, 8, autoreset_mode="SameStep", **fields)
+    env.seed(3)
+    env.reset()
+    _, info = twin.reset(seed=3)
+    assert env.reset_infos == [{"level": twin.level_names[level]} for level in info["level"]]
+    draw, returns, lengths, kinds, last = np.random.default_rng(0), np.zeros(8), np.zeros(8), set(), Kept()
+    for _ in range(150):
+        actions = np.where(draw.random(8) < 0.8, RIGHT, draw.integers(0, 6, 8))
+        _, rewards, dones, infos = env.step(actions)
+        *_, terminated, truncated, info = twin.step(actions)
+        np.testing.assert_array_equal(dones, terminated | truncated)
+        returns, lengths = returns + rewards, lengths + 1
+        for i, row in enumerate(infos):
+            if not dones[i]:
+                assert row == {}
+                continue
+            assert row["TimeLimit.truncated"] == (truncated[i] and not terminated[i])
+            assert (row["outcome"] == "timed_out") == row["TimeLimit.truncated"]
+            assert row["level"] == twin.level_names[info["final_info"]["level"][i]]
+            np.testing.assert_array_equal(row["terminal_observation"]["game_state"], info["final_obs"]["game_state"][i])
+            assert row["episode"]["r"] == pytest.approx(returns[i], rel=1e-12)
+            assert row["episode"]["l"] == lengths[i]
+            last.add(row["terminal_observation"])
+            returns[i] = lengths[i] = 0
+            kinds.add(row["outcome"])
+    last.check()
+    assert kinds == {"won", "died", "timed_out"}
+    env.close()
+    twin.close()
+
+
+def test_observations_stay_as_they_were():
+    env = NPlusPlusVecEnv(num_envs=4, **FIELDS)
+    kept = Kept()
+    kept.add(env.reset())
+    for action in (2, 5, 5, 2, 1, 4, 0, 2, 2, 2):
+        kept.add(env.step(np.full(4, action))[0])
+    kept.check()
+    env.close()
+
+
+def test_pictures_go_through_the_network_for_pictures():
+    fields = {"observations": ("game_state", "player_frame"), "render": {"player_frame_size": 64}}
+    env = NPlusPlusVecEnv(num_envs=4, **FIELDS | fields)
+    model = PPO("MultiInputPolicy", env, **SMALL | {"n_steps": 16, "batch_size": 32})
+    before = numbers(model.policy)
+    model.learn(64)
+    check_learned(before, numbers(model.policy))
+    assert model.rollout_buffer.observations["player_frame"].dtype == np.uint8
+    env.close()
+
+
+def test_wrappers_that_look_at_the_last_observation():
+    env = VecNormalize(VecFrameStack(VecMonitor(NPlusPlusVecEnv(num_envs=8, **FIELDS)), 3))
+    model = PPO("MultiInputPolicy", env, **SMALL)
+    before = numbers(model.policy)
+    model.learn(64 * 8)
+    check_learned(before, numbers(model.policy))
+    assert env.observation_space["game_state"].shape == (90,)
+    env.close()
+
+
+def test_seeds_and_options_hold_for_one_reset():
+    env = NPlusPlusVecEnv(num_envs=4, **FIELDS)
+    env.seed(5)
+    first = [info["level"] for info in (env.reset(), env.reset_infos)[1]]
+    env.seed(5)
+    env.reset()
+    assert [info["level"] for info in env.reset_infos] == first
+    level = env.native.level_names[1]
+    env.set_options({"level": level})
+    env.reset()
+    assert env.reset_infos == [{"level": level}] * 4
+    seen = set()
+    for _ in range(10):
+        env.reset()
+        seen |= {info["level"] for info in env.reset_infos}
+    assert len(seen) > 1
+    env.set_options([{"level": 0}, {}, {}, {}])
+    with pytest.raises(errors.ConfigError, match="set_options: expected the same options for all environments"):
+        env.reset()
+    env.close()
+
+
+def test_what_holds_for_all_environments_at_once():
+    env = NPlusPlusVecEnv(num_envs=3, **FIELDS, render_mode="rgb_array")
+    env.reset()
+    assert env.render().shape == (600, 1056, 3)
+    assert env.get_attr("render_mode") == ["rgb_array"] * 3
+    assert env.get_attr("num_envs", indices=[0, 2]) == [3, 3]
+    assert not env.has_attr("nonsense")
+    assert env.env_is_wrapped(VecMonitor) == [False] * 3
+    with pytest.raises(errors.ConfigError, match="set_attr: expected no attribute"):
+        env.set_attr("frame_skip", 2)
+    with pytest.raises(errors.ConfigError, match="env_method: expected 'render'"):
+        env.env_method("get_state")
+    assert env.memory().total_bytes == env.native.memory().total_bytes
+    env.close()
+    env.close()
+
+
+def test_the_example_of_the_documents():
+    variables = run_example("Stable-Baselines3")
+    assert len(variables["model"].ep_info_buffer) > 0

@@ -1,0 +1,176 @@
+"""The entity list against a sort of everything, and its velocities against how things really move."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nclone_env import NPlusPlusVectorEnv
+from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, LOCKED_DOOR, MINE, TRAP_DOOR
+from nclone_env.errors import ConfigError
+from nclone_env.level.raw import RawLevel
+from nclone_env.obs.spec import ENTITY_STATE
+from nclone_env.sim.tick import tick
+
+from ..env.bases import RIGHT, corridor
+from ..naive.entity_list import listed
+from ..shared import SHARED, needs_shared
+from ..sim.levels import moving
+from .levels import BUILT_IN, everything, mine_field, run
+
+PLACES = {feature.name: place for place, feature in enumerate(ENTITY_STATE)}
+SINE_LIMIT = 1e-6  # the simulator's own sine against the library's
+
+
+def make(num_envs, levels, most=32, **fields):
+    sizes = {"max_entities": most} | fields.pop("observation", {})
+    return NPlusPlusVectorEnv(
+        None, num_envs, levels=levels, observations="entity_states", observation=sizes, **{"frame_skip": 1} | fields
+    )
+
+
+def check(envs, observations) -> set[int]:
+    """Compare one batch of observations with the oracle; return the kinds that were listed."""
+    batch, seen = envs._batch, set()
+    for i in range(envs.num_envs):
+        level = batch.level_set.levels[batch.worlds.heads[i]["level"]]
+        states, kinds = observations["entity_states"][i], observations["entity_kinds"][i]
+        expected = listed(level, batch.worlds, i)[: len(states)]
+        count = int(observations["entity_count"][i, 0])
+        assert count == len(expected)
+        assert kinds[:count].tolist() == [kind for _, kind, _ in expected]
+        rows = np.array([row for _, _, row in expected], np.float64).reshape(count, len(ENTITY_STATE))
+        np.testing.assert_allclose(states[:count], rows, rtol=1e-6, atol=SINE_LIMIT)
+        assert not states[count:].any()
+        assert not kinds[count:].any()
+        seen |= set(kinds.tolist())
+    return seen - {0}
+
+
+@pytest.mark.parametrize("most", [1, 5, 32])
+def test_built_in_levels(most):
+    envs = make(6, BUILT_IN, most, max_frames=120)
+    for step, observations in enumerate(run(envs, 300)):
+        if step % 5 == 0:
+            check(envs, observations)
+
+
+def test_every_kind_in_its_phases():
+    halls = [hall((x, 66)) for hall in (everything, moving) for x in (34, 44, 68, 102, 130)]
+    envs, phases = make(len(halls), tuple(halls), 64, max_frames=400), {}
+    for step, observations in enumerate(run(envs, 420)):
+        if step % 6 == 0:
+            check(envs, observations)
+        pairs = zip(observations["entity_kinds"].ravel(), observations["entity_states"][..., PLACES["phase"]].ravel())
+        for kind, phase in pairs:
+            phases.setdefault(int(kind), set()).add(float(phase))
+    assert set(phases) == set(range(2, 27)) | {0, 28}
+    assert sum(len(values) > 1 for values in phases.values()) >= 10
+
+
+@needs_shared
+@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
+def test_recorded_levels():
+    levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
+    envs, seen = make(len(levels), levels, 48, max_frames=200), set()
+    for step, observations in enumerate(run(envs, 240)):
+        if step % 20 == 0:
+            seen |= check(envs, observations)
+    assert len(seen) > 10
+
+
+def test_hundreds_of_mines_and_equal_distances():
+    envs = make(1, mine_field(), 128)
+    for observations in run(envs, 30):
+        check(envs, observations)
+    assert observations["entity_count"][0, 0] == 128
+    pile = make(1, corridor((EXIT, 60), (EXIT_SWITCH, 30), (GOLD, 50), (MINE, 50), (GOLD, 50), (MINE, 34)), 4)
+    observations = pile.reset()[0]
+    assert observations["entity_kinds"][0].tolist() == [MINE, MINE, GOLD, GOLD]  # 34 and 50 are equally near
+    assert observations["entity_states"][0, :, 0].tolist() == pytest.approx([x * 6 / 528 for x in (8, -8, 8, 8)])
+
+
+def test_what_is_taken_is_gone():
+    envs = make(1, corridor((EXIT, 126), (EXIT_SWITCH, 46), (GOLD, 44)))
+    first = envs.reset()[0]
+    assert sorted(first["entity_kinds"][0, :3].tolist()) == [GOLD, EXIT, EXIT_SWITCH]
+    assert first["entity_states"][0, 2, PLACES["phase"]] == 0
+    for _ in range(30):
+        last = envs.step([RIGHT])[0]
+    assert last["entity_kinds"][0, :2].tolist() == [EXIT, 0]
+    assert last["entity_states"][0, 0, PLACES["phase"]] == 1
+
+
+def test_doors_and_their_switches_are_listed_apart():
+    envs = make(1, everything(spawn=(60, 67)), 64)
+    observations = envs.reset()[0]
+    kinds = observations["entity_kinds"][0].tolist()
+    assert [kinds.count(kind) for kind in range(5, 10)] == [1, 1, 1, 1, 1]
+    slots = envs._batch.level_set.levels[0].entities["type"]
+    for kind in (LOCKED_DOOR, TRAP_DOOR):
+        envs._batch.worlds.entity_states[0, np.flatnonzero(slots == kind)[0]] = 1
+    envs._batch.observe(0, observations)
+    check(envs, observations)
+    kinds = observations["entity_kinds"][0].tolist()
+    assert [kinds.count(kind) for kind in range(5, 10)] == [1, 0, 0, 1, 0]
+    assert observations["entity_states"][0, kinds.index(TRAP_DOOR), PLACES["solid"]] == 1
+
+
+def test_velocities_are_how_far_things_move():
+    """What steers, turns or stops in the frame differs; most frames of most things are none of these."""
+    agreeing: dict[int, list[bool]] = {}
+    for x in (34, 44, 68, 102, 130):
+        for hall in (everything, moving):
+            compare_velocities(hall((x, 66)), 250, agreeing)
+    compare_velocities(unseen(), 250, agreeing)
+    assert set(agreeing) >= {12, 13, 14, 15, 16, 17, 18, 20, 22, 23, 25, 26, 28}
+    for kind, results in agreeing.items():
+        assert np.mean(results) > 0.8, (kind, np.mean(results), len(results))
+
+
+def unseen() -> RawLevel:
+    """Return a corridor, and drones that shoot in a room without view of it."""
+    level = corridor((EXIT, 126), (EXIT_SWITCH, 86))
+    tiles = level.tiles.copy()
+    tiles[2:6, 4:30] = 0
+    drones = np.array([(12, 40, 18, 0, 0), (13, 60, 30, 4, 1)], np.uint8)
+    return RawLevel(tiles, np.concatenate([level.records, drones]), "unseen")
+
+
+def compare_velocities(raw, frames, agreeing) -> None:
+    """Play at random; note for every moving thing whether it moved by its velocity."""
+    envs = make(1, raw, 128, max_frames=10_000)
+    observations, batch = envs.reset(seed=1)[0], envs._batch
+    level, draw = batch.level_set.levels[0], np.random.default_rng(3)
+    for frame in range(frames):
+        if frame % 20 == 0:
+            inputs = int(draw.choice([0, 4, 2, 5, 3]))
+        if batch.worlds.heads["state"][0] >= 6:
+            observations = envs.reset()[0]
+        ninja = np.array([batch.worlds.heads[name][0] for name in "xy"])
+        before, movers = listed(level, batch.worlds, 0), batch.worlds.movers[0].copy()
+        tick(batch.level_set.arrays, batch.worlds, 0, inputs)
+        for place, (_, kind, row) in enumerate(before):  # drones may turn in their first frame
+            velocity, offset = observations["entity_states"][0, place, 2:4] * 8.0, np.array(row[:2]) * 528
+            if batch.worlds.heads["frame"][0] == 1 or not velocity.any() or np.abs(offset).max() >= 528:
+                continue
+            spot = ninja + offset
+            number = int(np.hypot(movers["x"] - spot[0], movers["y"] - spot[1]).argmin())
+            moved = [batch.worlds.movers[name][0, number] - movers[name][number] for name in "xy"]
+            agreeing.setdefault(kind, []).append(bool(np.abs(moved - velocity).max() < 0.15))
+        batch.observe(0, observations)
+
+
+def test_every_feature_keeps_its_bounds():
+    low, high = np.array([(feature.low, feature.high) for feature in ENTITY_STATE]).T
+    envs = make(2, (everything(), corridor((EXIT, 126), (EXIT_SWITCH, 86), ninja=250, height=250)), frame_skip=20)
+    for observations in run(envs, 120):
+        assert observations in envs.observation_space
+        assert (observations["entity_states"] >= low).all()
+        assert (observations["entity_states"] <= high).all()
+
+
+@pytest.mark.parametrize("most", [0, 129, 2.5])
+def test_sizes_are_checked(most):
+    with pytest.raises(ConfigError, match="max_entities: expected a whole number from 1 to 128, got"):
+        make(1, BUILT_IN, most)

@@ -1,0 +1,81 @@
+"""Rounding to float16 against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nclone_env import NPlusPlusVectorEnv
+from nclone_env.errors import ConfigError
+from nclone_env.obs.half import round_table, round_vector
+
+from ..env.bases import copies
+from .levels import BUILT_IN, everything, run
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    out = np.zeros((1, len(values)), np.uint16)
+    round_vector(values.astype(np.float32)[None], 0, out, 0)
+    return out[0]
+
+
+def check(values: np.ndarray) -> None:
+    with np.errstate(over="ignore"):
+        expected = values.astype(np.float16)
+    bits, numbers = rounded(values), ~np.isnan(values)
+    np.testing.assert_array_equal(bits[numbers], expected.view(np.uint16)[numbers])
+    assert np.isnan(bits.view(np.float16)[~numbers]).all()
+
+
+def test_every_half_and_the_floats_around_it_and_around_the_middles():
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)].astype(np.float32)
+    ordered = np.unique(halves)
+    middles = (ordered[:-1] + ordered[1:]) / 2
+    edge = np.float32([65519.996, 65520, 65520.004, 3.4e38, np.inf, np.nan, 1e-45, 2.9802322e-08, 2.9802326e-08])
+    values = np.concatenate([halves, middles, edge, -edge])
+    check(values)
+    with np.errstate(over="ignore"):
+        check(np.nextafter(values, np.float32(np.inf)))
+        check(np.nextafter(values, np.float32(-np.inf)))
+
+
+def test_random_floats():
+    bits = np.random.default_rng(1).integers(0, 1 << 32, 1_000_000, dtype=np.uint32)
+    check(bits.view(np.float32))
+
+
+def test_rows_of_tables():
+    table = np.random.default_rng(2).normal(size=(3, 5, 4)).astype(np.float32)
+    out = np.zeros((2, 5, 4), np.uint16)
+    round_table(table, 2, out, 1)
+    np.testing.assert_array_equal(out[1].view(np.float16), table[2].astype(np.float16))
+    assert not out[0].any()
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("names", [("game_state",), ("entity_states", "game_state"), ("entity_states",)])
+def test_observations_are_the_rounded_ones(names, num_threads):
+    fields = {"levels": (*BUILT_IN, everything()), "observations": names, "max_frames": 60}
+    plain = NPlusPlusVectorEnv(None, 5, **fields)
+    halves = NPlusPlusVectorEnv(None, 5, observation={"dtype": "float16"}, num_threads=num_threads, **fields)
+    for left, right in zip(run(plain, 90), run(halves, 90)):
+        assert right in halves.observation_space
+        for name, array in copies(left).items():
+            if array.dtype == np.float32:
+                assert right[name].dtype == np.float16
+                array = array.astype(np.float16)
+            np.testing.assert_array_equal(array, right[name])
+
+
+def test_half_takes_half_the_memory():
+    sizes = []
+    for dtype in ("float32", "float16"):
+        envs = NPlusPlusVectorEnv(None, 64, observations="game_state", observation={"dtype": dtype})
+        sizes.append(next(n for _, n in envs.memory().walk() if n.name.startswith("observation pool")).total_bytes)
+    assert sizes == [64 * 120, 64 * 60]
+
+
+def test_the_dtype_is_checked():
+    with pytest.raises(ConfigError, match="dtype: expected one of 'float32', 'float16', got 'bfloat16'"):
+        NPlusPlusVectorEnv(None, 1, observation={"dtype": "bfloat16"})

@@ -1,0 +1,106 @@
+"""The local window against points of the tiles, doors, and the edge of the world."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nclone_env import NPlusPlusVectorEnv
+from nclone_env.constants import LOCKED_DOOR, TRAP_DOOR
+from nclone_env.errors import ConfigError
+from nclone_env.obs.locals import QUARTER_SHARES
+
+from ..golden.tiles import SOLID
+from ..shared import SHARED, needs_shared
+from ..sim.levels import empty_level
+from .levels import BUILT_IN, everything, run
+
+EXIT_RECORDS = [(3, 150, 80, 0, 0), (4, 150, 60, 0, 0)]
+
+
+def make(num_envs, levels, size=21, **fields):
+    sizes = {"locals_size": size}
+    return NPlusPlusVectorEnv(None, num_envs, levels=levels, observations="locals", observation=sizes, **fields)
+
+
+def window(level, worlds, index, size) -> np.ndarray:
+    """Return the window square by square; doors along the two squares in their cell."""
+    squares = np.full((50, 88), 255)
+    for v in range(50):
+        for u in range(88):
+            squares[v, u] = QUARTER_SHARES[4 * level.tiles[v // 2, u // 2] + 2 * (v % 2) + u % 2]
+    for door in level.table.doors:
+        shut = (worlds.entity_states[index, door["owner"]] == 0) != (door["type"] == 8)
+        if shut and door["vertical"]:
+            squares[door["y"] // 12 - 1 : door["y"] // 12 + 1, min(door["x"] // 12, 2 * door["column"] + 1)] = 255
+        elif shut:
+            squares[min(door["y"] // 12, 2 * door["row"] + 1), door["x"] // 12 - 1 : door["x"] // 12 + 1] = 255
+    padded = np.pad(squares, 1200, constant_values=255)
+    head = worlds.heads[index]
+    row, column = 1200 + int(head["y"] // 12) - size // 2, 1200 + int(head["x"] // 12) - size // 2
+    return padded[row : row + size, column : column + size]
+
+
+def test_shares_of_the_quarters_are_those_of_points():
+    points = (np.arange(64) + 0.5) * 24 / 64
+    v, u = np.meshgrid(points, points, indexing="ij")
+    for tile in range(38):
+        solid = np.asarray(SOLID.get(tile, SOLID[0])(u, v))
+        shares = solid.reshape(2, 32, 2, 32).mean(axis=(1, 3)).ravel() * 255
+        # 36 points a quarter, up to six of them on the border itself
+        assert np.abs(np.array(QUARTER_SHARES[4 * tile : 4 * tile + 4]) - shares).max() <= 255 / 12, tile
+    assert QUARTER_SHARES[:8] == (0,) * 4 + (255,) * 4
+
+
+@pytest.mark.parametrize("size", [1, 9, 21, 99])
+def test_windows_of_built_in_levels(size):
+    envs = make(4, (*BUILT_IN, everything()), size, max_frames=90)
+    batch = envs._batch
+    for step, observations in enumerate(run(envs, 60)):
+        if step % 6 == 0:
+            for i in range(4):
+                level = batch.level_set.levels[batch.worlds.heads[i]["level"]]
+                np.testing.assert_array_equal(observations["locals"][i], window(level, batch.worlds, i, size))
+
+
+@needs_shared
+@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
+def test_windows_of_recorded_levels():
+    levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
+    envs = make(len(levels), levels, max_frames=90)
+    batch = envs._batch
+    for step, observations in enumerate(run(envs, 60)):
+        if step % 20 == 0:
+            for i in range(len(levels)):
+                level = batch.level_set.levels[batch.worlds.heads[i]["level"]]
+                np.testing.assert_array_equal(observations["locals"][i], window(level, batch.worlds, i, 21))
+
+
+@pytest.mark.parametrize(("x", "y"), [(2, 2), (176, 98), (0, 50), (90, 250)])
+def test_outside_of_the_world_is_solid(x, y):
+    envs = make(1, empty_level(EXIT_RECORDS, spawn=(x, y)))
+    observation = envs.reset()[0]["locals"][0]
+    level, batch = envs._batch.level_set.levels[0], envs._batch
+    np.testing.assert_array_equal(observation, window(level, batch.worlds, 0, 21))
+    assert (observation == 255).any()
+
+
+def test_a_shut_door_is_solid_and_an_open_one_is_not():
+    envs = make(1, everything(spawn=(110, 67)), 41)
+    first = envs.reset()[0]["locals"][0].copy()
+    batch = envs._batch
+    level = batch.level_set.levels[0]
+    for kind in (LOCKED_DOOR, TRAP_DOOR):
+        batch.worlds.entity_states[0, np.flatnonzero(level.entities["type"] == kind)[0]] = 1
+    second = {"locals": np.zeros((1, 41, 41), np.uint8)}
+    batch.observe(0, second)
+    np.testing.assert_array_equal(second["locals"][0], window(level, batch.worlds, 0, 41))
+    differing = first != second["locals"][0]
+    assert differing.sum() == 4
+    assert sorted(first[differing].tolist()) == [0, 0, 255, 255]
+
+
+@pytest.mark.parametrize(("size", "message"), [(20, "an odd number, got 20"), (0, "from 1 to 99, got 0")])
+def test_sizes_are_checked(size, message):
+    with pytest.raises(ConfigError, match=f"locals_size: expected .*{message}"):
+        make(1, BUILT_IN, size)
