@@ -31,7 +31,7 @@ def shared_level_set(levels: Sequence[Level]) -> LevelSet:
     identity = _identity(levels)
     level_set = _held.get(identity)
     if level_set is not None:
-        store.COUNTS.shared += 1
+        store.counts.shared += 1
         return level_set
     arrays = store.stored_arrays("levels", content_digest(levels), ARRAYS_LAYOUT, lambda: _packed(levels))
     fields = arrays.pop("fields")
@@ -51,7 +51,7 @@ class LibraryStatus:
     held_sets: int
     """Level sets in use in this process."""
     held_bytes: int
-    """Bytes of their arrays, mapped or not."""
+    """Bytes of their packed arrays, mapped or not."""
     counts: store.Counts
     """Requests of this process so far: shared, mapped, made."""
 
@@ -89,7 +89,7 @@ def level_library() -> LibraryStatus:
         limit_bytes=store.limit_bytes(),
         held_sets=len(held),
         held_bytes=sum(level_set.memory().total_bytes for level_set in held),
-        counts=store.Counts(**vars(store.COUNTS)),
+        counts=store.Counts(**vars(store.counts)),
     )
 
 

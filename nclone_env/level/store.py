@@ -74,7 +74,8 @@ class Counts:
     """Files that were cut off, damaged or of something else, and so made anew."""
 
 
-COUNTS = Counts()
+counts = Counts()
+"""Those of this process."""
 
 
 def stored_arrays(name: str, content: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
@@ -94,9 +95,9 @@ def stored_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
     limit = limit_bytes()
     found = _open(path, key, layout) if limit else None
     if found is not None:
-        COUNTS.mapped += 1
+        counts.mapped += 1
         return found
-    COUNTS.made += 1
+    counts.made += 1
     made = make()
     arrays = {item: np.ascontiguousarray(made[item], dtype) for item, dtype in layout.items()}
     for array in arrays.values():
@@ -158,7 +159,7 @@ def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
         return None
     shapes = _verified(memory, key)
     if shapes is None or list(shapes) != list(layout):
-        COUNTS.damaged += 1
+        counts.damaged += 1
         _remove(path)
         return None
     with contextlib.suppress(OSError):  # a folder that can only be read

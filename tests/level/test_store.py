@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
     """A folder of our own, with the counters at zero; it does not exist yet."""
     place = tmp_path / "levels"
     monkeypatch.setattr(store, "folder", lambda: place)
-    monkeypatch.setattr(store, "COUNTS", store.Counts())
+    monkeypatch.setattr(store, "counts", store.Counts())
     monkeypatch.delenv(store.LIMIT_VARIABLE, raising=False)
     return place
 
@@ -66,7 +66,7 @@ def only_file(folder: Path) -> Path:
 def test_what_is_stored_is_found(folder):
     made, found = ask(), ask(make=never)
     assert contents(made) == contents(found) == contents(some_arrays())
-    assert store.COUNTS == store.Counts(mapped=1, made=1)
+    assert store.counts == store.Counts(mapped=1, made=1)
     assert only_file(folder).name.startswith("things-")
     assert [path for path, _ in store.files()] == [only_file(folder)]
 
@@ -98,7 +98,7 @@ def test_files_of_other_versions_are_not_used(folder, monkeypatch, name):
     monkeypatch.setattr(store, name, 2 if name == "VERSION" else lambda: "f" * 16)
     made = contents(ask(make=lambda size: some_arrays(seed=1)))
     assert made == contents(some_arrays(seed=1))
-    assert store.COUNTS == store.Counts(made=2)
+    assert store.counts == store.Counts(made=2)
 
 
 def cut(length):
@@ -135,7 +135,7 @@ def test_damaged_files_are_made_anew(folder, damage):
     path.unlink()  # a file is never written in place: this process still maps the old one
     path.write_bytes(damage(right))
     assert contents(ask()) == contents(some_arrays())
-    assert store.COUNTS == store.Counts(made=2, damaged=1)
+    assert store.counts == store.Counts(made=2, damaged=1)
     assert only_file(folder).read_bytes() == right
     ask(make=never)
 
@@ -147,14 +147,14 @@ def test_a_file_under_the_name_of_another_is_not_used(folder):
     (second,) = set(folder.iterdir()) - {first}
     os.replace(second, first)
     assert contents(ask("one")) == contents(some_arrays())
-    assert store.COUNTS.damaged == 1
+    assert store.counts.damaged == 1
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(folder):
     folder.write_text("a file where the folder should be")
     for _ in range(2):
         assert contents(ask()) == contents(some_arrays())
-    assert store.COUNTS == store.Counts(made=2)
+    assert store.counts == store.Counts(made=2)
     assert store.files() == []
     assert store.clear() == 0
 
@@ -246,7 +246,7 @@ def write_at_once(folder, everybody, answers):
     everybody.wait(60)
     maps = Path("/proc/self/maps").read_text().splitlines()
     files = {line.split()[4] for line in maps if line.endswith(store.SUFFIX)}
-    answers.put((contents(arrays) == contents(some_arrays(size=50_000)), sorted(files), store.COUNTS))
+    answers.put((contents(arrays) == contents(some_arrays(size=50_000)), sorted(files), store.counts))
 
 
 def test_of_several_writers_at_once_all_map_the_same_file(folder):
