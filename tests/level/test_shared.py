@@ -121,7 +121,8 @@ def test_memory_says_what_is_shared_and_mapped(folder, monkeypatch):
 def test_mapped_arrays_are_those_that_pack_returns(folder):
     levels = load_levels(LEVELS)
     packed = pack(levels, with_distances=True)
-    for shared in (shared_level_set(levels), shared_level_set(levels)):
+    for _ in range(2):
+        shared = shared_level_set(levels)
         assert arrays_digest(shared) == arrays_digest(packed)
         assert tuple(shared.arrays._asdict()) + ("fields",) == tuple(ARRAYS_LAYOUT)
         sizes = (shared.max_entities, shared.max_movers, shared.max_trail)
