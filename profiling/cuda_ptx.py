@@ -38,9 +38,10 @@ from numba.cuda.cudadrv import nvvm
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import playable_levels
-from nclone_env.env.buffers import kernel_view, make_buffers
-from nclone_env.env.episode import EPISODE, NEXT_STEP, RESULT, make_settings
-from nclone_env.env.observe import NO_OBSERVATIONS
+from nclone_env.env.buffers import make_buffers
+from nclone_env.env.curriculum import level_thresholds
+from nclone_env.env.episode import EPISODE, EVENT, NEXT_STEP, RESULT, make_settings
+from nclone_env.env.observe import NO_OBSERVATIONS, kernel_view
 from nclone_env.env.pictures import picture_arrays
 from nclone_env.env.step import step_range
 from nclone_env.obs.spec import observation_specs
@@ -74,11 +75,12 @@ def branch(source, indices, target, hashes):
         hashes[index] = hash_world(target, index)
 
 
-def step(levels, fields, worlds, pictures, settings, episodes, actions, results, out, final):
+def step(levels, fields, worlds, pictures, settings, thresholds, episodes, actions, results, events, out, final):
     """Step an environment; arguments as of ``step_range``."""
     index = cuda.grid(1)
     if index < actions.shape[0]:
-        step_range(levels, fields, worlds, pictures, settings, episodes, actions, results, out, final, index, index + 1)
+        own = (thresholds, episodes, actions, results, events)
+        step_range(levels, fields, worlds, pictures, settings, *own, out, final, 0, 0, index, index + 1)
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {"play": play, "branch": branch, "step": step}
@@ -97,7 +99,8 @@ def arguments(name: str) -> tuple[Any, ...]:
     pictures, settings = picture_arrays(config.observations, levels.arrays), make_settings(config, NEXT_STEP)
     episodes, results = np.zeros(_WORLDS, EPISODE), np.zeros(_WORLDS, RESULT)
     out = kernel_view(make_buffers(observation_specs(config), _WORLDS))
-    own = (episodes, actions, results)
+    events, thresholds = np.zeros(0, EVENT), level_thresholds(np.ones(len(levels.levels)))
+    own = (thresholds, episodes, actions, results, events)
     return (levels.arrays, levels.fields, worlds, pictures, settings, *own, out, NO_OBSERVATIONS)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from queue import SimpleQueue
+
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.env.action_mask import MASK_AT_END
-from nclone_env.env.threads import Shards, share_of
+from nclone_env.env.threads import Workers
 from nclone_env.level.library import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, equal_worlds
@@ -129,7 +131,11 @@ def test_every_bit_of_a_world_counts():
 
 
 @pytest.mark.parametrize(("num_envs", "threads"), [(1, 1), (7, 3), (64, 5), (5, 5), (1000, 16)])
-def test_every_thread_has_its_scratch(num_envs, threads):
-    ranges = Shards(num_envs, threads)._ranges
-    for part, (first, last) in enumerate(ranges):
-        assert {int(share_of(index, num_envs, threads)) for index in range(first, last)} == {part}
+def test_no_two_threads_have_the_same_seat(num_envs, threads):
+    workers, calls, done = Workers(num_envs, threads), [], SimpleQueue()
+    workers.run(lambda *call: calls.append(call), 0, num_envs, done)
+    seats = [seat for seat, _, _ in calls]
+    assert len(set(seats)) == len(seats) == min(threads, num_envs)
+    assert all(0 <= seat < workers.seats for seat in seats)
+    assert sorted(index for _, first, last in calls for index in range(first, last)) == list(range(num_envs))
+    workers.close()

@@ -158,7 +158,7 @@ def test_stacks_are_reported_and_cost_nothing_unless_asked_for():
     plain, envs = pair(names=("game_state",))
     names = [{node.name: node.total_bytes for _, node in e.memory().walk()} for e in (plain, envs)]
     assert names[1][f"frame stack ({DEPTH} moments)"] == DEPTH * NUM_ENVS * 120
-    assert names[1]["observation pool (1 batches)"] == DEPTH * NUM_ENVS * 120
+    assert names[1]["recycled observations"] == DEPTH * NUM_ENVS * 120
     assert not any(name.startswith("frame stack") for name in names[0])
 
 

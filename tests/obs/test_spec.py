@@ -151,7 +151,7 @@ def test_what_is_not_asked_for_takes_no_memory(names, pictures):
     envs = NPlusPlusVectorEnv(None, 4, observations=names)
     optional = {"pictures", "glyphs", "static layers", "scratch of observations", "worlds of action_mask"}
     assert names_of(envs) & optional == pictures
-    pool = next(node for _, node in envs.memory().walk() if node.name.startswith("observation pool"))
+    pool = next(node for _, node in envs.memory().walk() if node.name == "recycled observations")
     sizes = [int(np.prod(spec.shape)) * spec.dtype.itemsize for spec in observation_specs(envs.config)]
     assert pool.total_bytes == 4 * sum(sizes)
 
