@@ -23,7 +23,7 @@ which is removed an hour later. A file that was removed stays whole for those wh
 be written, or has no room for the file within the limit, means arrays in the memory of the process and no error.
 
 The files of all versions lie in ``levels`` beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
-limits their total (256 by default, 0 for none at all); those not used for longest go first.
+limits their total (256 by default, 0 for none at all), and there are at most 500; those not used for longest go first.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
 _DEFAULT_LIMIT_MB = 256
 _HEADER = struct.Struct("<8sIIQII32s")
 _ALIGNMENT = 64
+MOST_FILES = 500  # a folder is listed whenever a file is written
 _ABANDONED = 3600.0  # seconds after which a file under a temporary name belongs to a writer that crashed
 
 Arrays = dict[str, np.ndarray]
@@ -126,8 +127,7 @@ def limit_bytes() -> int:
 
 def files() -> list[tuple[Path, os.stat_result]]:
     """Return the files with their sizes and times of last use (``st_mtime``), the latest first."""
-    found = [item for item in _everything() if not item[0].name.startswith(".")]
-    return sorted(found, key=lambda item: (-item[1].st_mtime_ns, item[0]))
+    return [item for item in _everything() if not _is_temporary(item[0])]
 
 
 def clear() -> int:
@@ -138,13 +138,19 @@ def clear() -> int:
     return len(found)
 
 
-def _everything() -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the files of the folder, those that are being written too."""
+def _everything() -> list[tuple[Path, os.stat_result]]:
+    """Return the files of the folder, those that are being written too, the last used first."""
+    found = []
     with contextlib.suppress(OSError), os.scandir(folder()) as entries:
         for entry in entries:
             if entry.name.endswith(SUFFIX):
                 with contextlib.suppress(FileNotFoundError):  # removed by another process in between
-                    yield Path(entry.path), entry.stat()
+                    found.append((Path(entry.path), entry.stat()))
+    return sorted(found, key=lambda item: (-item[1].st_mtime_ns, item[0]))
+
+
+def _is_temporary(path: Path) -> bool:
+    return path.name.startswith(".")
 
 
 def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
@@ -235,14 +241,15 @@ def _link(temporary: Path, path: Path) -> None:
 
 
 def _make_room(limit: int) -> None:
-    """Remove the files not used for longest beyond the limit, and what crashed writers left."""
-    total = 0
-    for path, status in files():
-        total += status.st_size
-        if total > limit:
-            _remove(path)
+    """Remove the files not used for longest beyond the limits, and what crashed writers left."""
+    count = total = 0
     for path, status in _everything():
-        if path.name.startswith(".") and time.time() - status.st_mtime > _ABANDONED:
+        if _is_temporary(path):
+            too_much = time.time() - status.st_mtime > _ABANDONED
+        else:
+            count, total = count + 1, total + status.st_size
+            too_much = count > MOST_FILES or total > limit
+        if too_much:
             _remove(path)
 
 

@@ -197,6 +197,17 @@ def test_the_total_is_bounded_and_the_last_used_stay(folder, monkeypatch):
     assert sum(status.st_size for _, status in store.files()) <= MEGABYTE
 
 
+def test_the_number_of_files_is_bounded(folder, monkeypatch):
+    monkeypatch.setattr(store, "MOST_FILES", 2)
+    for content in "abc":
+        ask(content)
+        for path, status in store.files():
+            os.utime(path, ns=(0, status.st_mtime_ns - 10**9))
+    assert len(store.files()) == 2
+    ask("b", make=never)
+    ask("c", make=never)
+
+
 @pytest.mark.parametrize(("limit", "size"), [("0", 10), ("1", 300_000)])
 def test_what_does_not_fit_stays_in_memory(folder, monkeypatch, limit, size):
     monkeypatch.setenv(store.LIMIT_VARIABLE, limit)
