@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
-from nclone_env.constants import FRAMES_PER_SECOND
+from nclone_env.constants import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.errors import ConfigError
 
 ObservationName = Literal["game_state", "player_frame", "global_view", "entity_states", "locals", "action_mask"]
@@ -55,17 +55,44 @@ class RewardConfig:
 
 @dataclass(frozen=True)
 class RenderConfig:
-    """Sizes of the pictures."""
+    """Sizes of the pictures. A reduced picture shows the average over the area of each of its pixels."""
 
     player_frame_size: int = 128
-    """Side of the square ``player_frame`` in pixels; one pixel is one world pixel."""
+    """Side of the square ``player_frame`` in pixels."""
+    player_frame_scale: float = 1.0
+    """Side of a pixel of ``player_frame`` in world pixels: 2 shows twice as far with the same bytes."""
+    global_view_size: tuple[int, int] = (128, 256)
+    """Height and width of ``global_view`` in pixels; the whole world of 600 x 1056 world pixels fills it."""
     picture_scale: float = 1.0
     """Scale of the ``rgb_array`` and ``human`` picture; 1 is 1056 x 600 pixels."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes that cannot be drawn."""
+        """Refuse sizes that cannot be drawn or that nobody can mean."""
         check_integer("player_frame_size", self.player_frame_size, low=16, high=512)
+        _check_number("player_frame_scale", self.player_frame_scale, low=1.0, high=16.0)
+        shown = self.player_frame_size * self.player_frame_scale
+        if shown > 2 * WORLD_WIDTH:
+            most = 2 * WORLD_WIDTH / self.player_frame_size
+            raise ConfigError(
+                f"player_frame_scale: expected at most {most:.4g} for a player_frame_size of {self.player_frame_size}, "
+                f"got {self.player_frame_scale!r}, which shows {shown:.0f} world pixels around the ninja; the world is "
+                f"{WORLD_WIDTH} wide: choose a smaller scale or size, or observe global_view"
+            )
+        object.__setattr__(self, "global_view_size", _view_size(self.global_view_size))
         _check_number("picture_scale", self.picture_scale, low=0.1, high=4.0)
+
+    @classmethod
+    def preset(cls, side: int, **fields: Any) -> RenderConfig:
+        """Return sizes by the side of ``player_frame``: 128, 84 or 64; all three show the same part of the world.
+
+        ``global_view`` shrinks with it: 128 x 256, 84 x 168 or 64 x 128.
+
+        Raises:
+            ConfigError: if there is no such preset, a field is unknown or a value is out of range.
+        """
+        _check_choice("preset", side, (128, 84, 64))
+        sizes = {"player_frame_size": side, "player_frame_scale": 128 / side, "global_view_size": (side, 2 * side)}
+        return build(cls, {**sizes, **fields}, "render")
 
 
 @dataclass(frozen=True)
@@ -208,6 +235,21 @@ def _check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ConfigError(f"{name}: expected one of {listed}, got {value!r}")
+
+
+def _view_size(size: Any) -> tuple[int, int]:
+    """Return the height and width of ``global_view`` as a tuple."""
+    if not isinstance(size, (tuple, list)) or len(size) != 2:
+        raise ConfigError(f"global_view_size: expected height and width, for example (128, 256), got {size!r}")
+    height, width = size
+    check_integer("global_view_size[0], the height", height, low=16, high=WORLD_HEIGHT)
+    check_integer("global_view_size[1], the width", width, low=16, high=WORLD_WIDTH)
+    if height > width:
+        raise ConfigError(
+            f"global_view_size: expected the height, then the width, of a picture no higher than wide, got {size!r}; "
+            f"the world is {WORLD_WIDTH} wide and {WORLD_HEIGHT} high: pass ({width}, {height})"
+        )
+    return height, width
 
 
 def check_integer(name: str, value: Any, low: int, high: int) -> None:

@@ -14,11 +14,11 @@ from nclone_env.constants import REGULAR_DOOR
 from nclone_env.level.raw import RawLevel
 from nclone_env.render import raster
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.glyphs import glyphs, static_layers
+from nclone_env.render.glyphs import glyphs
 from nclone_env.render.looks import LOOKS, Appearance, appearance, layers_of
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS, tile_outline
-from tests.render.scenes import Record, make_levels, put_worlds
+from tests.render.scenes import Record, make_levels, pictures_of, put_worlds
 
 ZOOM = 3
 COLUMNS = 19
@@ -82,8 +82,9 @@ def sample_observations() -> list[np.ndarray]:
     worlds.entity_states[0, np.flatnonzero(levels.arrays.entities["type"] == REGULAR_DOOR)] = 3
     arrays = levels.arrays
     frame, view = np.zeros((128, 128, 1), np.uint8), np.zeros((128, 256, 1), np.uint8)
-    write_player_frame(arrays, worlds, 0, glyphs(), frame)
-    write_global_view(arrays, static_layers(arrays), worlds, 0, glyphs(), view)
+    pictures = pictures_of(arrays)
+    write_player_frame(arrays, worlds, 0, pictures, frame)
+    write_global_view(arrays, worlds, 0, pictures, view)
     return [zoomed(frame[..., 0], 4), zoomed(view[..., 0], 4), world_picture(arrays, worlds, 0, 1.5)]
 
 

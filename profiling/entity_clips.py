@@ -17,13 +17,14 @@ import cv2
 import numpy as np
 
 from nclone_env._files import fill_file
+from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELL_SIZE, FRAMES_PER_SECOND
+from nclone_env.env.pictures import picture_arrays
 from nclone_env.level.compile import Level
 from nclone_env.level.library import LevelArrays, pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.render.compose import write_player_frame
-from nclone_env.render.glyphs import glyphs
 from nclone_env.render.picture import world_picture
 from nclone_env.replay.video import write_video
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -84,7 +85,8 @@ def surroundings(level: Level) -> tuple[slice, slice]:
 def agents_frame(levels: LevelArrays, worlds: WorldArrays) -> np.ndarray:
     """Return the grey frame of the agent as (128, 128, 3) uint8."""
     frame = np.zeros((FRAME, FRAME, 1), np.uint8)
-    write_player_frame(levels, worlds, 0, glyphs(), frame)
+    pictures = picture_arrays(EnvironmentConfig(observations=("player_frame",)), levels)
+    write_player_frame(levels, worlds, 0, pictures, frame)
     return np.repeat(frame, 3, axis=2)
 
 

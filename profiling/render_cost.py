@@ -1,4 +1,4 @@
-"""Measure what the picture observations cost on one core, and the bytes of the glyphs.
+"""Measure what the picture observations cost on one core in several sizes, beside a copy of their bytes.
 
 Run ``python -m profiling.render_cost`` at the top of the repository. Worlds are drawn in one compiled loop
 over a batch, as an environment does, into storage whose pages have been touched; compile time is not counted.
@@ -14,13 +14,14 @@ from functools import partial
 import numba
 import numpy as np
 
-from nclone_env._jit import kernel
+from nclone_env._jit import copy_bytes, kernel
+from nclone_env.config import RenderConfig
 from nclone_env.level.library import LevelArrays
+from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.glyphs import glyphs, static_layers
 from nclone_env.render.picture import world_picture
 from nclone_env.sim.state import WorldArrays
-from tests.render.scenes import make_levels, put_worlds
+from tests.render.scenes import make_levels, pictures_of, put_worlds
 
 GOLD_AND_MINES = (1, 2, 2, 2, 21)
 MOVING = (5, 14, 16, 17, 20, 25, 26, 28)
@@ -35,21 +36,38 @@ SCENES = (
     (32, "lasers", LASERS),
 )
 WORLDS = 64
-ROUNDS = 300
+ROUNDS = 200
+
+
+SIZES = (
+    RenderConfig.preset(128),
+    RenderConfig.preset(84),
+    RenderConfig.preset(64),
+    RenderConfig(128, 2.0, (256, 512)),
+    RenderConfig(256, 2.0, (600, 1056)),
+)
 
 
 @kernel
-def draw_frames(levels, worlds, glyphs, out):
+def draw_frames(levels, worlds, pictures, out):
     """Draw the player frame of every world."""
     for index in range(out.shape[0]):
-        write_player_frame(levels, worlds, index, glyphs, out[index])
+        write_player_frame(levels, worlds, index, pictures, out[index])
 
 
 @kernel
-def draw_views(levels, layers, worlds, glyphs, out):
+def draw_views(levels, worlds, pictures, out):
     """Draw the global view of every world."""
     for index in range(out.shape[0]):
-        write_global_view(levels, layers, worlds, index, glyphs, out[index])
+        write_global_view(levels, worlds, index, pictures, out[index])
+
+
+@kernel
+def copy_pictures(source, out):
+    """Copy one picture over and over: what no way of drawing can beat."""
+    size = out.shape[1] * out.shape[2]
+    for index in range(out.shape[0]):
+        copy_bytes(out, index * size, source, 0, size)
 
 
 def scene(entity_count: int, types: Sequence[int]) -> tuple[LevelArrays, WorldArrays]:
@@ -77,23 +95,36 @@ def microseconds(call: Callable[[], object], rounds: int, per_call: int) -> str:
     return f"median {np.median(times):8.2f}  best {min(times):8.2f}"
 
 
+def of_sizes(name: str, levels: LevelArrays, worlds: WorldArrays) -> None:
+    """Print the cost of a scene in every size."""
+    for sizes in SIZES:
+        pictures = pictures_of(levels, sizes)
+        side = sizes.player_frame_size
+        shapes = {"player_frame": (side, side), "global_view": sizes.global_view_size}
+        for (kind, shape), draw in zip(shapes.items(), (draw_frames, draw_views), strict=True):
+            out = np.zeros((WORLDS, *shape, 1), dtype=np.uint8)
+            drawn = microseconds(partial(draw, levels, worlds, pictures, out), ROUNDS, WORLDS)
+            copied = microseconds(partial(copy_pictures, out[0].copy(), out), ROUNDS, WORLDS)
+            print(f"{name:19}  {kind:12} {shape[0]:4} x {shape[1]:<4}  {drawn}   copy {copied}", flush=True)
+
+
+def print_bytes(pictures: PictureArrays) -> None:
+    """Print what the pictures of one level are composed from."""
+    for depth, node in pictures.memory().walk():
+        print(f"{'  ' * depth}{node.name:16} {node.total_bytes:8} bytes")
+
+
 def main() -> None:
     """Print the table."""
     print(f"{platform.processor() or platform.machine()}, numba {numba.__version__}, numpy {np.__version__}")
     print("microseconds a picture, one core")
-    frames = np.zeros((WORLDS, 128, 128, 1), dtype=np.uint8)
-    views = np.zeros((WORLDS, 128, 256, 1), dtype=np.uint8)
-    for count, kinds, types in SCENES:
+    for count, types_name, types in SCENES:
         levels, worlds = scene(count, types)
-        frame = microseconds(partial(draw_frames, levels, worlds, glyphs(), frames), ROUNDS, WORLDS)
-        views_call = partial(draw_views, levels, static_layers(levels), worlds, glyphs(), views)
-        view = microseconds(views_call, ROUNDS, WORLDS)
-        picture = microseconds(partial(world_picture, levels, worlds, 0), 10, 1)
-        print(f"{count:4} {kinds:14}  player_frame 128 x 128  {frame}")
-        print(f"{'':19}  global_view 256 x 128   {view}")
-        print(f"{'':19}  picture for people      {picture}")
-    for depth, node in glyphs().memory().walk():
-        print(f"{'  ' * depth}{node.name:16} {node.total_bytes:8} bytes")
+        of_sizes(f"{count:4} {types_name}", levels, worlds)
+        print(f"{'':19}  picture for people        {microseconds(partial(world_picture, levels, worlds, 0), 10, 1)}")
+    for sizes in SIZES:
+        print(sizes)
+        print_bytes(pictures_of(levels, sizes))
 
 
 if __name__ == "__main__":

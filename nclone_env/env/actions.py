@@ -67,8 +67,8 @@ def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
 
 
 def _check_range(part: np.ndarray, limit: int, actions: np.ndarray, valid: str) -> None:
-    """Refuse numbers below 0 or from the limit on, without making an array of the size of the batch."""
-    if part.min() >= 0 and part.max() < limit:
+    """Refuse numbers below 0 or from the limit on; ``argmin`` allocates next to nothing, unlike ``min``."""
+    if part.item(part.argmin()) >= 0 and part.item(part.argmax()) < limit:
         return
     first = tuple(np.argwhere((part < 0) | (part >= limit))[0])
     where = f" in environment {first[0]}" if first else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ class Batch:
         self.episodes["next_level"] = self.episodes["own_level"] = -1
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
-        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config.observations, self.level_set)
+        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, self.level_set)
         self.thresholds = level_thresholds(np.ones(len(self.level_set.levels)))
         self._events = np.zeros(num_envs if reward_function else 0, dtype=EVENT)
         self._settings = make_settings(config, autoreset)
@@ -129,24 +129,18 @@ class Batch:
             base: environment whose row is the first of both.
         """
         moment, last_moment = (self._stack.advance(), self._stack.final) if self._stack else (out, final)
-        arguments, reward = self._step_arguments(moment, last_moment, base), self._reward
-
-        def step(seat: int, first: int, last: int) -> None:
-            self._step(*arguments, seat, first, last)
-            if reward is not None:
-                reward(first, last)
-
-        return self._masked(step, moment, base)
+        step = partial(self._step, *self._step_arguments(moment, last_moment, base))
+        return self._masked(self._rewarded(step), moment, base)
 
     def finish(self, out: Buffers, final: Buffers) -> None:
         """Complete the observations of a step or reset: those that kernels do not write."""
-        if "action_mask" in final:
-            final["action_mask"][:] = MASK_AT_END
         if self._stack:
             if final:
                 self._stack.read_final(final, self.results["terminated"] | self.results["truncated"])
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out)
+        if "action_mask" in final:
+            final["action_mask"][:] = MASK_AT_END
 
     def observe(self, index: int, out: Buffers) -> None:
         """Write the observations of one environment into the first row of ``out``."""
@@ -158,12 +152,19 @@ class Batch:
 
     def _observing_task(self, out: Buffers, base: int) -> Task:
         moment = self._stack.newest if self._stack else out
-        arguments = self._reset_arguments(moment, base)
+        return self._masked(partial(self._reset, *self._reset_arguments(moment, base)), moment, base)
 
-        def observe(seat: int, first: int, last: int) -> None:
-            self._reset(*arguments, seat, first, last)
+    def _rewarded(self, step: Task) -> Task:
+        """Return a task that also replaces the rewards if there is a function for that."""
+        reward = self._reward
+        if reward is None:
+            return step
 
-        return self._masked(observe, moment, base)
+        def both(seat: int, first: int, last: int) -> None:
+            step(seat, first, last)
+            reward(first, last)
+
+        return both
 
     def _masked(self, task: Task, out: Buffers, base: int) -> Task:
         """Return a task that also writes the action masks if they are asked for."""
@@ -255,18 +256,17 @@ class Batch:
         return level_set_digest(self.level_set, self._rows())
 
     def _step_arguments(self, out: Buffers, final: Buffers, base: int) -> tuple[Any, ...]:
-        own = (self.episodes, self.actions, self.results, self._events)
-        return (*self._world_arguments(), *own, self._view(out), self._view(final), base)
+        levels, worlds, own = self.level_set, self.worlds, (self.episodes, self.actions, self.results, self._events)
+        common = (levels.arrays, levels.fields, worlds, self.pictures, self._settings, self.thresholds)
+        return (*common, *own, self._view(out), self._view(final), base)
 
     def _reset_arguments(self, out: Buffers, base: int) -> tuple[Any, ...]:
-        return (*self._world_arguments(), self.episodes, self._reset_mask, self.results, self._view(out), base)
+        levels, worlds, own = self.level_set, self.worlds, (self.episodes, self._reset_mask, self.results)
+        common = (levels.arrays, levels.fields, worlds, self.pictures, self._settings, self.thresholds)
+        return (*common, *own, self._view(out), base)
 
     def _view(self, buffers: Buffers) -> ObservationArrays:
         return kernel_view(buffers, self._scratch)
-
-    def _world_arguments(self) -> tuple[Any, ...]:
-        levels = self.level_set
-        return (levels.arrays, levels.fields, self.worlds, self.pictures, self._settings, self.thresholds)
 
     def close(self) -> None:
         """End the threads."""

@@ -41,21 +41,28 @@ def check_buffers(
     Raises:
         BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape.
     """
-    names, more = [spec.name for spec in required], [spec.name for spec in optional]
-    if not isinstance(out, Mapping) or not set(names) <= set(out) <= {*names, *more}:
+    known = 0
+    if isinstance(out, Mapping):
+        for specs in (required, optional):
+            for spec in specs:
+                if spec.name in out:
+                    known += 1
+                    check_buffer(spec.name, out[spec.name], (num_envs, *spec.shape), spec.dtype)
+    if not isinstance(out, Mapping) or known != len(out) or not all(spec.name in out for spec in required):
+        names, more = [spec.name for spec in required], [spec.name for spec in optional]
         got = list(out) if isinstance(out, Mapping) else type(out).__name__
         raise errors.BufferError(f"out: expected a mapping with the keys {names} and any of {more}, got {got}")
-    for spec in (*required, *optional):
-        if spec.name in out:
-            check_buffer(f"out[{spec.name!r}]", out[spec.name], (num_envs, *spec.shape), spec.dtype)
 
 
-def check_buffer(argument: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
+def check_buffer(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """Refuse an array that a kernel could not write as it is.
 
     Raises:
         BufferError: naming the argument, what was expected and what came.
     """
+    if isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape and array.flags.carray:
+        return
+    argument = f"out[{name!r}]"
     if not isinstance(array, np.ndarray):
         raise errors.BufferError(
             f"{argument}: expected a NumPy array, {dtype} {shape}, got {type(array).__name__}; pass tensor.numpy()"

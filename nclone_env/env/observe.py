@@ -64,7 +64,7 @@ class ObservationArrays(NamedTuple):
     Attributes:
         game_state: (n, 30) float32; the rows of the scratch if they are rounded to float16 afterwards.
         player_frame: (n, S, S, 1) uint8.
-        global_view: (n, 128, 256, 1) uint8.
+        global_view: (n, H, W, 1) uint8.
         extras: ``ExtraArrays``, or None.
     """
 
@@ -154,9 +154,9 @@ def observe(levels, fields, worlds, pictures, index, max_frames, row, seat, out)
         place = vector_row(out.extras, row, seat)
         write_game_state(levels, fields, worlds, index, max_frames, place, out.game_state)
     if out.player_frame.shape[0] > 0:
-        write_player_frame(levels, worlds, index, pictures.glyphs, out.player_frame[row])
+        write_player_frame(levels, worlds, index, pictures, out.player_frame[row])
     if out.global_view.shape[0] > 0:
-        write_global_view(levels, pictures.layers, worlds, index, pictures.glyphs, out.global_view[row])
+        write_global_view(levels, worlds, index, pictures, out.global_view[row])
     write_extras(levels, worlds, index, row, seat, out.game_state, out.extras)
 
 

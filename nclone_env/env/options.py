@@ -34,8 +34,6 @@ def per_environment(argument: str, value: Any, num_envs: int) -> dict[int, Any]:
     Raises:
         ConfigError: if a list has another length than there are environments.
     """
-    if value is None:
-        return {}
     if not isinstance(value, (list, tuple)):
         return dict.fromkeys(range(num_envs), value)
     if len(value) != num_envs:

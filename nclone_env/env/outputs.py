@@ -49,7 +49,7 @@ class Outputs:
         columns: arrays (n,) by the names of ``RESULT_SPECS``.
         final: arrays (n, ...) by observation name for the last observations of episodes; empty if never asked for.
         ended: (n,) bool, which episodes ended.
-        info: the dict for ``info``; its keys of ended episodes come and go.
+        info: the dict for ``info``, after :meth:`fill` the one of the two that fits: with ended episodes or without.
     """
 
     observations: Buffers
@@ -57,7 +57,8 @@ class Outputs:
     final: Buffers
     ended: np.ndarray
     info: dict[str, Any]
-    _final_info: dict[str, Any] = field(default_factory=dict)
+    _plain: dict[str, Any] = field(default_factory=dict)
+    _with_final: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, observations: Buffers, columns: Buffers, final: Buffers, everyone: np.ndarray) -> Outputs:
@@ -65,7 +66,7 @@ class Outputs:
         info: dict[str, Any] = {}
         for name in COLUMNS:
             info[name], info[f"_{name}"] = columns[name], everyone
-        return cls(observations, columns, final, columns["ended"], info)
+        return cls(observations, columns, final, columns["ended"], info, info)
 
     def fill(self, results: np.ndarray) -> None:
         """Copy the (n,) ``RESULT`` records into the columns, and complete the info."""
@@ -73,19 +74,17 @@ class Outputs:
             self.columns[spec.name][...] = results[spec.result]
         if self.final:
             np.logical_or(self.columns["terminations"], self.columns["truncations"], out=self.ended)
-            self._add_final() if self.ended.any() else self._drop_final()
+            some = self.ended.item(self.ended.argmax())  # ``any`` would allocate a kilobyte
+            self.info = self._info_with_final() if some else self._plain
 
-    def _add_final(self) -> None:
-        if not self._final_info:
+    def _info_with_final(self) -> dict[str, Any]:
+        if not self._with_final:
+            final_info: dict[str, Any] = {}
             for name in COLUMNS:
-                self._final_info[name], self._final_info[f"_{name}"] = self.columns[name], self.ended
-        info = self.info
-        info["final_obs"], info["final_info"] = self.final, self._final_info
-        info["_final_obs"] = info["_final_info"] = self.ended
-
-    def _drop_final(self) -> None:
-        for name in ("final_obs", "final_info", "_final_obs", "_final_info"):
-            self.info.pop(name, None)
+                final_info[name], final_info[f"_{name}"] = self.columns[name], self.ended
+            finals = {"final_obs": self.final, "final_info": final_info}
+            self._with_final = {**self._plain, **finals, **{f"_{name}": self.ended for name in finals}}
+        return self._with_final
 
 
 class OutputMemory:

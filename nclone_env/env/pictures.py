@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 
+from nclone_env.config import EnvironmentConfig
 from nclone_env.level.library import LevelSet
-from nclone_env.render.arrays import GLOBAL_HEIGHT, GLOBAL_WIDTH, NO_LAYERS, NO_PICTURES, PictureArrays
+from nclone_env.render.arrays import NO_PICTURES, NO_RESOLUTION, PictureArrays
 
 
-def picture_arrays(observations: Collection[str], levels: LevelSet) -> PictureArrays:
-    """Return what the configured pictures are composed from; empty arrays if none is configured.
+def picture_arrays(config: EnvironmentConfig, levels: LevelSet) -> PictureArrays:
+    """Return what the configured pictures are composed from; empty arrays for what is not configured.
 
     OpenCV is imported only if a picture is.
     """
-    if "player_frame" not in observations and "global_view" not in observations:
+    has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
+    if not has_frame and not has_view:
         return NO_PICTURES
     from nclone_env.render.glyphs import glyphs
+    from nclone_env.render.resolution import frame_resolution, static_layers, view_resolution
 
-    return PictureArrays(glyphs(), _static_layers(levels) if "global_view" in observations else NO_LAYERS)
+    def draw(scale: tuple[float, float], shape: tuple[int, int]) -> np.ndarray:
+        """Return the layers at a scale, drawn once for all processes."""
+        name = f"layers-{shape[1]}x{shape[0]}-{scale[0]!r}x{scale[1]!r}"
+        layout = {"layers": np.dtype(np.uint8)}
+        return levels.derived(name, layout, lambda: {"layers": static_layers(levels.arrays, scale, shape)})["layers"]
 
-
-def _static_layers(levels: LevelSet) -> np.ndarray:
-    """Return the layers of the level set, drawn once for all processes."""
-    from nclone_env.render.glyphs import static_layers
-
-    name = f"layers-{GLOBAL_WIDTH}x{GLOBAL_HEIGHT}"
-    layout = {"layers": np.dtype(np.uint8)}
-    return levels.derived(name, layout, lambda: {"layers": static_layers(levels.arrays)})["layers"]
+    return PictureArrays(
+        glyphs(),
+        frame_resolution(config.render, draw) if has_frame else NO_RESOLUTION,
+        view_resolution(config.render, draw) if has_view else NO_RESOLUTION,
+    )

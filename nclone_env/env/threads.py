@@ -48,9 +48,11 @@ class Workers:
             last: end of the range.
             done: an empty queue for the threads' answers, empty again in the end.
         """
+        if self.count == 1:
+            task(OWN_SEAT, first, last)
+            return
         own, *others = self._parts(first, last)
-        if others:
-            self._hand_out(task, others, done)
+        self._hand_out(task, others, done)
         task(OWN_SEAT, *own)
         self.wait(len(others), done)
 

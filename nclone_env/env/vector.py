@@ -143,7 +143,7 @@ class NPlusPlusVectorEnv(gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndar
         self._check_idle("reset")
         outputs = self._all.take(out)
         chosen = check_options(options, ("level", "state", "reset_mask"))
-        states = per_environment("options['state']", chosen.get("state"), self.num_envs)
+        states = per_environment("options['state']", chosen["state"], self.num_envs) if "state" in chosen else {}
         starts = {index: self._batch.read_start(state) for index, state in states.items()}
         mask = check_mask(chosen.get("reset_mask"), self.num_envs) if self._begun else self._everyone
         self._choose_levels(chosen.get("level"), mask)

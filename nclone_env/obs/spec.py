@@ -101,7 +101,7 @@ def observation_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
 
 def frame_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
     """Return the specs of the arrays of one moment, unstacked: what the writers write."""
-    side, sizes = config.render.player_frame_size, config.observation
+    side, whole, sizes = config.render.player_frame_size, config.render.global_view_size, config.observation
     most, window = sizes.max_entities, (sizes.locals_size, sizes.locals_size)
     vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)
     rows = (most, len(ENTITY_STATE))
@@ -110,7 +110,7 @@ def frame_specs(config: EnvironmentConfig) -> tuple[ObservationSpec, ...]:
             ObservationSpec("game_state", (len(GAME_STATE),), vector, -1, 1, "the ninja, its objective, what is near"),
         ),
         "player_frame": (ObservationSpec("player_frame", (side, side, 1), uint8, 0, 255, "grey, around the ninja"),),
-        "global_view": (ObservationSpec("global_view", (128, 256, 1), uint8, 0, 255, "grey, the whole level"),),
+        "global_view": (ObservationSpec("global_view", (*whole, 1), uint8, 0, 255, "grey, the whole level"),),
         "entity_states": (
             ObservationSpec("entity_states", rows, vector, -1, 1, "the nearest entities, nearest first, then zeros"),
             ObservationSpec("entity_kinds", (most,), uint8, 0, len(ENTITY_NAMES) - 1, "type of each, 0 where none"),

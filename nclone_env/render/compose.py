@@ -1,4 +1,4 @@
-"""Kernels that compose the picture observations from glyphs.
+"""Kernels that compose the picture observations from layers, tiles and stamps.
 
 ``levels`` and ``worlds`` are the packed arrays of the level set and of the simulator. A kernel draws one
 world into the caller's array and allocates nothing.
@@ -11,28 +11,16 @@ import math
 from nclone_env._jit import copy_bytes, kernel
 from nclone_env.constants import COLUMNS, ENTITY_NAMES, LASER_TURRET, MAX_TILE, NINJA, ROCKET_TURRET, ROWS
 from nclone_env.level.entities import MOVER_TYPES
-from nclone_env.render.arrays import (
-    CELL,
-    FACES_LEFT,
-    FACES_RIGHT,
-    GLOBAL_CENTRE,
-    GLOBAL_HEIGHT,
-    GLOBAL_WIDTH,
-    ORIENTATIONS,
-    PHASES,
-    ROCKET_FLIES,
-    SCALE_X,
-    SCALE_Y,
-)
+from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS, ROCKET_FLIES
 from nclone_env.render.beams import BEAM_GREYS, draw_beams
+from nclone_env.render.shapes import PAINTS
 
-_HALF = CELL // 2
 _SOLID_TILE = 1
+_SOLID = PAINTS["solid"].grey
 _TYPES = len(ENTITY_NAMES)
 _MOVES = tuple(kind in MOVER_TYPES for kind in range(_TYPES))
 _EIGHTHS_PER_RADIAN = 4.0 / math.pi
-_WHOLE_WORLD = (0.0, 0.0, 1.0 / SCALE_X, 1.0 / SCALE_Y)  # what the global view shows, as ``draw_beams`` has it
-_FULL, _COARSE = 0, 1  # first index of ``Glyphs.boxes``
+_PHASE_BITS = 2  # 4 phases an axis
 
 
 @kernel
@@ -42,64 +30,86 @@ def _floor(value):
 
 
 @kernel
-def write_player_frame(levels, worlds, index, glyphs, out):
-    """Draw the surroundings of the ninja, one world pixel a pixel.
+def write_player_frame(levels, worlds, index, pictures, out):
+    """Draw the surroundings of the ninja at the scale of ``pictures.player_frame``.
 
     Args:
         levels: packed level arrays.
         worlds: packed world arrays.
         index: which world.
-        glyphs: the ``Glyphs``.
-        out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) is the floor of the ninja's position.
+        pictures: the ``PictureArrays``.
+        out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) is the one that the ninja's position is in.
             Outside the world is solid.
     """
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
-    size = out.shape[0]
-    left, top = _floor(head["x"]) - size // 2, _floor(head["y"]) - size // 2
-    _write_tiles(levels.tiles, head["level"], glyphs.tiles, left, top, out)
-    draw_beams(levels, worlds, index, BEAM_GREYS, (float(left), float(top), 1.0, 1.0), out)
-    for number in range(header["first_door"], header["first_door"] + header["door_count"]):
-        door = levels.doors[number]
-        kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
-        _draw(glyphs, kind, door["x"], door["y"], left, top, out)
-    for number in range(header["entity_count"]):
-        entity, state = levels.entities[header["first_entity"] + number], worlds.entity_states[index, number]
-        if leaves_turret(entity, state):
-            _draw(glyphs, glyphs.kinds[ROCKET_TURRET, 0, 0], entity["x"], entity["y"], left, top, out)
-        x, y = place_of(worlds, index, entity)
-        if -_HALF < x - left < size + _HALF and -_HALF < y - top < size + _HALF:
-            _draw(glyphs, kind_of(glyphs.kinds, worlds, index, entity, state), x, y, left, top, out)
-    _draw(glyphs, ninja_kind(glyphs.kinds, head), head["x"], head["y"], left, top, out)
+    head, frame = worlds.heads[index], pictures.player_frame
+    scale_x, scale_y, size = frame.scale[0], frame.scale[1], out.shape[0]
+    per_x, per_y = 1.0 / scale_x, 1.0 / scale_y
+    left, top = _floor(head["x"] * per_x) - size // 2, _floor(head["y"] * per_y) - size // 2
+    if frame.layers.shape[0] == 0:
+        _write_tiles(levels.tiles, head["level"], pictures.glyphs.tiles, left, top, out)
+    else:
+        _write_window(frame.layers, head["level"], left, top, out)
+    draw_beams(levels, worlds, index, BEAM_GREYS, (left * scale_x, top * scale_y, per_x, per_y), out)
+    _draw_things(levels, worlds, index, pictures.glyphs, frame, per_x, per_y, left, top, out)
 
 
 @kernel
-def write_global_view(levels, layers, worlds, index, glyphs, out):
-    """Draw the whole world, averaged over areas of 4.125 x 4.6875 world pixels.
+def write_global_view(levels, worlds, index, pictures, out):
+    """Draw the whole world at the scale of ``pictures.global_view``.
 
     Args:
         levels: packed level arrays.
-        layers: (L, 128, 256) uint8, the ``static_layers`` of the levels.
         worlds: packed world arrays.
         index: which world.
-        glyphs: the ``Glyphs``.
-        out: (128, 256, 1) uint8, C-contiguous.
+        pictures: the ``PictureArrays``.
+        out: (H, W, 1) uint8, C-contiguous, of the size of the view's layers.
+    """
+    view = pictures.global_view
+    per_x, per_y, size = 1.0 / view.scale[0], 1.0 / view.scale[1], view.layers.shape[1] * view.layers.shape[2]
+    copy_bytes(out, 0, view.layers, worlds.heads[index]["level"] * size, size)
+    draw_beams(levels, worlds, index, BEAM_GREYS, (0.0, 0.0, per_x, per_y), out)
+    _draw_things(levels, worlds, index, pictures.glyphs, view, per_x, per_y, 0, 0, out)
+
+
+@kernel
+def _draw_things(levels, worlds, index, glyphs, resolution, per_x, per_y, left, top, out):
+    """Draw doors, entities and the ninja into a picture whose upper left pixel is (left, top) of the world's.
+
+    ``per_x`` and ``per_y`` are pixels of the picture per world pixel.
     """
     head = worlds.heads[index]
     header = levels.header[head["level"]]
-    copy_bytes(out, 0, layers, head["level"] * (GLOBAL_HEIGHT * GLOBAL_WIDTH), GLOBAL_HEIGHT * GLOBAL_WIDTH)
-    draw_beams(levels, worlds, index, BEAM_GREYS, _WHOLE_WORLD, out)
+    grid = _grid(resolution, per_x, per_y, left, top)
+    low_x, high_x, low_y, high_y = _bounds(resolution, left, top, out)
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
         kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
-        _draw_coarse(glyphs, kind, door["x"], door["y"], out)
+        _draw(resolution, grid, kind, door["x"], door["y"], out)
     for number in range(header["entity_count"]):
         entity, state = levels.entities[header["first_entity"] + number], worlds.entity_states[index, number]
         if leaves_turret(entity, state):
-            _draw_coarse(glyphs, glyphs.kinds[ROCKET_TURRET, 0, 0], entity["x"], entity["y"], out)
+            _draw(resolution, grid, glyphs.kinds[ROCKET_TURRET, 0, 0], entity["x"], entity["y"], out)
         x, y = place_of(worlds, index, entity)
-        _draw_coarse(glyphs, kind_of(glyphs.kinds, worlds, index, entity, state), x, y, out)
-    _draw_coarse(glyphs, ninja_kind(glyphs.kinds, head), head["x"], head["y"], out)
+        if low_x < x < high_x and low_y < y < high_y:
+            _draw(resolution, grid, kind_of(glyphs.kinds, worlds, index, entity, state), x, y, out)
+    _draw(resolution, grid, ninja_kind(glyphs.kinds, head), head["x"], head["y"], out)
+
+
+@kernel
+def _grid(resolution, per_x, per_y, left, top):
+    """Return what places stamps: phases per world pixel across and down, bits of a phase, the centre to subtract."""
+    bits = 0 if resolution.stamps.shape[1] == 1 else _PHASE_BITS
+    phases = 1 << bits
+    return per_x * phases, per_y * phases, bits, left + resolution.centre[0], top + resolution.centre[1]
+
+
+@kernel
+def _bounds(resolution, left, top, out):
+    """Return least and largest x, least and largest y (world pixels) of what can be seen in the picture."""
+    reach_x, reach_y = resolution.centre[0] + 1, resolution.centre[1] + 1
+    scale_x, scale_y = resolution.scale[0], resolution.scale[1]
+    high_x, high_y = (left + out.shape[1] + reach_x) * scale_x, (top + out.shape[0] + reach_y) * scale_y
+    return (left - reach_x) * scale_x, high_x, (top - reach_y) * scale_y, high_y
 
 
 @kernel
@@ -147,7 +157,7 @@ def ninja_kind(kinds, head):
 
 @kernel
 def _write_tiles(tiles, level, glyph_tiles, left, top, out):
-    """Write the tiles of the square of the world whose upper left pixel is (left, top).
+    """Write the tiles of the square of the world whose upper left pixel is (left, top), at full size.
 
     Tile by tile: the lines of a tile that are inside the picture are copied from its glyph.
     """
@@ -181,6 +191,24 @@ def _write_tiles(tiles, level, glyph_tiles, left, top, out):
 
 
 @kernel
+def _write_window(layers, level, left, top, out):
+    """Write the square of a level's layer whose upper left pixel is (left, top); outside the layer is solid."""
+    height, width, size = layers.shape[1], layers.shape[2], out.shape[0]
+    first = min(max(-left, 0), size)
+    end = max(min(width - left, size), first)
+    for row in range(size):
+        line, begin, stop = top + row, first, end
+        if line < 0 or line >= height:
+            begin, stop = size, size
+        for column in range(begin):
+            out[row, column, 0] = _SOLID
+        if begin < stop:
+            copy_bytes(out, row * size + begin, layers, (level * height + line) * width + left + begin, stop - begin)
+        for column in range(stop, size):
+            out[row, column, 0] = _SOLID
+
+
+@kernel
 def _blend(below, alpha, ink):
     """Return ``round(below * (255 - alpha) / 255) + ink`` in whole numbers."""
     scaled = below * (255 - alpha) + 128
@@ -188,12 +216,12 @@ def _blend(below, alpha, ink):
 
 
 @kernel
-def _stamp(stamps, phase, boxes, size_class, kind, left, top, out):
+def _stamp(stamps, phase, boxes, kind, left, top, out):
     """Blend a stamp whose upper left corner lies at (left, top) of the picture, as far as it is inside."""
-    first_row = max(top + boxes[size_class, kind, 0], 0)
-    end_row = min(top + boxes[size_class, kind, 1], out.shape[0])
-    first_column = max(left + boxes[size_class, kind, 2], 0)
-    end_column = min(left + boxes[size_class, kind, 3], out.shape[1])
+    first_row = max(top + boxes[kind, 0], 0)
+    end_row = min(top + boxes[kind, 1], out.shape[0])
+    first_column = max(left + boxes[kind, 2], 0)
+    end_column = min(left + boxes[kind, 3], out.shape[1])
     for row in range(first_row, end_row):
         for column in range(first_column, end_column):
             alpha = int(stamps[kind, phase, 0, row - top, column - left])
@@ -202,18 +230,12 @@ def _stamp(stamps, phase, boxes, size_class, kind, left, top, out):
 
 
 @kernel
-def _draw(glyphs, kind, x, y, left, top, out):
-    """Draw a kind (-1 for nothing) at a place of the world into a picture whose upper left is the pixel (left, top)."""
+def _draw(resolution, grid, kind, x, y, out):
+    """Draw a kind (-1 for nothing) at a place of the world, to the pixel it is in or to the nearest quarter of one."""
     if kind >= 0:
-        column, row = _floor(x) - left - _HALF, _floor(y) - top - _HALF
-        _stamp(glyphs.stamps, 0, glyphs.boxes, _FULL, kind, column, row, out)
-
-
-@kernel
-def _draw_coarse(glyphs, kind, x, y, out):
-    """Draw a kind (-1 for nothing) at a place of the world, to the nearest quarter of a coarse pixel."""
-    if kind >= 0:
-        quarter_x, quarter_y = _floor(x * (PHASES / SCALE_X) + 0.5), _floor(y * (PHASES / SCALE_Y) + 0.5)
-        phase = (quarter_y % PHASES) * PHASES + quarter_x % PHASES
-        left, top = quarter_x // PHASES - GLOBAL_CENTRE, quarter_y // PHASES - GLOBAL_CENTRE
-        _stamp(glyphs.global_stamps, phase, glyphs.boxes, _COARSE, kind, left, top, out)
+        steps_per_x, steps_per_y, bits, centre_x, centre_y = grid
+        nearest = 0.5 if bits > 0 else 0.0
+        steps_x, steps_y, mask = _floor(x * steps_per_x + nearest), _floor(y * steps_per_y + nearest), (1 << bits) - 1
+        phase = ((steps_y & mask) << bits) + (steps_x & mask)
+        left, top = (steps_x >> bits) - centre_x, (steps_y >> bits) - centre_y
+        _stamp(resolution.stamps, phase, resolution.boxes, kind, left, top, out)

@@ -156,6 +156,8 @@ def test_a_clone_has_the_same_stack():
 
 def test_stacks_are_reported_and_cost_nothing_unless_asked_for():
     plain, envs = pair(names=("game_state",))
+    plain.reset()
+    envs.reset()
     names = [{node.name: node.total_bytes for _, node in e.memory().walk()} for e in (plain, envs)]
     assert names[1][f"frame stack ({DEPTH} moments)"] == DEPTH * NUM_ENVS * 120
     assert names[1]["recycled observations"] == DEPTH * NUM_ENVS * 120

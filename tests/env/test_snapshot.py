@@ -302,8 +302,10 @@ def test_environments_are_gathered_from_any(indices):
 def test_gathering_writes_where_it_is_told_and_reports_its_memory():
     envs = make_vector(4, observations="game_state")
     envs.reset(seed=0)
-    before = envs.memory().total_bytes
     storage = np.zeros((4, 30), np.float32)
+    for _ in range(2):  # what is beside ``out`` is made first
+        envs.step([0] * 4, out={"game_state": storage})
+    before = envs.memory().total_bytes
     observations, _ = envs.gather([3, 2, 1, 0], out={"game_state": storage})
     assert observations["game_state"] is storage
     assert storage.any()

@@ -71,7 +71,7 @@ def test_environments_of_equal_levels_share_them(folder):
     vector = NPlusPlusVectorEnv(EnvironmentConfig(**SETTINGS), 2)
     for batch in (*(env._batch for env in others), vector._batch):
         assert batch.level_set is first._batch.level_set
-        assert batch.pictures.layers is first._batch.pictures.layers
+        assert batch.pictures.global_view.layers is first._batch.pictures.global_view.layers
         assert batch.pictures.glyphs is first._batch.pictures.glyphs
     assert store.counts == store.Counts(shared=4, made=2)  # level arrays and static layers
     assert level_library().held_sets >= 1

@@ -48,14 +48,13 @@ def test_the_features_have_different_names_and_bounds_within_the_space():
 @pytest.mark.parametrize("options", [{}, {"frame_stack": 2}, {"dtype": "float16"}], ids=str)
 def test_spaces_follow_the_table(options):
     sizes = {"max_entities": 9, "locals_size": 5}
-    config = EnvironmentConfig(
-        observations=OBSERVATION_NAMES, render={"player_frame_size": 64}, observation={**sizes, **options}
-    )
+    pictures = {"player_frame_size": 64, "global_view_size": (40, 80)}
+    config = EnvironmentConfig(observations=OBSERVATION_NAMES, render=pictures, observation={**sizes, **options})
     env, envs = NPlusPlusEnv(config), NPlusPlusVectorEnv(config, 3)
     specs = observation_specs(config)
     assert [spec.name for spec in specs if spec.name in OBSERVATION_NAMES] == list(OBSERVATION_NAMES)
     depth = (2,) if "frame_stack" in options else ()
-    shapes = [(30,), (64, 64, 1), (128, 256, 1), (9, 12), (9,), (1,), (5, 5)]
+    shapes = [(30,), (64, 64, 1), (40, 80, 1), (9, 12), (9,), (1,), (5, 5)]
     assert [spec.shape for spec in specs] == [*((*depth, *shape) for shape in shapes), (6,)]
     vector = np.dtype(options.get("dtype", "float32"))
     assert {spec.name for spec in specs if spec.dtype == vector} == {"game_state", "entity_states"}
@@ -125,8 +124,8 @@ def test_pictures_are_those_of_the_kernels():
     for actions in choices(30, 4):
         observations = envs.step(actions)[0]
         for i in range(4):
-            write_player_frame(levels, worlds, i, pictures.glyphs, frame)
-            write_global_view(levels, pictures.layers, worlds, i, pictures.glyphs, view)
+            write_player_frame(levels, worlds, i, pictures, frame)
+            write_global_view(levels, worlds, i, pictures, view)
             np.testing.assert_array_equal(observations["player_frame"][i], frame)
             np.testing.assert_array_equal(observations["global_view"][i], view)
     assert len(np.unique(frame)) > 2

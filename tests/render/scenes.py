@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nclone_env.config import EnvironmentConfig, RenderConfig
 from nclone_env.constants import EXIT, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR
+from nclone_env.env.pictures import picture_arrays
 from nclone_env.level.compile import compile_level
 from nclone_env.level.entities import MODELLED_TYPES, MOVER_TYPES
 from nclone_env.level.library import LevelArrays, LevelSet, pack
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import DOOR_SWITCHES
+from nclone_env.render.arrays import PictureArrays
 from nclone_env.sim.state import WorldArrays, make_worlds
 
 Record = tuple[int, int, int, int, int]
@@ -26,6 +29,11 @@ def make_levels(*levels: tuple[np.ndarray, Sequence[Record]]) -> LevelSet:
     """Return compiled levels of (23, 42) tiles and records, without that of the ninja."""
     raws = [RawLevel(tiles, np.array([(0, 20, 40, 0, 0), *records])) for tiles, records in levels]
     return pack([compile_level(raw) for raw in raws])
+
+
+def pictures_of(levels: LevelArrays, sizes: RenderConfig | None = None) -> PictureArrays:
+    """Return what both pictures of levels are composed from, by default in the default sizes."""
+    return picture_arrays(EnvironmentConfig(render=sizes or RenderConfig()), levels)
 
 
 def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja]) -> WorldArrays:

@@ -10,10 +10,8 @@ import pytest
 from nclone_env.constants import DYING
 from nclone_env.level.compile import compile_level
 from nclone_env.level.library import pack
-from nclone_env.render.arrays import SCALE_X, SCALE_Y
 from nclone_env.render.beams import BEAM_GREYS, draw_band, draw_beams
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.glyphs import glyphs, static_layers
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.beams import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOWN, TRAIL, beam_of
@@ -22,9 +20,11 @@ from nclone_env.sim.tick import start, tick
 
 from ..sim.levels import empty_level
 from .bands import exact_band
+from .scenes import pictures_of
 
 CHAINGUN, LASER_DRONE, ROCKET, GAUSS, LASER, DOOR, TRAP_DOOR = 12, 13, 18, 19, 23, 5, 8
 WALL = {(21, row): 1 for row in range(1, 24)}  # from x = 504 to 528
+SCALE_X, SCALE_Y = 4.125, 4.6875  # world pixels per pixel of the global view
 BEAM_PAINT, SOLID, BACKGROUND = PAINTS["beam"], PAINTS["solid"], PAINTS["background"]
 
 
@@ -48,8 +48,9 @@ class Scene:
     def pictures(self):
         """Return the player frame, the global view and the picture for people."""
         frame, view = np.zeros((128, 128, 1), np.uint8), np.zeros((128, 256, 1), np.uint8)
-        write_player_frame(self.levels, self.worlds, 0, glyphs(), frame)
-        write_global_view(self.levels, static_layers(self.levels), self.worlds, 0, glyphs(), view)
+        pictures = pictures_of(self.levels)
+        write_player_frame(self.levels, self.worlds, 0, pictures, frame)
+        write_global_view(self.levels, self.worlds, 0, pictures, view)
         return frame[..., 0], view[..., 0], world_picture(self.levels, self.worlds, 0)
 
 
@@ -103,7 +104,8 @@ def test_a_beam_ends_at_the_wall_in_every_picture():
     assert (picture[300, 504:528] == SOLID.colour).all()
     beam_row, last = int(300 / SCALE_Y), int(504 / SCALE_X) - 1
     assert (view[beam_row - 1 : beam_row + 1, 80 : last + 1] <= 121).all()  # half of it in each row
-    np.testing.assert_array_equal(view[beam_row, last + 2 :], static_layers(scene.levels)[0, beam_row, last + 2 :])
+    layer = pictures_of(scene.levels).global_view.layers[0]
+    np.testing.assert_array_equal(view[beam_row, last + 2 :], layer[beam_row, last + 2 :])
 
 
 def test_the_view_shows_as_much_of_a_beam_as_its_width():

@@ -3,116 +3,38 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import cv2
 import numpy as np
 import pytest
 
-from nclone_env.level.entities import MOVER_TYPES
-from nclone_env.render.arrays import PHASES, SCALE_X, SCALE_Y
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.glyphs import glyphs, static_layers
-from nclone_env.render.looks import appearance, layers_of
-from nclone_env.render.raster import GREYS, stamp
 from nclone_env.render.shapes import PAINTS
 
-from .bands import put_beams
-from .scenes import NO_TILES, make_levels, put_worlds, random_scene
+from .oracle import MOVING, blended, drawn, full_grey, full_size, oracle_global_view, oracle_player_frame
+from .scenes import NO_TILES, make_levels, pictures_of, put_worlds, random_scene
 
 SOLID = PAINTS["solid"].grey
-MOVING = sorted(MOVER_TYPES)
-SWITCH_OF = {6: 7, 8: 9}
+SCALE_X, SCALE_Y = 4.125, 4.6875
 
 
 def player_frame(levels, worlds, index, size=128):
     out = np.full((size, size, 1), 7, dtype=np.uint8)
-    write_player_frame(levels, worlds, index, glyphs(), out)
+    write_player_frame(levels, worlds, index, pictures_of(levels), out)
     return out[..., 0]
 
 
 def global_view(levels, worlds, index):
     out = np.full((128, 256, 1), 7, dtype=np.uint8)
-    write_global_view(levels, static_layers(levels), worlds, index, glyphs(), out)
+    write_global_view(levels, worlds, index, pictures_of(levels), out)
     return out[..., 0]
-
-
-def full_grey(tiles):
-    return np.block([[glyphs().tiles[tile] for tile in row] for row in tiles])
-
-
-@lru_cache(maxsize=1000)
-def kind_number(entity_type, orientation, state):
-    """Return the kind by its layers, not by the table that the kernels use; None if it is not drawn."""
-    shown = appearance(entity_type, orientation, state)
-    if shown is None:
-        return None
-    grey = stamp(layers_of(shown), GREYS)
-    pixels = np.floor(np.stack([255 * grey[0], grey[1][..., 0]]) + 0.5).astype(np.uint8)
-    return int(np.flatnonzero((glyphs().stamps[:, 0] == pixels).all((1, 2, 3)))[0])
-
-
-def drawn(levels, worlds, index):
-    """Return (kind, x, y) of everything drawn, in order: doors, entities, the ninja."""
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
-    states = worlds.entity_states[index]
-    found = []
-    for number in range(header["door_count"]):
-        door = levels.doors[header["first_door"] + number]
-        found.append((door["type"], 0 if door["vertical"] else 6, states[door["owner"]], door))
-    for number in range(header["entity_count"]):
-        entity = levels.entities[header["first_entity"] + number]
-        where = worlds.movers[index, entity["mover"]] if entity["type"] in MOVING else entity
-        kind, orientation = int(entity["type"]), entity["orientation"]
-        if kind == 18 and states[number] >= 16:
-            found.append((18, 0, 0, entity))
-        if kind == 23 and entity["mover"] >= 0:
-            orientation = round(float(worlds.movers[index, entity["mover"]]["uy"]) / (math.pi / 4)) % 8
-        if kind != 5:
-            found.append((SWITCH_OF.get(kind, kind), orientation, states[number], where))
-    found.append((0, 0 if head["facing"] > 0 else 4, head["state"], head))
-    result = [(kind_number(int(a), int(b), int(c)), float(at["x"]), float(at["y"])) for a, b, c, at in found]
-    return [item for item in result if item[0] is not None]
-
-
-def blended(below, stamp):
-    """Return below (h, w) under a stamp (2, h, w), rounded half up in exact arithmetic."""
-    alpha, ink = stamp.astype(np.int64)
-    return ((2 * below.astype(np.int64) * (255 - alpha) + 255) // 510 + ink).astype(np.uint8)
-
-
-def oracle_player_frame(levels, worlds, index, size):
-    head = worlds.heads[index]
-    margin = 2000
-    canvas = np.pad(full_grey(levels.tiles[head["level"]]), margin, constant_values=SOLID)
-    left, top = math.floor(head["x"]) - size // 2, math.floor(head["y"]) - size // 2
-    frame = canvas[margin + top :, margin + left :][:size, :size]
-    put_beams(frame, levels, worlds, index, float(left), float(top))
-    for kind, x, y in drawn(levels, worlds, index):
-        top, left = margin + math.floor(y) - 12, margin + math.floor(x) - 12
-        part = canvas[top : top + 24, left : left + 24]
-        part[:] = blended(part, glyphs().stamps[kind, 0])
-    return frame
-
-
-def oracle_global_view(levels, worlds, index):
-    tiles = full_grey(levels.tiles[worlds.heads[index]["level"]])
-    canvas = np.pad(cv2.resize(tiles, (256, 128), interpolation=cv2.INTER_AREA), 300)
-    put_beams(canvas[300:428, 300:556], levels, worlds, index, 0.0, 0.0, 1.0 / SCALE_X, 1.0 / SCALE_Y)
-    for kind, x, y in drawn(levels, worlds, index):
-        quarter_x, quarter_y = math.floor(x * PHASES / SCALE_X + 0.5), math.floor(y * PHASES / SCALE_Y + 0.5)
-        left, top = 300 + quarter_x // 4 - 3, 300 + quarter_y // 4 - 3
-        part = canvas[top : top + 7, left : left + 7]
-        part[:] = blended(part, glyphs().global_stamps[kind, quarter_y % 4 * 4 + quarter_x % 4])
-    return canvas[300:428, 300:556]
 
 
 @pytest.mark.parametrize("size", [16, 64, 101, 128, 130])
 def test_player_frame_equals_the_oracle(size):
     levels, worlds = random_scene(seed=size, count=12)
     for index in range(12):
-        expected = oracle_player_frame(levels, worlds, index, size)
+        expected = oracle_player_frame(levels, worlds, index, size, pictures_of(levels))
         np.testing.assert_array_equal(player_frame(levels, worlds, index, size), expected)
 
 
@@ -120,7 +42,8 @@ def test_player_frame_equals_the_oracle(size):
 def test_global_view_equals_the_oracle(seed):
     levels, worlds = random_scene(seed, count=12)
     for index in range(12):
-        np.testing.assert_array_equal(global_view(levels, worlds, index), oracle_global_view(levels, worlds, index))
+        expected = oracle_global_view(levels, worlds, index, pictures_of(levels))
+        np.testing.assert_array_equal(global_view(levels, worlds, index), expected)
 
 
 def test_different_scenes_give_different_pictures():
@@ -141,17 +64,17 @@ def test_far_outside_everything_is_solid_but_the_ninja(x, y):
     assert (frame[:, :52] == SOLID).all()
     assert (frame[:52] == SOLID).all()
     assert (frame[52:76, 52:76] == 0).any()
-    np.testing.assert_array_equal(global_view(levels, worlds, 0), static_layers(levels)[0])
+    np.testing.assert_array_equal(global_view(levels, worlds, 0), pictures_of(levels).global_view.layers[0])
 
 
 def test_nothing_is_written_outside_the_output():
     levels, worlds = random_scene(seed=5, count=8)
     for index in range(8):
         batch = np.full((3, 101, 101, 1), 7, dtype=np.uint8)
-        write_player_frame(levels, worlds, index, glyphs(), batch[1])
+        write_player_frame(levels, worlds, index, pictures_of(levels), batch[1])
         assert (batch[[0, 2]] == 7).all()
         views = np.full((3, 128, 256, 1), 7, dtype=np.uint8)
-        write_global_view(levels, static_layers(levels), worlds, index, glyphs(), views[1])
+        write_global_view(levels, worlds, index, pictures_of(levels), views[1])
         assert (views[[0, 2]] == 7).all()
 
 
@@ -325,19 +248,8 @@ def test_the_global_view_averages_the_world():
     fine = full_grey(levels.tiles[0])
     for kind, x, y in drawn(levels, worlds, 0):
         part = fine[math.floor(y) - 12 : math.floor(y) + 12, math.floor(x) - 12 : math.floor(x) + 12]
-        part[:] = blended(part, glyphs().stamps[kind, 0])
+        part[:] = blended(part, full_size().stamps[kind, 0])
     exact = cv2.resize(fine.astype(np.float64), (256, 128), interpolation=cv2.INTER_AREA)
     error = (global_view(levels, worlds, 0) - exact)[20:100, 20:200]  # without the level's frame
     assert abs(error.sum()) < 20
     assert abs(error).max() < 45
-
-
-def test_static_layers_are_read_only_and_equal_an_exact_area_average():
-    levels, _ = random_scene(3)
-    layers = static_layers(levels)
-    assert layers.shape == (2, 128, 256)
-    assert not layers.flags.writeable
-    fine = full_grey(levels.tiles[1]).astype(np.float64)
-    across = fine.repeat(8, axis=1).reshape(600, 256, 33).mean(2)  # 1056 * 8 = 256 * 33
-    exact = across.repeat(16, axis=0).reshape(128, 75, 256).mean(1)  # 600 * 16 = 128 * 75
-    assert abs(layers[1] - exact).max() <= 0.51
