@@ -70,7 +70,8 @@ class Batch:
         self.episodes["next_level"] = self.episodes["own_level"] = -1
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
-        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, self.level_set)
+        arrays = self.level_set.arrays
+        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, arrays, self.level_set)
         self.thresholds = level_thresholds(np.ones(len(self.level_set.levels)))
         self._events = np.zeros(num_envs if reward_function else 0, dtype=EVENT)
         self._settings = make_settings(config, autoreset)
