@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -22,9 +21,10 @@ from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_sna
 from nclone_env.env.step import reset_range, step_range
 from nclone_env.env.threads import OWN_SEAT, Task, Workers
 from nclone_env.errors import SnapshotError, UnsupportedLevelError
-from nclone_env.level.compile import Level
-from nclone_env.level.library import LevelSet, pack
+from nclone_env.level.library import LevelSet
 from nclone_env.level.load import load_levels
+from nclone_env.level.records import count_exits
+from nclone_env.level.shared import shared_level_set
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.spec import frame_specs, observation_specs
 from nclone_env.render.arrays import PictureArrays
@@ -71,8 +71,8 @@ class Batch:
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
         arrays = self.level_set.arrays
-        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, arrays)
-        self.thresholds = level_thresholds(np.ones(len(arrays.header)))
+        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, arrays, self.level_set)
+        self.thresholds = level_thresholds(np.ones(len(self.level_set.levels)))
         self._events = np.zeros(num_envs if reward_function else 0, dtype=EVENT)
         self._settings = make_settings(config, autoreset)
         self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
@@ -289,16 +289,16 @@ def _refuse_ended(expected: str) -> None:
 
 
 def playable_levels(config: EnvironmentConfig) -> LevelSet:
-    """Load and pack the levels of a configuration.
+    """Load the levels of a configuration; environments of the same levels share them.
 
     Raises:
         UnsupportedLevelError: if one has no exit.
     """
-    levels: Sequence[Level] = load_levels(config.levels)
+    levels = load_levels(config.levels)
     for level in levels:
-        if not len(level.exits):
+        if not count_exits(level.raw.records):
             raise UnsupportedLevelError(
                 f"levels: {level.name!r} has no exit, so no episode could succeed; simulate() plays such levels, "
                 f"environments need at least one exit with its switch"
             )
-    return pack(levels, with_distances=True)
+    return shared_level_set(levels)
