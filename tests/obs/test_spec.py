@@ -142,7 +142,7 @@ def names_of(envs) -> set[str]:
         (("game_state",), set()),
         (("player_frame",), {"pictures", "glyphs"}),
         (("global_view",), {"pictures", "glyphs", "static layers"}),
-        (("entity_states", "locals"), {"scratch of observations"}),
+        (("entity_states", "locals"), set()),
         (("action_mask",), {"worlds of action_mask"}),
     ],
 )
