@@ -14,6 +14,7 @@ from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import NcloneError, NcloneWarning
 from nclone_env.level.compile import Level
 from nclone_env.level.load import load_level
+from nclone_env.level.shared import level_library
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.sim.simulate import Trajectory, simulate
 
@@ -34,6 +35,7 @@ __all__ = [
     "Trajectory",
     "create_environment",
     "create_vector_environment",
+    "level_library",
     "load_level",
     "simulate",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,16 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
     Raises:
         OSError: if the folder is missing or cannot be written to; ``path`` is then as it was before.
     """
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
+    with temporary_beside(path) as temporary:
         fill(temporary)
         temporary.replace(path)
+
+
+@contextmanager
+def temporary_beside(path: Path) -> Iterator[Path]:
+    """Give a hidden path beside ``path`` that nobody else writes to; what is there at the end is removed."""
+    temporary = path.with_name(f".{os.getpid()}-{secrets.token_hex(4)}.{path.name}")
+    try:
+        yield temporary
     finally:
-        temporary.unlink(missing_ok=True)  # it is there only if something failed
+        temporary.unlink(missing_ok=True)

@@ -36,12 +36,16 @@ def source_digest() -> str:
     return digest.hexdigest()[:16]
 
 
+def cache_root() -> Path:
+    """Return the folder of everything this package keeps between processes; it need not exist."""
+    root = os.environ.get("NCLONE_ENV_CACHE_DIR")
+    return Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nclone_env"
+
+
 @lru_cache(maxsize=1)
 def cache_folder() -> Path:
     """Return the folder of compiled kernels; a temporary one if the user's cache cannot be written."""
-    root = os.environ.get("NCLONE_ENV_CACHE_DIR")
-    base = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nclone_env"
-    folder = base / source_digest()
+    folder = cache_root() / source_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

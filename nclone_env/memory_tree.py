@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Protocol
 
 import numpy as np
@@ -22,12 +23,14 @@ class MemoryNode:
         own_bytes: bytes owned directly, without those of ``children``.
         shared: True if the bytes do not grow with the number of environments.
         children: parts, reported one by one.
+        mapped: True if the bytes are pages of a file, which other processes that map it share.
     """
 
     name: str
     own_bytes: int = 0
     shared: bool = False
     children: tuple[MemoryNode, ...] = ()
+    mapped: bool = False
 
     @property
     def total_bytes(self) -> int:
@@ -62,5 +65,18 @@ def array_group(name: str, arrays: Mapping[str, np.ndarray], *, shared: bool) ->
         arrays: leaf name to the array that owns the bytes.
         shared: whether all environments share these arrays.
     """
-    leaves = tuple(MemoryNode(key, int(value.nbytes), shared) for key, value in arrays.items() if value.nbytes)
+    leaves = tuple(array_node(key, value, shared=shared) for key, value in arrays.items() if value.nbytes)
     return MemoryNode(name, children=leaves)
+
+
+def array_node(name: str, array: np.ndarray, *, shared: bool) -> MemoryNode:
+    """Return the node of one array."""
+    return MemoryNode(name, int(array.nbytes), shared, mapped=is_mapped(array))
+
+
+def is_mapped(array: np.ndarray) -> bool:
+    """Return whether an array lies in a mapped file."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base.obj if isinstance(base, memoryview) else base, mmap)

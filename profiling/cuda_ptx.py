@@ -96,7 +96,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         return levels.arrays, worlds, np.zeros((_WORLDS, 1), np.uint8)
     if name == "branch":
         return worlds, actions, worlds, np.zeros(_WORLDS, np.uint64)
-    pictures, settings = picture_arrays(config.observations, levels.arrays), make_settings(config, NEXT_STEP)
+    pictures, settings = picture_arrays(config, levels.arrays), make_settings(config, NEXT_STEP)
     episodes, results = np.zeros(_WORLDS, EPISODE), np.zeros(_WORLDS, RESULT)
     out = kernel_view(make_buffers(observation_specs(config), _WORLDS))
     events, thresholds = np.zeros(0, EVENT), level_thresholds(np.ones(len(levels.levels)))

@@ -27,6 +27,13 @@ def test_the_planning_example_wins(capsys):
     assert capsys.readouterr().out.startswith("won ")
 
 
+@pytest.mark.parametrize("name", ["memory.md", "vector.md"])
+def test_examples_of_a_page_run_one_after_another(name):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(), flags=re.DOTALL)
+    assert blocks
+    exec(compile("\n".join(blocks), name, "exec"), {})
+
+
 def test_there_are_examples():
     assert len(BLOCKS) == 3
     assert all(len(block.splitlines()) <= 13 for block in BLOCKS)
@@ -48,6 +55,6 @@ def test_table_of_observations_is_the_codes():
 
 
 def test_linked_files_exist():
-    for name in ("README.md", "CONTRIBUTING.md"):
-        for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / name).read_text()):
-            assert (ROOT / target).exists(), target
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)

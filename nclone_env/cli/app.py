@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import tyro
 
 from nclone_env.cli.evaluate import evaluate
-from nclone_env.cli.levels import convert_level, list_levels, show_level, validate_levels
+from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
 from nclone_env.cli.replay import film_replay, play_replay, record_replay, verify_replays
 from nclone_env.cli.run import run
 from nclone_env.cli.train import train
@@ -40,6 +40,7 @@ def _app() -> tyro.extras.SubcommandApp:
     levels.command(name="show")(show_level)
     levels.command(name="validate")(validate_levels)
     levels.command(name="convert")(convert_level)
+    levels.command(name="cache")(show_library)
     replays = tyro.extras.SubcommandApp()
     replays.command(name="verify")(verify_replays)
     replays.command(name="record")(record_replay)

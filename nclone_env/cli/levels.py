@@ -1,4 +1,4 @@
-"""``nclone-env levels``: list, show, validate and convert level files."""
+"""``nclone-env levels``: list, show, validate and convert level files, and the files of the level library."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError
+from nclone_env.level import store
 from nclone_env.level.catalog import level_name, level_sets, listed_names, resolve
 from nclone_env.level.header import GAME_MODE_NAMES
 from nclone_env.level.map_bytes import write_map
 from nclone_env.level.raw import UNPUBLISHED, RawLevel, entity_name
 from nclone_env.level.reader import MAP_SUFFIX, TEXT_SUFFIX, read_level
+from nclone_env.level.shared import level_library
 from nclone_env.level.text import format_text
 from nclone_env.level.validate import validate
 
@@ -76,6 +78,18 @@ def convert_level(source: Positional[str], target: Positional[Path], force: bool
         return 1
     raw = read_level(path)
     return _save(target, format_text(raw).encode() if target.suffix == TEXT_SUFFIX else write_map(raw))
+
+
+def show_library(clear: bool = False) -> int:
+    """Print the files that hold compiled levels for all processes, the last used first, and their sizes.
+
+    Args:
+        clear: remove them; they are made again when levels are next used.
+    """
+    if clear:
+        print(f"removed {store.clear()} files from {store.folder()}")
+    print(level_library().listing())
+    return 0
 
 
 def _only_file(level: str) -> Path | None:

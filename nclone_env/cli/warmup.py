@@ -37,6 +37,10 @@ def _simulate() -> None:
     simulate(_any_level(), bytes(4), entities=True)
 
 
+def _measure() -> None:
+    _ = _any_level().distances  # an environment finds them in a file if there is one
+
+
 def _play() -> None:
     Session(_any_level()).advance(0)
 
@@ -69,6 +73,7 @@ def _estimate() -> None:
 
 _TASKS = (
     ("simulator", _simulate),
+    ("distances", _measure),
     ("environment", _step),
     ("more observations", _observe),
     ("replay", _play),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,7 +13,7 @@ from nclone_env.env.action_mask import MASK_AT_END, ActionMasks
 from nclone_env.env.buffers import Buffers
 from nclone_env.env.curriculum import find_level, level_thresholds
 from nclone_env.env.episode import EPISODE, EVENT, RESULT, SAME_STEP, make_settings
-from nclone_env.env.field_cache import CacheCounts, FieldCache
+from nclone_env.env.field_cache import CacheCounts, shared_cache
 from nclone_env.env.frame_stack import FrameStack
 from nclone_env.env.observe import ObservationArrays, kernel_view, make_scratch
 from nclone_env.env.pictures import picture_arrays
@@ -24,9 +23,11 @@ from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_sna
 from nclone_env.env.step import reset_range, step_range
 from nclone_env.env.threads import OWN_SEAT, Task, Workers
 from nclone_env.errors import SnapshotError, UnsupportedLevelError
-from nclone_env.level.compile import Level
-from nclone_env.level.library import LevelSet, pack
+from nclone_env.level.graph import Graphs, level_graphs
+from nclone_env.level.library import LevelSet
 from nclone_env.level.load import load_levels
+from nclone_env.level.records import count_exits
+from nclone_env.level.shared import shared_level_set
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.graph import NO_LATTICE
 from nclone_env.obs.reachability import NO_QUERIES
@@ -75,8 +76,8 @@ class Batch:
         self.results = np.zeros(num_envs, dtype=RESULT)
         self.actions = np.zeros(num_envs, dtype=np.int64)
         arrays = self.level_set.arrays
-        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, arrays)
-        self.thresholds = level_thresholds(np.ones(len(arrays.header)))
+        self.pictures: PictureArrays = like.pictures if like else picture_arrays(config, arrays, self.level_set)
+        self.thresholds = level_thresholds(np.ones(len(self.level_set.levels)))
         self._events = np.zeros(num_envs if reward_function else 0, dtype=EVENT)
         self._settings = make_settings(config, autoreset)
         self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
@@ -89,7 +90,10 @@ class Batch:
             self._masks = ActionMasks(self.level_set, self._settings, self.episodes, self.workers.seats, self.worlds)
         self._reach: Reachability | None = None
         if "reachability" in config.observations:
-            self._reach = self._make_reachability(like)
+            cache = shared_cache(self.level_set, config.observation.reachability_slots)
+            dtype, with_final = np.dtype(config.observation.dtype), autoreset == SAME_STEP
+            self._reach = Reachability(self.level_set, cache, num_envs, self.workers.seats, dtype, with_final)
+        self._lattice = self.graphs.lattice if "graph" in config.observations else NO_LATTICE
         self._step = specialised(step_range, *self._step_arguments({}, {}, 0), 0, 0, 0)
         self._reset = specialised(reset_range, *self._reset_arguments({}, 0), 0, 0, 0)
         self._reward: RewardPass | None = None
@@ -199,6 +203,11 @@ class Batch:
 
         return both
 
+    @cached_property
+    def graphs(self) -> Graphs:
+        """The graphs of the levels, made on first use."""
+        return level_graphs(self.level_set)
+
     @property
     def reachability_counts(self) -> CacheCounts | None:
         """How the cache of fields is used; None if nobody asks what can be reached."""
@@ -292,18 +301,10 @@ class Batch:
         return (*common, *own, self._view(out), base)
 
     def _view(self, buffers: Buffers, is_final: bool = False) -> ObservationArrays:
-        queries, lattice = NO_QUERIES, NO_LATTICE
+        queries = NO_QUERIES
         if self._reach is not None:
             queries = self._reach.final_queries if is_final else self._reach.queries
-        if "graph" in self.config.observations:
-            lattice = self.level_set.graphs.lattice
-        return kernel_view(buffers, self._scratch, queries, lattice)
-
-    def _make_reachability(self, like: Batch | None) -> Reachability:
-        levels, sizes = self.level_set, self.config.observation
-        shared = like._reach.cache if like and like._reach else FieldCache(levels, sizes.reachability_slots)
-        dtype, with_final = np.dtype(sizes.dtype), self.autoreset == SAME_STEP
-        return Reachability(levels, shared, self.num_envs, self.workers.seats, dtype, with_final)
+        return kernel_view(buffers, self._scratch, queries, self._lattice)
 
     def close(self) -> None:
         """End the threads."""
@@ -315,7 +316,8 @@ class Batch:
         if self._spare_worlds is not None:
             own.update({f"spare {name}": array for name, array in self._spare_worlds._asdict().items()})
         leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
-        owners = (self._scratch, self._masks, self._reach, self._stack)
+        graphs = self.graphs if "graphs" in self.__dict__ else None
+        owners = (self._scratch, self._masks, self._reach, graphs, self._stack)
         optional = tuple(owner.memory() for owner in owners if owner is not None)
         parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves, *optional)
         return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
@@ -326,16 +328,16 @@ def _refuse_ended(expected: str) -> None:
 
 
 def playable_levels(config: EnvironmentConfig) -> LevelSet:
-    """Load and pack the levels of a configuration.
+    """Load the levels of a configuration; environments of the same levels share them.
 
     Raises:
         UnsupportedLevelError: if one has no exit.
     """
-    levels: Sequence[Level] = load_levels(config.levels)
+    levels = load_levels(config.levels)
     for level in levels:
-        if not len(level.exits):
+        if not count_exits(level.raw.records):
             raise UnsupportedLevelError(
                 f"levels: {level.name!r} has no exit, so no episode could succeed; simulate() plays such levels, "
                 f"environments need at least one exit with its switch"
             )
-    return pack(levels, with_distances=True)
+    return shared_level_set(levels)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition
+from threading import Condition, Lock
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -49,14 +50,13 @@ class FieldCache:
 
     Args:
         levels: what is played.
-        slots: how many entries are kept; None: two a level, 64 at least.
+        slots: how many entries are kept.
     """
 
-    def __init__(self, levels: LevelSet, slots: int | None):
-        count = max(_LEAST_SLOTS, _SLOTS_A_LEVEL * len(levels.levels)) if slots is None else slots
-        self.fields = np.zeros((PLANES * count, *FIELD_SHAPE), dtype=np.float32)
-        self.keys = np.full((count, key_width(levels)), _EMPTY)
-        self.last_use = np.full(count, -1, dtype=np.int64)
+    def __init__(self, levels: LevelSet, slots: int):
+        self.fields = np.zeros((PLANES * slots, *FIELD_SHAPE), dtype=np.float32)
+        self.keys = np.full((slots, key_width(levels)), _EMPTY)
+        self.last_use = np.full(slots, -1, dtype=np.int64)
         self._levels = levels
         self._clock = itertools.count()
         self._turn = Condition()
@@ -121,15 +121,35 @@ class FieldCache:
         self.keys[slot] = key
 
 
+_shared: WeakValueDictionary[tuple[int, int], FieldCache] = WeakValueDictionary()
+_sharing = Lock()
+
+
+def shared_cache(levels: LevelSet, slots: int | None) -> FieldCache:
+    """Return the cache that all environments of this process with a level set and a number of slots share.
+
+    Args:
+        levels: what is played.
+        slots: how many entries are kept; None: two a level, 64 at least.
+    """
+    count = max(_LEAST_SLOTS, _SLOTS_A_LEVEL * len(levels.levels)) if slots is None else slots
+    with _sharing:
+        cache = _shared.get((id(levels), count))  # which keeps the levels, so that the number stays theirs
+        if cache is None:
+            cache = _shared[id(levels), count] = FieldCache(levels, count)
+        return cache
+
+
 def compute_fields(levels: LevelSet, key: np.ndarray, out: np.ndarray) -> None:
     """Write the fields of a key, (3, 51, 89) float32."""
-    level = levels.levels[int(key[0])]
+    arrays, header = levels.arrays, levels.arrays.header[int(key[0])]
     bits = np.array([int(key[1 + k // BITS]) >> k % BITS & 1 for k in range(BITS * (len(key) - 1))], dtype=np.bool_)
-    doors = level.table.doors[level.table.doors["type"] != REGULAR_DOOR]
-    opened = np.zeros(len(level.exits), dtype=np.bool_)
-    if len(opened) > 1:
-        opened = bits[len(doors) : len(doors) + len(opened)]
-    ends = [[(int(e["x"]), int(e["y"])) for e in level.entities[level.exits + k]] for k in range(2)]
+    doors = arrays.doors[header["first_door"] :][: header["door_count"]]
+    doors = doors[doors["type"] != REGULAR_DOOR]
+    count = int(header["exit_count"])
+    opened = bits[len(doors) :][:count] if count > 1 else np.zeros(count, dtype=np.bool_)
+    table = arrays.entities[header["first_entity"] + header["first_exit"] :]
+    ends = [[(int(e["x"]), int(e["y"])) for e in table[k : 2 * count : 2]] for k in range(2)]
     exits = [point for point, is_open in zip(ends[0], opened, strict=True) if is_open] or ends[0]
     switches = [point for point, is_open in zip(ends[1], opened, strict=True) if not is_open]
-    write_reach_fields(free_nodes(level.tiles), doors[bits[: len(doors)]], switches, exits, out)
+    write_reach_fields(free_nodes(arrays.tiles[int(key[0])]), doors[bits[: len(doors)]], switches, exits, out)

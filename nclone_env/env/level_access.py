@@ -25,8 +25,8 @@ class LevelAccess:
 
     @property
     def graphs(self) -> Graphs:
-        """The graphs of the levels, in the same order, built on first use and shared by all environments."""
-        return self._batch.level_set.graphs
+        """The graphs of the levels, in the same order, made on first use and shared by all environments."""
+        return self._batch.graphs
 
     @property
     def reachability_counts(self) -> CacheCounts | None:

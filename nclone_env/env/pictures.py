@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
+import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.level.library import LevelArrays
+from nclone_env.level.library import LevelArrays, LevelSet
 from nclone_env.render.arrays import NO_PICTURES, NO_RESOLUTION, PictureArrays
 
 
-def picture_arrays(config: EnvironmentConfig, levels: LevelArrays) -> PictureArrays:
+def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelSet | None = None) -> PictureArrays:
     """Return what the configured pictures are composed from; empty arrays for what is not configured.
 
     OpenCV is imported only if a picture is.
+
+    Args:
+        config: the observations and their sizes.
+        levels: packed levels.
+        owner: their level set, which keeps what is drawn for all environments and processes; nobody does if None.
     """
     has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
     if not has_frame and not has_view:
@@ -20,7 +25,14 @@ def picture_arrays(config: EnvironmentConfig, levels: LevelArrays) -> PictureArr
     from nclone_env.render.glyphs import glyphs
     from nclone_env.render.resolution import frame_resolution, static_layers, view_resolution
 
-    draw = partial(static_layers, levels)
+    def draw(scale: tuple[float, float], shape: tuple[int, int]) -> np.ndarray:
+        """Return the layers at a scale, drawn once for all processes."""
+        if owner is None:
+            return static_layers(levels, scale, shape)
+        name = f"layers-{shape[1]}x{shape[0]}-{scale[0]!r}x{scale[1]!r}"
+        layout = {"layers": np.dtype(np.uint8)}
+        return owner.derived(name, layout, lambda: {"layers": static_layers(levels, scale, shape)})["layers"]
+
     return PictureArrays(
         glyphs(),
         frame_resolution(config.render, draw) if has_frame else NO_RESOLUTION,

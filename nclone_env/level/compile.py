@@ -21,27 +21,56 @@ from nclone_env.memory_tree import MemoryNode, array_group
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """One compiled level. Every array is read-only.
+    """One level. Its arrays are read-only, computed when they are first asked for, and then kept with it.
+
+    An environment does not ask for them: it plays the packed ones of ``level.library``.
 
     Attributes:
         raw: what the level file says.
         name: ``set/level`` of a built-in level, file name of another, else the title.
-        tiles: (25, 44) uint8; tile numbers with the border of full blocks, unknown numbers as 0.
-        spawn: start of the ninja, pixels.
-        segments: (S,) ``SEGMENT``; sorted by cell, in the order that collision depends on (physics 01, section 2.7).
-        segment_start: (1101,) int32; segments of cell ``column * 25 + row`` are ``start[cell]:start[cell + 1]``.
-        grid: (2, 51, 89) uint8; the lattice that moving entities collide with.
-        table: the entities.
     """
 
     raw: RawLevel
     name: str
-    tiles: np.ndarray
-    spawn: tuple[float, float]
-    segments: np.ndarray
-    segment_start: np.ndarray
-    grid: np.ndarray
-    table: EntityTable
+
+    def __reduce__(self) -> tuple[type, tuple[RawLevel, str]]:
+        """Pickle what the level file says; the rest follows from it."""
+        return type(self), (self.raw, self.name)
+
+    @cached_property
+    def tiles(self) -> np.ndarray:
+        """(25, 44) uint8; tile numbers with the border of full blocks, unknown numbers as 0."""
+        return _frozen(padded_tiles(self.raw.tiles))
+
+    @property
+    def spawn(self) -> tuple[float, float]:
+        """Start of the ninja, pixels."""
+        return float(self.raw.records[0, 1]) * MAP_UNIT, float(self.raw.records[0, 2]) * MAP_UNIT
+
+    @cached_property
+    def table(self) -> EntityTable:
+        """The entities."""
+        return EntityTable(*map(_frozen, entity_table(self.raw.records)))
+
+    @property
+    def segments(self) -> np.ndarray:
+        """(S,) ``SEGMENT``; sorted by cell, in the order that collision depends on (physics 01, section 2.7)."""
+        return self._sorted_segments[0]
+
+    @property
+    def segment_start(self) -> np.ndarray:
+        """(1101,) int32; segments of cell ``column * 25 + row`` are ``start[cell]:start[cell + 1]``."""
+        return self._sorted_segments[1]
+
+    @cached_property
+    def _sorted_segments(self) -> tuple[np.ndarray, np.ndarray]:
+        segments, start = sorted_segments(self.tiles, self.table.doors)
+        return _frozen(segments), _frozen(start)
+
+    @cached_property
+    def grid(self) -> np.ndarray:
+        """(2, 51, 89) uint8; the lattice that moving entities collide with."""
+        return _frozen(grid(self.tiles, self.table.doors))
 
     @property
     def entities(self) -> np.ndarray:
@@ -55,35 +84,33 @@ class Level:
 
     @cached_property
     def distances(self) -> np.ndarray:
-        """(1 + X, 51, 89) float32 distances to the objectives, computed on first use and kept with the level."""
+        """(1 + X, 51, 89) float32 distances to the objectives."""
         exits = self.exits
         exit_points = [(int(e["x"]), int(e["y"])) for e in self.entities[exits]]
         switch_points = [(int(e["x"]), int(e["y"])) for e in self.entities[exits + 1]]
         return objective_fields(self.tiles, exit_points, switch_points)
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the arrays."""
+        """Return the bytes of the arrays, without the distances."""
         arrays = {name: getattr(self, name) for name in ("tiles", "segments", "segment_start", "grid")}
         return array_group(self.name, arrays | self.table._asdict(), shared=True)
 
 
 def compile_level(raw: RawLevel, name: str = "") -> Level:
-    """Compute a :class:`Level`; entity types that are not modelled are left out with one warning.
+    """Return a :class:`Level`; entity types that are not modelled are left out with one warning.
 
     Args:
         raw: what the level file says.
         name: what to call it; by default its title, or where it came from.
     """
     name = name or raw.title or raw.source
-    tiles = padded_tiles(raw.tiles)
-    table = entity_table(raw.records)
-    segments, segment_start = sorted_segments(tiles, table.doors)
-    lattice = grid(tiles, table.doors)
-    spawn = (float(raw.records[0, 1]) * MAP_UNIT, float(raw.records[0, 2]) * MAP_UNIT)
     _warn_of_inert(raw.records, name)
-    for array in (tiles, segments, segment_start, lattice, *table):
-        array.flags.writeable = False
-    return Level(raw, name, tiles, spawn, segments, segment_start, lattice, table)
+    return Level(raw, name)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
 
 
 def inert_types(records: np.ndarray) -> dict[str, int]:

@@ -8,7 +8,6 @@ is joined, both ways, to the place of the free lattice node that is nearest to w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +24,8 @@ from nclone_env.constants import (
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
-from nclone_env.level.compile import Level
 from nclone_env.level.distance import FIELD_SHAPE, SPACING, distance_at
+from nclone_env.level.library import LevelSet
 from nclone_env.level.reach import free_nodes, nodes_at_doors
 from nclone_env.memory_tree import MemoryNode, array_group
 
@@ -72,40 +71,47 @@ class _Graph(NamedTuple):
 
     places: np.ndarray  # (P, 6) float32
     entities: np.ndarray  # (K, 6) float32
+    kinds: np.ndarray  # (K,)
     steps: np.ndarray  # (S, 2) places
     homes: np.ndarray  # (K,) place of each entity, NO_NODE if there is none
     closed: np.ndarray  # (C, 2) number in ``steps``, entity
     lattice: np.ndarray  # (51, 89) places
 
 
-def build_graphs(levels: Sequence[Level]) -> Graphs:
-    """Return the graphs of some levels."""
-    built = [_build(level) for level in levels]
-    entities = max(len(graph.entities) for graph in built)
+_LAYOUT = dict(zip(Graphs._fields, map(np.dtype, ("f4", "u1", "?", "i4", "?", "i4", "i2")), strict=True))
+
+
+def level_graphs(levels: LevelSet) -> Graphs:
+    """Return the graphs of a level set, made once for all environments and processes."""
+    return Graphs(**levels.derived("graphs", _LAYOUT, lambda: build_graphs(levels)._asdict()))
+
+
+def build_graphs(levels: LevelSet) -> Graphs:
+    """Return the graphs of a level set that has distance fields, newly made."""
+    built = [_build(levels, number) for number in range(len(levels.levels))]
+    entities = levels.max_entities
     nodes = entities + max(len(graph.places) for graph in built)
-    edges = 2 * max(len(graph.steps) + np.count_nonzero(graph.homes >= 0) for graph in built)
+    edges = 2 * max(len(graph.steps) + int(np.count_nonzero(graph.homes >= 0)) for graph in built)
     closures = 2 * max(len(graph.closed) for graph in built)
     graphs = Graphs(
         np.zeros((len(built), nodes, len(NODE_FEATURES)), dtype=np.float32),
         np.zeros((len(built), nodes), dtype=np.uint8),
         np.zeros((len(built), nodes), dtype=np.bool_),
-        np.zeros((len(built), 2, edges), dtype=np.int32),
-        np.zeros((len(built), edges), dtype=np.bool_),
-        np.full((len(built), closures, 2), NO_NODE, dtype=np.int32),
+        np.zeros((len(built), 2, max(edges, 1)), dtype=np.int32),
+        np.zeros((len(built), max(edges, 1)), dtype=np.bool_),
+        np.full((len(built), max(closures, 1), 2), NO_NODE, dtype=np.int32),
         np.full((len(built), *FIELD_SHAPE), NO_NODE, dtype=np.int16),
     )
-    for row, (graph, level) in enumerate(zip(built, levels, strict=True)):
-        _place(graphs, row, graph, level, entities)
-    for array in graphs:
-        array.flags.writeable = False
+    for row, graph in enumerate(built):
+        _place(graphs, row, graph, entities)
     return graphs
 
 
-def _place(graphs: Graphs, row: int, graph: _Graph, level: Level, first_place: int) -> None:
+def _place(graphs: Graphs, row: int, graph: _Graph, first_place: int) -> None:
     """Write a graph into its row; places come behind ``first_place`` entities."""
     count, end = len(graph.entities), first_place + len(graph.places)
     graphs.nodes[row, :count], graphs.nodes[row, first_place:end] = graph.entities, graph.places
-    graphs.kinds[row, :count] = level.entities["type"]
+    graphs.kinds[row, :count] = graph.kinds
     graphs.node_mask[row, :count] = graphs.node_mask[row, first_place:end] = True
     joined = np.flatnonzero(graph.homes >= 0)
     pairs = np.concatenate([first_place + graph.steps, np.stack([joined, first_place + graph.homes[joined]], axis=1)])
@@ -117,23 +123,27 @@ def _place(graphs: Graphs, row: int, graph: _Graph, level: Level, first_place: i
     graphs.lattice[row] = np.where(graph.lattice >= 0, first_place + graph.lattice, NO_NODE)
 
 
-def _build(level: Level) -> _Graph:
-    free = free_nodes(level.tiles)
+def _build(levels: LevelSet, number: int) -> _Graph:
+    arrays, header = levels.arrays, levels.arrays.header[number]
+    table = arrays.entities[header["first_entity"] :][: header["entity_count"]]
+    doors = arrays.doors[header["first_door"] :][: header["door_count"]]
+    field = levels.fields[header["first_field"]][np.newaxis]
+    free = free_nodes(arrays.tiles[number])
     cells, lattice = _places(free)
     steps = _steps(free, lattice)
     closed = [np.zeros((0, 2), dtype=np.int64)]
-    for door in level.table.doors[level.table.doors["type"] != REGULAR_DOOR]:
+    for door in doors[doors["type"] != REGULAR_DOOR]:
         left = _steps(free & ~nodes_at_doors(np.array([door])), lattice)
         missing = np.flatnonzero(~np.isin(_codes(steps), _codes(left)))
         closed.append(np.stack([missing, np.full(len(missing), door["owner"])], axis=1))
-    xs, ys = level.entities["x"].astype(np.float64), level.entities["y"].astype(np.float64)
-    entities = _features(level, xs, ys)
-    for kind in _FACING:
-        for slot in np.flatnonzero(level.entities["type"] == kind):
-            orientation = level.entities["orientation"][slot]
-            entities[slot, 4:] = FACING_X[orientation], FACING_Y[orientation]
+    xs, ys = table["x"].astype(np.float64), table["y"].astype(np.float64)
+    entities = _features(field, xs, ys)
+    for slot in np.flatnonzero(np.isin(table["type"], _FACING)):
+        orientation = table["orientation"][slot]
+        entities[slot, 4:] = FACING_X[orientation], FACING_Y[orientation]
     homes = np.array([_home(lattice, x, y) for x, y in zip(xs, ys, strict=True)], dtype=np.int64)
-    return _Graph(_place_features(level, free, cells), entities, steps, homes, np.concatenate(closed), lattice)
+    places = _place_features(field, free, cells)
+    return _Graph(places, entities, table["type"], steps, homes, np.concatenate(closed), lattice)
 
 
 def _places(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -172,24 +182,23 @@ def _home(lattice: np.ndarray, x: float, y: float) -> int:
     return int(lattice[rows[nearest], columns[nearest]])
 
 
-def _place_features(level: Level, free: np.ndarray, cells: np.ndarray) -> np.ndarray:
+def _place_features(field: np.ndarray, free: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Return the features of places; each lies in the middle of its free nodes."""
     rows, columns = np.nonzero(free)
     numbers = np.searchsorted(cells, rows // 2 * (COLUMNS + 1) + columns // 2)
     counts = np.bincount(numbers, minlength=len(cells))
     xs = SPACING * np.bincount(numbers, columns, len(cells)) / counts
     ys = SPACING * np.bincount(numbers, rows, len(cells)) / counts
-    features = _features(level, xs, ys)
+    features = _features(field, xs, ys)
     features[:, 2] = counts / 4
     return features
 
 
-def _features(level: Level, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
+def _features(field: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
     """Return nodes with positions and the way from there."""
     features = np.zeros((len(xs), len(NODE_FEATURES)), dtype=np.float32)
     features[:, 0], features[:, 1] = 2 * xs / WORLD_WIDTH - 1, 2 * ys / WORLD_HEIGHT - 1
-    fields = level.distances
-    ways = np.array([distance_at(fields, 0, float(x), float(y)) for x, y in zip(xs, ys, strict=True)])
+    ways = np.array([distance_at(field, 0, float(x), float(y)) for x, y in zip(xs, ys, strict=True)])
     known = np.isfinite(ways)
     features[:, 3] = np.where(known, ways / (np.where(known, ways, 1.0) + _HALFWAY), 1.0)
     return np.clip(features, -1, 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +13,9 @@ from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, EVIL_NINJA, EXIT, G
 from nclone_env.level.compile import Level
 from nclone_env.level.distance import FIELD_SHAPE, distance_at
 from nclone_env.level.entities import ENTITY, SOLID_TYPES
-from nclone_env.level.graph import Graphs, build_graphs
 from nclone_env.level.segments import DOOR, SEGMENT
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.level.store import Arrays, Layout, stored_arrays
+from nclone_env.memory_tree import MemoryNode, array_group, array_node
 
 _FIRST_ACTOR = 12  # the first type that moves or thinks, regular doors and mines aside
 
@@ -66,6 +66,23 @@ class LevelArrays(NamedTuple):
     grid: np.ndarray
 
 
+ARRAYS_LAYOUT = {
+    "header": LEVEL_HEADER,
+    "tiles": np.dtype(np.uint8),
+    "segment_start": np.dtype(np.int32),
+    "segments": SEGMENT,
+    "member_start": np.dtype(np.int32),
+    "members": np.dtype(np.int16),
+    "entities": ENTITY,
+    "mover_slots": np.dtype(np.int16),
+    "doors": DOOR,
+    "runs": RUN,
+    "grid": np.dtype(np.uint8),
+    "fields": np.dtype(np.float32),
+}
+"""The dtypes of the ``LevelArrays`` and of the distance fields."""
+
+
 @dataclass(frozen=True, eq=False)
 class LevelSet:
     """Levels with their packed arrays.
@@ -76,36 +93,59 @@ class LevelSet:
         fields: (F, 51, 89) float32, read-only; the distance fields of the levels one after another, those of a level
             from its ``first_field``: way to a switch and on to its exit, then the way to each exit. Empty without
             ``with_distances``.
-        max_entities: entity bytes a world needs to play any of the levels.
-        max_movers: mover records a world needs to play any of the levels.
-        max_trail: past positions of the ninja a world needs for the evil ninjas of any of the levels.
     """
 
     levels: tuple[Level, ...]
     arrays: LevelArrays
     fields: np.ndarray
-    max_entities: int
-    max_movers: int
-    max_trail: int = 0
+    _derived: dict[str, Arrays] = field(default_factory=dict, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each level."""
         return tuple(level.name for level in self.levels)
 
-    @cached_property
-    def graphs(self) -> Graphs:
-        """The graphs of the levels, computed on first use and kept."""
-        return build_graphs(self.levels)
+    @property
+    def max_entities(self) -> int:
+        """Entity bytes a world needs to play any of the levels."""
+        return int(self.arrays.header["entity_count"].max())
+
+    @property
+    def max_movers(self) -> int:
+        """Mover records a world needs to play any of the levels."""
+        return int(self.arrays.header["mover_count"].max())
+
+    @property
+    def max_trail(self) -> int:
+        """Past positions of the ninja a world needs for the last evil ninja of any level (physics 03, section 12.3)."""
+        evil = self.arrays.runs[self.arrays.runs["type"] == EVIL_NINJA]
+        most = int((evil["stop"] - evil["first"]).max(initial=0))
+        return max(EVIL_DELAY * most - 1, 0)
+
+    def derived(self, name: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
+        """Return arrays that follow from the contents of the levels, made once for all environments and kept in a file.
+
+        Args:
+            name: what they are, with everything else that they follow from (a size, say); part of a file name.
+            layout: names and dtypes of the arrays.
+            make: computes them.
+        """
+        if name not in self._derived:
+            self._derived[name] = stored_arrays(name, content_digest(self.levels), layout, make)
+        return self._derived[name]
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the packed arrays."""
+        """Return the bytes of the packed arrays; those of ``derived`` are reported by who asked for them."""
         parts = (
             array_group("level arrays", self.arrays._asdict(), shared=True),
-            MemoryNode("distance fields", int(self.fields.nbytes), shared=True),
+            array_node("distance fields", self.fields, shared=True),
         )
-        graphs = (self.graphs.memory(),) if "graphs" in self.__dict__ else ()
-        return MemoryNode("levels", children=parts + graphs)
+        return MemoryNode("levels", children=parts)
+
+
+def content_digest(levels: Sequence[Level]) -> str:
+    """Return the SHA-256 over tiles and records of levels, in hex; names and headers do not count."""
+    return hashlib.sha256("".join(level.raw.digest for level in levels).encode()).hexdigest()
 
 
 def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
@@ -136,15 +176,7 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
             row["start_distance"] = distance_at(level.distances, 0, *level.spawn)
     for array in (*arrays, fields):
         array.flags.writeable = False
-    max_entities = max(len(level.entities) for level in levels)
-    max_movers = max(len(level.table.mover_slots) for level in levels)
-    max_trail = max(_trail_length(level) for level in levels)
-    return LevelSet(tuple(levels), arrays, fields, max_entities, max_movers, max_trail)
-
-
-def _trail_length(level: Level) -> int:
-    """Return how many past positions the last of a level's evil ninjas may need (physics 03, section 12.3)."""
-    return max(EVIL_DELAY * int(np.count_nonzero(level.entities["type"] == EVIL_NINJA)) - 1, 0)
+    return LevelSet(tuple(levels), arrays, fields)
 
 
 def _runs(kinds: np.ndarray) -> np.ndarray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.catalog import level_name, listed_names, resolve
 from nclone_env.level.compile import Level, compile_level
+from nclone_env.level.pack_text import read_pack
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.reader import read_level
+from nclone_env.level.reader import read_bytes, read_level, split_pack_path
 from nclone_env.level.records import loading_fault
 
 LevelSource = str | Path | bytes | RawLevel | Level
@@ -40,7 +41,7 @@ def load_level(source: LevelSource) -> Level:
         raise UnknownLevelError(
             f"level: expected one level, got {str(source)!r}, which stands for {listed_names(paths)}"
         )
-    return _load_file(paths[0])
+    return _load_files(paths)[0]
 
 
 def check_records(raw: RawLevel) -> None:
@@ -64,11 +65,15 @@ def load_levels(sources: Iterable[LevelSource]) -> list[Level]:
     levels: list[Level] = []
     for source in sources:
         if isinstance(source, (str, Path)):
-            levels.extend(map(_load_file, resolve(source)))
+            levels.extend(_load_files(resolve(source)))
         else:
             levels.append(load_level(source))
     return levels
 
 
-def _load_file(path: Path) -> Level:
-    return compile_level(read_level(path), level_name(path))
+def _load_files(paths: Sequence[Path]) -> list[Level]:
+    """Load the levels of what one name stands for; a whole pack is read once, not once for each of its levels."""
+    pack, number = split_pack_path(paths[0])
+    whole = number is not None and len(paths) > 1
+    raws = read_pack(read_bytes(pack), str(pack)) if whole else map(read_level, paths)
+    return [compile_level(raw, level_name(path)) for raw, path in zip(raws, paths)]

@@ -168,8 +168,12 @@ def owner_rows(root: MemoryNode, num_envs: int) -> tuple[OwnerRow, ...]:
     rows = []
     for depth, node in root.walk():
         own = node.bytes_where(shared=False)
-        rows.append(OwnerRow(depth, node.name, node.bytes_where(shared=True), own, own / num_envs))
+        rows.append(OwnerRow(depth, _owner_name(node), node.bytes_where(shared=True), own, own / num_envs))
     return tuple(rows)
+
+
+def _owner_name(node: MemoryNode) -> str:
+    return f"{node.name} (mapped file)" if node.mapped else node.name
 
 
 def accounting(recording: Recording) -> Accounting:

@@ -33,11 +33,11 @@ _NEAR = 64.0  # pixels; doors farther away are not between the ninja and the nod
 
 def key_width(levels: LevelSet) -> int:
     """Return the number of elements of a key."""
-    most = 0
-    for level in levels.levels:
-        exits = len(level.exits)
-        switched = int(np.count_nonzero(level.table.doors["type"] != REGULAR_DOOR))
-        most = max(most, switched + (exits if exits > 1 else 0))
+    header = levels.arrays.header
+    before = np.append(0, np.cumsum(levels.arrays.doors["type"] != REGULAR_DOOR))
+    switched = before[header["first_door"] + header["door_count"]] - before[header["first_door"]]
+    exits = header["exit_count"]
+    most = int((switched + np.where(exits > 1, exits, 0)).max())
     return 1 + -(-most // BITS)
 
 

@@ -225,7 +225,7 @@ def test_graphs_are_shared_built_once_and_only_if_asked_for():
     assert reported.total_bytes == sum(array.nbytes for array in plain.graphs)
     env = NPlusPlusEnv(levels=rooms(), observations="graph")
     env.reset()
-    assert env.clone().graphs is env.graphs
+    assert env.clone().graphs.nodes is env.graphs.nodes
 
 
 def test_out_final_observations_and_snapshots():
@@ -250,6 +250,12 @@ def test_out_final_observations_and_snapshots():
         np.testing.assert_array_equal(gathered[name], before[name][[3, 3, 0, 1]])
 
 
+def test_graphs_of_a_file_are_those_that_are_made():
+    envs = make()
+    for array, made in zip(envs.graphs, build_graphs(envs._batch.level_set)):
+        np.testing.assert_array_equal(array, made)
+
+
 def test_a_stack_has_the_newest_graph_alone():
     envs = make(2, observation={"frame_stack": 3})
     observations = envs.reset(seed=1)[0]
@@ -261,7 +267,7 @@ def test_a_level_without_free_places_has_entities_alone():
     level = rooms()
     level.tiles[:] = 1
     env = NPlusPlusEnv(levels=level, observations="graph")
-    graphs = build_graphs(env.levels)
+    graphs = env.graphs
     assert graphs.node_mask.sum() == len(env.levels[0].entities)
     assert not graphs.edge_mask.any()
     assert env.reset()[0]["graph_node"] == NO_NODE

@@ -72,6 +72,7 @@ def test_half_takes_half_the_memory():
     sizes = []
     for dtype in ("float32", "float16"):
         envs = NPlusPlusVectorEnv(None, 64, observations="game_state", observation={"dtype": dtype})
+        envs.reset()
         sizes.append(next(n for _, n in envs.memory().walk() if n.name == "recycled observations").total_bytes)
     assert sizes == [64 * 120, 64 * 60]
 

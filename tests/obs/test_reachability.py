@@ -371,7 +371,7 @@ def test_clones_share_the_fields_and_step_at_the_same_time():
     env = NPlusPlusEnv(
         levels=(rooms(), hall()), observations="reachability", observation={"reachability_slots": 1}, max_frames=100
     )
-    env.reset(seed=1)
+    before = env.reachability_counts
     clones = [env.clone() for _ in range(3)]
     assert all(clone._batch._reach.cache is env._batch._reach.cache for clone in clones)
     results = [[] for _ in range(4)]
@@ -391,17 +391,27 @@ def test_clones_share_the_fields_and_step_at_the_same_time():
     np.testing.assert_array_equal(results[1], results[3])
     np.testing.assert_array_equal(results[0][21:], results[1][:-21])
     counts = env.reachability_counts
-    assert counts.hits + counts.misses == 1 + 4 * 8 * 21 + 3 * 0
+    assert counts.hits + counts.misses - before.hits - before.misses == 4 * 8 * 21
 
 
 def test_levels_without_switched_doors_have_one_entry():
     envs = make(4, "jumps", max_frames=60)
+    before = envs.reachability_counts
     envs.reset(seed=1)
     for actions in choices(100, 4):
         envs.step(actions)
     counts = envs.reachability_counts
     assert counts.used == counts.misses <= len(envs.level_names)
-    assert counts.hits + counts.misses == 4 * 101
+    assert counts.hits + counts.misses - before.hits - before.misses == 4 * 101
+
+
+def test_environments_with_the_same_levels_share_their_fields():
+    first, second = make(2, "jumps"), make(3, "jumps")
+    first.reset(options={"level": 0})
+    before = first.reachability_counts
+    second.reset(options={"level": 0})
+    assert second.reachability_counts == before._replace(hits=before.hits + 3)
+    assert make(1, "jumps", slots=7)._batch._reach.cache is not first._batch._reach.cache
 
 
 def test_bytes_are_reported_and_nothing_is_made_unless_asked_for():

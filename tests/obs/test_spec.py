@@ -145,9 +145,9 @@ def names_of(envs) -> set[str]:
         (("game_state",), set()),
         (("player_frame",), {"pictures", "glyphs"}),
         (("global_view",), {"pictures", "glyphs", "static layers"}),
-        (("entity_states", "locals"), {"scratch of observations"}),
-        (("reachability",), {"scratch of observations", "reachability", "fields of reachability"}),
-        (("graph",), {"scratch of observations", "graphs"}),
+        (("entity_states", "locals"), set()),
+        (("reachability",), {"reachability", "fields of reachability"}),
+        (("graph",), {"graphs"}),
         (("action_mask",), {"worlds of action_mask"}),
     ],
 )

@@ -6,6 +6,8 @@ import pytest
 from nclone_env.constants import DEAD
 from nclone_env.sim.entities.laser_turret import CLOCKWISE, COUNTERCLOCKWISE, SPINNER
 
+from ..naive.geometry import TileWorld
+from ..naive.laser import NaiveSurfaceLaser
 from .levels import empty_level
 from .shooting import ShootingRange
 
@@ -43,6 +45,40 @@ def test_a_surface_laser_is_placed_above_its_surface():
     assert (turret.mover["x"], turret.mover["y"]) == (516.0, 258.1)
     assert turret.mover["ux"] == turret.mover["uy"] == -HALF_PI
     assert turret.mover["cell"] == -1
+
+
+SHAPES = {
+    "block": (BLOCK, (516, 264)),
+    "two blocks": (BLOCK | {(22, 11): 1}, (516, 264)),
+    "steps": (BLOCK | {(22, 11): 1, (22, 12): 1, (23, 12): 1}, (516, 264)),
+    "slopes": ({(21, 11): 6, (22, 11): 7}, (516, 276)),
+    "bump": (BLOCK | {(20, 11): 6, (22, 11): 7}, (516, 264)),
+    "curves": ({(21, 11): 14, (22, 11): 15, (21, 12): 17, (22, 12): 16}, (528, 264)),
+    "hollow": (BLOCK | {(20, 11): 10, (22, 11): 11}, (516, 264)),
+    "halves": ({(21, 11): 4, (22, 11): 2}, (516, 276)),
+    "tunnel": (BLOCK | {(21, 10): 2}, (516, 288)),
+}
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_way_is_that_of_ten_single_steps(shape, mode):
+    """In closed form for whole frames where nothing can happen, so equal but for rounding."""
+    tiles, (x, y) = SHAPES[shape]
+    turret = laser(x, y, 6, mode, tiles=tiles)
+    assert turret.state != SPINNER
+    level = turret.session.levels.tiles[0]
+    mover = turret.mover
+    place = float(mover["x"]), float(mover["y"]), float(mover["ux"])
+    naive = NaiveSurfaceLaser(TileWorld(level[1:24, 1:43]), *place, 1 if turret.state == CLOCKWISE else -1)
+    glides = 0
+    for frame in range(1, 500):
+        mover = turret.until(frame, FAR_AWAY)
+        glides += int(mover["timer"] > 0)
+        x, y, angle = naive.frame()
+        turn = (mover["ux"] - angle + np.pi) % (2 * np.pi) - np.pi
+        assert (mover["x"], mover["y"], turn) == pytest.approx((x, y, 0.0), abs=1e-6), frame
+    assert glides > 150
 
 
 def test_a_lap_takes_about_209_frames():

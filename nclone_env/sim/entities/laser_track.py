@@ -105,6 +105,19 @@ def keep_near(found, count, reach):
     return kept
 
 
+@kernel
+def nearest_surveyed(levels, states, index, found, count):
+    """Return the nearest segment of a list by the distances in it and the rule of :func:`nearest`."""
+    best, best_distance, best_door = -1, _FAR, False
+    for k in range(count):
+        i, distance = int(found[2 * k]), found[2 * k + 1]
+        if distance <= best_distance and not is_absent(levels.segments[i], states, index):
+            door = levels.segments[i]["kind"] >= DOOR_SHUT_AT_0
+            if distance < best_distance or (door and not best_door):
+                best, best_distance, best_door = i, distance, door
+    return best
+
+
 @called_kernel
 def nearest_listed(levels, states, index, found, count, x, y):
     """Return (segment, a, b, squared distance) of the nearest in a list, by the rule of :func:`nearest`."""
@@ -131,14 +144,16 @@ def crawl(levels, level, mover, states, index, slot):
     if mover["timer"] == 0:
         cells, found = search_cells(mover["x"], mover["y"]), local_f64(_FOUND_SLOTS)
         count = survey(levels, level, cells, mover["x"], mover["y"], found)
-        listed = min(count, _MOST_LISTED)
-        nearby, a, b, distance = nearest_listed(levels, states, index, found, listed, mover["x"], mover["y"])
-        if count > listed:
-            nearby, _, a, b, distance = nearest(levels, states, index, level, cells, mover["x"], mover["y"])
+        listed = count <= _MOST_LISTED
+        nearby = nearest_surveyed(levels, states, index, found, count) if listed else -1
+        if not listed:
+            nearby = nearest(levels, states, index, level, cells, mover["x"], mover["y"])[0]
         if nearby < 0:
             return
+        _, a, b = closest_on(levels.segments[nearby], mover["x"], mover["y"])
+        distance = (mover["x"] - a) * (mover["x"] - a) + (mover["y"] - b) * (mover["y"] - b)
         sense = 1.0 if states[index, slot] == CLOCKWISE else -1.0
-        if count == listed:
+        if listed:
             look_ahead(levels, level, mover, found, count, nearby, a, b, sense)
             count = keep_near(found, count, math.sqrt(distance) + 2.0 * _STRAY + _STEP)
         if mover["timer"] == 0:
@@ -215,9 +230,6 @@ def look_ahead(levels, level, mover, found, count, nearby, a, b, sense):
     if segment["kind"] != STRAIGHT or abs(height - HEIGHT) > _CLEAR:
         return
     mx, my = dx / height, dy / height
-    ny, nx = sin_cos(mover["ux"])
-    if nx * mx + ny * my < 1.0 - _ALIGNED:
-        return
     tx, ty = -my * sense, mx * sense  # the way it goes
     to_second = (segment["x2"] - a) * tx + (segment["y2"] - b) * ty
     to_first = (segment["x1"] - a) * tx + (segment["y1"] - b) * ty
@@ -229,6 +241,11 @@ def look_ahead(levels, level, mover, found, count, nearby, a, b, sense):
     else:
         way = _ROUND_SECOND if abs(to_second) < abs(to_first) else _ROUND_FIRST
         frames = clear_frames_round(levels, mover, found, count, a, b, tx, ty)
+    if frames < 1.0:
+        return
+    ny, nx = sin_cos(mover["ux"])
+    if nx * mx + ny * my < 1.0 - _ALIGNED:
+        return
     mover["timer"] = int(frames)
     mover["order"] = _WAYS * (nearby - levels.segment_start[level, 0]) + way
 
@@ -265,8 +282,12 @@ def clear_frames(levels, mover, found, count, nearby, a, b, mx, my, frames):
             floor = _ALIGNED if segment["kind"] == STRAIGHT else -_CLEAR  # a door on the surface stops the laser
             if (above_1 <= floor and above_2 <= floor) or (above_1 >= _CEILING and above_2 >= _CEILING):
                 continue
-        frames = min_of(frames, (math.sqrt(found[2 * k + 1]) - HEIGHT - _CLEAR) / _GLIDE)
-    return frames if frames > 0.0 else 0.0
+        reach = HEIGHT + _CLEAR + frames * _GLIDE
+        if found[2 * k + 1] < reach * reach:
+            frames = (math.sqrt(found[2 * k + 1]) - HEIGHT - _CLEAR) / _GLIDE
+            if frames < 1.0:
+                return 0.0
+    return frames
 
 
 @kernel

@@ -1,0 +1,152 @@
+"""One copy of the levels for all processes: time to get them, and their share of memory in each of several processes.
+
+    python -m profiling.shared_levels [--levels LEVELS] [--processes N] [--environments N] [--pictures]
+
+The kernels are compiled first (``nclone-env warmup``). In an empty folder of its own, the first process compiles the
+levels and writes the file, the next maps it; then all processes start at once, step their environments and wait,
+while /proc/*/smaps says how large the mapped files are in each: RSS is what it sees, PSS its share of what is there
+once. Last the same without files, where every process has a private copy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import queue
+import re
+import tempfile
+import time
+import warnings
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nclone_env._jit import cache_root
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.errors import InertEntityWarning
+from nclone_env.level import store
+from nclone_env.level.load import load_levels
+from nclone_env.level.shared import level_library, shared_level_set
+from profiling.machine import describe
+
+STEPS = 50
+_AREA = re.compile(r"^[0-9a-f]+-[0-9a-f]+ .{4} \S+ \S+ \S+ *(.*)$")
+
+
+def mapped_memory() -> tuple[int, int]:
+    """Return (RSS, PSS) of the library's files in this process, bytes."""
+    rss = pss = 0
+    ours = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        area = _AREA.match(line)
+        if area:
+            ours = area[1].removesuffix(" (deleted)").endswith(store.SUFFIX)
+        elif ours and line.startswith(("Rss:", "Pss:")):
+            size = int(line.split()[1]) * 1024
+            rss, pss = (rss + size, pss) if line.startswith("Rss:") else (rss, pss + size)
+    return rss, pss
+
+
+def process_pss() -> int:
+    """Return the PSS of this process, bytes."""
+    rows = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("Pss:"))
+
+
+def load(levels: str, folder: str, answers: Any) -> None:
+    """Time the way from raw levels to a level set in a fresh process."""
+    _enter(folder)
+    started = time.perf_counter()
+    loaded = load_levels([levels])
+    between = time.perf_counter()
+    level_set = shared_level_set(loaded)
+    seconds = time.perf_counter() - between
+    answers.put((between - started, seconds, level_set.memory().total_bytes, level_library().counts))
+
+
+def play(levels: str, folder: str, environments: int, pictures: bool, everybody: Barrier, answers: Any) -> None:
+    """Step environments, wait until everybody has, and say how much memory the levels take here."""
+    _enter(folder)
+    config = EnvironmentConfig.for_training(levels=(levels,))
+    if pictures:
+        config = config.replace(observations=("game_state", "player_frame", "global_view"))
+    everybody.wait()
+    env = NPlusPlusVectorEnv(config, environments, num_threads=1)
+    env.reset(seed=0)
+    for _ in range(STEPS):
+        env.step(np.ones(environments, np.int64))
+    everybody.wait()
+    answers.put((os.getpid(), *mapped_memory(), process_pss(), env.memory().bytes_where(shared=True)))
+    everybody.wait()
+
+
+def _enter(folder: str) -> None:
+    """Keep level files in a folder of our own, but compiled kernels where they are; nowhere if it is empty."""
+    warnings.simplefilter("ignore", InertEntityWarning)
+    if folder:
+        store.folder = lambda: Path(folder)
+    else:
+        os.environ[store.LIMIT_VARIABLE] = "0"
+
+
+def in_processes(count: int, target: Any, *arguments: Any, together: bool = False) -> list[Any]:
+    """Return the answers of fresh processes, sorted."""
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    extra = (context.Barrier(count), answers) if together else (answers,)
+    processes = [context.Process(target=target, args=(*arguments, *extra)) for _ in range(count)]
+    for process in processes:
+        process.start()
+    rows: list[Any] = []
+    while len(rows) < count:
+        if any(process.exitcode for process in processes):  # it has printed why; the others wait for it in vain
+            for process in processes:
+                process.terminate()
+            raise SystemExit(1)
+        with contextlib.suppress(queue.Empty):
+            rows.append(answers.get(timeout=1.0))
+    for process in processes:
+        process.join()
+    return sorted(rows, key=str)
+
+
+def report(levels: str, processes: int, environments: int, pictures: bool) -> None:
+    """Print times and memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("compiled and written", "mapped"):
+            ((reading, seconds, size, counts),) = in_processes(1, load, levels, folder)
+            print(f"{name}: {seconds:.3f} s for {size / 1e6:.1f} MB, after {reading:.2f} s of reading ({counts})")
+        rows = in_processes(processes, play, levels, folder, environments, pictures, together=True)
+    print(f"{processes} processes of {environments} environments: MB of the mapped files, and of all")
+    for pid, rss, pss, total, _ in rows:
+        print(
+            f"  process {pid}: RSS {rss / 1e6:6.2f}  PSS {pss / 1e6:6.2f}  PSS of the whole process {total / 1e6:7.2f}"
+        )
+    everything = sum(row[3] for row in rows)
+    print(f"  together: PSS {sum(row[2] for row in rows) / 1e6:.2f}, of the whole processes {everything / 1e6:.2f}")
+    rows = in_processes(processes, play, levels, "", environments, pictures, together=True)
+    private = sum(row[3] for row in rows)
+    print(f"  without files: {processes} x {rows[0][4] / 1e6:.2f} reported as shared by the environments of a process;")
+    print(f"  PSS of the whole processes {private / 1e6:.2f}, {(private - everything) / 1e6:.2f} more")
+
+
+def main() -> None:
+    """Read the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--levels", default="hazards", help="a set, a folder or a pack")
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--environments", type=int, default=64)
+    parser.add_argument("--pictures", action="store_true", help="with player_frame and global_view")
+    arguments = parser.parse_args()
+    print(describe())
+    print(f"{arguments.levels}; kernels in {cache_root()}")
+    report(arguments.levels, arguments.processes, arguments.environments, arguments.pictures)
+
+
+if __name__ == "__main__":
+    main()
