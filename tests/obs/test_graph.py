@@ -11,6 +11,7 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.constants import EXIT_SWITCH, GOLD, LAUNCH_PAD, LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.level.distance import distance_at
 from nclone_env.level.graph import NO_NODE, build_graphs
+from nclone_env.level.raw import RawLevel
 
 from ..env.bases import choices, copies
 from ..level.test_distance import Node
@@ -264,9 +265,8 @@ def test_a_stack_has_the_newest_graph_alone():
 
 
 def test_a_level_without_free_places_has_entities_alone():
-    level = rooms()
-    level.tiles[:] = 1
-    env = NPlusPlusEnv(levels=level, observations="graph")
+    solid = RawLevel(np.ones((23, 42), np.uint8), rooms().records, "solid")
+    env = NPlusPlusEnv(levels=solid, observations="graph")
     graphs = env.graphs
     assert graphs.node_mask.sum() == len(env.levels[0].entities)
     assert not graphs.edge_mask.any()
