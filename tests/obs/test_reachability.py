@@ -259,12 +259,14 @@ def test_nothing_is_seen_through_a_shut_door():
     envs = make(1, hall())
     envs.reset()
     y = 6 * 52.0
-    left, right = [], []
     for dx in (10.0, 12.0, 18.0):
-        for found, x in ((left, 6 * 86 - dx), (right, 6 * 86 + dx)):
+        lengths = []
+        for x in (6 * 86 - dx, 6 * 86 + dx):
             place(envs, x, y)
-            found.append(observe(envs)["exit_distance"])
-    assert max(left) < min(right)  # the exit is on the left of the door
+            distance = observe(envs)["exit_distance"]
+            lengths.append(528 * distance / (1 - distance))
+        assert lengths[0] == pytest.approx(abs(dx - 12), abs=1e-3)  # the exit is on the left of the door
+        assert lengths[1] > 2 * 24 + (dx - 12)
 
 
 def test_the_world_beyond_the_walls():
