@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
-from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.single import NPlusPlusEnv
@@ -12,27 +13,28 @@ from nclone_env.env.vector import NPlusPlusVectorEnv
 ENVIRONMENT_ID = "nclone/NPlusPlus-v0"
 
 
-def create_environment(config: EnvironmentConfig | None = None) -> NPlusPlusEnv:
-    """Return a single environment; the defaults of :class:`EnvironmentConfig` if ``config`` is None."""
-    return NPlusPlusEnv(config)
+def create_environment(config: EnvironmentConfig | None = None, **options: Any) -> NPlusPlusEnv:
+    """Return a single environment; the defaults of :class:`EnvironmentConfig` if ``config`` is None.
+
+    Args:
+        config: what to build.
+        **options: the other arguments of :class:`NPlusPlusEnv`, fields of the configuration among them.
+    """
+    return NPlusPlusEnv(config, **options)
 
 
 def create_vector_environment(
-    config: EnvironmentConfig | None = None,
-    num_envs: int = 1,
-    *,
-    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-    num_threads: int | None = None,
+    config: EnvironmentConfig | None = None, num_envs: int = 1, **options: Any
 ) -> NPlusPlusVectorEnv:
     """Return ``num_envs`` environments in one process.
 
     Args:
         config: what to build; the defaults of :class:`EnvironmentConfig` if None.
         num_envs: number of environments.
-        autoreset_mode: when finished environments begin anew.
-        num_threads: threads that share the work; by default one per core if there is enough of it.
+        **options: the other arguments of :class:`NPlusPlusVectorEnv`: ``autoreset_mode``, ``num_threads``, ``copy``,
+            ``ring``, ``num_groups``, ``reward_function``, and fields of the configuration.
     """
-    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=autoreset_mode, num_threads=num_threads)
+    return NPlusPlusVectorEnv(config, num_envs, **options)
 
 
 def register() -> None:
