@@ -64,15 +64,15 @@ def play(env: VectorEnv, arguments: dict[str, Any], actions: list[np.ndarray], c
 
 def largest_peak(env: VectorEnv, arguments: dict[str, Any], actions: list[np.ndarray], calls: int) -> int:
     """Return the largest peak of traced memory of a vector step, above what was there before the step."""
-    largest = 0
-    for row in itertools.islice(itertools.cycle(actions), calls):
+    peaks = np.zeros(calls, np.int64)  # not a list or a maximum: they allocate while a step is measured
+    for call, row in zip(range(calls), itertools.cycle(actions), strict=False):
         before, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
         step = env.step(row, **arguments)
-        largest = max(largest, tracemalloc.get_traced_memory()[1] - before)
+        peaks[call] = tracemalloc.get_traced_memory()[1] - before
         restart_ended(env, step, arguments)
         del step
-    return largest
+    return int(peaks.max())
 
 
 def measure(

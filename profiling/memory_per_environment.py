@@ -2,8 +2,9 @@
 
     python -m profiling.memory_per_environment [--few 256] [--many 2048] [--levels first-steps jumps hazards]
 
-Every figure is the median of several pairs of fresh processes with a warm kernel cache. Episodes are short, so that
-many end and all memory of a mode is touched; beside it stands what the environments report and the caller's arrays.
+The kernels are compiled first (``nclone-env warmup``). Every figure is the median of several pairs of fresh processes.
+Episodes are short, so that many end and all memory of a mode is touched; beside it stands what the environments report,
+with the caller's arrays.
 The trees say where the reported bytes go. Last, one process with 10,000 environments, all of it (RSS).
 """
 
@@ -53,8 +54,10 @@ def usage(case: Case, levels: tuple[str, ...], num_envs: int, steps: int) -> Usa
     warnings.simplefilter("ignore", InertEntityWarning)
     config = EnvironmentConfig(levels=levels, observations=case.observations, max_frames=SHORT_EPISODE)
     env, arguments = begin(case.contract, config, num_envs, autoreset_mode=case.mode)
-    for actions in random_actions(num_envs, steps):
-        env.step(actions, **arguments)
+    actions = random_actions(num_envs, rows=7)
+    for step in range(steps):
+        env.step(actions[step % len(actions)], **arguments)
+    del actions
     resident = resident_bytes()
     callers = sum(array.nbytes for array in arguments.get("out", {}).values())
     tree = env.memory()

@@ -18,6 +18,7 @@ import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
+from nclone_env.env.threads import OWN_SEAT
 from profiling.machine import describe
 from tests.obs.levels import mine_field
 
@@ -58,12 +59,17 @@ def cost(config: EnvironmentConfig, num_envs: int, rounds: int) -> tuple[float, 
     )
     nobody = np.zeros(num_envs, np.bool_)
     batch = envs._batch
+
+    def observe() -> None:
+        batch.reset_task(nobody, out, 0)(OWN_SEAT, 0, num_envs)
+        batch.finish(out, {})
+
     envs.reset(seed=0, out=out)
     observing, copying = [], []
     for _ in range(rounds):
         for _ in range(STEPS_BETWEEN):
             envs.step(draw.integers(0, 6, num_envs), out=out)
-        observing.append(best_time(lambda: batch.reset(nobody, out)))
+        observing.append(best_time(observe))
         copying.append(best_time(lambda: [np.copyto(other[name], out[name]) for name in out]))
     envs.close()
     size = sum(array.nbytes for array in out.values()) // num_envs
