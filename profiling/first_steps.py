@@ -73,6 +73,16 @@ def draw(runs: dict[int, list[np.ndarray]], path: Path) -> None:
     temporary.replace(path)
 
 
+def print_row(num_envs: int, runs: list[np.ndarray]) -> None:
+    """Print the ratio over the processes, and how long the very first call takes."""
+    ratios = sorted(first_to_rest(seconds) for seconds in runs)
+    first, usual = (1e6 * np.median([pick(seconds) for seconds in runs]) for pick in (lambda run: run[0], np.median))
+    print(
+        f"  {num_envs} environments: first tenth / rest {np.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+    )
+    print(f"    very first call {first:.0f} us, median call {usual:.0f} us")
+
+
 def main(
     levels: Annotated[tuple[str, ...], tyro.conf.arg(help="levels to play")] = LEVELS,
     steps: Annotated[int, tyro.conf.arg(help="environment steps of each process")] = 10_000,
@@ -85,13 +95,7 @@ def main(
     runs: dict[int, list[np.ndarray]] = {}
     for num_envs in SIZES:
         runs[num_envs] = [in_fresh_process(call_times, levels, num_envs, steps) for _ in range(processes)]
-        ratios = sorted(first_to_rest(seconds) for seconds in runs[num_envs])
-        first = np.median([seconds[0] for seconds in runs[num_envs]]) * 1e6
-        usual = np.median([np.median(seconds) for seconds in runs[num_envs]]) * 1e6
-        print(
-            f"  {num_envs} environments: first tenth / rest {np.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f});"
-        )
-        print(f"    very first call {first:.0f} us, median call {usual:.0f} us")
+        print_row(num_envs, runs[num_envs])
     draw(runs, out)
     print(f"  {out}")
 

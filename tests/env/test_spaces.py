@@ -17,9 +17,11 @@ from nclone_env.obs.spec import observation_specs
 SPECS = observation_specs(EnvironmentConfig(observations=OBSERVATION_NAMES))
 
 
-@pytest.mark.parametrize(
-    "remake", [lambda space: space, copy.deepcopy, lambda space: pickle.loads(pickle.dumps(space))]
-)
+def pickled(space):
+    return pickle.loads(pickle.dumps(space))
+
+
+@pytest.mark.parametrize("remake", [lambda space: space, copy.deepcopy, pickled])
 def test_a_batched_space_equals_the_one_of_gymnasium(remake):
     space, expected = remake(batched_space(SPECS, 3)), batch_space(observation_space(SPECS), 3)
     assert space == expected
