@@ -3,9 +3,10 @@
     python -m profiling.allocation [--num-envs 256] [--steps 1000000] [--levels first-steps jumps hazards]
 
 Each row is a process of its own. Random actions, frame_skip 4, episodes of 61 steps, so that many end. After a warm-up
-that touches all memory, ``steps`` environment steps are played and the growth of the process (PSS) is taken; then as
-many again are traced by tracemalloc: the largest peak of a vector step above what was there before it, and the growth
-from first to last. Gymnasium's SyncVectorEnv around our single environment plays a twentieth of them.
+that touches all memory, ``steps`` environment steps are played and the growth of the process is taken: PSS without
+pages of files, as other processes that share those would disturb it. Then as many again are traced by tracemalloc: the
+largest peak of a vector step above what was there before it, and the growth from first to last. Gymnasium's
+SyncVectorEnv around our single environment plays a twentieth of them.
 """
 
 from __future__ import annotations
@@ -84,12 +85,13 @@ def measure(
     actions = random_actions(num_envs)
     calls = -(-steps // num_envs)
     play(env, arguments, actions, WARM_STEPS)
-    process = _collected_pss()
+    process = _collected_process()
     play(env, arguments, actions, calls)
-    process = _collected_pss() - process
+    process = _collected_process() - process
     tracemalloc.start()
     play(env, arguments, actions, WARM_STEPS)
     traced = _collected_traced()
+    play(env, arguments, actions, 1)  # a collection empties Python's free lists, which one step fills again
     peak = largest_peak(env, arguments, actions, calls)
     traced = _collected_traced() - traced
     tracemalloc.stop()
@@ -97,9 +99,9 @@ def measure(
     return Allocation(peak, traced, process)
 
 
-def _collected_pss() -> int:
+def _collected_process() -> int:
     gc.collect()
-    return resident_bytes().pss
+    return resident_bytes().data
 
 
 def _collected_traced() -> int:

@@ -1,4 +1,4 @@
-"""Vector environments under each contract of memory (docs/memory.md), as the benchmarks play them."""
+"""Vector environments under each contract of memory (``env.outputs``), as the benchmarks play them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def first_to_rest(seconds: np.ndarray) -> float:
 def draw(runs: dict[int, list[np.ndarray]], path: Path) -> None:
     """Write the picture: a panel for each size, a line for each process and their median."""
     figure = Figure(figsize=(11, 4.5), layout="constrained")
-    for axes, (num_envs, seconds) in zip(figure.subplots(1, len(runs)), runs.items(), strict=True):
+    for axes, (num_envs, seconds) in zip(figure.subplots(1, len(runs), squeeze=False)[0], runs.items(), strict=True):
         speeds = np.array([binned_speeds(run, num_envs) for run in seconds])
         steps = (np.arange(speeds.shape[1]) + 0.5) * seconds[0].size * num_envs / speeds.shape[1]
         axes.plot(steps, speeds.T / 1000, color="#9bb7d4", linewidth=0.8)

@@ -1,8 +1,9 @@
-"""Memory of each further environment: growth of the process (PSS) between few and many environments.
+"""Memory of each further environment: growth of the process between few and many environments.
 
     python -m profiling.memory_per_environment [--few 256] [--many 2048] [--levels first-steps jumps hazards]
 
-The kernels are compiled first (``nclone-env warmup``). Every figure is the median of several pairs of fresh processes.
+The kernels are compiled first (``nclone-env warmup``). Every figure is the median of several pairs of fresh processes,
+PSS without pages of files: other processes that share them would disturb it.
 Episodes are short, so that many end and all memory of a mode is touched; beside it stands what the environments report,
 with the caller's arrays.
 The trees say where the reported bytes go. Last, one process with 10,000 environments, all of it (RSS).
@@ -41,10 +42,11 @@ class Case(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Bytes of a process, and what its environments report beside the caller's arrays."""
+    """Bytes of a process, ``data`` those without pages of files; what its environments report, and the caller's arrays."""
 
     rss: int
     pss: int
+    data: int
     tree: MemoryNode
     callers: int
 
@@ -62,7 +64,7 @@ def usage(case: Case, levels: tuple[str, ...], num_envs: int, steps: int) -> Usa
     callers = sum(array.nbytes for array in arguments.get("out", {}).values())
     tree = env.memory()
     env.close()
-    return Usage(resident.rss, resident.pss, tree, callers)
+    return Usage(*resident, tree, callers)
 
 
 def growth(case: Case, levels: tuple[str, ...], few: int, many: int) -> tuple[float, Usage]:
@@ -71,7 +73,7 @@ def growth(case: Case, levels: tuple[str, ...], few: int, many: int) -> tuple[fl
     for _ in range(RUNS):
         small = in_fresh_process(usage, case, levels, few, STEPS)
         large = in_fresh_process(usage, case, levels, many, STEPS)
-        found.append((large.pss - small.pss) / (many - few))
+        found.append((large.data - small.data) / (many - few))
     return statistics.median(found), large
 
 
