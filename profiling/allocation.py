@@ -89,14 +89,15 @@ def measure(
     play(env, arguments, actions, calls)
     process = _collected_process() - process
     tracemalloc.start()
-    play(env, arguments, actions, WARM_STEPS)
-    traced = _collected_traced()
-    play(env, arguments, actions, 1)  # a collection empties Python's free lists, which one step fills again
-    peak = largest_peak(env, arguments, actions, calls)
-    traced = _collected_traced() - traced
+    largest_peak(env, arguments, actions, WARM_STEPS)
+    traced = np.zeros(3, np.int64)  # not Python's integers, which would be traced
+    traced[0] = _collected_traced()
+    play(env, arguments, actions, WARM_STEPS)  # a collection empties Python's free lists, which steps fill again
+    traced[1] = largest_peak(env, arguments, actions, calls)
+    traced[2] = _collected_traced()
     tracemalloc.stop()
     env.close()
-    return Allocation(peak, traced, process)
+    return Allocation(int(traced[1]), int(traced[2] - traced[0]), process)
 
 
 def _collected_process() -> int:

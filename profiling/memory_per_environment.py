@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Bytes of a process, ``data`` those without pages of files; what its environments report, and the caller's arrays."""
+    """Bytes of a process (``data``: without pages of files), what its environments report, the arrays of the caller."""
 
     rss: int
     pss: int
