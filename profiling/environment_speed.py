@@ -104,7 +104,7 @@ def print_table(cases: list[Case], seconds: float) -> None:
     table = np.array([[speed(case, seconds) for case in cases] for _ in range(TURNS)])
     for case, speeds, ratios in zip(cases, table.T, (table / table[:, :1]).T, strict=True):
         median, best, ratio = np.median(speeds), speeds.max(), np.median(ratios)
-        print(f"  {case.name:<40}{median:>12,.0f}{best:>12,.0f}{ratio:>9.3f}", flush=True)
+        print(f"  {case.name:<40}{median:>12,.0f}{best:>12,.0f}{ratio:>9.4f}", flush=True)
         case.env.close()
 
 

@@ -46,10 +46,10 @@ def test_costs_are_measured(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-@pytest.mark.parametrize("num_envs", first_steps.SIZES)
-def test_first_steps_are_drawn(num_envs, tmp_path):
-    seconds = first_steps.call_times(LEVELS, num_envs, 200)
-    assert len(seconds) == -(-200 // num_envs)
+@pytest.mark.parametrize("kind", first_steps.KINDS)
+def test_first_steps_are_drawn(kind, tmp_path):
+    seconds = first_steps.call_times(kind, LEVELS, 200)
+    assert len(seconds) == -(-200 // first_steps.KINDS[kind])
     assert first_steps.first_to_rest(np.array([1.0] + [2.0] * 9)) == 2.0
-    first_steps.draw({num_envs: [seconds, seconds]}, tmp_path / "new" / "steps.png")
+    first_steps.draw({kind: [seconds, seconds]}, tmp_path / "new" / "steps.png")
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["steps.png"]
