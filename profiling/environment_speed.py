@@ -1,56 +1,130 @@
-"""Environment steps per second of the vector environment, for each set of observations.
+"""Environment steps per second: each observation, each contract of memory, one and two threads, Gymnasium's own.
 
-    python -m profiling.environment_speed [--levels first-steps jumps hazards] [--num-envs 256] [--steps 2000]
+    python -m profiling.environment_speed [--levels first-steps jumps hazards] [--num-envs 256] [--seconds 1]
 
-Random actions, frame_skip 4. Reset-only steps do not occur (same-step autoreset); the time of restarts stays in.
-Observations are written into arrays of the caller whose pages have been touched. Compiling is not counted.
+Random actions, frame_skip 4, same-step autoreset: no step is reset-only, and the time of restarts stays in. The cases
+of a table take turns for a second each, several times over, so that what else the machine does meets all of them; the
+last column is the median of the ratios to the first case within a turn. Arrays for ``out`` have been touched; compiling
+is not counted. Gymnasium's vectorisers hold our single environment. The costs of observations are those of
+``profiling.observation_cost``.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import tyro
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from nclone_env import EnvironmentConfig, create_vector_environment
+from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
+from profiling import observation_cost
+from profiling.contracts import CONTRACTS, LEVELS, STATE, begin, random_actions, touched_arrays
 from profiling.machine import describe
 
-RUNS = 3
+TURNS = 5
+SAME_STEP = AutoresetMode.SAME_STEP
+MOST_PROCESSES = 64
 
 
-def speed(config: EnvironmentConfig, num_envs: int, steps: int) -> tuple[float, float]:
-    """Return (median, best) environment steps/s of several runs."""
-    env = create_vector_environment(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
-    actions = np.random.default_rng(0).integers(0, 6, (64, num_envs))
-    out = {name: np.full(space.shape, 1, space.dtype) for name, space in env.observation_space.spaces.items()}
-    env.reset(seed=0, out=out)
-    env.step(actions[0], out=out)
-    speeds = []
-    for _ in range(RUNS):
-        started = time.perf_counter()
-        for step in range(steps):
-            env.step(actions[step % 64], out=out)
-        speeds.append(num_envs * steps / (time.perf_counter() - started))
-    env.close()
-    return float(np.median(speeds)), max(speeds)
+class Case(NamedTuple):
+    """A vector environment after its reset and the call that steps all of it."""
+
+    name: str
+    env: VectorEnv
+    step: Callable[[np.ndarray], object]
+
+
+def our_case(name: str, contract: str, config: EnvironmentConfig, num_envs: int, threads: int | None = None) -> Case:
+    """Return our vector environment under a contract."""
+    env, arguments = begin(contract, config, num_envs, autoreset_mode=SAME_STEP, num_threads=threads)
+    return Case(name, env, lambda actions: env.step(actions, **arguments))
+
+
+def two_groups(name: str, config: EnvironmentConfig, num_envs: int) -> Case:
+    """Return our vector environment in halves: one is received and sent again while the other is being stepped."""
+    env = NPlusPlusVectorEnv(config, num_envs, autoreset_mode=SAME_STEP, num_groups=2)
+    env.reset(seed=0)
+    edges = (0, num_envs // 2, num_envs)
+    arrays = touched_arrays(env)
+    halves = [{key: array[slice(*edge)] for key, array in arrays.items()} for edge in itertools.pairwise(edges)]
+
+    def step(actions: np.ndarray) -> None:
+        for group, out in enumerate(halves):
+            env.recv(group)
+            env.send(actions[edges[group] : edges[group + 1]], group, out=out)
+
+    for group, out in enumerate(halves):
+        env.send(np.zeros(edges[group + 1] - edges[group], np.int64), group, out=out)
+    return Case(name, env, step)
+
+
+def gymnasium_cases(config: EnvironmentConfig, num_envs: int) -> list[Case]:
+    """Return Gymnasium's vectorisers around our single environment."""
+    processes = min(num_envs, MOST_PROCESSES)
+    make = [lambda: NPlusPlusEnv(config)] * num_envs
+    found: list[Case] = []
+    for name, env in (
+        (f"AsyncVectorEnv, {processes} processes", AsyncVectorEnv(make[:processes], autoreset_mode=SAME_STEP)),
+        ("SyncVectorEnv", SyncVectorEnv(make, autoreset_mode=SAME_STEP)),
+    ):
+        env.reset(seed=0)
+        found.append(Case(name, env, env.step))
+    return found
+
+
+def contract_cases(config: EnvironmentConfig, num_envs: int) -> list[Case]:
+    """Return our vector environment in every way, and Gymnasium's; processes are forked before threads begin."""
+    foreign = gymnasium_cases(config, num_envs)
+    ways = [
+        our_case(f"{contract}, {threads} thread{'s' * (threads > 1)}", contract, config, num_envs, threads)
+        for threads in (2, 1)
+        for contract in ("out=", *(contract for contract in CONTRACTS if contract != "out="))
+    ]
+    return [*ways, two_groups("out=, send and recv of two groups", config, num_envs), *foreign]
+
+
+def speed(case: Case, seconds: float) -> float:
+    """Return environment steps/s of a turn."""
+    actions, calls = random_actions(case.env.num_envs), 0
+    case.step(actions[0])
+    started = time.perf_counter()
+    while (passed := time.perf_counter() - started) < seconds or not calls:
+        case.step(actions[calls % len(actions)])
+        calls += 1
+    return case.env.num_envs * calls / passed
+
+
+def print_table(cases: list[Case], seconds: float) -> None:
+    """Let the cases take turns, print a row for each and close them."""
+    table = np.array([[speed(case, seconds) for case in cases] for _ in range(TURNS)])
+    for case, speeds, ratios in zip(cases, table.T, (table / table[:, :1]).T, strict=True):
+        median, best, ratio = np.median(speeds), speeds.max(), np.median(ratios)
+        print(f"  {case.name:<40}{median:>12,.0f}{best:>12,.0f}{ratio:>9.4f}", flush=True)
+        case.env.close()
 
 
 def main(
-    levels: Annotated[tuple[str, ...], tyro.conf.arg(help="levels to play")] = ("first-steps", "jumps", "hazards"),
+    levels: Annotated[tuple[str, ...], tyro.conf.arg(help="levels to play")] = LEVELS,
     num_envs: Annotated[int, tyro.conf.arg(help="environments")] = 256,
-    steps: Annotated[int, tyro.conf.arg(help="steps of each run")] = 2000,
+    seconds: Annotated[float, tyro.conf.arg(help="length of a turn")] = 1.0,
 ) -> None:
-    """Print a row for each set of observations."""
+    """Print a table of observations, one of contracts for two sets of them, and the cost of each."""
     print(describe())
-    print(f"{num_envs} environments on {', '.join(levels)}; environment steps/s, median and best of {RUNS} runs")
-    subsets = [(name,) for name in OBSERVATION_NAMES] + [DEFAULT_OBSERVATIONS]
-    for observations in subsets:
-        median, best = speed(EnvironmentConfig(levels=levels, observations=observations), num_envs, steps)
-        print(f"  {'+'.join(observations):<40}{median:>12,.0f}{best:>12,.0f}")
+    print(f"{num_envs} environments on {', '.join(levels)}; environment steps/s of {TURNS} turns, median, best, ratio")
+    for observations in (STATE, DEFAULT_OBSERVATIONS):
+        print(" + ".join(observations))
+        print_table(contract_cases(EnvironmentConfig(levels=levels, observations=observations), num_envs), seconds)
+    print("each observation, out=, default threads")
+    subsets = [DEFAULT_OBSERVATIONS, *((name,) for name in OBSERVATION_NAMES)]
+    configs = {"+".join(names): EnvironmentConfig(levels=levels, observations=names) for names in subsets}
+    print_table([our_case(name, "out=", config, num_envs) for name, config in configs.items()], seconds)
+    print("cost of observing alone, microseconds an environment, one thread, beside a copy of the same bytes")
+    observation_cost.table(levels, observation_cost.CASES, num_envs, rounds=20)
 
 
 if __name__ == "__main__":

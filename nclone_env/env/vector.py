@@ -23,7 +23,7 @@ from nclone_env.env.outputs import COLUMNS, Outputs
 from nclone_env.env.part import Part
 from nclone_env.env.reward_function import RewardFunction
 from nclone_env.env.single import config_from
-from nclone_env.env.spaces import observation_space
+from nclone_env.env.spaces import batched_space, observation_space
 from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ClosedError, ConfigError, ResetNeededError, StepOrderError
 from nclone_env.memory_tree import MemoryNode
@@ -106,7 +106,7 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         self.render_mode = self.config.render_mode
         self.single_observation_space = observation_space(self._batch.specs)
         self.single_action_space = action_space(self.config.action_space)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.observation_space = batched_space(self._batch.specs, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.closed = False
 

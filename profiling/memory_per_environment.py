@@ -1,0 +1,124 @@
+"""Memory of each further environment: growth of the process between few and many environments.
+
+    python -m profiling.memory_per_environment [--few 256] [--many 2048] [--levels first-steps jumps hazards]
+
+The kernels are compiled first (``nclone-env warmup``). Every figure is the median of several pairs of fresh processes,
+PSS without pages of files: other processes that share them would disturb it.
+Episodes are short, so that many end and all memory of a mode is touched; beside it stands what the environments report,
+with the caller's arrays.
+The trees say where the reported bytes go. Last, one process with 10,000 environments, all of it (RSS).
+"""
+
+from __future__ import annotations
+
+import statistics
+import warnings
+from typing import Annotated, NamedTuple
+
+import tyro
+from gymnasium.vector import AutoresetMode
+
+from nclone_env import EnvironmentConfig, MemoryNode
+from nclone_env.config import DEFAULT_OBSERVATIONS
+from nclone_env.errors import InertEntityWarning
+from nclone_env.memory.process import resident_bytes
+from profiling.contracts import CONTRACTS, LEVELS, SHORT_EPISODE, STATE, begin, in_fresh_process, random_actions
+from profiling.machine import describe
+
+STEPS = 260  # four episodes and more
+RUNS = 3
+CROWD = 10_000
+
+
+class Case(NamedTuple):
+    """What a process builds."""
+
+    contract: str
+    mode: str
+    observations: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{'state' if self.observations == STATE else 'state + frames'}, {self.contract}, {self.mode}"
+
+
+class Usage(NamedTuple):
+    """Bytes of a process (``data``: without pages of files), what its environments report, the arrays of the caller."""
+
+    rss: int
+    pss: int
+    data: int
+    tree: MemoryNode
+    callers: int
+
+
+def usage(case: Case, levels: tuple[str, ...], num_envs: int, steps: int) -> Usage:
+    """Play in this process and return its memory."""
+    warnings.simplefilter("ignore", InertEntityWarning)
+    config = EnvironmentConfig(levels=levels, observations=case.observations, max_frames=SHORT_EPISODE)
+    env, arguments = begin(case.contract, config, num_envs, autoreset_mode=case.mode)
+    actions = random_actions(num_envs, rows=7)
+    for step in range(steps):
+        env.step(actions[step % len(actions)], **arguments)
+    del actions
+    resident = resident_bytes()
+    callers = sum(array.nbytes for array in arguments.get("out", {}).values())
+    tree = env.memory()
+    env.close()
+    return Usage(*resident, tree, callers)
+
+
+def growth(case: Case, levels: tuple[str, ...], few: int, many: int) -> tuple[float, Usage]:
+    """Return the bytes of each further environment, and the usage with many."""
+    found = []
+    for _ in range(RUNS):
+        small = in_fresh_process(usage, case, levels, few, STEPS)
+        large = in_fresh_process(usage, case, levels, many, STEPS)
+        found.append((large.data - small.data) / (many - few))
+    return statistics.median(found), large
+
+
+def print_tree(usage: Usage, num_envs: int) -> None:
+    """Print the owners of bytes that grow with the number of environments."""
+    print(f"    {'arrays of the caller':<44}{usage.callers / num_envs:>12,.1f}")
+    for depth, node in usage.tree.walk():
+        if own := node.bytes_where(shared=False):
+            print(f"    {'  ' * depth + node.name:<44}{own / num_envs:>12,.1f}")
+
+
+def cases() -> list[Case]:
+    """Return what is measured: ``out=`` in each mode, the other contracts in the default one."""
+    next_step = AutoresetMode.NEXT_STEP.value
+    return [
+        Case(contract, mode.value, observations)
+        for observations in (STATE, DEFAULT_OBSERVATIONS)
+        for contract in CONTRACTS
+        for mode in AutoresetMode
+        if mode is not AutoresetMode.DISABLED and (contract == "out=" or mode.value == next_step)
+    ]
+
+
+def main(
+    levels: Annotated[tuple[str, ...], tyro.conf.arg(help="levels to play")] = LEVELS,
+    few: Annotated[int, tyro.conf.arg(help="the smaller number of environments")] = 256,
+    many: Annotated[int, tyro.conf.arg(help="the larger number of environments")] = 2048,
+) -> None:
+    """Print growth, trees and the crowd."""
+    print(describe())
+    print(f"levels {', '.join(levels)}; growth from {few} to {many} environments, bytes an environment")
+    trees = []
+    print(f"  {'':<44}{'measured':>12}{'reported':>12}{'no owner':>12}")
+    for case in cases():
+        measured, large = growth(case, levels, few, many)
+        reported = (large.tree.bytes_where(shared=False) + large.callers) / many
+        print(f"  {case!s:<44}{measured:>12,.0f}{reported:>12,.0f}{measured - reported:>12,.0f}", flush=True)
+        trees.append((case, large))
+    for case, large in trees:
+        if case.contract == "out=":
+            print(f"  {case}: bytes an environment by owner")
+            print_tree(large, many)
+    crowd = in_fresh_process(usage, Case("out=", AutoresetMode.SAME_STEP.value, STATE), levels, CROWD, STEPS)
+    print(f"  {CROWD:,} environments, state, out=: RSS {crowd.rss / 1e6:.1f} MB, PSS {crowd.pss / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
