@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from nclone_env.config import EnvironmentConfig, RewardConfig, build
+from nclone_env.config import EnvironmentConfig, ObservationConfig, RewardConfig, build
 from nclone_env.errors import ConfigError
 
 PolicyObservation = Literal["game_state", "player_frame", "global_view"]
@@ -43,6 +43,8 @@ class TrainConfig:
     """Built-in sets or levels by name, or level files by path; each episode plays one of them."""
     observations: tuple[PolicyObservation, ...] = ("game_state",)
     """What the policy sees; pictures bring a small convolutional network."""
+    frame_stack: int = 1
+    """Last moments that make one observation; each is stored once and stacks are gathered in time; 1: no stacks."""
     frame_skip: int = 4
     """Frames simulated per step with the same action."""
     max_frames: int = 1200
@@ -122,14 +124,19 @@ class TrainConfig:
                 raise ConfigError(f"observations: the policy of the trainer sees {valid}, got {name!r}")
 
     def environment(self) -> EnvironmentConfig:
-        """Return the configuration of the environments, which also checks the fields that go into it."""
+        """Return the configuration of what the policy plays, which also checks the fields that go into it."""
         return EnvironmentConfig(
             levels=self.levels,
             observations=self.observations,
+            observation=ObservationConfig(frame_stack=self.frame_stack),
             frame_skip=self.frame_skip,
             max_frames=self.max_frames,
             reward=self.reward,
         )
+
+    def unstacked_environment(self) -> EnvironmentConfig:
+        """Return the same with single moments: what the trainer steps, whose storage makes the stacks."""
+        return self.environment().replace(observation=ObservationConfig())
 
     @property
     def batch_size(self) -> int:

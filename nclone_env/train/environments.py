@@ -59,11 +59,12 @@ def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnviron
     return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
 
 
-def observation_shapes(envs: VectorEnvironment) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each observation of one environment by name."""
+def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each observation of one environment by name, or of stacks of so many."""
     space = envs.single_observation_space
     assert isinstance(space, spaces.Dict)
-    return {name: tuple(box.shape or ()) for name, box in space.spaces.items()}
+    depth = (frame_stack,) if frame_stack > 1 else ()
+    return {name: (*depth, *(box.shape or ())) for name, box in space.spaces.items()}
 
 
 def kilobytes_per_environment(envs: VectorEnvironment) -> float:

@@ -104,7 +104,7 @@ def train(
         CheckpointError: if ``resume`` cannot be read or does not fit.
     """
     torch.set_num_threads(config.torch_threads)
-    with closing(make_envs(config.environment(), config.num_envs)) as envs:
+    with closing(make_envs(config.unstacked_environment(), config.num_envs)) as envs:
         run = _set_up(config, envs, resume)
         with closing(run.curve):
             while not run.finished:
@@ -201,9 +201,13 @@ def save_run(run: Run) -> None:
 def _set_up(config: TrainConfig, envs: VectorEnvironment, resume: str | Path | None) -> Run:
     """Build all parts of a run and start the environments."""
     generator = torch.Generator().manual_seed(config.seed)
-    policy = ActorCritic(observation_shapes(envs), config.hidden_size, generator)
+    policy = ActorCritic(observation_shapes(envs, config.frame_stack), config.hidden_size, generator)
     storage = RolloutStorage(
-        config.rollout_length, config.num_envs, envs.single_observation_space, config.minibatch_size
+        config.rollout_length,
+        config.num_envs,
+        envs.single_observation_space,
+        config.minibatch_size,
+        config.frame_stack,
     )
     run = Run(
         config=config,
@@ -239,5 +243,5 @@ def _record_truncations(run: Run, info: dict) -> None:
     storage = run.storage
     indices = np.flatnonzero(storage.arrays["truncated"][storage.cursor])
     if len(indices):
-        final = {name: torch.from_numpy(array[indices]) for name, array in info["final_obs"].items()}
+        final = storage.final_observations(indices, info["final_obs"])
         storage.record_final_values(indices, run.policy.value(final))

@@ -17,10 +17,12 @@ Observations = Mapping[str, Tensor]
 class ActorCritic(nn.Module):
     """Policy over six actions and value function, each with two hidden layers of its own.
 
-    Vectors go in as they are; each picture passes a convolutional trunk that both share.
+    Vectors go in as they are; each picture passes a convolutional trunk that both share. A stack of k vectors is one
+    long vector, a stack of k pictures a picture of k channels.
 
     Args:
-        observation_shapes: name to the shape of one observation: (k,) float32 or (height, width, 1) uint8.
+        observation_shapes: name to the shape of one observation: (d,) float32 or (height, width, 1) uint8, or
+            stacks of them, (k, d) or (k, height, width, 1).
         hidden_size: units of each hidden layer.
         generator: source of the initial weights; torch's own if None.
     """
@@ -33,10 +35,11 @@ class ActorCritic(nn.Module):
     ):
         super().__init__()
         self.observation_shapes = {name: tuple(shape) for name, shape in observation_shapes.items()}
-        pictures = {name: shape for name, shape in self.observation_shapes.items() if len(shape) == 3}
+        pictures = {name: shape for name, shape in self.observation_shapes.items() if len(shape) >= 3}
         self.trunks = nn.ModuleDict({name: _picture_trunk(shape) for name, shape in pictures.items()})
         width = sum(
-            _PICTURE_FEATURES if name in pictures else shape[0] for name, shape in self.observation_shapes.items()
+            _PICTURE_FEATURES if name in pictures else math.prod(shape)
+            for name, shape in self.observation_shapes.items()
         )
         self.actor = _tower(width, hidden_size, ACTIONS)
         self.critic = _tower(width, hidden_size, 1)
@@ -76,24 +79,24 @@ class ActorCritic(nn.Module):
 
     def _features(self, observations: Observations) -> Tensor:
         parts = [
-            self.trunks[name](observations[name]) if name in self.trunks else observations[name]
+            self.trunks[name](observations[name]) if name in self.trunks else observations[name].flatten(1)
             for name in self.observation_shapes
         ]
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
 class _Picture(nn.Module):
-    """Bytes (n, height, width, 1) to floats (n, 1, height, width) in [0, 1]."""
+    """Bytes (n, height, width, 1) or (n, k, height, width, 1) to floats (n, 1 or k, height, width) in [0, 1]."""
 
     def forward(self, picture: Tensor) -> Tensor:
-        return picture.permute(0, 3, 1, 2).float().mul_(1 / 255)
+        return picture.movedim(-1, -3).flatten(1, -3).float().mul_(1 / 255)
 
 
 def _picture_trunk(shape: tuple[int, ...]) -> nn.Sequential:
     """Return the network from a picture to its features; each side must have 36 pixels or more."""
     convolutions = nn.Sequential(
         _Picture(),
-        nn.Conv2d(shape[2], 16, 8, stride=4),
+        nn.Conv2d(math.prod(shape[:-3]) * shape[-1], 16, 8, stride=4),
         nn.ReLU(),
         nn.Conv2d(16, 32, 4, stride=2),
         nn.ReLU(),

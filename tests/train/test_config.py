@@ -26,10 +26,17 @@ def test_environment_follows_the_fields():
     assert (environment.frame_skip, environment.max_frames, environment.reward.gamma) == (2, 300, 0.9)
 
 
+def test_the_policy_plays_stacks_and_the_trainer_steps_moments():
+    config = TrainConfig(frame_stack=4)
+    assert config.environment().observation.frame_stack == 4
+    assert config.unstacked_environment() == TrainConfig().environment()
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"num_envs": 0}, "num_envs: expected a whole number from 1 to 65536, got 0"),
+        ({"frame_stack": 0}, "frame_stack: expected a whole number from 1 to 64, got 0"),
         ({"epochs": 2.0}, "epochs: expected a whole number from 1 to 100, got 2.0"),
         ({"learning_rate": "x"}, "learning_rate: expected a number from 0 to 1, got 'x'"),
         ({"clip": 0.0}, "clip: expected a number from 1e-06 to 1, got 0.0"),

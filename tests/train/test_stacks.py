@@ -1,0 +1,120 @@
+"""Stacks gathered in time are those of the environment, bit for bit, and what sees them can be saved and measured."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode
+
+from nclone_env import NPlusPlusVectorEnv
+from nclone_env.errors import CheckpointError
+from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.evaluate import evaluate
+from nclone_env.train.loop import train
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.rollout import RolloutStorage
+
+from ..env.bases import QUICK_DEATH, QUICK_WIN, assert_same, choices, copies
+
+NUM_ENVS = 6
+FIELDS = {"observations": ("game_state", "player_frame"), "levels": (QUICK_WIN, QUICK_DEATH), "max_frames": 40}
+
+
+def make(depth):
+    observation = {"frame_stack": depth}
+    return NPlusPlusVectorEnv(
+        None, NUM_ENVS, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=1, observation=observation, **FIELDS
+    )
+
+
+def plain(tensors):
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
+
+
+def fill(storage, single, stacked, actions, first):
+    """Play a rollout in both environments; return the stacks it is made of and how episodes ended."""
+    stacks, outcomes = [copies(first)], np.zeros(2, int)
+    for row in actions:
+        assert_same(plain(storage.observation()), stacks[-1])
+        storage.record(torch.from_numpy(row), torch.zeros(NUM_ENVS), torch.zeros(NUM_ENVS))
+        _, *outcome, info = single.step(row, out=storage.step_outputs())
+        after, *_, stacked_info = stacked.step(row)
+        storage.record_outcome(*outcome)
+        over = np.flatnonzero(outcome[1] | outcome[2])
+        if len(over):
+            expected = {name: array[over] for name, array in stacked_info["final_obs"].items()}
+            assert_same(plain(storage.final_observations(over, info["final_obs"])), expected)
+        outcomes += outcome[1].sum(), outcome[2].sum()
+        stacks.append(copies(after))
+        storage.advance()
+    assert_same(plain(storage.observation()), stacks[-1])
+    return stacks, outcomes
+
+
+@pytest.mark.parametrize(("length", "depth"), [(12, 4), (2, 4), (5, 1), (3, 3)])
+def test_stacks_are_those_of_the_environment(length, depth):
+    """Over ends of all kinds and over the border between rollouts, also those shorter than a stack."""
+    single, stacked = make(1), make(depth)
+    storage = RolloutStorage(length, NUM_ENVS, single.single_observation_space, length * 2, depth)
+    single.reset(seed=4, out=storage.reset_outputs())
+    now = stacked.reset(seed=4)[0]
+    ends, generator = np.zeros(2, int), torch.Generator()
+    for actions in choices(36 // length * length, NUM_ENVS).reshape(-1, length, NUM_ENVS):
+        stacks, outcomes = fill(storage, single, stacked, actions, now)
+        ends, now = ends + outcomes, stacks[-1]
+        storage.arrays["returns"][:] = np.arange(length * NUM_ENVS).reshape(length, NUM_ENVS)
+        seen = 0
+        for batch in storage.minibatches(generator):
+            for place, step in enumerate(batch.returns.long().tolist()):
+                expected = {name: array[step % NUM_ENVS] for name, array in stacks[step // NUM_ENVS].items()}
+                assert_same(plain({name: array[place] for name, array in batch.observations.items()}), expected)
+                seen += 1
+        assert seen == length * NUM_ENVS
+        storage.continue_from_end()
+    assert ends.min() > 2, "episodes are terminated and truncated"
+
+
+def test_each_moment_is_stored_once():
+    space = make(1).single_observation_space
+    moment = 30 * 4 + 128 * 128
+    totals = {}
+    for depth in (1, 2, 4):
+        storage = RolloutStorage(8, NUM_ENVS, space, 12, depth)
+        assert sum(array.nbytes for array in storage.observation_arrays.values()) == (8 + depth) * NUM_ENVS * moment
+        totals[depth] = storage.memory().total_bytes
+    begins, acting, minibatch = 2 * NUM_ENVS, 2 * NUM_ENVS * moment, 2 * 12 * moment
+    assert totals[4] - totals[2] == 2 * NUM_ENVS * moment + begins + acting + minibatch
+
+
+def test_policy_sees_all_moments():
+    """Pictures become channels and vectors one long one; what the places hold matters."""
+    shapes = {"game_state": (3, 30), "player_frame": (3, 40, 40, 1)}
+    policy = ActorCritic(shapes, 16, torch.Generator().manual_seed(0))
+    seen = {
+        "game_state": torch.rand(2, 3, 30),
+        "player_frame": torch.randint(0, 256, (2, 3, 40, 40, 1), dtype=torch.uint8),
+    }
+    channels = policy.trunks["player_frame"][0][0](seen["player_frame"])
+    assert torch.equal(channels, seen["player_frame"][..., 0].float() * (1 / 255))
+    values = policy.value(seen)
+    for name in shapes:
+        for place in range(3):
+            other = {**seen, name: seen[name].clone()}
+            other[name][:, place] = 0
+            assert (policy.value(other) != values).all()
+
+
+def test_a_policy_with_stacks_is_saved_and_measured_and_goes_on(tmp_path):
+    fields = {"num_envs": 4, "rollout_length": 8, "minibatches": 2, "hidden_size": 8, "max_frames": 40}
+    config = TrainConfig(frame_stack=3, total_steps=96, output=tmp_path, name="run", **fields)
+    result = train(config)
+    content = load_checkpoint(result.checkpoint)
+    assert content.observation_shapes == {"game_state": [3, 30]}
+    policy, (_, environment) = (restore(content, result.checkpoint) for restore in (restore_policy, restore_configs))
+    assert environment.observation.frame_stack == 3
+    first, *_ = evaluate(policy, environment, episodes_per_level=2)
+    assert first.mean_frames > 0
+    longer = {"total_steps": 160, "output": tmp_path, **fields}
+    assert train(TrainConfig(frame_stack=3, **longer), resume=result.checkpoint).counters.steps == 160
+    with pytest.raises(CheckpointError, match="expected a policy for observations"):
+        train(TrainConfig(frame_stack=2, **longer), resume=result.checkpoint)
