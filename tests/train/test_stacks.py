@@ -6,6 +6,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusVectorEnv
+from nclone_env.env.actions import Action
 from nclone_env.errors import CheckpointError
 from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
 from nclone_env.train.config import TrainConfig
@@ -59,8 +60,10 @@ def test_stacks_are_those_of_the_environment(length, depth):
     single.reset(seed=4, out=storage.reset_outputs())
     now = stacked.reset(seed=4)[0]
     ends, generator = np.zeros(2, int), torch.Generator()
-    for actions in choices(36 // length * length, NUM_ENVS).reshape(-1, length, NUM_ENVS):
-        stacks, outcomes = fill(storage, single, stacked, actions, now)
+    actions = choices(40 // length * length, NUM_ENVS)
+    actions[:, ::2] = Action.RIGHT
+    for rows in actions.reshape(-1, length, NUM_ENVS):
+        stacks, outcomes = fill(storage, single, stacked, rows, now)
         ends, now = ends + outcomes, stacks[-1]
         storage.arrays["returns"][:] = np.arange(length * NUM_ENVS).reshape(length, NUM_ENVS)
         seen = 0
