@@ -44,7 +44,7 @@ def stacked_rows(begins: Tensor, steps: Tensor, depth: int) -> Tensor:
 class RolloutStorage:
     """Rollout of T steps of N environments, as arrays [T, N, ...] and as tensors over the same memory.
 
-    The environments write row t + 1 of the observations themselves: pass ``step_outputs()`` as ``out``.
+    The environments write the observations after step t themselves: pass ``step_outputs()`` as ``out``.
     Values have T + 1 rows; the last one is where the rollout ended. Observations have T + k, every moment once: the
     moment of step t is row t + k - 1, and the rows before step 0 are the end of the rollout before. With k > 1 the
     policy gets stacks (k, *shape) of the last k moments, oldest first, gathered from them; an episode begins with its
@@ -143,7 +143,7 @@ class RolloutStorage:
             np.logical_or(terminated, truncated, out=self._begins[self.cursor + self.frame_stack])
 
     def record_final_values(self, indices: np.ndarray, values: Tensor) -> None:
-        """Store the values (k,) of the final observations of k environments truncated at the cursor."""
+        """Store the values (m,) of the final observations of m environments truncated at the cursor."""
         self._refuse_overflow("record_final_values")
         self.arrays["final_values"][self.cursor, indices] = values.numpy()
 

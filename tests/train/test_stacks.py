@@ -92,10 +92,11 @@ def test_each_moment_is_stored_once():
 def test_policy_sees_all_moments():
     """Pictures become channels and vectors one long one; what the places hold matters."""
     shapes = {"game_state": (3, 30), "player_frame": (3, 40, 40, 1)}
-    policy = ActorCritic(shapes, 16, torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    policy = ActorCritic(shapes, 16, generator)
     seen = {
-        "game_state": torch.rand(2, 3, 30),
-        "player_frame": torch.randint(0, 256, (2, 3, 40, 40, 1), dtype=torch.uint8),
+        "game_state": torch.rand(2, 3, 30, generator=generator),
+        "player_frame": torch.randint(0, 256, (2, 3, 40, 40, 1), dtype=torch.uint8, generator=generator),
     }
     channels = policy.trunks["player_frame"][0][0](seen["player_frame"])
     assert torch.equal(channels, seen["player_frame"][..., 0].float() * (1 / 255))
