@@ -5,6 +5,7 @@ contract    observations                                         rewards, termin
 =========== ==================================================== ================================================
 default     recycled: yours as long as you hold a part of them   recycled too
 ``out=``    the caller's arrays                                  the caller's where ``out`` has them, else a ring
+                                                                 of 2; one ``final_obs``, valid until the next call
 copy=False  a ring of k: valid until the k-th call after         the same ring
 =========== ==================================================== ================================================
 """
@@ -107,7 +108,8 @@ class OutputMemory:
         self._columns = RecyclingPool((*RESULT_SPECS, _ENDED), num_envs)
         self._final = RecyclingPool(self._final_specs, num_envs)
         self._ring = Ring(self._fixed, ring) if ring else None
-        self._beside_out: Ring[Outputs] = Ring(self._fixed_but_observations, 2)
+        self._beside_out: Ring[Outputs] = Ring(self._beside, 2)
+        self._final_beside: Buffers = {}
 
     def take(self, out: Mapping[str, np.ndarray] | None) -> Outputs:
         """Return what the next call fills.
@@ -138,13 +140,16 @@ class OutputMemory:
         return Outputs.of(outputs.observations, columns, outputs.final, self._everyone)
 
     def _fixed(self) -> Outputs:
-        outputs = self._fixed_but_observations()
-        outputs.observations = make_buffers(self._specs, self._num_envs)
-        return outputs
+        specs = self._specs, (*RESULT_SPECS, _ENDED), self._final_specs
+        return self._prepared(*(make_buffers(part, self._num_envs) for part in specs))
 
-    def _fixed_but_observations(self) -> Outputs:
-        columns = make_buffers((*RESULT_SPECS, _ENDED), self._num_envs)
-        outputs = Outputs.of({}, columns, make_buffers(self._final_specs, self._num_envs), self._everyone)
+    def _beside(self) -> Outputs:
+        if not self._final_beside:
+            self._final_beside = make_buffers(self._final_specs, self._num_envs)
+        return self._prepared({}, make_buffers((*RESULT_SPECS, _ENDED), self._num_envs), self._final_beside)
+
+    def _prepared(self, observations: Buffers, columns: Buffers, final: Buffers) -> Outputs:
+        outputs = Outputs.of(observations, columns, final, self._everyone)
         outputs.info_with_final()
         return outputs
 
@@ -155,16 +160,17 @@ class OutputMemory:
             self._columns.memory("recycled results"),
             self._final.memory("recycled final observations"),
         )
-        rings = (_ring_memory("ring", self._ring), _ring_memory("ring beside out", self._beside_out))
+        rings = (
+            _ring_memory("ring", self._ring, ("observations", "columns", "final")),
+            _ring_memory("ring beside out", self._beside_out, ("columns",)),
+            array_group("final observations beside out", self._final_beside, shared=False),
+        )
         return MemoryNode("outputs", children=tuple(node for node in (*pools, *rings) if node.total_bytes))
 
 
-def _ring_memory(name: str, ring: Ring[Outputs] | None) -> MemoryNode:
-    made = ring.made if ring else []
+def _ring_memory(name: str, ring: Ring[Outputs] | None, owned: Sequence[str]) -> MemoryNode:
+    """Return the bytes of those arrays of a ring's batches that it owns, by their attributes."""
     groups = []
-    for number, outputs in enumerate(made):
-        arrays = {**outputs.columns, **{f"final {key}": array for key, array in outputs.final.items()}}
-        if name == "ring":
-            arrays |= outputs.observations
-        groups.append(array_group(f"{name} {number}", arrays, shared=False))
+    for number, outputs in enumerate(ring.made if ring else ()):
+        groups += [array_group(f"{part} {number}", getattr(outputs, part), shared=False) for part in owned]
     return MemoryNode(name, children=tuple(groups))
