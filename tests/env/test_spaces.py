@@ -14,7 +14,10 @@ from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.env.spaces import batched_space, observation_space
 from nclone_env.obs.spec import observation_specs
 
-SPECS = observation_specs(EnvironmentConfig(observations=OBSERVATION_NAMES))
+# Without levels a graph has no entities, and older versions of Gymnasium print empty spaces differently.
+SPECS = tuple(
+    spec for spec in observation_specs(EnvironmentConfig(observations=OBSERVATION_NAMES)) if 0 not in spec.shape
+)
 
 
 def pickled(space):
