@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
+from types import TracebackType
 from typing import Any
 
 Task = Callable[[int, int, int], None]
@@ -53,8 +54,10 @@ class Workers:
             return
         own, *others = self._parts(first, last)
         self._hand_out(task, others, done)
-        task(OWN_SEAT, *own)
-        self.wait(len(others), done)
+        try:
+            task(OWN_SEAT, *own)
+        finally:  # no answer may be left for the next call
+            self.wait(len(others), done)
 
     def start(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> int:
         """Begin with the work of :meth:`run` in other threads; return how many answers :meth:`wait` has to expect."""
@@ -94,13 +97,24 @@ def _work(seat: int, inbox: SimpleQueue[Any]) -> None:
     """Do what comes in until None does."""
     while (job := inbox.get()) is not None:
         task, part, done = job
-        failure = None
-        try:
+        with _Answer(done):
             task(seat, *part)
-        except Exception as error:  # noqa: BLE001 - whoever waits gets it and raises it
-            failure = error
-        done.put(failure)
-        del job, task, part, done, failure
+        del job, task, part, done
+
+
+class _Answer:
+    """Hands what a task raises, or None, to whoever waits, who raises it; the thread goes on."""
+
+    def __init__(self, done: SimpleQueue[Any]):
+        self._done = done
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type | None, failure: BaseException | None, trace: TracebackType | None) -> bool:
+        """Answer."""
+        self._done.put(failure)
+        return True
 
 
 def _dismiss(inboxes: list[SimpleQueue[Any]]) -> None:
