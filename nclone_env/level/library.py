@@ -32,8 +32,9 @@ LEVEL_HEADER = np.dtype(
 ``first_exit`` is an entity of the level.
 """
 
-RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2")], align=True)
-"""The entities of one type, ``first`` up to ``stop``, of the types that move or think."""
+RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")], align=True)
+"""The entities of one type, ``first`` up to ``stop``, of the types that move or think. The mover record of one that has
+one is its number plus ``shift``."""
 
 
 class LevelArrays(NamedTuple):
@@ -155,7 +156,7 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         levels: one or more levels.
         with_distances: also pack the distance fields (environments need them, the simulator does not).
     """
-    runs = [_runs(level.entities["type"]) for level in levels]
+    runs = [_runs(level.entities) for level in levels]
     arrays = LevelArrays(
         header=_headers(levels, runs),
         tiles=np.stack([level.tiles for level in levels]).reshape(-1, ROWS, COLUMNS),
@@ -179,11 +180,12 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
     return LevelSet(tuple(levels), arrays, fields)
 
 
-def _runs(kinds: np.ndarray) -> np.ndarray:
-    """Return the ``RUN`` records of a level from the types of its entities, which ascend."""
+def _runs(entities: np.ndarray) -> np.ndarray:
+    """Return the ``RUN`` records of a level from its entities, whose types ascend."""
+    kinds = entities["type"]
     acting = [kind for kind in np.unique(kinds).tolist() if kind == REGULAR_DOOR or kind >= _FIRST_ACTOR]
-    bounds = [(kind, *np.searchsorted(kinds, (kind, kind + 1))) for kind in acting]
-    return np.array(bounds, dtype=RUN)
+    bounds = [(kind, *np.searchsorted(kinds, (kind, kind + 1)).tolist()) for kind in acting]
+    return np.array([(*bound, entities["mover"][bound[1]] - bound[1]) for bound in bounds], dtype=RUN)
 
 
 def _headers(levels: Sequence[Level], runs: Sequence[np.ndarray]) -> np.ndarray:

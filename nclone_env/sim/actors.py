@@ -62,33 +62,45 @@ def move_entities(levels, worlds, index):
     """Move everything that moves on its own."""
     header = levels.header[worlds.heads[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
-        move_run(levels, worlds, index, levels.runs[r]["type"], levels.runs[r]["first"], levels.runs[r]["stop"])
+        move_run(levels, worlds, index, levels.runs[r], header["first_entity"])
 
 
 @kernel
-def move_run(levels, worlds, index, kind, first, stop):
-    """Move the entities of one type."""
-    if kind == ZAP_DRONE or kind == MINI_DRONE:
+def move_run(levels, worlds, index, run, base):
+    """Move the entities of one type; ``base`` is the first entity of the level."""
+    head, states = worlds.heads[index], worlds.entity_states
+    kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
+    if kind == ZAP_DRONE:
         for slot in range(first, stop):
-            move_drone(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            move_drone(levels, worlds, index, slot, entity, mover, False)
+    elif kind == MINI_DRONE:
+        for slot in range(first, stop):
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            move_drone(levels, worlds, index, slot, entity, mover, True)
     elif kind == CHASER_DRONE:
         for slot in range(first, stop):
-            move_chaser(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            move_chaser(levels, worlds, index, slot, entity, mover)
     elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
         for slot in range(first, stop):
-            move_shooter(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            move_shooter(levels, worlds, index, slot, entity, mover)
     elif kind == FLOOR_GUARD:
         for slot in range(first, stop):
-            move_guard(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            move_guard(levels, worlds, index, slot, entity, mover)
     elif kind == BOUNCE_BLOCK:
         for slot in range(first, stop):
-            move_block(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            move_block(levels, worlds, index, slot, entity, mover)
     elif kind == THWUMP:
         for slot in range(first, stop):
-            move_thwump(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            move_thwump(levels, worlds, index, slot, entity, mover)
     elif kind == BOOST_PAD:
         for slot in range(first, stop):
-            move_pad(levels, worlds, index, slot)
+            move_pad(head, levels.entities[base + slot], states, index, slot)
 
 
 @kernel
@@ -96,45 +108,55 @@ def think_entities(levels, worlds, index):
     """Let everything think that does; mines other than toggle mines need not."""
     header = levels.header[worlds.heads[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
-        think_run(levels, worlds, index, levels.runs[r]["type"], levels.runs[r]["first"], levels.runs[r]["stop"])
+        think_run(levels, worlds, index, levels.runs[r], header["first_entity"])
 
 
 @kernel
-def think_run(levels, worlds, index, kind, first, stop):
-    """Let the entities of one type think."""
+def think_run(levels, worlds, index, run, base):
+    """Let the entities of one type think; ``base`` is the first entity of the level."""
+    head, states = worlds.heads[index], worlds.entity_states
+    kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
     if kind == REGULAR_DOOR:
         for slot in range(first, stop):
-            think_door(levels, worlds, index, slot)
+            think_door(states, index, slot)
     elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
         for slot in range(first, stop):
-            think_shooter(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            think_shooter(levels, worlds, index, slot, entity, mover)
     elif kind == FLOOR_GUARD:
         for slot in range(first, stop):
-            think_guard(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            think_guard(levels, worlds, index, slot, entity, mover)
     elif kind == ROCKET_TURRET:
         for slot in range(first, stop):
-            think_rocket(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            think_rocket(levels, worlds, index, slot, entity, mover)
     elif kind == GAUSS_TURRET:
         for slot in range(first, stop):
-            think_gauss(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            think_gauss(levels, worlds, index, slot, entity, mover)
     elif kind == THWUMP:
         for slot in range(first, stop):
-            think_thwump(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            think_thwump(levels, worlds, index, slot, entity, mover)
     elif kind == TOGGLE_MINE:
         for slot in range(first, stop):
-            think_mine(levels, worlds, index, slot)
+            think_mine(head, levels.entities[base + slot], states, index, slot)
     elif kind == EVIL_NINJA:
         for slot in range(first, stop):
-            think_evil(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            think_evil(levels, worlds, index, slot, entity, mover)
     elif kind == LASER_TURRET:
         for slot in range(first, stop):
-            think_laser(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            think_laser(levels, worlds, index, slot, entity, mover)
     elif kind == DEATH_BALL:
         for slot in range(first, stop):
-            think_ball(levels, worlds, index, slot)
+            think_ball(levels, worlds, index, shift + slot, shift + stop)
     elif kind == SHOVE_THWUMP:
         for slot in range(first, stop):
-            think_shove(levels, worlds, index, slot)
+            entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
+            think_shove(levels, worlds, index, slot, entity, mover)
 
 
 @kernel

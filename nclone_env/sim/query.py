@@ -49,13 +49,19 @@ def closest_on(segment, px, py):
 
 
 @kernel
+def cells_within(x, y, reach):
+    """Return (first column, last column, first row, last row) of the cells of a square around (x, y)."""
+    first_column, last_column = clamp_cell(x - reach, COLUMNS - 1), clamp_cell(x + reach, COLUMNS - 1)
+    return first_column, last_column, clamp_cell(y - reach, ROWS - 1), clamp_cell(y + reach, ROWS - 1)
+
+
+@kernel
 def closest_point(segment_start, segments, level, states, index, px, py, reach):
     """Return (facing, a, b): the closest point of the segments in the cells within ``reach``.
 
     Facing is 0 if there is no segment, 1 in front, -1 behind. There is no limit on the distance (section 3.5).
     """
-    first_column, last_column = clamp_cell(px - reach, COLUMNS - 1), clamp_cell(px + reach, COLUMNS - 1)
-    first_row, last_row = clamp_cell(py - reach, ROWS - 1), clamp_cell(py + reach, ROWS - 1)
+    first_column, last_column, first_row, last_row = cells_within(px, py, reach)
     best, facing, best_a, best_b = _FAR, 0, 0.0, 0.0
     for column in range(first_column, last_column + 1):
         start = segment_start[level, column * ROWS + first_row]
@@ -106,8 +112,7 @@ def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, r
 @kernel
 def wall_normal(segment_start, segments, level, states, index, px, py):
     """Return the horizontal normal (about -1 or 1) of the first wall within reach, 0 if there is none (section 9.2)."""
-    first_column, last_column = clamp_cell(px - WALL_REACH, COLUMNS - 1), clamp_cell(px + WALL_REACH, COLUMNS - 1)
-    first_row, last_row = clamp_cell(py - WALL_REACH, ROWS - 1), clamp_cell(py + WALL_REACH, ROWS - 1)
+    first_column, last_column, first_row, last_row = cells_within(px, py, WALL_REACH)
     for column in range(first_column, last_column + 1):
         start = segment_start[level, column * ROWS + first_row]
         stop = segment_start[level, column * ROWS + last_row + 1]

@@ -14,10 +14,8 @@ _BOOST = 2.0
 
 
 @kernel
-def move(levels, worlds, index, slot):
+def move(ninja, entity, states, index, slot):
     """Speed a targetable ninja up once when it arrives, in the direction it moves."""
-    ninja, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     reach = _PAD_RADIUS + RADIUS
     if not is_targetable(ninja) or not discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], reach):
         states[index, slot] = 0

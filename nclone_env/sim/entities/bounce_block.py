@@ -15,11 +15,9 @@ _WALL_HALF = 19.1
 
 
 @kernel
-def move(levels, worlds, index, slot):
+def move(levels, worlds, index, slot, entity, mover):
     """Swing towards home."""
     head = worlds.heads[index]
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     ux, uy = mover["ux"] * _DAMPING, mover["uy"] * _DAMPING
     x, y = mover["x"] + ux, mover["y"] + uy
     force_x, force_y = _SPRING * (entity["x"] - x), _SPRING * (entity["y"] - y)

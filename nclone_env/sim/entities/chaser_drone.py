@@ -24,11 +24,9 @@ fly, advance, choose, try_way = drone.fly, drone.advance, drone.choose, drone.tr
 
 
 @kernel
-def move(levels, worlds, index, slot):
+def move(levels, worlds, index, slot, entity, mover):
     """Fly on, or look for the ninja and choose the next node when this one is reached."""
     head, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     heading, speed = states[index, slot] & HEADING, speed_of(states[index, slot])
     reached, left = fly(mover, heading, speed)
     if not reached:

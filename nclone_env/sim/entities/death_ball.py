@@ -1,15 +1,20 @@
-"""Death balls (physics 02, section 6.20). No state byte; the mover's pair is the velocity."""
+"""Death balls (physics 02, section 6.20).
+
+No state byte; the mover's pair is the velocity, its ``timer`` is 1 once the ball is stuck for good.
+"""
 
 from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
-from nclone_env.constants import DEATH_BALL, RADIUS
+from nclone_env._jit import called_kernel, kernel
+from nclone_env.constants import RADIUS, ROWS
+from nclone_env.level.segments import DOOR_SHUT_AT_0
+from nclone_env.level.tiles import STRAIGHT
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill
-from nclone_env.sim.query import closest_point, sweep_tiles
+from nclone_env.sim.query import cells_within, closest_on, closest_point, sweep_tiles
 
 _BALL_RADIUS, _SEGMENT_RADIUS, _SWEEP_RADIUS = 5.0, 8.0, 4.0
 _PAIR_DISTANCE, _PAIR_PUSH = 16.0, 4.0
@@ -21,17 +26,18 @@ _RECOIL = 10.0
 
 
 @kernel
-def think(levels, worlds, index, slot):
-    """Steer, move, leave the tiles, bounce off, push the other balls."""
-    ninja = worlds.heads[index]
-    first = levels.header[ninja["level"]]["first_entity"]
-    mover = worlds.movers[index, levels.entities[first + slot]["mover"]]
+def think(levels, worlds, index, number, stop):
+    """Steer, move, leave the tiles, bounce off, push the balls after this one, up to mover ``stop``."""
+    ninja, mover = worlds.heads[index], worlds.movers[index, number]
     steer(ninja, mover)
+    if mover["timer"] != 0:
+        return
     complete, nx, ny = travel(levels, ninja["level"], worlds.entity_states, index, mover)
     if not complete:
+        mover["timer"] = is_stuck(levels, ninja["level"], mover["x"], mover["y"])
         return
     respond(mover, nx, ny)
-    push_others(levels, worlds, index, slot, mover)
+    push_others(worlds, index, number, stop)
     refresh(ninja, mover)
 
 
@@ -89,6 +95,22 @@ def travel(levels, level, states, index, mover):
     return complete, normal_x, normal_y
 
 
+@called_kernel
+def is_stuck(levels, level, x, y):
+    """Return whether a ball whose centre lies on a segment stays there: that is straight and no door is near."""
+    stuck = False
+    first_column, last_column, first_row, last_row = cells_within(x, y, _SEGMENT_RADIUS)
+    for column in range(first_column, last_column + 1):
+        start = levels.segment_start[level, column * ROWS + first_row]
+        stop = levels.segment_start[level, column * ROWS + last_row + 1]
+        for i in range(start, stop):
+            if levels.segments[i]["kind"] >= DOOR_SHUT_AT_0:
+                return False
+            _, a, b = closest_on(levels.segments[i], x, y)
+            stuck |= levels.segments[i]["kind"] == STRAIGHT and a == x and b == y
+    return stuck
+
+
 @kernel
 def respond(mover, normal_x, normal_y):
     """Slide along what was met, or bounce off if fast (step D)."""
@@ -105,16 +127,13 @@ def respond(mover, normal_x, normal_y):
 
 
 @kernel
-def push_others(levels, worlds, index, slot, mover):
+def push_others(worlds, index, number, stop):
     """Push the balls of higher index away (step E). Coinciding centres, a fault in the reference, do not push."""
-    header = levels.header[worlds.heads[index]["level"]]
-    first = header["first_entity"]
-    for other_slot in range(slot + 1, header["entity_count"]):
-        entity = levels.entities[first + other_slot]
-        if entity["type"] != DEATH_BALL:
-            break
-        other = worlds.movers[index, entity["mover"]]
-        dx, dy = mover["x"] - other["x"], mover["y"] - other["y"]
+    mover = worlds.movers[index, number]
+    x, y = mover["x"], mover["y"]
+    for k in range(number + 1, stop):
+        other = worlds.movers[index, k]
+        dx, dy = x - other["x"], y - other["y"]
         if abs(dx) >= _PAIR_DISTANCE or abs(dy) >= _PAIR_DISTANCE:
             continue
         length = math.sqrt(dx * dx + dy * dy)

@@ -16,9 +16,8 @@ _SHUT, _JUST_OPENED, _LAST_OPEN = 0, 1, 6
 
 
 @kernel
-def think_regular(levels, worlds, index, slot):
+def think_regular(states, index, slot):
     """Count the frames since the last touch; shut in the sixth."""
-    states = worlds.entity_states
     state = states[index, slot]
     if state != _SHUT:
         states[index, slot] = state + 1 if state < _LAST_OPEN else _SHUT

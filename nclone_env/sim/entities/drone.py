@@ -11,14 +11,15 @@ from nclone_env._jit import kernel
 from nclone_env.constants import MINI_DRONE, RADIUS
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.lattice import empty_line, half_cell
+from nclone_env.sim.lattice import empty_line
 from nclone_env.sim.life import is_targetable, kill
 
 HEADING_X, HEADING_Y = (1.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, -1.0)
 # Turns to try in this order, by mode: follow the wall clockwise or not, wander clockwise or not.
 TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
-_RADIUS, _STEP, ZAP_SPEED = 7.5, 24.0, 8.0 / 7.0  # radius and step of all but mini drones
-_MINI_RADIUS, _MINI_STEP, MINI_SPEED = 4.0, 12.0, 1.3
+_RADIUS, _STEPS, ZAP_SPEED = 7.5, 2, 8.0 / 7.0  # radius and half cells between nodes of all but mini drones
+_MINI_RADIUS, _MINI_STEPS, MINI_SPEED = 4.0, 1, 1.3
+_DIAMETER, _MINI_DIAMETER = int(2 * _RADIUS), int(2 * _MINI_RADIUS)
 _ARRIVED, _NEARLY_SQUARE = 0.000001, 0.00000000001
 
 
@@ -30,12 +31,9 @@ def start(entity, mover, states, index, slot):
 
 
 @kernel
-def move(levels, worlds, index, slot):
+def move(levels, worlds, index, slot, entity, mover, mini):
     """Fly on, or choose the next node when this one is reached; the cell is not refreshed in that frame."""
     head, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
-    mini = entity["type"] == MINI_DRONE
     speed = MINI_SPEED if mini else ZAP_SPEED
     reached, left = fly(mover, states[index, slot], speed)
     if not reached:
@@ -84,19 +82,18 @@ def choose(levels, level, mini, mode, mover, states, index, heading):
 @kernel
 def try_way(levels, level, mini, mover, states, index, heading):
     """Make the next node in a direction the target if the way to it is free of obstacles; return whether it is."""
-    radius, step = (_MINI_RADIUS, _MINI_STEP) if mini else (_RADIUS, _STEP)
-    ex, ey = HEADING_X[heading], HEADING_Y[heading]
-    horizontal = ey == 0.0
-    along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
-    sign = ex if horizontal else ey
-    direction = 1 if sign > 0.0 else -1
-    place, end = half_cell(along + sign * radius), half_cell((along + step * sign) + sign * radius)
-    first, last = half_cell(across - radius), half_cell(across + radius)
-    while place != end:
+    diameter, steps = (_MINI_DIAMETER, _MINI_STEPS) if mini else (_DIAMETER, _STEPS)
+    horizontal, direction = heading & 1 == 0, 1 if heading < 2 else -1
+    x, y = int(mover["x"]), int(mover["y"])  # nodes have whole coordinates
+    along, across = (x, y) if horizontal else (y, x)
+    place = (2 * along + direction * diameter) // 24
+    first, last = (2 * across - diameter) // 24, (2 * across + diameter) // 24
+    for _ in range(steps):
         if not empty_line(levels, states, index, level, horizontal, place, first, last, direction):
             return False
         place += direction
-    mover["ux"], mover["uy"] = mover["x"] + step * ex, mover["y"] + step * ey
+    length = 12.0 * steps
+    mover["ux"], mover["uy"] = x + length * HEADING_X[heading], y + length * HEADING_Y[heading]
     return True
 
 

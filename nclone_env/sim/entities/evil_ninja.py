@@ -20,13 +20,11 @@ _WAITING_RADIUS, _ACTIVE_RADIUS = 10.0, 6.0
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(levels, worlds, index, slot, entity, mover):
     """Take an ordinal, come to the place of the touch, then follow."""
     states, head = worlds.entity_states, worlds.heads[index]
     if states[index, slot] == WAITING:
         return
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     if states[index, slot] == TOUCHED:
         mover["uy"] = 1 + count_ordinals(levels, worlds, index)
         states[index, slot] = CHARGING

@@ -18,11 +18,9 @@ _SOLID = 2
 
 
 @kernel
-def move(levels, worlds, index, slot):
+def move(levels, worlds, index, slot, entity, mover):
     """Run until a wall or the end of a fully solid floor."""
     head, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
     if state == _IDLE:
         return
@@ -43,11 +41,9 @@ def move(levels, worlds, index, slot):
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(levels, worlds, index, slot, entity, mover):
     """Start after a targetable ninja that stands at the guard's height with nothing in between."""
     ninja, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     if states[index, slot] != _IDLE or not is_targetable(ninja):
         return
     x, y = mover["x"], mover["y"]

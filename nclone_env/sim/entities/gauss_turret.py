@@ -31,11 +31,9 @@ def rest(entity, mover):
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(levels, worlds, index, slot, entity, mover):
     """Look out, aim, warn, shoot, recover."""
     ninja, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
     if WARNING <= state < RECOVERING:
         if state + 1 < WARNING + _PAUSE:

@@ -2,7 +2,7 @@
 
 State: 0 spinner, 1 surface laser that crawls clockwise as seen on the screen, 2 the other way. The mover's position is
 that of the laser, its pair (angle of the outward normal of the surface, angle of the beam), from -pi up to below pi,
-clockwise; ``timer`` and ``order`` of a surface laser say what ``laser_track`` found ahead. Lasers are in no cell and
+clockwise; ``timer`` and ``order`` of a surface laser say how it glides (``laser_glide``). Lasers are in no cell and
 never touched.
 
 Evidence: speed and order of test and turn of spinners by recordings; motion of surface lasers by one source and one
@@ -17,9 +17,11 @@ from nclone_env._jit import kernel
 from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import CONVEX, STRAIGHT
-from nclone_env.sim.entities.laser_track import CLOCKWISE, COUNTERCLOCKWISE, HEIGHT, crawl, nearest, search_cells
+from nclone_env.sim.entities.laser_glide import CLOCKWISE, COUNTERCLOCKWISE, HEIGHT
+from nclone_env.sim.entities.laser_search import REACH, nearest
+from nclone_env.sim.entities.laser_track import crawl
 from nclone_env.sim.life import kill
-from nclone_env.sim.query import closest_on, is_absent
+from nclone_env.sim.query import cells_within, closest_on, is_absent
 from nclone_env.sim.rays import is_beside, shot
 from nclone_env.sim.trigonometry import atan2, rough_sin_cos, sin_cos, wrap
 
@@ -55,7 +57,7 @@ def start(levels, level, entity, mover, states, index, slot):
     """Decide by the surroundings which kind this is, and put a surface laser on its surface (sections 6.2 and 6.4)."""
     x, y = mover["x"], mover["y"]
     facing_x, facing_y = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
-    cells = search_cells(x, y)
+    cells = cells_within(x, y, REACH)
     found, back, _, _, distance = nearest(levels, states, index, level, cells, x, y)
     nx, ny = facing_x, facing_y
     if found < 0 or (not back and math.sqrt(distance) >= _SURFACE_LIMIT):
@@ -93,11 +95,9 @@ def surface(levels, states, index, level, cells, x, y, facing_x, facing_y, dista
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(levels, worlds, index, slot, entity, mover):
     """Kill by the beam where it is, then turn or crawl."""
     ninja, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     x, y = mover["x"], mover["y"]
     sine, cosine = rough_sin_cos(mover["uy"])
     if is_beside(ninja, x, y, cosine, sine, _ROUGH_SLACK):  # the exact angle matters only there

@@ -9,13 +9,11 @@ from nclone_env.sim.life import is_targetable, kill
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(ninja, entity, states, index, slot):
     """Notice being stepped on, and arm when left; a ninja that dies on the mine leaves it safe.
 
     A mine that is not a toggle mine is safe only after it has killed, and then for good: it need not think.
     """
-    ninja, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     state = states[index, slot]
     if state == MINE_ARMED:
         return

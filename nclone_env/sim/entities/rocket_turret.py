@@ -49,11 +49,9 @@ def rest(entity, mover):
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(levels, worlds, index, slot, entity, mover):
     """Look out, warn, launch, fly."""
     ninja, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
     if state >= FLYING:
         fly(levels, ninja, entity, mover, states, index, slot)

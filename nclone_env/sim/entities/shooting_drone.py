@@ -30,11 +30,9 @@ start, fly, advance, choose = drone.start, drone.fly, drone.advance, drone.choos
 
 
 @kernel
-def move(levels, worlds, index, slot):
+def move(levels, worlds, index, slot, entity, mover):
     """Patrol; stand still in the other phases."""
     head, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     if states[index, slot] & PHASE != PATROL:
         return
     speed = LASER_SPEED if entity["type"] == LASER_DRONE else CHAINGUN_SPEED
@@ -47,11 +45,9 @@ def move(levels, worlds, index, slot):
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(levels, worlds, index, slot, entity, mover):
     """Look for the ninja, warn, fire, recover."""
     head, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     phase, laser = states[index, slot] & PHASE, entity["type"] == LASER_DRONE
     if phase == FIRING:
         fire(levels, head, laser, mover, states, index, slot)

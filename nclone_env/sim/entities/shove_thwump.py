@@ -22,11 +22,9 @@ _OFF_CORNER = 0.2  # how deep the ninja must be along the other axis to press a 
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(levels, worlds, index, slot, entity, mover):
     """Launch when let go; travel; stop at home."""
     head, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     code = states[index, slot]
     if code & STATE == PRESSED:
         if code & _HELD:

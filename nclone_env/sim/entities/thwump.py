@@ -25,11 +25,9 @@ def axis(entity):
 
 
 @kernel
-def move(levels, worlds, index, slot):
+def move(levels, worlds, index, slot, entity, mover):
     """Charge until something blocks, then return home."""
     head, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     state = states[index, slot]
     if state == IDLE:
         return
@@ -63,11 +61,9 @@ def place_at(mover, horizontal, along):
 
 
 @kernel
-def think(levels, worlds, index, slot):
+def think(levels, worlds, index, slot, entity, mover):
     """Charge at a targetable ninja in the way, as far as the way is free."""
     ninja, states = worlds.heads[index], worlds.entity_states
-    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
-    mover = worlds.movers[index, entity["mover"]]
     if states[index, slot] != IDLE or not is_targetable(ninja):
         return
     horizontal, direction = axis(entity)
