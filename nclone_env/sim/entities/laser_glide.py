@@ -7,8 +7,9 @@ happen in the meantime is missed. One that turned round in all ten steps at a sh
 between walls so close that it turns round several times a frame, always at the same places, *shuttles* for good.
 Results differ from those of single steps by rounding alone.
 
-``timer`` of the mover is above 0 while it does any of this: of a gliding laser it is the frames left. ``order`` is
-eight times the number of the segment in its level, or what :func:`begin_shuttle` says, plus the way it goes.
+``timer`` of the mover is above 0 while it does any of this: of a gliding laser it is the frames left. ``order`` holds
+the number of the segment in its level and the way it goes (:func:`begin`); of a shuttling laser also the steps from
+one turn to the next and those since the last.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import STRAIGHT
 from nclone_env.sim.geometry import greater, lesser
 from nclone_env.sim.query import closest_on, is_absent
-from nclone_env.sim.trigonometry import sin_cos, wrap
+from nclone_env.sim.trigonometry import rough_sin_cos, wrap
 
 CLOCKWISE, COUNTERCLOCKWISE = 1, 2  # states
 HEIGHT = 5.9  # above the surface
@@ -29,13 +30,15 @@ STEPS, STEP = 10, 0.1  # per frame, pixels (rule L3)
 CORNER_TURN = 0.005524805665672641  # per step, radians
 SAME = 0.0000001  # of two points, pixels
 
-_TO_SECOND, _TO_FIRST, _ROUND_SECOND, _ROUND_FIRST, _ALONG_ARC, _REST, _SHUTTLE = 0, 1, 2, 3, 4, 5, 6
-_WAYS, _PHASES = 8, 16  # room in ``order`` for the way, and for the steps since a shuttling laser turned round
+# Ways: towards an end of the segment, round that end, along the arc, none, to and fro (clockwise towards that end).
+_TO_SECOND, _TO_FIRST, _ROUND_SECOND, _ROUND_FIRST, _ALONG_ARC, _REST, _SHUTTLE_SECOND, _SHUTTLE_FIRST = range(8)
+_WAY_BITS, _PHASE_BITS = 3, 4  # of ``order``
+_WAY, _PHASE = (1 << _WAY_BITS) - 1, (1 << _PHASE_BITS) - 1
 _GLIDE, _GLIDE_TURN = STEPS * STEP, STEPS * CORNER_TURN  # in a frame
-_GLIDE_ROUND = HEIGHT * _GLIDE_TURN
+_GLIDE_ROUND, _TURN_ROUND = HEIGHT * _GLIDE_TURN, (_GLIDE_TURN, math.sin(_GLIDE_TURN), math.cos(_GLIDE_TURN))
 _MOST_FRAMES = 6  # what is not searched is at least 12 pixels away, and nothing below 5.9 matters
-_ALIGNED = 0.000000000001
-_CLEAR = 0.000001
+_ALIGNED, _CLEAR = 0.000000000001, 0.000001
+_ROUGHLY = 0.00001  # a laser between two segments faces one of them: the other is off by much more
 _CEILING = 2.0 * HEIGHT + _CLEAR
 _MARGIN = STEP + _CLEAR  # each search looks a whole step ahead
 _AWAY = 0.4  # more than the sine of the angle that a quarter circle turns the laser by meanwhile
@@ -84,11 +87,23 @@ def look_ahead(levels, level, mover, found, count, nearby, a, b, sense):
         frames = frames_round(levels, mover, found, count, a, b, tx, ty)
     if frames < 1.0:
         return
-    ny, nx = sin_cos(mover["ux"])
-    if nx * mx + ny * my < 1.0 - _ALIGNED:
-        return
-    mover["timer"] = int(frames)
-    mover["order"] = _WAYS * (nearby - levels.segment_start[level, 0]) + way
+    ny, nx = rough_sin_cos(mover["ux"])
+    if nx * mx + ny * my > 1.0 - _ROUGHLY:
+        begin(levels, level, mover, int(frames), nearby, 0, 0, way)
+
+
+@kernel
+def begin(levels, level, mover, frames, segment, gap, since, way):
+    """Note what a laser will do."""
+    number = segment - levels.segment_start[level, 0]
+    mover["timer"] = frames
+    mover["order"] = (((number << _PHASE_BITS | gap) << _PHASE_BITS | since) << _WAY_BITS) | way
+
+
+@kernel
+def segment_of(levels, level, mover):
+    """Return the segment at which a laser does what it does."""
+    return levels.segments[levels.segment_start[level, 0] + (mover["order"] >> (2 * _PHASE_BITS + _WAY_BITS))]
 
 
 @kernel
@@ -207,11 +222,19 @@ def frames_beside(other, distance, mover, cx, cy, h, q, tx, ty):
 
 
 @kernel
+def is_around(segment, x, y, radius):
+    """Return whether a segment is anywhere near the laser on its way round (x, y) at a distance."""
+    _, a, b = closest_on(segment, x, y)
+    reach = radius + HEIGHT + _CLEAR
+    return (a - x) * (a - x) + (b - y) * (b - y) < reach * reach
+
+
+@kernel
 def frames_round(levels, mover, found, count, a, b, tx, ty):
     """Return for how many frames the corner (a, b) stays the nearest point of all segments that meet in it.
 
     So it is until the laser is above the inner part of one: not before its way along that segment, none of which is
-    longer than that on the circle, has brought it there.
+    longer than that on the circle, has brought it there. What is far from the corner is so from the whole circle.
     """
     frames = 1.0 * _MOST_FRAMES
     dx, dy = mover["x"] - a, mover["y"] - b
@@ -219,7 +242,9 @@ def frames_round(levels, mover, found, count, a, b, tx, ty):
         segment = levels.segments[int(found[2 * k])]
         _, qx, qy = closest_on(segment, mover["x"], mover["y"])
         if math.sqrt((qx - a) * (qx - a) + (qy - b) * (qy - b)) >= SAME:
-            frames = lesser(frames, (math.sqrt(found[2 * k + 1]) - HEIGHT - _MARGIN) / _GLIDE_ROUND)
+            far = (math.sqrt(found[2 * k + 1]) - HEIGHT - _MARGIN) / _GLIDE_ROUND
+            if far < frames and is_around(segment, a, b, HEIGHT):
+                frames = far
         elif segment["kind"] != STRAIGHT:
             return 0.0
         else:
@@ -233,84 +258,94 @@ def frames_round(levels, mover, found, count, a, b, tx, ty):
 @kernel
 def rest(levels, level, mover, door):
     """Let a laser rest as long as a door is shut."""
-    mover["timer"], mover["order"] = 1, _WAYS * (door - levels.segment_start[level, 0]) + _REST
+    begin(levels, level, mover, 1, door, 0, 0, _REST)
 
 
 @kernel
 def rest_ends(levels, level, mover, states, index):
     """Return whether the door is open at which a laser rests."""
-    if mover["timer"] == 0 or mover["order"] % _WAYS != _REST:
+    if mover["timer"] == 0 or mover["order"] & _WAY != _REST:
         return False
-    return is_absent(levels.segments[levels.segment_start[level, 0] + mover["order"] // _WAYS], states, index)
+    return is_absent(segment_of(levels, level, mover), states, index)
 
 
 @kernel
-def begin_shuttle(mover, gap, since):
-    """Let a laser shuttle that turns round every ``gap`` steps and did so ``since`` steps ago."""
-    mover["timer"], mover["order"] = 1, _WAYS * (_PHASES * gap + since) + _SHUTTLE
+def shuttle(levels, level, mover, floor, gap, since, tx, ty):
+    """Let a laser on a straight segment shuttle that turns round every ``gap`` steps and did so ``since`` steps ago.
+
+    Clockwise it goes along the unit vector (tx, ty).
+    """
+    segment = levels.segments[floor]
+    to_second = (segment["x2"] - segment["x1"]) * tx + (segment["y2"] - segment["y1"]) * ty > 0.0
+    begin(levels, level, mover, 1, floor, gap, since, _SHUTTLE_SECOND if to_second else _SHUTTLE_FIRST)
 
 
 @kernel
 def glide(levels, level, mover, states, index, slot):
     """Take the ten steps of a frame at once, or rest."""
-    way = mover["order"] % _WAYS
+    way = mover["order"] & _WAY
     if way == _REST:
         return
-    clockwise = states[index, slot] == CLOCKWISE
-    if way == _SHUTTLE:
-        turns = shuttle(mover, clockwise)
-        if turns % 2 == 1:
+    clockwise, segment = states[index, slot] == CLOCKWISE, segment_of(levels, level, mover)
+    if way == _SHUTTLE_SECOND or way == _SHUTTLE_FIRST:
+        if go_to_and_fro(segment, mover, clockwise == (way == _SHUTTLE_SECOND)) % 2 == 1:
             states[index, slot] = COUNTERCLOCKWISE if clockwise else CLOCKWISE
         return
     mover["timer"] -= 1
-    segment = levels.segments[levels.segment_start[level, 0] + mover["order"] // _WAYS]
     if way == _TO_SECOND or way == _TO_FIRST:
-        glide_along(segment, mover, way == _TO_SECOND)
+        go_along(segment, mover, _GLIDE if way == _TO_SECOND else -_GLIDE)
     elif way == _ALONG_ARC:
-        glide_along_arc(segment, mover, clockwise)
+        go_along_arc(segment, mover, clockwise)
+    elif way == _ROUND_SECOND:
+        go_round(mover, segment["x2"], segment["y2"], _TURN_ROUND, clockwise)
     else:
-        a, b = (segment["x2"], segment["y2"]) if way == _ROUND_SECOND else (segment["x1"], segment["y1"])
-        mover["ux"] = wrap(mover["ux"] + (_GLIDE_TURN if clockwise else -_GLIDE_TURN))
-        ny, nx = sin_cos(mover["ux"])
-        mover["x"], mover["y"] = a + HEIGHT * nx, b + HEIGHT * ny
+        go_round(mover, segment["x1"], segment["y1"], _TURN_ROUND, clockwise)
 
 
 @kernel
-def glide_along(segment, mover, to_second):
-    """Go along a straight segment."""
+def go_along(segment, mover, length):
+    """Go along a straight segment, a negative length towards its first end."""
     ex, ey = segment["x2"] - segment["x1"], segment["y2"] - segment["y1"]
-    step = _GLIDE / math.sqrt(ex * ex + ey * ey)
-    if not to_second:
-        step = -step
+    step = length / math.sqrt(ex * ex + ey * ey)
     mover["x"] += step * ex
     mover["y"] += step * ey
 
 
 @kernel
-def glide_along_arc(segment, mover, clockwise):
-    """Go along a quarter circle: inside it the other way round its centre."""
-    cx, cy = segment["x1"], segment["y1"]
+def go_round(mover, cx, cy, turn, clockwise):
+    """Go round a point by (angle, its sine, its cosine); so does the normal."""
+    angle, sine, cosine = turn
+    if not clockwise:
+        angle, sine = -angle, -sine
     dx, dy = mover["x"] - cx, mover["y"] - cy
-    outside = dx * dx + dy * dy > ARC_RADIUS * ARC_RADIUS
-    turn, sine, cosine = _TURN_OUTSIDE if outside else _TURN_INSIDE
-    if clockwise != outside:
-        turn, sine = -turn, -sine
     mover["x"], mover["y"] = cx + (dx * cosine - dy * sine), cy + (dx * sine + dy * cosine)
-    mover["ux"] = wrap(mover["ux"] + turn)
+    mover["ux"] = wrap(mover["ux"] + angle)
 
 
 @kernel
-def shuttle(mover, clockwise):
-    """Go to and fro; return how often the laser turned round.
+def go_along_arc(segment, mover, clockwise):
+    """Go along a quarter circle: inside it the other way round its centre."""
+    cx, cy = segment["x1"], segment["y1"]
+    dx, dy = mover["x"] - cx, mover["y"] - cy
+    if dx * dx + dy * dy > ARC_RADIUS * ARC_RADIUS:
+        go_round(mover, cx, cy, _TURN_OUTSIDE, clockwise)
+    else:
+        go_round(mover, cx, cy, _TURN_INSIDE, not clockwise)
 
-    ``gap`` steps lie between two turns, the one that turns included: ``gap - 1`` of them lead from end to end.
+
+@kernel
+def go_to_and_fro(segment, mover, to_second):
+    """Shuttle for a frame, at first towards an end; return how often the laser turned round.
+
+    Of the ``gap`` steps from one turn to the next all but the one that turns lead from end to end.
     """
-    gap, since = mover["order"] // _WAYS // _PHASES, mover["order"] // _WAYS % _PHASES
-    turns, place = (since + STEPS) // gap, (since + STEPS) % gap
-    begin_shuttle(mover, gap, place)
-    there = place if turns % 2 == 0 else gap - 1 - place
-    way = STEP * (there - since) if clockwise else -STEP * (there - since)
-    ny, nx = sin_cos(mover["ux"])
-    mover["x"] -= ny * way
-    mover["y"] += nx * way
+    order = mover["order"]
+    since, gap = (order >> _WAY_BITS) & _PHASE, (order >> (_WAY_BITS + _PHASE_BITS)) & _PHASE
+    turns, place = 0, since + STEPS
+    while place >= gap:
+        turns, place = turns + 1, place - gap
+    mover["order"] = order + ((place - since) << _WAY_BITS)
+    steps = (place if turns % 2 == 0 else gap - 1 - place) - since
+    if steps != 0:
+        go_along(segment, mover, STEP * steps if to_second else -STEP * steps)
     return turns

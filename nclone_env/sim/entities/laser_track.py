@@ -6,6 +6,7 @@ import math
 
 from nclone_env._jit import called_kernel, kernel, local_f64
 from nclone_env.level.segments import DOOR_SHUT_AT_0
+from nclone_env.level.tiles import STRAIGHT
 from nclone_env.sim.entities.laser_glide import (
     CLOCKWISE,
     CORNER_TURN,
@@ -14,11 +15,11 @@ from nclone_env.sim.entities.laser_glide import (
     SAME,
     STEP,
     STEPS,
-    begin_shuttle,
     glide,
     look_ahead,
     rest,
     rest_ends,
+    shuttle,
 )
 from nclone_env.sim.entities.laser_search import (
     FOUND_SLOTS,
@@ -34,6 +35,8 @@ from nclone_env.sim.query import cells_within, closest_on
 from nclone_env.sim.trigonometry import atan2, sin_cos, wrap
 
 _BEAM_TURN = 20.0 * CORNER_TURN  # per frame at most (rule L4)
+_LOG_SLOTS = 3 * STEPS  # per step of a walk: position, and the number of a straight segment or one of
+_TURN, _CURVED = -1, -2
 _STRAY = 2.0  # farther than ten steps lead, unless what is near changes at once; then everything is searched
 
 
@@ -77,11 +80,11 @@ def look_round(levels, level, mover, states, index, slot):
 @kernel
 def walk(levels, level, mover, states, index, slot, cells, found, count, a, b):
     """Take ten steps: along the surface, round outer corners, back at inner corners and doors."""
-    x, y, angle = mover["x"], mover["y"], mover["ux"]
-    x0, y0, sense = x, y, 1.0 if states[index, slot] == CLOCKWISE else -1.0
+    x, y, angle, sense = mover["x"], mover["y"], mover["ux"], 1.0 if states[index, slot] == CLOCKWISE else -1.0
+    x0, y0 = x, y
     ny, nx = sin_cos(angle)
     turned, turns, door = False, 0, -1  # the angle follows the normal when it is needed again
-    x1, y1, x2, y2, last, gap, steady = 0.0, 0.0, 0.0, 0.0, 0, 0, False  # where and when it turned round
+    log = local_f64(_LOG_SLOTS)
     for step in range(STEPS):
         x, y = x - ny * sense * STEP, y + nx * sense * STEP
         strayed = (x - x0) * (x - x0) + (y - y0) * (y - y0) > _STRAY * _STRAY
@@ -93,24 +96,23 @@ def walk(levels, level, mover, states, index, slot, cells, found, count, a, b):
         height = math.sqrt(distance)
         if height > 0.0:
             mx, my = mx / height, my / height
-        if nx * mx + ny * my < SAME or levels.segments[nearby]["kind"] >= DOOR_SHUT_AT_0:
+        kind = levels.segments[nearby]["kind"]
+        if nx * mx + ny * my < SAME or kind >= DOOR_SHUT_AT_0:
             sense = -sense
             x, y = x - ny * sense * STEP, y + nx * sense * STEP
-            if levels.segments[nearby]["kind"] >= DOOR_SHUT_AT_0:
-                door = nearby
-            turns += 1
-            steady = turns > 2 and step - last == gap and x == x2 and y == y2
-            x1, y1, x2, y2, last, gap = x, y, x1, y1, step, step - last
+            turns, door = turns + 1, nearby if kind >= DOOR_SHUT_AT_0 else door
+            log[3 * step], log[3 * step + 1], log[3 * step + 2] = x, y, _TURN
             continue
         if math.sqrt((qx - a) * (qx - a) + (qy - b) * (qy - b)) < SAME:
             if turned:
                 angle, turned = atan2(ny, nx), False
             angle += sense * CORNER_TURN
             ny, nx = sin_cos(angle)
-            x, y = qx + HEIGHT * nx, qy + HEIGHT * ny
+            x, y, kind = qx + HEIGHT * nx, qy + HEIGHT * ny, _CURVED
         else:
             x, y = qx + HEIGHT * mx, qy + HEIGHT * my
             nx, ny, turned = mx, my, True
+        log[3 * step + 2] = nearby if kind == STRAIGHT else _CURVED
         a, b = qx, qy
     if turned:
         angle = atan2(ny, nx)
@@ -118,8 +120,29 @@ def walk(levels, level, mover, states, index, slot, cells, found, count, a, b):
     states[index, slot] = CLOCKWISE if sense > 0.0 else COUNTERCLOCKWISE
     if turns == STEPS and door >= 0:
         rest(levels, level, mover, door)
-    elif steady and count <= MOST_LISTED and not has_door(levels, found, count):
-        begin_shuttle(mover, gap, STEPS - 1 - last)
+    elif turns > 2 and count <= MOST_LISTED and not has_door(levels, found, count):
+        floor, gap, since = regular_turns(log)
+        if floor >= 0:
+            shuttle(levels, level, mover, floor, gap, since, -ny, nx)
+
+
+@kernel
+def regular_turns(log):
+    """Return (straight segment on which a laser goes to and fro, steps from turn to turn, steps since the last).
+
+    The segment is -1 unless the last turn was where the last but two was, and the ways to and fro equally long.
+    """
+    floor, last, gap, x1, y1, x2, y2, regular = 0, 0, 0, 0.0, 0.0, 0.0, 0.0, False
+    for step in range(STEPS):
+        x, y, what = log[3 * step], log[3 * step + 1], int(log[3 * step + 2])
+        if what == _CURVED:
+            return -1, 0, 0
+        if what == _TURN:
+            regular = step - last == gap and x == x2 and y == y2
+            x2, y2, x1, y1, gap, last = x1, y1, x, y, step - last, step
+        else:
+            floor = what
+    return (floor if regular else -1), gap, STEPS - 1 - last
 
 
 @kernel
