@@ -16,12 +16,15 @@ Task = Callable[[int, int, int], None]
 OWN_SEAT = 0
 """Seat of the thread that calls."""
 _SMALLEST_SHARE = 64  # environments per thread below which handing work over costs more than it saves
+_PARTS = 4  # a thread, if they are not smaller than that
 
 
 class Workers:
-    """Threads that run kernels over ranges of environments, one range a thread; results do not depend on the split.
+    """Threads that run kernels over ranges of environments; results do not depend on who does what.
 
-    The threads are started with the first work for them, and again in a child process, which inherits none.
+    A range is cut into more parts than there are threads, and whoever is free takes the next: a thread that wakes up
+    late, or shares its core with another process, keeps nobody waiting. The threads are started with the first work
+    for them, and again in a child process, which inherits none.
 
     Args:
         num_envs: environments of the batch.
@@ -41,50 +44,48 @@ class Workers:
         return self.count + 1
 
     def run(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> None:
-        """Call ``task`` for parts of a range, one of them in this thread, and wait for all.
+        """Call ``task`` for the parts of a range, some of them in this thread, and wait for all.
 
         Args:
             task: what to do.
             first: begin of the range.
             last: end of the range.
-            done: an empty queue for the threads' answers, empty again in the end.
+            done: an empty queue for the answers, empty again in the end.
         """
         if self.count == 1:
             task(OWN_SEAT, first, last)
             return
-        own, *others = self._parts(first, last)
-        self._hand_out(task, others, done)
-        try:
-            task(OWN_SEAT, *own)
-        finally:  # no answer may be left for the next call
-            self.wait(len(others), done)
+        job = _Job(task, first, last, self._parts(last - first), done)
+        self._hand_out(job, self.count - 1)
+        job.work(OWN_SEAT)
+        self.wait(job.parts, done)
 
     def start(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> int:
         """Begin with the work of :meth:`run` in other threads; return how many answers :meth:`wait` has to expect."""
-        parts = self._parts(first, last)
-        self._hand_out(task, parts, done)
-        return len(parts)
+        job = _Job(task, first, last, self._parts(last - first), done)
+        self._hand_out(job, self.count)
+        return job.parts
 
     @staticmethod
     def wait(answers: int, done: SimpleQueue[Any]) -> None:
-        """Wait for a number of answers; raise what went wrong in a thread."""
+        """Wait for a number of answers; raise what went wrong in a part."""
         failures = [failure for _ in range(answers) if (failure := done.get()) is not None]
         if failures:
             raise failures[0]
 
-    def _parts(self, first: int, last: int) -> list[tuple[int, int]]:
-        count, size = min(self.count, last - first), last - first
-        return [(first + size * k // count, first + size * (k + 1) // count) for k in range(count)]
+    def _parts(self, size: int) -> int:
+        """Return into how many parts to cut a range: at least one a thread, more if there is enough work."""
+        return min(size, max(self.count, min(_PARTS * self.count, size // _SMALLEST_SHARE)))
 
-    def _hand_out(self, task: Task, parts: list[tuple[int, int]], done: SimpleQueue[Any]) -> None:
+    def _hand_out(self, job: _Job, threads: int) -> None:
         if self._owner != os.getpid():
             self._inboxes = [SimpleQueue() for _ in range(self.count)]
             self._owner = os.getpid()
             weakref.finalize(self, _dismiss, self._inboxes)
             for seat, inbox in enumerate(self._inboxes, start=OWN_SEAT + 1):
                 Thread(target=_work, args=(seat, inbox), name=f"nclone-env-{seat}", daemon=True).start()
-        for inbox, part in zip(self._inboxes, parts, strict=False):
-            inbox.put((task, part, done))
+        for inbox in self._inboxes[:threads]:
+            inbox.put(job)
 
     def close(self) -> None:
         """End the threads."""
@@ -93,13 +94,33 @@ class Workers:
         self._inboxes, self._owner = [], 0
 
 
+class _Job:
+    """The parts of a range, each for the thread that takes it first."""
+
+    __slots__ = ("_done", "_first", "_last", "_numbers", "_task", "parts")
+
+    def __init__(self, task: Task, first: int, last: int, parts: int, done: SimpleQueue[Any]):
+        self._task, self._first, self._last, self._done = task, first, last, done
+        self.parts = parts
+        self._numbers = iter(
+            range(parts)
+        )  # taking the next is one step of the interpreter: no two threads get the same
+
+    def work(self, seat: int) -> None:
+        """Take parts until none is left; there is one answer a part."""
+        for number in self._numbers:
+            with _Answer(self._done):
+                self._task(seat, self._bound(number), self._bound(number + 1))
+
+    def _bound(self, number: int) -> int:
+        return self._first + (self._last - self._first) * number // self.parts
+
+
 def _work(seat: int, inbox: SimpleQueue[Any]) -> None:
     """Do what comes in until None does."""
     while (job := inbox.get()) is not None:
-        task, part, done = job
-        with _Answer(done):
-            task(seat, *part)
-        del job, task, part, done
+        job.work(seat)
+        del job
 
 
 class _Answer:

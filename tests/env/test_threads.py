@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from nclone_env.env.threads import OWN_SEAT, Workers
+from nclone_env.env.threads import Workers
 
 
 @pytest.fixture
@@ -28,19 +28,40 @@ def played(workers, done) -> list[int]:
     return sorted(seen)
 
 
-@pytest.mark.parametrize("culprit", [OWN_SEAT, OWN_SEAT + 1, OWN_SEAT + 2])
+@pytest.mark.parametrize("culprit", [0, 4, 9])
 def test_what_a_task_raises_reaches_the_caller_and_the_next_call_is_right(workers, culprit):
     done: SimpleQueue = SimpleQueue()
 
     def task(seat, first, last):
-        if seat == culprit:
-            raise ArithmeticError(f"seat {seat}")
+        if first <= culprit < last:
+            raise ArithmeticError(f"environment {culprit}")
 
     for _ in range(3):
-        with pytest.raises(ArithmeticError, match=f"seat {culprit}"):
+        with pytest.raises(ArithmeticError, match=f"environment {culprit}"):
             workers.run(task, 0, 10, done)
         assert done.empty()
         assert played(workers, done) == list(range(10))
+
+
+def test_a_thread_that_is_held_up_keeps_nobody_waiting():
+    """All parts but the one that it is at are done by the other."""
+    workers, done = Workers(4096, num_threads=2), SimpleQueue()
+    seats, release, lock = {}, threading.Event(), threading.Lock()
+
+    def task(seat, first, last):
+        with lock:
+            seats[first] = seat
+            if len(seats) == parts:
+                release.set()
+        if first == 0:
+            assert release.wait(10.0)
+
+    parts = workers.start(lambda *_: None, 0, 4096, done)
+    workers.wait(parts, done)
+    workers.run(task, 0, 4096, done)
+    workers.close()
+    assert len(seats) == parts > 2
+    assert sorted(list(seats.values()).count(seat) for seat in set(seats.values())) == [1, parts - 1]
 
 
 def test_what_goes_wrong_in_the_background_reaches_who_waits(workers):
