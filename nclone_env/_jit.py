@@ -23,6 +23,8 @@ from numba.core import caching, cgutils, config, types
 from numba.core.errors import RequireLiteralValue, TypingError
 from numba.extending import intrinsic
 
+from nclone_env._jit_inner import KernelDispatcher
+
 _PACKAGE = Path(__file__).parent
 
 
@@ -91,9 +93,15 @@ def kernel(function: Callable[..., Any]) -> Any:
     runs five times as fast without it). Kernels are inlined into the one that Python calls: level data go down the
     calls as some eighty words each time (twice to four times as fast).
     """
-    dispatcher = numba.njit(function, nogil=True, error_model="numpy", forceinline=True, _nrt=False)
-    if not config.DISABLE_JIT:
-        dispatcher._cache = _PackageCache(function)
+    return _dispatcher(function, forceinline=True)
+
+
+def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+    if config.DISABLE_JIT:
+        return function
+    options = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False} | options
+    dispatcher = KernelDispatcher(function, options)
+    dispatcher._cache = _PackageCache(function)
     return dispatcher
 
 
@@ -120,10 +128,7 @@ def called_kernel(function: Callable[..., Any]) -> Any:
     For long kernels that are called from several places and seldom run: inlining them would cost seconds of
     compilation at each place.
     """
-    dispatcher = numba.njit(function, nogil=True, error_model="numpy", _nrt=False)
-    if not config.DISABLE_JIT:
-        dispatcher._cache = _PackageCache(function)
-    return dispatcher
+    return _dispatcher(function, forceinline=False)  # said, because it would be inherited from the caller
 
 
 if config.DISABLE_JIT:

@@ -162,7 +162,7 @@ def kernel_view(
     return ObservationArrays(state, frame, view, extras)
 
 
-@kernel
+@called_kernel
 def observe(levels, fields, worlds, pictures, index, max_frames, row, seat, out):
     """Write a row of every array of ``out`` that has rows.
 

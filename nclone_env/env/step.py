@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone_env._jit import kernel
+from nclone_env._jit import called_kernel, kernel
 from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.env.episode import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
 from nclone_env.env.frames import simulate_frames
@@ -114,7 +114,7 @@ def note_event(ninja, episode, event, x0, y0, potential_after, frames, gold, swi
     event["frames"], event["gold"], event["switches"], event["outcome"] = frames, gold, switches, outcome
 
 
-@kernel
+@called_kernel
 def begin(levels, fields, worlds, thresholds, episodes, index):
     """Begin the next episode of an environment, on the level asked for, its own, or one drawn at random."""
     episode = episodes[index]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from queue import SimpleQueue
 
 import numpy as np
@@ -131,11 +133,24 @@ def test_every_bit_of_a_world_counts():
 
 
 @pytest.mark.parametrize(("num_envs", "threads"), [(1, 1), (7, 3), (64, 5), (5, 5), (1000, 16)])
-def test_no_two_threads_have_the_same_seat(num_envs, threads):
-    workers, calls, done = Workers(num_envs, threads), [], SimpleQueue()
-    workers.run(lambda *call: calls.append(call), 0, num_envs, done)
-    seats = [seat for seat, _, _ in calls]
-    assert len(set(seats)) == len(seats) == min(threads, num_envs)
-    assert all(0 <= seat < workers.seats for seat in seats)
-    assert sorted(index for _, first, last in calls for index in range(first, last)) == list(range(num_envs))
+def test_no_two_calls_at_a_time_have_the_same_seat(num_envs, threads):
+    workers, done = Workers(num_envs, threads), SimpleQueue()
+    lock, busy, shared, calls = threading.Lock(), set(), [], []
+
+    def task(seat, first, last):
+        with lock:
+            shared.extend(busy & {seat})
+            busy.add(seat)
+        time.sleep(0.001)
+        with lock:
+            busy.remove(seat)
+            calls.append((seat, first, last))
+
+    for _ in range(5):
+        workers.run(task, 0, num_envs, done)
+        assert sorted(index for _, first, last in calls for index in range(first, last)) == list(range(num_envs))
+        assert len(calls) >= min(threads, num_envs)
+        assert all(0 <= seat < workers.seats for seat, _, _ in calls)
+        calls.clear()
     workers.close()
+    assert not shared

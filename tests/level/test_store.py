@@ -40,7 +40,7 @@ def some_arrays(seed: int = 0, size: int = 1000) -> store.Arrays:
     return {
         "header": header,
         "odd": rng.integers(0, 256, (7, 1, 3), np.uint8),
-        "runs": np.array([(1, 2, 3), (4, 5, 6)], RUN),
+        "runs": np.array([(1, 2, 3, 4), (5, 6, 7, 8)], RUN),
         "nothing": np.zeros((0, 51, 89), np.float32),
         "fields": rng.random(size, np.float32),
     }

@@ -1,0 +1,90 @@
+"""Kernels as parts of others: typed and lowered, but neither optimised nor turned into machine code on their own.
+
+Numba compiles a function that another one calls as if it were called from Python too: optimised, with machine code and
+wrappers, and so is each layer around it, which contains it. The few kernels that Python calls are made of some two
+hundred others, a dozen layers deep. Here only the outermost is finished; those inside are linked into it as they are
+and optimised there, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite.binding import Linkage
+from numba import types
+from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
+from numba.core.registry import CPUDispatcher
+
+
+class _InnerLibrary(JITCodeLibrary):
+    """The code of a kernel that is called by others alone."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the module that this one is linked into."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0
+
+    @property
+    def codegen(self) -> _InnerLibrary:
+        return self
+
+    def set_env(self, name: str, env: object) -> None:
+        """Do nothing: the environment serves what needs the interpreter, as kernels never do."""
+
+
+class _OuterLibrary(JITCodeLibrary):
+    """The code of a kernel that Python calls, with all kernels inside."""
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
+        super()._optimize_final_module()
+
+
+class _InnerCompiler(compiler.Compiler):
+    def define_pipelines(self) -> list[Any]:
+        _use_library(self.state, _InnerLibrary)
+        self.state.flags.no_cpython_wrapper = True
+        return super().define_pipelines()
+
+
+class _OuterCompiler(compiler.Compiler):
+    def define_pipelines(self) -> list[Any]:
+        _use_library(self.state, _OuterLibrary)
+        self.state.flags.forceinline = False  # it would be inlined into its wrapper: twice the code
+        return super().define_pipelines()
+
+
+def _use_library(state: Any, library: type[JITCodeLibrary]) -> None:
+    state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+    state.library.enable_object_caching()
+    state.flags.no_cfunc_wrapper = True
+
+
+class _InnerDispatcher(CPUDispatcher):
+    """Compiles a kernel as a part of others, once for a constant and a variable: the optimiser knows the constants."""
+
+    def get_call_template(self, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> tuple[Any, ...]:
+        return super().get_call_template(
+            tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
+        )
+
+
+class KernelDispatcher(CPUDispatcher):
+    """Compiles a kernel for Python as any function, and apart from that as a part of other kernels."""
+
+    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any]):
+        super().__init__(py_func, targetoptions=targetoptions, pipeline_class=_OuterCompiler)
+        self.inner = _InnerDispatcher(py_func, targetoptions=targetoptions, pipeline_class=_InnerCompiler)
+
+    @property
+    def _numba_type_(self) -> types.Dispatcher:
+        return types.Dispatcher(self.inner)
