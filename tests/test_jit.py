@@ -107,3 +107,32 @@ def test_kernels_release_the_interpreter_and_keep_strict_arithmetic():
         assert dispatcher.targetoptions["nogil"] is True
         assert not dispatcher.targetoptions.get("fastmath", False)
         assert dispatcher.targetoptions["error_model"] == "numpy"
+
+
+def inlined_by_force(inner) -> bool:
+    """Return whether a kernel that others call is marked so."""
+    (result,) = inner.overloads.values()
+    (function,) = (f for f in result.library.get_defined_functions() if f.name == result.fndesc.llvm_func_name)
+    return b"alwaysinline" in list(function.attributes)
+
+
+@compiled_only
+def test_a_kernel_inside_others_is_compiled_once_and_not_for_python():
+    def total(a, b):
+        return a + b
+
+    part, seldom = _jit.kernel(total), _jit.called_kernel(total)
+
+    def totals(x):
+        return part(x, 1) + part(x, 2) + part(x, x) + seldom(x, 3)
+
+    whole = _jit.kernel(totals)
+    for dispatcher in (part, seldom, whole):
+        dispatcher._cache = caching.NullCache()
+    assert whole(10) == 11 + 12 + 20 + 13
+    assert len(part.inner.overloads) == len(seldom.inner.overloads) == 1  # constants and variables alike
+    assert not part.overloads
+    assert not seldom.overloads
+    assert inlined_by_force(part.inner)
+    assert not inlined_by_force(seldom.inner)
+    assert part(2, 3) == 5  # from Python as well

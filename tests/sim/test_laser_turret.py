@@ -1,9 +1,12 @@
 """Laser turrets (physics 03, sections 6 and 20): the kind, the places of surface lasers, beams that kill."""
 
+import math
+
 import numpy as np
 import pytest
 
 from nclone_env.constants import DEAD
+from nclone_env.sim.entities.laser_glide import _INSIDE, _OUTSIDE
 from nclone_env.sim.entities.laser_turret import CLOCKWISE, COUNTERCLOCKWISE, SPINNER
 
 from ..naive.geometry import TileWorld
@@ -57,6 +60,9 @@ SHAPES = {
     "hollow": (BLOCK | {(20, 11): 10, (22, 11): 11}, (516, 264)),
     "halves": ({(21, 11): 4, (22, 11): 2}, (516, 276)),
     "tunnel": (BLOCK | {(21, 10): 2}, (516, 288)),
+    "ball": ({(21, 11): 10, (22, 11): 11, (21, 12): 13, (22, 12): 12}, (528, 264)),
+    "ball on a floor": ({(21, 11): 10, (22, 11): 11} | {(column, 12): 1 for column in range(18, 27)}, (480, 288)),
+    "pocket": ({(4, 11): 5, (5, 11): 1} | {(column, 12): 1 for column in (4, 5)}, (114, 288)),
 }
 
 
@@ -79,6 +85,21 @@ def test_the_way_is_that_of_ten_single_steps(shape, mode):
         turn = (mover["ux"] - angle + np.pi) % (2 * np.pi) - np.pi
         assert (mover["x"], mover["y"], turn) == pytest.approx((x, y, 0.0), abs=1e-6), frame
     assert glides > 150
+
+
+def test_a_frames_turn_is_that_of_ten_steps():
+    for (turn, sine, cosine), radius in ((_OUTSIDE, 24 + 5.9), (_INSIDE, 24 - 5.9)):
+        angle = 10 * math.atan(0.1 / radius)
+        assert (turn, sine, cosine) == pytest.approx((angle, math.sin(angle), math.cos(angle)), rel=1e-15)
+
+
+def test_in_a_pocket_it_goes_to_and_fro():
+    """Twelve pixels wide, the pocket leaves a tenth to each side; a turn takes a step, so all repeats in six steps."""
+    tiles, (x, y) = SHAPES["pocket"]
+    turret = laser(x, y, 6, tiles=tiles)
+    places = [turret.until(frame, FAR_AWAY)["x"] for frame in range(1, 100)]
+    assert places[3:] == pytest.approx(places[:-3], abs=1e-9)
+    assert sorted(set(np.round(places, 6))) == [113.9, 114.0, 114.1]
 
 
 def test_a_lap_takes_about_209_frames():

@@ -20,7 +20,6 @@ TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
 _RADIUS, _STEPS, ZAP_SPEED = 7.5, 2, 8.0 / 7.0  # radius and half cells between nodes of all but mini drones
 _MINI_RADIUS, _MINI_STEPS, MINI_SPEED = 4.0, 1, 1.3
 _DIAMETER, _MINI_DIAMETER = int(2 * _RADIUS), int(2 * _MINI_RADIUS)
-_ARRIVED, _NEARLY_SQUARE = 0.000001, 0.00000000001
 
 
 @kernel
@@ -47,18 +46,18 @@ def move(levels, worlds, index, slot, entity, mover, mini):
 
 @kernel
 def fly(mover, heading, speed):
-    """Fly a frame, but no farther than to the node; return (node reached, distance to it before, 0 if not reached)."""
-    sx, sy = speed * HEADING_X[heading], speed * HEADING_Y[heading]
+    """Fly a frame, but no farther than to the node; return (node reached, distance to it before, 0 if not reached).
+
+    The node is straight ahead or here, so what is left along the heading alone says whether it is reached.
+    """
+    hx, hy = HEADING_X[heading], HEADING_Y[heading]
     tx, ty, x, y = mover["ux"], mover["uy"], mover["x"], mover["y"]
-    dx, dy = tx - x, ty - y
-    square = dx * dx + dy * dy
-    passed = dx * (tx - (x + sx)) + dy * (ty - (y + sy)) < 0.0
-    if passed or square < _NEARLY_SQUARE:  # the root is taken only where it counts
-        left = math.sqrt(square)
-        if passed or left < _ARRIVED:
-            mover["x"], mover["y"] = tx, ty
-            return True, left
-    mover["x"], mover["y"] = x + sx, y + sy
+    ahead_x, ahead_y = x + speed * hx, y + speed * hy
+    if (tx - ahead_x) * hx + (ty - ahead_y) * hy < 0.0:
+        mover["x"], mover["y"] = tx, ty
+        dx, dy = tx - x, ty - y
+        return True, math.sqrt(dx * dx + dy * dy)
+    mover["x"], mover["y"] = ahead_x, ahead_y
     return False, 0.0
 
 

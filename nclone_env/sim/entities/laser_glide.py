@@ -34,23 +34,18 @@ SAME = 0.0000001  # of two points, pixels
 _TO_SECOND, _TO_FIRST, _ROUND_SECOND, _ROUND_FIRST, _ALONG_ARC, _REST, _SHUTTLE_SECOND, _SHUTTLE_FIRST = range(8)
 _WAY_BITS, _PHASE_BITS = 3, 4  # of ``order``
 _WAY, _PHASE = (1 << _WAY_BITS) - 1, (1 << _PHASE_BITS) - 1
-_GLIDE, _GLIDE_TURN = STEPS * STEP, STEPS * CORNER_TURN  # in a frame
-_GLIDE_ROUND, _TURN_ROUND = HEIGHT * _GLIDE_TURN, (_GLIDE_TURN, math.sin(_GLIDE_TURN), math.cos(_GLIDE_TURN))
+_GLIDE = STEPS * STEP  # in a frame
+# A frame's turn, radians, with its sine and cosine: ten times atan(STEP / radius), the radii of a laser outside and
+# inside an arc being 29.9 and 18.1. Round a corner it turns as inside an arc.
+_OUTSIDE = (0.033444691354714166, 0.033438456791426534, 0.999440778439327)
+_INSIDE = _ROUND = (STEPS * CORNER_TURN, 0.05521995489884942, 0.998474214279452)
+_GLIDE_ROUND = HEIGHT * STEPS * CORNER_TURN
 _MOST_FRAMES = 6  # what is not searched is at least 12 pixels away, and nothing below 5.9 matters
 _ALIGNED, _CLEAR = 0.000000000001, 0.000001
 _ROUGHLY = 0.00001  # a laser between two segments faces one of them: the other is off by much more
 _CEILING = 2.0 * HEIGHT + _CLEAR
 _MARGIN = STEP + _CLEAR  # each search looks a whole step ahead
 _AWAY = 0.4  # more than the sine of the angle that a quarter circle turns the laser by meanwhile
-
-
-def _turn_round_arc(radius: float) -> tuple[float, float, float]:
-    """Return a frame's turn at a distance from the centre, radians, with its sine and cosine."""
-    turn = STEPS * math.atan(STEP / radius)
-    return turn, math.sin(turn), math.cos(turn)
-
-
-_TURN_OUTSIDE, _TURN_INSIDE = _turn_round_arc(ARC_RADIUS + HEIGHT), _turn_round_arc(ARC_RADIUS - HEIGHT)
 
 
 @called_kernel
@@ -297,9 +292,9 @@ def glide(levels, level, mover, states, index, slot):
     elif way == _ALONG_ARC:
         go_along_arc(segment, mover, clockwise)
     elif way == _ROUND_SECOND:
-        go_round(mover, segment["x2"], segment["y2"], _TURN_ROUND, clockwise)
+        go_round(mover, segment["x2"], segment["y2"], _ROUND, clockwise)
     else:
-        go_round(mover, segment["x1"], segment["y1"], _TURN_ROUND, clockwise)
+        go_round(mover, segment["x1"], segment["y1"], _ROUND, clockwise)
 
 
 @kernel
@@ -328,9 +323,9 @@ def go_along_arc(segment, mover, clockwise):
     cx, cy = segment["x1"], segment["y1"]
     dx, dy = mover["x"] - cx, mover["y"] - cy
     if dx * dx + dy * dy > ARC_RADIUS * ARC_RADIUS:
-        go_round(mover, cx, cy, _TURN_OUTSIDE, clockwise)
+        go_round(mover, cx, cy, _OUTSIDE, clockwise)
     else:
-        go_round(mover, cx, cy, _TURN_INSIDE, not clockwise)
+        go_round(mover, cx, cy, _INSIDE, not clockwise)
 
 
 @kernel
