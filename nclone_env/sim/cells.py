@@ -7,7 +7,7 @@ the level; a mover carries the cell and a number that grows with every entry, wh
 from __future__ import annotations
 
 from nclone_env._jit import kernel
-from nclone_env.constants import CELL_SIZE, COLUMNS, ROWS
+from nclone_env.constants import COLUMNS, ROWS
 from nclone_env.sim.geometry import clamp_cell
 
 
@@ -29,9 +29,14 @@ def refresh(head, mover):
 @kernel
 def is_within(cell, x, y):
     """Return whether a position lies in a cell: so it nearly always does, and no division is needed to see it."""
-    column = cell // ROWS
-    left, top = CELL_SIZE * column, CELL_SIZE * (cell - column * ROWS)
-    return left <= x < left + CELL_SIZE and top <= y < top + CELL_SIZE
+    row = whole_24ths(int(y))
+    return cell == whole_24ths(int(x)) * ROWS + row and 0 <= row < ROWS
+
+
+@kernel
+def whole_24ths(number):
+    """Return ``number // 24`` for whole numbers from 0 to 2**29: the factor is 2**32 / 24, rounded up."""
+    return (number * 178956971) >> 32
 
 
 @kernel

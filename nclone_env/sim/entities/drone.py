@@ -9,7 +9,7 @@ import math
 
 from nclone_env._jit import kernel
 from nclone_env.constants import MINI_DRONE, RADIUS
-from nclone_env.sim.cells import refresh
+from nclone_env.sim.cells import refresh, whole_24ths
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.lattice import empty_line
 from nclone_env.sim.life import is_targetable, kill
@@ -85,8 +85,8 @@ def try_way(levels, level, mini, mover, states, index, heading):
     horizontal, direction = heading & 1 == 0, 1 if heading < 2 else -1
     x, y = int(mover["x"]), int(mover["y"])  # nodes have whole coordinates
     along, across = (x, y) if horizontal else (y, x)
-    place = (2 * along + direction * diameter) // 24
-    first, last = (2 * across - diameter) // 24, (2 * across + diameter) // 24
+    place = half_cell_of(2 * along + direction * diameter)
+    first, last = half_cell_of(2 * across - diameter), half_cell_of(2 * across + diameter)
     for _ in range(steps):
         if not empty_line(levels, states, index, level, horizontal, place, first, last, direction):
             return False
@@ -94,6 +94,12 @@ def try_way(levels, level, mini, mover, states, index, heading):
     length = 12.0 * steps
     mover["ux"], mover["uy"] = x + length * HEADING_X[heading], y + length * HEADING_Y[heading]
     return True
+
+
+@kernel
+def half_cell_of(doubled):
+    """Return the half-cell coordinate of half a whole number of pixels, at least -384."""
+    return whole_24ths(doubled + 768) - 32
 
 
 @kernel
