@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from queue import SimpleQueue
-from typing import Any
 
 import numpy as np
 
 from nclone_env.env.batch import Batch
 from nclone_env.env.episode import SAME_STEP
 from nclone_env.env.outputs import OutputMemory, Outputs
+from nclone_env.env.threads import Job
 from nclone_env.errors import StepOrderError
 from nclone_env.memory_tree import MemoryNode
 
@@ -22,8 +21,7 @@ class Part:
         self.first, self.last = first, last
         self._batch = batch
         self._memory = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring)
-        self._done: SimpleQueue[Any] = SimpleQueue()
-        self._answers = 0
+        self._job = Job()
         self._pending: Outputs | None = None
 
     @property
@@ -47,20 +45,20 @@ class Part:
     def reset(self, mask: np.ndarray, outputs: Outputs) -> None:
         """Begin new episodes where ``mask``, one bool an environment of the batch, is set."""
         task = self._batch.reset_task(mask, outputs.observations, self.first)
-        self._batch.workers.run(task, self.first, self.last, self._done)
+        self._batch.workers.run(self._job, task, self.first, self.last)
         self._batch.finish(outputs.observations, {})
         outputs.fill(self._batch.results[self.first : self.last])
 
     def step(self, outputs: Outputs) -> None:
         """Advance every environment by one step."""
         task = self._batch.step_task(outputs.observations, outputs.final, self.first)
-        self._batch.workers.run(task, self.first, self.last, self._done)
+        self._batch.workers.run(self._job, task, self.first, self.last)
         self._complete(outputs)
 
     def send(self, outputs: Outputs) -> None:
         """Begin to advance every environment by one step."""
         task = self._batch.step_task(outputs.observations, outputs.final, self.first)
-        self._answers = self._batch.workers.start(task, self.first, self.last, self._done)
+        self._batch.workers.start(self._job, task, self.first, self.last)
         self._pending = outputs
 
     def receive(self) -> Outputs:
@@ -72,7 +70,7 @@ class Part:
         if self._pending is None:
             raise StepOrderError("recv() was called before send(); send the actions of the step first")
         outputs, self._pending = self._pending, None
-        self._batch.workers.wait(self._answers, self._done)
+        self._job.finish()
         self._complete(outputs)
         return outputs
 

@@ -19,6 +19,43 @@ _SMALLEST_SHARE = 64  # environments per thread below which handing work over co
 _PARTS = 4  # a thread, if they are not smaller than that
 
 
+class Job:
+    """The parts of a range, each for the thread that takes it first; used again and again by one caller.
+
+    A thread that comes late finds no part left, or helps with the next work. Nothing of a task is kept when it is
+    done, whoever comes late: its arrays may be meant for somebody else by then.
+    """
+
+    __slots__ = ("_done", "_first", "_last", "_numbers", "_parts", "_task")
+
+    def __init__(self) -> None:
+        self._done: SimpleQueue[Any] = SimpleQueue()
+        self._task: Task | None = None
+        self._first = self._last = self._parts = 0
+        self._numbers = iter(range(0))
+
+    def begin(self, task: Task, first: int, last: int, parts: int) -> None:
+        """Offer the parts of a range; their numbers come last, as they are what others look for."""
+        self._task, self._first, self._last, self._parts = task, first, last, parts
+        self._numbers = iter(range(parts))  # the interpreter gives no two threads the same one
+
+    def work(self, seat: int) -> None:
+        """Take parts until none is left; there is one answer a part."""
+        for number in self._numbers:
+            with _Answer(self._done):
+                self._task(seat, self._bound(number), self._bound(number + 1))  # type: ignore[misc]
+
+    def finish(self) -> None:
+        """Wait for all parts; raise what went wrong in one."""
+        failures = [failure for _ in range(self._parts) if (failure := self._done.get()) is not None]
+        self._task = None
+        if failures:
+            raise failures[0]
+
+    def _bound(self, number: int) -> int:
+        return self._first + (self._last - self._first) * number // self._parts
+
+
 class Workers:
     """Threads that run kernels over ranges of environments; results do not depend on who does what.
 
@@ -43,41 +80,33 @@ class Workers:
         """Number of seats, each with scratch memory of its own: one for the calling thread, one for each worker."""
         return self.count + 1
 
-    def run(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> None:
+    def run(self, job: Job, task: Task, first: int, last: int) -> None:
         """Call ``task`` for the parts of a range, some of them in this thread, and wait for all.
 
         Args:
+            job: none of whose work is under way.
             task: what to do.
             first: begin of the range.
             last: end of the range.
-            done: an empty queue for the answers, empty again in the end.
         """
         if self.count == 1:
             task(OWN_SEAT, first, last)
             return
-        job = _Job(task, first, last, self._parts(last - first), done)
+        job.begin(task, first, last, self._parts(last - first))
         self._hand_out(job, self.count - 1)
         job.work(OWN_SEAT)
-        self.wait(job.parts, done)
+        job.finish()
 
-    def start(self, task: Task, first: int, last: int, done: SimpleQueue[Any]) -> int:
-        """Begin with the work of :meth:`run` in other threads; return how many answers :meth:`wait` has to expect."""
-        job = _Job(task, first, last, self._parts(last - first), done)
+    def start(self, job: Job, task: Task, first: int, last: int) -> None:
+        """Begin with the work of :meth:`run` in other threads; ``job.finish`` waits for it."""
+        job.begin(task, first, last, self._parts(last - first))
         self._hand_out(job, self.count)
-        return job.parts
-
-    @staticmethod
-    def wait(answers: int, done: SimpleQueue[Any]) -> None:
-        """Wait for a number of answers; raise what went wrong in a part."""
-        failures = [failure for _ in range(answers) if (failure := done.get()) is not None]
-        if failures:
-            raise failures[0]
 
     def _parts(self, size: int) -> int:
         """Return into how many parts to cut a range: at least one a thread, more if there is enough work."""
         return min(size, max(self.count, min(_PARTS * self.count, size // _SMALLEST_SHARE)))
 
-    def _hand_out(self, job: _Job, threads: int) -> None:
+    def _hand_out(self, job: Job, threads: int) -> None:
         if self._owner != os.getpid():
             self._inboxes = [SimpleQueue() for _ in range(self.count)]
             self._owner = os.getpid()
@@ -92,28 +121,6 @@ class Workers:
         if self._owner == os.getpid():
             _dismiss(self._inboxes)
         self._inboxes, self._owner = [], 0
-
-
-class _Job:
-    """The parts of a range, each for the thread that takes it first."""
-
-    __slots__ = ("_done", "_first", "_last", "_numbers", "_task", "parts")
-
-    def __init__(self, task: Task, first: int, last: int, parts: int, done: SimpleQueue[Any]):
-        self._task, self._first, self._last, self._done = task, first, last, done
-        self.parts = parts
-        self._numbers = iter(
-            range(parts)
-        )  # taking the next is one step of the interpreter: no two threads get the same
-
-    def work(self, seat: int) -> None:
-        """Take parts until none is left; there is one answer a part."""
-        for number in self._numbers:
-            with _Answer(self._done):
-                self._task(seat, self._bound(number), self._bound(number + 1))
-
-    def _bound(self, number: int) -> int:
-        return self._first + (self._last - self._first) * number // self.parts
 
 
 def _work(seat: int, inbox: SimpleQueue[Any]) -> None:

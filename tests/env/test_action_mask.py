@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.env.action_mask import MASK_AT_END
-from nclone_env.env.threads import Workers
+from nclone_env.env.threads import Job, Workers
 from nclone_env.level.library import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, equal_worlds
@@ -134,7 +133,7 @@ def test_every_bit_of_a_world_counts():
 
 @pytest.mark.parametrize(("num_envs", "threads"), [(1, 1), (7, 3), (64, 5), (5, 5), (1000, 16)])
 def test_no_two_calls_at_a_time_have_the_same_seat(num_envs, threads):
-    workers, done = Workers(num_envs, threads), SimpleQueue()
+    workers, job = Workers(num_envs, threads), Job()
     lock, busy, shared, calls = threading.Lock(), set(), [], []
 
     def task(seat, first, last):
@@ -147,7 +146,7 @@ def test_no_two_calls_at_a_time_have_the_same_seat(num_envs, threads):
             calls.append((seat, first, last))
 
     for _ in range(5):
-        workers.run(task, 0, num_envs, done)
+        workers.run(job, task, 0, num_envs)
         assert sorted(index for _, first, last in calls for index in range(first, last)) == list(range(num_envs))
         assert len(calls) >= min(threads, num_envs)
         assert all(0 <= seat < workers.seats for seat, _, _ in calls)

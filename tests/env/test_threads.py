@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from queue import SimpleQueue
+import weakref
 
 import pytest
 
-from nclone_env.env.threads import Workers
+from nclone_env.env.threads import Job, Workers
 
 
 @pytest.fixture
@@ -17,20 +17,20 @@ def workers():
     pool.close()
 
 
-def played(workers, done) -> list[int]:
+def played(workers, job) -> list[int]:
     lock, seen = threading.Lock(), []
 
     def task(seat, first, last):
         with lock:
             seen.extend(range(first, last))
 
-    workers.run(task, 0, 10, done)
+    workers.run(job, task, 0, 10)
     return sorted(seen)
 
 
 @pytest.mark.parametrize("culprit", [0, 4, 9])
 def test_what_a_task_raises_reaches_the_caller_and_the_next_call_is_right(workers, culprit):
-    done: SimpleQueue = SimpleQueue()
+    job = Job()
 
     def task(seat, first, last):
         if first <= culprit < last:
@@ -38,40 +38,59 @@ def test_what_a_task_raises_reaches_the_caller_and_the_next_call_is_right(worker
 
     for _ in range(3):
         with pytest.raises(ArithmeticError, match=f"environment {culprit}"):
-            workers.run(task, 0, 10, done)
-        assert done.empty()
-        assert played(workers, done) == list(range(10))
+            workers.run(job, task, 0, 10)
+        assert played(workers, job) == list(range(10))
 
 
 def test_a_thread_that_is_held_up_keeps_nobody_waiting():
     """All parts but the one that it is at are done by the other."""
-    workers, done = Workers(4096, num_threads=2), SimpleQueue()
-    seats, release, lock = {}, threading.Event(), threading.Lock()
+    workers, job, seats, lock = Workers(4096, num_threads=2), Job(), {}, threading.Lock()
+    rest_done = threading.Event()
 
     def task(seat, first, last):
         with lock:
-            seats[first] = seat
-            if len(seats) == parts:
-                release.set()
+            seats[first, last] = seat
+            if max(last for _, last in seats) == 4096:
+                rest_done.set()
         if first == 0:
-            assert release.wait(10.0)
+            assert rest_done.wait(10.0)
 
-    parts = workers.start(lambda *_: None, 0, 4096, done)
-    workers.wait(parts, done)
-    workers.run(task, 0, 4096, done)
+    workers.run(job, task, 0, 4096)
     workers.close()
-    assert len(seats) == parts > 2
-    assert sorted(list(seats.values()).count(seat) for seat in set(seats.values())) == [1, parts - 1]
+    assert len(seats) > 2
+    assert sorted(list(seats.values()).count(seat) for seat in {*seats.values()}) == [1, len(seats) - 1]
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_nothing_of_a_task_is_kept(workers, background):
+    """Memory for what calls return is used again once nobody refers to it, and a late thread must not."""
+
+    class Memory:
+        pass
+
+    for _ in range(200):
+        job, memory = Job(), Memory()
+        reference = weakref.ref(memory)
+
+        def task(seat, first, last, memory=memory):
+            pass
+
+        if background:
+            workers.start(job, task, 0, 10)
+            job.finish()
+        else:
+            workers.run(job, task, 0, 10)
+        del task, memory
+        assert reference() is None
 
 
 def test_what_goes_wrong_in_the_background_reaches_who_waits(workers):
-    done: SimpleQueue = SimpleQueue()
+    job = Job()
 
     def task(seat, first, last):
         raise ArithmeticError("in the background")
 
-    answers = workers.start(task, 0, 10, done)
+    workers.start(job, task, 0, 10)
     with pytest.raises(ArithmeticError, match="in the background"):
-        workers.wait(answers, done)
-    assert done.empty()
-    assert played(workers, done) == list(range(10))
+        job.finish()
+    assert played(workers, job) == list(range(10))
