@@ -26,31 +26,50 @@ class Job:
     done, whoever comes late: its arrays may be meant for somebody else by then.
     """
 
-    __slots__ = ("_done", "_first", "_last", "_numbers", "_parts", "_task")
+    __slots__ = ("_done", "_first", "_last", "_numbers", "_owed", "_parts", "_task")
 
     def __init__(self) -> None:
         self._done: SimpleQueue[Any] = SimpleQueue()
         self._task: Task | None = None
-        self._first = self._last = self._parts = 0
+        self._first = self._last = self._parts = self._owed = 0
         self._numbers = iter(range(0))
 
     def begin(self, task: Task, first: int, last: int, parts: int) -> None:
-        """Offer the parts of a range; their numbers come last, as they are what others look for."""
-        self._task, self._first, self._last, self._parts = task, first, last, parts
+        """Offer the parts of a range; their numbers come last, as they are what others look for.
+
+        If the caller was interrupted while it waited, by a key say, the work of then is waited for first.
+        """
+        self._await_answers()
+        self._task, self._first, self._last, self._parts, self._owed = task, first, last, parts, parts
         self._numbers = iter(range(parts))  # the interpreter gives no two threads the same one
 
     def work(self, seat: int) -> None:
         """Take parts until none is left; there is one answer a part."""
         for number in self._numbers:
-            with _Answer(self._done):
+            with self:
                 self._task(seat, self._bound(number), self._bound(number + 1))  # type: ignore[misc]
+
+    def __enter__(self) -> None:
+        """Begin with a part."""
+
+    def __exit__(self, kind: type | None, failure: BaseException | None, trace: TracebackType | None) -> bool:
+        """Answer for a part with what it raised, or None; whoever waits raises it, and this thread goes on."""
+        self._done.put(failure)
+        return True
 
     def finish(self) -> None:
         """Wait for all parts; raise what went wrong in one."""
-        failures = [failure for _ in range(self._parts) if (failure := self._done.get()) is not None]
+        wrong = self._await_answers()
         self._task = None
-        if failures:
-            raise failures[0]
+        if wrong is not None:
+            raise wrong
+
+    def _await_answers(self) -> BaseException | None:
+        wrong: BaseException | None = None
+        while self._owed > 0:
+            wrong = self._done.get() or wrong
+            self._owed -= 1
+        return wrong
 
     def _bound(self, number: int) -> int:
         return self._first + (self._last - self._first) * number // self._parts
@@ -128,21 +147,6 @@ def _work(seat: int, inbox: SimpleQueue[Any]) -> None:
     while (job := inbox.get()) is not None:
         job.work(seat)
         del job
-
-
-class _Answer:
-    """Hands what a task raises, or None, to whoever waits, who raises it; the thread goes on."""
-
-    def __init__(self, done: SimpleQueue[Any]):
-        self._done = done
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(self, kind: type | None, failure: BaseException | None, trace: TracebackType | None) -> bool:
-        """Answer."""
-        self._done.put(failure)
-        return True
 
 
 def _dismiss(inboxes: list[SimpleQueue[Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 
 import pytest
@@ -93,4 +94,25 @@ def test_what_goes_wrong_in_the_background_reaches_who_waits(workers):
     workers.start(job, task, 0, 10)
     with pytest.raises(ArithmeticError, match="in the background"):
         job.finish()
+    assert played(workers, job) == list(range(10))
+
+
+def test_after_an_interrupted_wait_nothing_of_the_old_work_is_left(workers):
+    """As when a key interrupts the wait: the answers to the old work do not count for the new."""
+    job, lock, running, most = Job(), threading.Lock(), set(), []
+
+    def slow(seat, first, last):
+        with lock:
+            running.add(first)
+        time.sleep(0.05)
+        with lock:
+            running.remove(first)
+
+    def quick(seat, first, last):
+        with lock:
+            most.append(len(running))
+
+    workers.start(job, slow, 0, 10)
+    workers.run(job, quick, 0, 10)
+    assert not any(most)
     assert played(workers, job) == list(range(10))
