@@ -87,7 +87,7 @@ class _PackageCache(caching.FunctionCache):
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function to machine code on first use: nopython, nogil, no fastmath, cached.
 
-    Division by zero follows IEEE-754 as in NumPy. The result is the plain lazy dispatcher, so that the same
+    Division by zero follows IEEE-754 as in NumPy. The result is a lazy dispatcher (``_jit_inner``), so that the same
     sources can be handed to other Numba targets. As there, a kernel cannot allocate: Numba's run-time memory
     manager is off, which also takes the atomic reference counting of every array out of every call (the simulator
     runs five times as fast without it). Kernels are inlined into the one that Python calls: level data go down the
