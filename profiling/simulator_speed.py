@@ -14,11 +14,11 @@ import time
 
 import numpy as np
 
-from nclone_env._jit import kernel, local_f64
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.actions import INPUT_OF_ACTION
+from nclone_env.jit import kernel, local_f64
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.library import LevelSet, pack
+from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.actors import move_entities, think_entities
 from nclone_env.sim.contacts import CONTACT_SLOTS

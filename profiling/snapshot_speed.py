@@ -18,11 +18,11 @@ from collections.abc import Callable
 import numpy as np
 
 from nclone_env import NPlusPlusEnv
-from nclone_env._jit import kernel
 from nclone_env.errors import InertEntityWarning
+from nclone_env.jit import kernel
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import Level
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
 from nclone_env.sim.state import WorldArrays, make_worlds

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.errors import SnapshotError
-from nclone_env.level.library import LevelSet
+from nclone_env.level.level_set import LevelSet
 
 MAGIC = b"\x89NSTA\r\n\x1a"
 VERSION = 1

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 
 from nclone_env import constants as c
-from nclone_env._jit import kernel
 from nclone_env.constants import (
     BOOST_PAD,
     BOUNCE_BLOCK,
@@ -60,6 +59,7 @@ from nclone_env.constants import (
     TRAP_DOOR_SWITCH,
     ZAP_DRONE,
 )
+from nclone_env.jit import kernel
 from nclone_env.sim.entities import (
     chaser_drone,
     drone,

@@ -7,9 +7,9 @@ would be most of the bytes.
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel, local_f64
 from nclone_env.config import MOST_LISTED_ENTITIES
 from nclone_env.constants import LOCKED_DOOR
+from nclone_env.jit import kernel, local_f64
 from nclone_env.obs.entity_facts import (
     COLLECTABLE,
     SHOOTS,

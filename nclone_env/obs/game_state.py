@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import (
     COLUMNS,
     JUMPING,
@@ -19,7 +18,8 @@ from nclone_env.constants import (
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
-from nclone_env.level.distance import nearest_node, way_from
+from nclone_env.jit import kernel
+from nclone_env.level.routes.distance import nearest_node, way_from
 from nclone_env.obs.objective import objective, open_exit_count
 
 _TOP_SPEED = 8.0

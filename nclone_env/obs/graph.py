@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from nclone_env._jit import kernel
 from nclone_env.constants import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
-from nclone_env.level.distance import SPACING
-from nclone_env.level.graph import NO_NODE
+from nclone_env.jit import kernel
+from nclone_env.level.routes.distance import SPACING
+from nclone_env.level.routes.graph import NO_NODE
 from nclone_env.obs.entity_facts import is_shut, matters
 
 THERE, SHUT = 1, 2

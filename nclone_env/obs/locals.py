@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import COLUMNS, HALF_CELL, ROWS
+from nclone_env.jit import kernel
 from nclone_env.level.tiles import SOLID_SAMPLES
 from nclone_env.obs.entity_facts import is_shut
 

@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 
-from nclone_env._jit import kernel
 from nclone_env.constants import REGULAR_DOOR
-from nclone_env.level.distance import SPACING, direction_by
-from nclone_env.level.library import LevelSet
-from nclone_env.level.reach import AREA, PLANES, TO_EXIT, TO_SWITCH, crosses
+from nclone_env.jit import kernel
+from nclone_env.level.level_set import LevelSet
+from nclone_env.level.routes.distance import SPACING, direction_by
+from nclone_env.level.routes.doors import AREA, PLANES, TO_EXIT, TO_SWITCH, crosses
 from nclone_env.obs.entity_facts import is_shut
 from nclone_env.obs.objective import open_exit_count
 

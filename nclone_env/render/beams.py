@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.beams import BEAM_TYPES, NO_BEAM, beam_of
 from nclone_env.sim.geometry import greater, lesser

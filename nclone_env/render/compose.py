@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import copy_bytes, kernel
 from nclone_env.constants import COLUMNS, ENTITY_NAMES, LASER_TURRET, MAX_TILE, NINJA, ROCKET_TURRET, ROWS
+from nclone_env.jit import copy_bytes, kernel
 from nclone_env.level.entities import MOVER_TYPES
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS, ROCKET_FLIES
 from nclone_env.render.beams import BEAM_GREYS, draw_beams

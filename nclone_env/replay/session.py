@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.constants import CELEBRATING, DEAD
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick

@@ -5,7 +5,6 @@ Types ascending, within a type in order of the records: the order of the entity 
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import (
     BOOST_PAD,
     BOUNCE_BLOCK,
@@ -26,6 +25,7 @@ from nclone_env.constants import (
     TOGGLE_MINE,
     ZAP_DRONE,
 )
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import cell_of
 from nclone_env.sim.entities import (
     boost_pad,
@@ -37,13 +37,13 @@ from nclone_env.sim.entities import (
     evil_ninja,
     floor_guard,
     gauss_turret,
-    laser_turret,
     mine,
     rocket_turret,
     shooting_drone,
     shove_thwump,
     thwump,
 )
+from nclone_env.sim.entities.laser import turret as laser_turret
 from nclone_env.sim.state import NO_CELL
 
 move_drone, move_guard, move_block = drone.move, floor_guard.move, bounce_block.move

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CHAINGUN_DRONE, GAUSS_TURRET, LASER_DRONE, LASER_TURRET, ROCKET_TURRET
+from nclone_env.jit import kernel
 from nclone_env.sim.entities.gauss_turret import AIMING, RECOVERING
 from nclone_env.sim.entities.gauss_turret import WARNING as GAUSS_WARNING
 from nclone_env.sim.entities.rocket_turret import FLYING

@@ -6,8 +6,8 @@ the level; a mover carries the cell and a number that grows with every entry, wh
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.jit import kernel
 from nclone_env.sim.geometry import clamp_cell
 
 

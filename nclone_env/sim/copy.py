@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone_env._jit import each, kernel
+from nclone_env.jit import each, kernel
 from nclone_env.sim.state import MOVER, WORLD_HEAD
 
 _FLOAT, _WHOLE = "f", "iu"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CELEBRATING, MAX_IMPACT, RADIUS, SWEEP_RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.contacts import (
     CEILING_X,
     CEILING_Y,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import (
     AIR_ACCELERATION,
     CELEBRATING,
@@ -28,6 +27,7 @@ from nclone_env.constants import (
     WALL_FRICTION,
     WALL_SLIDING,
 )
+from nclone_env.jit import kernel
 
 
 @kernel

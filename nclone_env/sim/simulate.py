@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nclone_env._jit import kernel
 from nclone_env.constants import EXIT_SWITCH, GOLD, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.errors import InputsError
+from nclone_env.jit import kernel
 from nclone_env.level.compile import Level
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel, local_f64
 from nclone_env.constants import (
     DEAD,
     DISABLED,
@@ -13,6 +12,7 @@ from nclone_env.constants import (
     INPUT_SUICIDE,
     REGULAR_DRAG,
 )
+from nclone_env.jit import kernel, local_f64
 from nclone_env.sim.actors import move_entities, start_entities, think_entities
 from nclone_env.sim.contacts import CONTACT_SLOTS
 from nclone_env.sim.life import kill

@@ -7,7 +7,6 @@ after. The list is what it was when the walk began: an exit that opens on the wa
 
 from __future__ import annotations
 
-from nclone_env._jit import called_kernel, kernel
 from nclone_env.constants import (
     BOUNCE_BLOCK,
     CHASER_DRONE,
@@ -32,6 +31,7 @@ from nclone_env.constants import (
     TRAP_DOOR,
     ZAP_DRONE,
 )
+from nclone_env.jit import called_kernel, kernel
 from nclone_env.sim.cells import cell_of, enter
 from nclone_env.sim.contacts import CRUSHABLE, WALL, add_contact, add_crush
 from nclone_env.sim.entities import (

@@ -10,9 +10,9 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.env.action_mask import MASK_AT_END
+from nclone_env.env.compiled.action_mask import MASK_AT_END
 from nclone_env.env.threads import Job, Workers
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, equal_worlds
 from nclone_env.sim.state import MOVER, WORLD_HEAD, make_worlds

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.constants import EXIT, LOCKED_DOOR, TRAP_DOOR
-from nclone_env.env.field_cache import compute_fields
+from nclone_env.env.reachability.cache import compute_fields
 from nclone_env.errors import ConfigError
 from nclone_env.level.raw import RawLevel
 from nclone_env.obs.reachability import KEY

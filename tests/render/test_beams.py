@@ -9,7 +9,7 @@ import pytest
 
 from nclone_env.constants import DYING
 from nclone_env.level.compile import compile_level
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.render.beams import BEAM_GREYS, draw_band, draw_beams
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 from nclone_env.level.compile import Level
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import check_inputs, record_frames
 from nclone_env.sim.state import WorldArrays, make_worlds

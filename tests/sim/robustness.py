@@ -8,10 +8,10 @@ import warnings
 
 import numpy as np
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.library import pack
+from nclone_env.jit import kernel
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.raw import RawLevel
 from nclone_env.sim.state import make_worlds

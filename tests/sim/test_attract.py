@@ -8,8 +8,8 @@ import pytest
 
 from nclone_env.constants import DEAD, DYING, INPUT_SUICIDE, LASER_TURRET
 from nclone_env.errors import InertEntityWarning
-from nclone_env.level.attract import AttractFile, read_attract
 from nclone_env.level.compile import Level, compile_level, inert_types
+from nclone_env.level.formats.attract import AttractFile, read_attract
 from nclone_env.sim.simulate import simulate
 
 from ..golden.values import FRAME_TABLES, REPLAYS

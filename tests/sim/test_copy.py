@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
 from nclone_env.sim.state import MOVER, WORLD_HEAD, WorldArrays, make_worlds

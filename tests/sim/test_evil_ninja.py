@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD, EVIL_NINJA
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, hash_world
 from nclone_env.sim.entities.evil_ninja import ACTIVE, CHARGING, TOUCHED, WAITING

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CELEBRATING, CELLS, DEAD, DYING
+from nclone_env.jit import kernel
 from nclone_env.level.raw import RawLevel
 from nclone_env.sim.geometry import lesser
 from nclone_env.sim.rays import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell, unit

@@ -8,7 +8,7 @@ recording contains one.
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.entities import drone
 from nclone_env.sim.lattice import empty_line, half_cell

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import MINI_DRONE, RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh, whole_24ths
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.lattice import empty_line

@@ -9,8 +9,8 @@ Evidence: one source. No recording contains one.
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import EVIL_DELAY, EVIL_NINJA, RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import RADIUS
+from nclone_env.jit import kernel
 from nclone_env.level.segments import HORIZONTAL
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap

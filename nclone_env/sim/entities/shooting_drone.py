@@ -13,8 +13,8 @@ Evidence: two ports of the predecessor, rescaled from 40 to 60 frames a second. 
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import LASER_DRONE
+from nclone_env.jit import kernel
 from nclone_env.sim.entities import drone
 from nclone_env.sim.life import is_targetable, kill
 from nclone_env.sim.rays import sees, shot, unit

@@ -5,8 +5,8 @@ The mover's pair is the direction from the block to the ninja that pressed it.
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap, square_penetration
 from nclone_env.sim.lattice import empty_line, half_cell
