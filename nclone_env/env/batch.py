@@ -245,13 +245,13 @@ class Batch:
     def begin_at(self, rows: Rows, index: int) -> None:
         """Begin a new episode of an environment in the world of a snapshot; observe nothing."""
         place_rows({name: rows[name] for name in WorldArrays._fields}, self._rows(), index)
-        head, episode, result = rows["heads"][0], self.episodes[index], self.results[index]
+        ninja, episode, result = rows["ninjas"][0], self.episodes[index], self.results[index]
         episode["number"] += 1
         episode["steps"], episode["episode_return"] = 0, 0.0
         episode["potential"] = rows["episodes"]["potential"][0]
         episode["next_level"], episode["over"] = -1, 0
         self.results[index] = np.zeros((), RESULT)
-        result["level"], result["gold"], result["episode_frames"] = head["level"], head["gold"], head["frame"]
+        result["level"], result["gold"], result["episode_frames"] = ninja["level"], ninja["gold"], ninja["frame"]
 
     def copy(self, source: int, target: int) -> None:
         """Make one environment a copy of another, in everything."""

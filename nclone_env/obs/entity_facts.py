@@ -215,7 +215,7 @@ def block_velocity(kind, entity, mover, state):
 @kernel
 def evil_velocity(worlds, index, entity, mover, state):
     """Return how far an evil ninja will move in the next frame, pixels."""
-    frame, met, ordinal = worlds.heads[index]["frame"], int(mover["ux"]), int(mover["uy"])
+    frame, met, ordinal = worlds.ninjas[index]["frame"], int(mover["ux"]), int(mover["uy"])
     begin = met + EVIL_DELAY * ordinal
     if state == EVIL_ACTIVE:
         x, y = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 2)

@@ -36,10 +36,10 @@ def write_locals(levels, worlds, index, out):
         out: (S, S) uint8, S odd, [row, column]: 0 free to 255 solid, also outside the world. The square with the
             ninja's centre is in the middle. Shut doors are solid, one square thick, in the cell that holds them.
     """
-    head = worlds.heads[index]
-    level, side = head["level"], out.shape[0]
-    top = int(math.floor(head["y"] / HALF_CELL)) - side // 2
-    left = int(math.floor(head["x"] / HALF_CELL)) - side // 2
+    ninja = worlds.ninjas[index]
+    level, side = ninja["level"], out.shape[0]
+    top = int(math.floor(ninja["y"] / HALF_CELL)) - side // 2
+    left = int(math.floor(ninja["x"] / HALF_CELL)) - side // 2
     for row in range(side):
         v = top + row
         for column in range(side):

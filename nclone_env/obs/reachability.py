@@ -49,12 +49,12 @@ def make_queries(count: int, levels: LevelSet) -> np.ndarray:
 @kernel
 def note_query(levels, worlds, index, queries):
     """Write the query about a world into the row of the same index."""
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
     for column in range(KEY, queries.shape[1]):
         queries[index, column] = 0.0
-    queries[index, PENDING], queries[index, _X], queries[index, _Y] = 1.0, head["x"], head["y"]
-    queries[index, KEY] = head["level"]
+    queries[index, PENDING], queries[index, _X], queries[index, _Y] = 1.0, ninja["x"], ninja["y"]
+    queries[index, KEY] = ninja["level"]
     bit = 0
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]

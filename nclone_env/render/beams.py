@@ -33,7 +33,7 @@ def draw_beams(levels, worlds, index, inks, view, out):
             and down; four floats.
         out: (height, width, channels of the inks) uint8.
     """
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
         run = levels.runs[r]
         if (_SHOOTS >> int(run["type"])) & 1:

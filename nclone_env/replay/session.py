@@ -28,7 +28,7 @@ class Session:
     @property
     def over(self) -> bool:
         """Whether the ninja is dead or has won."""
-        return self._worlds.heads[0]["state"] in (DEAD, CELEBRATING)
+        return self._worlds.ninjas[0]["state"] in (DEAD, CELEBRATING)
 
     def restart(self) -> None:
         """Go back to the start of the level."""

@@ -35,7 +35,7 @@ def think(ninja, direction, jump):
     """Advance the timers and let the ninja act on its inputs (sections 11.1 and 11.2).
 
     Args:
-        ninja: world head, changed in place.
+        ninja: ``NINJA_RECORD``, changed in place.
         direction: -1 left, 0 none, 1 right.
         jump: 0 or 1.
     """

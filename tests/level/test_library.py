@@ -108,7 +108,7 @@ def test_memory_says_what_is_shared_and_mapped(folder, monkeypatch):
     for name in ("distance fields", "static layers", "segments"):
         assert found[name].mapped
         assert found[name].shared
-    assert not found["heads"].mapped
+    assert not found["ninjas"].mapped
     gc.collect()
     monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
     plain = nodes(NPlusPlusEnv(**SETTINGS))

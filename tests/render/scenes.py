@@ -41,7 +41,7 @@ def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja]) -> WorldArrays:
     worlds = make_worlds(len(ninjas), levels)
     for index, ninja in enumerate(ninjas):
         for name, value in zip(("x", "y", "level", "state", "facing"), ninja, strict=True):
-            worlds.heads[index][name] = value
+            worlds.ninjas[index][name] = value
         for slot, entity in enumerate(levels.levels[ninja[2]].entities):
             worlds.entity_states[index, slot] = entity["initial"]
             if entity["type"] in MOVER_TYPES:

@@ -24,7 +24,7 @@ class Beam:
     def __init__(self, level: RawLevel):
         self.session = Session(level)
         self.states = self.session.worlds.entity_states
-        self.ninja = self.session.head
+        self.ninja = self.session.ninja
 
     def ray(self, x, y, dx, dy):
         return ray(self.session.levels, self.states, 0, 0, float(x), float(y), float(dx), float(dy))

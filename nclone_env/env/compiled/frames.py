@@ -14,7 +14,7 @@ def simulate_frames(levels, worlds, index, inputs, frame_skip, max_frames):
 
     Victory or death on the last allowed frame counts as such, not as a time-out.
     """
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     for _ in range(frame_skip):
         tick(levels, worlds, index, inputs)
         if ninja["state"] == CELEBRATING:

@@ -14,7 +14,7 @@ _FARTHEST = 3.0  # whole ways; where there is no way, and a bound for ninjas tha
 @kernel
 def potential(levels, fields, worlds, index):
     """Return minus the way still to go in units of the level's whole way; 0 if the level has no way at all."""
-    whole = levels.header[worlds.heads[index]["level"]]["start_distance"]
+    whole = levels.header[worlds.ninjas[index]["level"]]["start_distance"]
     if whole == math.inf or whole == 0.0:
         return 0.0
     left = way_left(levels, fields, worlds, index)

@@ -81,7 +81,7 @@ def wait(levels, fields, worlds, rules, thresholds, episodes, results, index):
 @kernel
 def play_step(levels, fields, worlds, rules, episodes, action, results, events, index):
     """Simulate up to ``frame_skip`` frames with one action and account for them."""
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     episode = episodes[index]
     gold, first_frame = ninja["gold"], ninja["frame"]
     exits_open = open_exit_count(levels, worlds, index)
@@ -156,7 +156,7 @@ def draw(seed, number, thresholds):
 @kernel
 def clear_result(worlds, episodes, results, index):
     """Write the result of a step in which nothing happened."""
-    ninja, episode, result = worlds.heads[index], episodes[index], results[index]
+    ninja, episode, result = worlds.ninjas[index], episodes[index], results[index]
     result["reward"], result["frames"], result["outcome"] = 0.0, 0, PLAYING
     result["terminated"], result["truncated"] = False, False
     result["level"], result["gold"] = ninja["level"], ninja["gold"]

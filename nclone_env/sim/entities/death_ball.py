@@ -28,7 +28,7 @@ _RECOIL = 10.0
 @kernel
 def think(levels, worlds, index, number, stop):
     """Steer, move, leave the tiles, bounce off, push the balls after this one, up to mover ``stop``."""
-    ninja, mover = worlds.heads[index], worlds.movers[index, number]
+    ninja, mover = worlds.ninjas[index], worlds.movers[index, number]
     steer(ninja, mover)
     if mover["timer"] != 0:
         return

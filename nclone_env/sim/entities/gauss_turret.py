@@ -33,7 +33,7 @@ def rest(entity, mover):
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Look out, aim, warn, shoot, recover."""
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if WARNING <= state < RECOVERING:
         if state + 1 < WARNING + _PAUSE:

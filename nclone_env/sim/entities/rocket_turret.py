@@ -51,7 +51,7 @@ def rest(entity, mover):
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Look out, warn, launch, fly."""
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if state >= FLYING:
         fly(levels, ninja, entity, mover, states, index, slot)

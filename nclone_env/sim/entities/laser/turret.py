@@ -97,7 +97,7 @@ def surface(levels, states, index, level, cells, x, y, facing_x, facing_y, dista
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Kill by the beam where it is, then turn or crawl."""
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     x, y = mover["x"], mover["y"]
     sine, cosine = rough_sin_cos(mover["uy"])
     if is_beside(ninja, x, y, cosine, sine, _ROUGH_SLACK):  # the exact angle matters only there
