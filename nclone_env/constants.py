@@ -1,7 +1,8 @@
 """Numbers of the game, each with the section of the physics specification it comes from.
 
-Physics 01 = world and ninja, physics 02 = entities. Decimal literals are exact to the printed digit:
-several are deliberately one unit in the last place below the obvious fraction (physics 01, section 1).
+Physics 01 covers the world and the ninja, physics 02 the entities; the kinds of entities have a table of their own in
+``kinds``. Decimal literals are exact to the printed digit: several are deliberately one unit in the last place below
+the obvious fraction (physics 01, section 1).
 """
 
 from __future__ import annotations
@@ -38,52 +39,6 @@ FRAMES_PER_SECOND = 60
 
 # Ninja states (physics 01, section 5).
 IMMOBILE, RUNNING, SLIDING, JUMPING, FALLING, WALL_SLIDING, DEAD, DYING, CELEBRATING, DISABLED = range(10)
-
-# Entity types (physics 02, section 3).
-NINJA, MINE, GOLD, EXIT, EXIT_SWITCH = range(5)
-REGULAR_DOOR, LOCKED_DOOR, LOCKED_DOOR_SWITCH, TRAP_DOOR, TRAP_DOOR_SWITCH, LAUNCH_PAD, ONE_WAY = range(5, 12)
-ZAP_DRONE, FLOOR_GUARD, BOUNCE_BLOCK, THWUMP, TOGGLE_MINE = 14, 16, 17, 20, 21
-BOOST_PAD, DEATH_BALL, MINI_DRONE, SHOVE_THWUMP = 24, 25, 26, 28
-CHAINGUN_DRONE, LASER_DRONE, CHASER_DRONE = 12, 13, 15
-ROCKET_TURRET, GAUSS_TURRET, EVIL_NINJA, LASER_TURRET = 18, 19, 22, 23
-ENTITY_NAMES = (
-    "ninja",
-    "mine",
-    "gold",
-    "exit",
-    "exit_switch",
-    "regular_door",
-    "locked_door",
-    "locked_door_switch",
-    "trap_door",
-    "trap_door_switch",
-    "launch_pad",
-    "one_way",
-    "chaingun_drone",
-    "laser_drone",
-    "zap_drone",
-    "chaser_drone",
-    "floor_guard",
-    "bounce_block",
-    "rocket_turret",
-    "gauss_turret",
-    "thwump",
-    "toggle_mine",
-    "evil_ninja",
-    "laser_turret",
-    "boost_pad",
-    "death_ball",
-    "mini_drone",
-    "unknown_27",
-    "shove_thwump",
-)
-
-# Entity radii (physics 02, section 6), pixels.
-MINE_ARMED, MINE_SAFE, MINE_STEPPED_ON = range(3)
-MINE_RADII = (4.0, 3.5, 4.5)  # by state
-GOLD_RADIUS = 6.0
-EXIT_RADIUS = 12.0
-SWITCH_RADIUS = 6.0
 
 EVIL_DELAY = 120  # frames from one evil ninja to the next (physics 03, section 12)
 

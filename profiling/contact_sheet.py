@@ -10,7 +10,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from nclone_env.constants import REGULAR_DOOR
+from nclone_env.kinds import REGULAR_DOOR
 from nclone_env.level.raw import RawLevel
 from nclone_env.render import raster
 from nclone_env.render.compose import write_global_view, write_player_frame

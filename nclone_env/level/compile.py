@@ -9,11 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from nclone_env.constants import EXIT, MAP_UNIT
+from nclone_env.constants import MAP_UNIT
 from nclone_env.errors import InertEntityWarning
-from nclone_env.level.entities import MODELLED_TYPES, EntityTable, entity_table
+from nclone_env.kinds import EXIT
+from nclone_env.level.entities import EntityTable, entity_table
 from nclone_env.level.raw import RawLevel, entity_name
-from nclone_env.level.records import DATA_TYPES, has_behaviour
 from nclone_env.level.routes.distance import objective_fields
 from nclone_env.level.segments import grid, padded_tiles, sorted_segments
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -115,9 +115,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 def inert_types(records: np.ndarray) -> dict[str, int]:
     """Return the number of records by entity name that the simulator does not model yet and leaves out."""
-    kinds = np.unique(records[:, 0]).tolist()
-    left_out = [kind for kind in kinds if kind not in MODELLED_TYPES | DATA_TYPES and has_behaviour(kind)]
-    return count_by_name(records, left_out)
+    return {}
 
 
 def count_by_name(records: np.ndarray, kinds: Iterable[int]) -> dict[str, int]:

@@ -6,38 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import (
-    BOOST_PAD,
-    BOUNCE_BLOCK,
-    CELL_SIZE,
-    CHAINGUN_DRONE,
-    CHASER_DRONE,
-    COLUMNS,
-    DEATH_BALL,
-    EVIL_NINJA,
-    EXIT,
-    EXIT_SWITCH,
-    FACING_X,
-    FACING_Y,
-    FLOOR_GUARD,
-    GAUSS_TURRET,
-    GOLD,
-    LASER_DRONE,
-    LASER_TURRET,
-    LAUNCH_PAD,
-    LOCKED_DOOR,
-    MINE,
-    MINI_DRONE,
-    ONE_WAY,
-    REGULAR_DOOR,
-    ROCKET_TURRET,
-    ROWS,
-    SHOVE_THWUMP,
-    THWUMP,
-    TOGGLE_MINE,
-    TRAP_DOOR,
-    ZAP_DRONE,
-)
+from nclone_env.constants import CELL_SIZE, COLUMNS, FACING_X, FACING_Y, ROWS
+from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF
 from nclone_env.level.records import count_exits
 from nclone_env.level.segments import DOOR, sort_by_cell
 
@@ -57,17 +27,11 @@ ENTITY = np.dtype(
 """Position in pixels (of a door: of its trigger), number of the mover record (of a switch: its exit's; -1 if
 there is none), order of creation, type, state byte at the start of an episode, orientation and mode of the record."""
 
-SOLID_TYPES = frozenset({ONE_WAY, BOUNCE_BLOCK, THWUMP, SHOVE_THWUMP})
-"""Types that push the ninja."""
-MOVER_TYPES = frozenset({EXIT, ZAP_DRONE, FLOOR_GUARD, BOUNCE_BLOCK, THWUMP, DEATH_BALL, MINI_DRONE, SHOVE_THWUMP})
-MOVER_TYPES |= {CHAINGUN_DRONE, LASER_DRONE, CHASER_DRONE, EVIL_NINJA}
-MOVER_TYPES |= {ROCKET_TURRET, GAUSS_TURRET, LASER_TURRET}
-"""Types whose place in the cells changes during play, or that aim, so that every world keeps a record of each."""
-MODELLED_TYPES = MOVER_TYPES | {
-    MINE, GOLD, REGULAR_DOOR, LOCKED_DOOR, TRAP_DOOR, LAUNCH_PAD, ONE_WAY, TOGGLE_MINE, BOOST_PAD,
-}  # fmt: skip
-"""Record types that create entities; exit switches come with their exit (physics 02, section 2.5)."""
-_DOORS = (REGULAR_DOOR, LOCKED_DOOR, TRAP_DOOR)
+_WITH_MOVER = tuple(kind.number for kind in KINDS if kind.has_mover)
+_DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
+_CREATING = tuple(kind.number for kind in KINDS if kind.has_entity and kind.number not in SWITCH_OF.values())
+"""Kinds whose records create entities; an exit switch comes with its exit (physics 02, section 2.5)."""
+_INITIAL_STATES = np.array([kind.initial for kind in KINDS], dtype=np.uint8)
 
 
 class EntityTable(NamedTuple):
@@ -97,8 +61,8 @@ def entity_table(records: np.ndarray) -> EntityTable:
     for name, column in zip(("x", "y", "type", "orientation", "mode"), created[slots].T, strict=True):
         entities[name] = column
     entities["order"] = slots
-    entities["initial"] = entities["type"] == TOGGLE_MINE
-    moving = np.isin(entities["type"], tuple(MOVER_TYPES))
+    entities["initial"] = _INITIAL_STATES[entities["type"]]
+    moving = np.isin(entities["type"], _WITH_MOVER)
     entities["mover"] = np.where(moving, np.cumsum(moving) - 1, -1)
     switches = np.flatnonzero(entities["type"] == EXIT_SWITCH)
     entities["mover"][switches] = entities["mover"][switches - 1]
@@ -120,9 +84,9 @@ def _create(records: np.ndarray) -> list[tuple[int, int, int, int, int]]:
     """Return (x, y, type, orientation, mode) of each entity in order of creation; a door lies at its trigger."""
     exits = count_exits(records)
     created: list[tuple[int, int, int, int, int]] = []
-    for row in np.flatnonzero(np.isin(records[:, 0], tuple(MODELLED_TYPES))):
+    for row in np.flatnonzero(np.isin(records[:, 0], _CREATING)):
         kind, x, y, orientation, mode = records[row].tolist()
-        if kind in (LOCKED_DOOR, TRAP_DOOR):
+        if kind in DOOR_SWITCHES:
             x, y = records[row + 1, 1:3].tolist()
         created.append((6 * x, 6 * y, kind, orientation, mode))
         if kind == EXIT:

@@ -9,15 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, REGULAR_DOOR, ROWS
+from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, ROWS
+from nclone_env.kinds import EVIL_NINJA, EXIT, GOLD, KINDS
 from nclone_env.level.array_cache import Arrays, Layout, stored_arrays
 from nclone_env.level.compile import Level
-from nclone_env.level.entities import ENTITY, SOLID_TYPES
+from nclone_env.level.entities import ENTITY
 from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
 from nclone_env.level.segments import DOOR, SEGMENT
 from nclone_env.memory_tree import MemoryNode, array_group, array_node
 
-_FIRST_ACTOR = 12  # the first type that moves or thinks, regular doors and mines aside
+_ACTING = frozenset(kind.number for kind in KINDS if kind.acts)
+_SOLID = tuple(kind.number for kind in KINDS if kind.solid)
 
 LEVEL_HEADER = np.dtype(
     [("spawn_x", "f8"), ("spawn_y", "f8"), ("start_distance", "f8")]
@@ -183,7 +185,7 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
 def _runs(entities: np.ndarray) -> np.ndarray:
     """Return the ``RUN`` records of a level from its entities, whose types ascend."""
     kinds = entities["type"]
-    acting = [kind for kind in np.unique(kinds).tolist() if kind == REGULAR_DOOR or kind >= _FIRST_ACTOR]
+    acting = [kind for kind in np.unique(kinds).tolist() if kind in _ACTING]
     bounds = [(kind, *np.searchsorted(kinds, (kind, kind + 1)).tolist()) for kind in acting]
     return np.array([(*bound, entities["mover"][bound[1]] - bound[1]) for bound in bounds], dtype=RUN)
 
@@ -198,7 +200,7 @@ def _headers(levels: Sequence[Level], runs: Sequence[np.ndarray]) -> np.ndarray:
         row["door_count"], row["exit_count"] = len(level.table.doors), len(level.exits)
         row["gold_count"] = np.count_nonzero(kinds == GOLD)
         row["first_exit"] = np.searchsorted(kinds, EXIT)
-        row["has_solids"] = np.isin(kinds, tuple(SOLID_TYPES)).any()
+        row["has_solids"] = np.isin(kinds, _SOLID).any()
     for first, count in (
         ("first_entity", headers["entity_count"]),
         ("first_mover", headers["mover_count"]),

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from nclone_env.constants import ENTITY_NAMES, TILE_COLUMNS, TILE_ROWS
+from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.kinds import kind_name as entity_name  # noqa: F401
 
 UNPUBLISHED = 0xFFFFFFFF
 
@@ -46,8 +47,3 @@ class RawLevel:
     def digest(self) -> str:
         """SHA-256 over tiles and records, in hex; headers do not count."""
         return hashlib.sha256(self.tiles.tobytes() + self.records.tobytes()).hexdigest()
-
-
-def entity_name(entity_type: int) -> str:
-    """Return the name of an entity type, ``type_N`` if it has none."""
-    return ENTITY_NAMES[entity_type] if entity_type < len(ENTITY_NAMES) else f"type_{entity_type}"

@@ -1,4 +1,4 @@
-"""What makes a list of object records a level: the rules that every level format shares.
+"""The rules that a list of object records must follow to be a level, shared by every level format.
 
 A record is five bytes: type, x, y, orientation, mode (physics 01, section 14.2). Some belong together
 (physics 02, sections 2.5 and 2.6): with E exits in the level, the switch of the exit in record i is record
@@ -16,26 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import (
-    EXIT,
-    EXIT_SWITCH,
-    LOCKED_DOOR,
-    LOCKED_DOOR_SWITCH,
-    NINJA,
-    TRAP_DOOR,
-    TRAP_DOOR_SWITCH,
-)
-from nclone_env.level.raw import entity_name
+from nclone_env.kinds import DOOR_SWITCHES, EXIT, KINDS, NINJA, SWITCH_OF, kind_name
 
-DOOR_SWITCHES = {LOCKED_DOOR: LOCKED_DOOR_SWITCH, TRAP_DOOR: TRAP_DOOR_SWITCH}
-DATA_TYPES = frozenset({NINJA, EXIT_SWITCH, *DOOR_SWITCHES.values()})  # no entities of their own
-_BEHAVIOURLESS, _BEHAVIOURLESS_FROM = (27,), 29  # physics 03, section 13
 MAX_TYPE = 39  # the counts block has room for types 0..39
 MAX_RECORDS = 32767  # indices of entities are 16-bit; the game's own limits are far below
-MAX_ORIENTATION, MAX_MODE = 7, 3
-DRONES = (12, 13, 14, 15, 26)
-# Types whose orientation is looked up in a table of 8; a thwump (20) takes any (physics 02, section 2.7).
-ORIENTED = (5, LOCKED_DOOR, TRAP_DOOR, 10, 11, 23, *DRONES)
 
 
 class Fault(NamedTuple):
@@ -59,7 +43,7 @@ def loading_fault(records: np.ndarray) -> Fault | None:
     if len(rows) > MAX_RECORDS:
         return Fault(MAX_RECORDS, f"at most {MAX_RECORDS} records", f"{len(rows)}")
     if rows[0][0] != NINJA:
-        return Fault(0, "the ninja as the first record", entity_name(rows[0][0]))
+        return Fault(0, "the ninja as the first record", kind_name(rows[0][0]))
     exits = count_exits(records)
     for index, row in enumerate(rows):
         fault = _value_fault(index, row) or _partner_missing(index, row, exits, len(rows))
@@ -99,12 +83,14 @@ def partner_index(index: int, kind: int, exits: int) -> int | None:
 
 
 def _value_fault(index: int, row: Sequence[int]) -> Fault | None:
-    kind, _, _, orientation, mode = row
-    if kind in ORIENTED and orientation > MAX_ORIENTATION:
-        expected = f"an orientation of 0..{MAX_ORIENTATION} for {entity_name(kind)}"
-        return Fault(index, expected, str(orientation))
-    if kind in DRONES and mode > MAX_MODE:
-        return Fault(index, f"a mode of 0..{MAX_MODE} for {entity_name(kind)}", str(mode))
+    number, _, _, orientation, mode = row
+    if number >= len(KINDS):
+        return None
+    kind = KINDS[number]
+    if orientation >= kind.orientations:
+        return Fault(index, f"an orientation of 0..{kind.orientations - 1} for {kind.name}", str(orientation))
+    if mode >= kind.modes:
+        return Fault(index, f"a mode of 0..{kind.modes - 1} for {kind.name}", str(mode))
     return None
 
 
@@ -112,8 +98,7 @@ def _partner_missing(index: int, row: Sequence[int], exits: int, count: int) -> 
     partner = partner_index(index, row[0], exits)
     if partner is None or partner < count:
         return None
-    name = entity_name(DOOR_SWITCHES.get(row[0], EXIT_SWITCH))
-    wanted = f"the {name} of this {entity_name(row[0])} in record {partner}"
+    wanted = f"the {kind_name(SWITCH_OF[row[0]])} of this {kind_name(row[0])} in record {partner}"
     return Fault(index, wanted, f"only {count} records")
 
 
@@ -127,16 +112,16 @@ def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> Fault |
     kind = types[index]
     partner = partner_index(index, kind, exits)
     if partner is not None:
-        wanted = DOOR_SWITCHES.get(kind, EXIT_SWITCH)
+        wanted = SWITCH_OF[kind]
         if types[partner] != wanted:
-            expected = f"{entity_name(wanted)}, the switch of the {entity_name(kind)} in record {index}"
-            return Fault(partner, expected, entity_name(types[partner]))
+            expected = f"{kind_name(wanted)}, the switch of the {kind_name(kind)} in record {index}"
+            return Fault(partner, expected, kind_name(types[partner]))
     for door, switch in DOOR_SWITCHES.items():
         if kind == switch and types[index - 1] != door:  # a level file counts switches by their doors
-            return Fault(index, f"a {entity_name(door)} before this {entity_name(switch)}", "none")
+            return Fault(index, f"a {kind_name(door)} before this {kind_name(switch)}", "none")
     return None
 
 
 def has_behaviour(entity_type: int) -> bool:
-    """Return whether entities of a type do anything in the game; the others are ignored."""
-    return entity_type < _BEHAVIOURLESS_FROM and entity_type not in _BEHAVIOURLESS
+    """Return whether records of a type do anything in the game (physics 03, section 13); the others are ignored."""
+    return entity_type == NINJA or (entity_type < len(KINDS) and KINDS[entity_type].module is not None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone_env.constants import CELLS, COLUMNS, MAX_TILE, ROWS, TRAP_DOOR
+from nclone_env.constants import CELLS, COLUMNS, MAX_TILE, ROWS
+from nclone_env.kinds import TRAP_DOOR
 from nclone_env.level.tiles import CURVE_KIND, CURVE_SHAPE, EDGE_SIGNS, GRID_EDGES, STRAIGHT
 
 SEGMENT = np.dtype(

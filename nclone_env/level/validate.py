@@ -8,17 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import (
-    CELL_SIZE,
-    COLUMNS,
-    EXIT,
-    MAP_UNIT,
-    MAX_TILE,
-    NINJA,
-    ROWS,
-    TILE_COLUMNS,
-    TILE_ROWS,
-)
+from nclone_env.constants import CELL_SIZE, COLUMNS, MAP_UNIT, MAX_TILE, ROWS, TILE_COLUMNS, TILE_ROWS
+from nclone_env.kinds import EXIT, NINJA
 from nclone_env.level.compile import count_by_name, inert_types, listed
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import has_behaviour, writing_fault

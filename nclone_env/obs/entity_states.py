@@ -1,31 +1,41 @@
 """The writer of ``entity_states``: the entities that are nearest to the ninja and still matter.
 
 The kinds are numbers in an array of their own, not one-hot columns: an embedding takes them as they are (0, the
-padding, is no entity), one-hot columns are made on the learner's device if wanted, and 28 columns of mostly zeros a row
-would be most of the bytes.
+padding, is no entity), one-hot columns can be made on the learner's device, and 28 columns of mostly zeros a row would
+be most of the bytes.
+
+The phase of an entity; kinds that are not named have phase 0:
+
+| kind | 0 | 0.5 | 1 |
+|---|---|---|---|
+| mines | safe | stepped on | armed |
+| exit, doors | closed exit, open door | | open exit, closed door |
+| boost pad | idle | | touched |
+| chaser drone | patrols | | chases |
+| laser drone, chaingun drone | patrols, recovers | warns | fires |
+| floor guard | idle | | runs |
+| thwump | idle | returns | charges |
+| shove thwump | idle | is pressed, returns | is launched |
+| rocket turret | idle | warns | its rocket flies |
+| gauss turret | idle, recovers | aims | is about to shoot |
+| evil ninja | waits | moves to the place of the touch | follows |
+| laser turret, zap drone, mini drone, death ball | | | always |
 """
 
 from __future__ import annotations
 
 from nclone_env.config import MOST_LISTED_ENTITIES
-from nclone_env.constants import LOCKED_DOOR
 from nclone_env.jit import kernel, local_f64
-from nclone_env.obs.entity_facts import (
-    COLLECTABLE,
-    SHOOTS,
-    facing_of,
-    is_deadly,
-    is_shut,
-    is_solid,
-    listed_kind,
-    matters,
-    phase_of,
-    place_of,
-    radius_of,
-    velocity_of,
-)
+from nclone_env.kinds import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, bits
 from nclone_env.obs.game_state import clip
+from nclone_env.sim.dispatch import describe, radius_of
+from nclone_env.sim.entities.door import is_closed
+from nclone_env.sim.query import place_of
 
+_VANISHES = bits(kind for kind in KINDS if kind.vanishes)
+_SHOOTS = bits(kind for kind in KINDS if kind.shoots)
+_COLLECTABLE = bits(kind for kind in KINDS if kind.collectable)
+_LISTED_AS = tuple(DOOR_SWITCHES.get(number, number) for number in range(len(KINDS)))
 _FAR = 528.0  # pixels
 _TOP_SPEED = 8.0
 _LARGEST = 24.0
@@ -79,7 +89,7 @@ def find_nearest(levels, worlds, index, near, most):
     listed = 0
     for slot in range(header["entity_count"]):
         entity = levels.entities[first + slot]
-        if matters(entity["type"], worlds.entity_states[index, slot]):
+        if matters(int(entity["type"]), worlds.entity_states[index, slot]):
             px, py = place_of(worlds, index, entity)
             dx, dy = px - x, py - y
             listed = insert(near, listed, most, dx * dx + dy * dy, slot)
@@ -89,6 +99,14 @@ def find_nearest(levels, worlds, index, near, most):
             dx, dy = door["x"] - x, door["y"] - y
             listed = insert(near, listed, most, dx * dx + dy * dy, header["entity_count"] + number)
     return listed
+
+
+@kernel
+def matters(kind, state):
+    """Return whether an entity is listed: not once it is taken or used for good; doors are listed separately."""
+    if _VANISHES >> kind & 1:
+        return state == 0
+    return kind != REGULAR_DOOR
 
 
 @kernel
@@ -115,32 +133,31 @@ def write_entity(levels, worlds, index, slot, out, row, place):
     entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     state = int(worlds.entity_states[index, slot])
     mover = worlds.movers[index, max(entity["mover"], 0)]
-    kind = listed_kind(int(entity["type"]))
+    kind = _LISTED_AS[entity["type"]]
     x, y = place_of(worlds, index, entity)
     write_place(ninja, x, y, out, row, place)
-    vx, vy = velocity_of(worlds, index, entity, state)
+    vx, vy, facing_x, facing_y, phase, deadly, solid = describe(worlds, index, entity, mover, state)
     out[row, place, 2], out[row, place, 3] = clip(vx / _TOP_SPEED), clip(vy / _TOP_SPEED)
-    facing_x, facing_y = facing_of(entity, mover, state)
     out[row, place, 4], out[row, place, 5] = clip(facing_x), clip(facing_y)
     out[row, place, 6] = radius_of(kind, state) / _LARGEST
-    out[row, place, 7] = phase_of(kind, state)
-    out[row, place, 8] = 1.0 if is_deadly(kind, state) else 0.0
-    out[row, place, 9] = SHOOTS[kind]
-    out[row, place, 10] = 1.0 if is_solid(kind, state) else 0.0
-    out[row, place, 11] = COLLECTABLE[kind]
+    out[row, place, 7] = phase
+    out[row, place, 8] = 1.0 if deadly else 0.0
+    out[row, place, 9] = _SHOOTS >> kind & 1
+    out[row, place, 10] = 1.0 if solid else 0.0
+    out[row, place, 11] = _COLLECTABLE >> kind & 1
     return kind
 
 
 @kernel
 def write_door(ninja, door, state, out, row, place):
-    """Write a row about a door, as apart from the switch that works it."""
+    """Write a row about a door itself; its switch has a row of its own."""
     write_place(ninja, door["x"], door["y"], out, row, place)
-    shut = 1.0 if is_shut(door["type"], state) else 0.0
+    closed = 1.0 if is_closed(door["type"], state) else 0.0
     for column in range(2, out.shape[2]):
         out[row, place, column] = 0.0
     out[row, place, 4 if door["vertical"] != 0 else 5] = 1.0
     out[row, place, 6] = radius_of(door["type"], state) / _LARGEST
-    out[row, place, 7], out[row, place, 10] = shut, shut
+    out[row, place, 7], out[row, place, 10] = closed, closed
 
 
 @kernel

@@ -8,24 +8,22 @@ from nclone_env.constants import (
     COLUMNS,
     JUMPING,
     MAX_JUMP_DURATION,
-    MINE,
-    MINE_ARMED,
-    MINE_RADII,
     RADIUS,
     ROWS,
-    TOGGLE_MINE,
     WALL_SLIDING,
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
 from nclone_env.jit import kernel
+from nclone_env.kinds import MINE, TOGGLE_MINE
 from nclone_env.level.routes.distance import nearest_node, way_from
 from nclone_env.obs.objective import objective, open_exit_count
+from nclone_env.sim.entities.mine import ARMED, RADII
 
 _TOP_SPEED = 8.0
 _SIGHT = 96.0
 _STEPS = 8  # of the lattice, 96 pixels
-_MINE_REACH = MINE_RADII[0] + RADIUS
+_MINE_REACH = RADII[ARMED] + RADIUS
 
 
 @kernel
@@ -112,7 +110,7 @@ def write_mine(levels, worlds, index, row, out):
             slot = levels.members[i]
             entity = levels.entities[first_entity + slot]
             mine = entity["type"] == MINE or entity["type"] == TOGGLE_MINE
-            if mine and worlds.entity_states[index, slot] == MINE_ARMED:
+            if mine and worlds.entity_states[index, slot] == ARMED:
                 dx, dy = entity["x"] - x, entity["y"] - y
                 distance = math.sqrt(dx * dx + dy * dy)
                 if distance < best:

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from nclone_env.constants import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.jit import kernel
+from nclone_env.kinds import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.level.routes.distance import SPACING
 from nclone_env.level.routes.graph import NO_NODE
-from nclone_env.obs.entity_facts import is_shut, matters
+from nclone_env.obs.entity_states import matters
+from nclone_env.sim.entities.door import is_closed
 
 THERE, SHUT = 1, 2
 NO_LATTICE = np.zeros((0, 0, 0), np.int16)
@@ -44,7 +45,7 @@ def write_graph(levels, worlds, index, lattice, row, level, node, entities):
             state = worlds.entity_states[index, slot]
             if kind == REGULAR_DOOR or matters(kind, state):
                 value += THERE
-            if (kind == REGULAR_DOOR or kind == LOCKED_DOOR or kind == TRAP_DOOR) and is_shut(kind, state):
+            if (kind == REGULAR_DOOR or kind == LOCKED_DOOR or kind == TRAP_DOOR) and is_closed(kind, state):
                 value += SHUT
         entities[row, slot] = value
 

@@ -11,7 +11,7 @@ import math
 from nclone_env.constants import COLUMNS, HALF_CELL, ROWS
 from nclone_env.jit import kernel
 from nclone_env.level.tiles import SOLID_SAMPLES
-from nclone_env.obs.entity_facts import is_shut
+from nclone_env.sim.entities.door import is_closed
 
 SOLID = 255
 
@@ -52,7 +52,7 @@ def write_locals(levels, worlds, index, out):
     header = levels.header[level]
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
-        if is_shut(door["type"], worlds.entity_states[index, door["owner"]]):
+        if is_closed(door["type"], worlds.entity_states[index, door["owner"]]):
             fill_door(door, left, top, out)
 
 

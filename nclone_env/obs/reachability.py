@@ -12,13 +12,13 @@ import math
 
 import numpy as np
 
-from nclone_env.constants import REGULAR_DOOR
 from nclone_env.jit import kernel
+from nclone_env.kinds import REGULAR_DOOR
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import SPACING, direction_by
 from nclone_env.level.routes.doors import AREA, PLANES, TO_EXIT, TO_SWITCH, crosses
-from nclone_env.obs.entity_facts import is_shut
 from nclone_env.obs.objective import open_exit_count
+from nclone_env.sim.entities.door import is_closed
 
 PENDING, _X, _Y, _SWITCH_LEFT, _EXIT_OPEN, KEY = range(6)
 """Columns of a query, float64: 1 until it is answered, the ninja's place, two flags, and the first of the key."""
@@ -59,7 +59,7 @@ def note_query(levels, worlds, index, queries):
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
         if door["type"] != REGULAR_DOOR:
-            if is_shut(door["type"], worlds.entity_states[index, door["owner"]]):
+            if is_closed(door["type"], worlds.entity_states[index, door["owner"]]):
                 set_bit(queries, index, bit)
             bit += 1
     exits_open, exits = open_exit_count(levels, worlds, index), header["exit_count"]

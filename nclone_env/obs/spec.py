@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import ENTITY_NAMES
+from nclone_env.kinds import KINDS
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.graph import NO_NODE
 
@@ -89,7 +89,7 @@ ENTITY_STATE = (
     Feature("solid", 0, 1, "1 if it is in the way now, from one side at least"),
     Feature("collectable", 0, 1, "1 if touching it takes it: gold and switches"),
 )
-"""The 12 elements of a row of ``entity_states``, in order; phases by kind: ``obs.entity_facts``."""
+"""The 12 elements of a row of ``entity_states``, in order; phases by kind: ``obs.entity_states``."""
 
 
 REACHABILITY = (
@@ -138,7 +138,7 @@ def frame_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tu
         "global_view": (ObservationSpec("global_view", (*whole, 1), uint8, 0, 255, "grey, the whole level"),),
         "entity_states": (
             ObservationSpec("entity_states", rows, vector, -1, 1, "the nearest entities, nearest first, then zeros"),
-            ObservationSpec("entity_kinds", (most,), uint8, 0, len(ENTITY_NAMES) - 1, "type of each, 0 where none"),
+            ObservationSpec("entity_kinds", (most,), uint8, 0, len(KINDS) - 1, "type of each, 0 where none"),
             ObservationSpec("entity_count", (1,), uint8, 0, most, "how many are listed"),
         ),
         "locals": (ObservationSpec("locals", window, uint8, 0, 255, "solid share of squares around the ninja"),),

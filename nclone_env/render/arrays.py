@@ -13,22 +13,22 @@ PHASES = 4  # sub-pixel positions of a reduced stamp, per axis
 ORIENTATIONS = 8
 STATES = 256
 FACES_RIGHT, FACES_LEFT = 0, 4  # orientations of the ninja
-ROCKET_FLIES = 16  # first state of a rocket turret whose rocket is under way
 
 
 class Glyphs(NamedTuple):
-    """Read-only arrays for the kernels: the tiles, and which of K kinds things are drawn as.
+    """Read-only arrays for the kernels: the tiles, and the numbers of the K appearances of everything else.
 
     Attributes:
         tiles: (38, 24, 24) uint8; the grey pixels of each tile.
-        kinds: (29, 8, 256) int16; kind by type, orientation and state, -1 if nothing is drawn. Row 0 is the ninja
-            facing right (orientation 0) or left (4). Of doors it is their switch, if they have one.
-        door_kinds: (9, 2, 256) int16; kind of a door by type, whether it is upright, and state of its entity.
+        appearances: (29, 8, 256) int16; appearance by kind, orientation and state, -1 if nothing is drawn. Row 0 is
+            the ninja facing right (orientation 0) or left (4). The row of a door is that of its switch, if it has one.
+        door_appearances: (9, 2, 256) int16; appearance of a door by kind, whether it is upright, and state of its
+            entity.
     """
 
     tiles: np.ndarray
-    kinds: np.ndarray
-    door_kinds: np.ndarray
+    appearances: np.ndarray
+    door_appearances: np.ndarray
 
 
 class Resolution(NamedTuple):
@@ -36,8 +36,8 @@ class Resolution(NamedTuple):
 
     Attributes:
         scale: (2,) float64; width and height of a pixel of the picture, world pixels.
-        stamps: (K, P, 2, h, w) uint8; alpha and ink of each kind. Full size has one phase, P = 1; a smaller one has
-            16, phase 4 * y + x is moved by x and y quarters of a pixel.
+        stamps: (K, P, 2, h, w) uint8; alpha and ink of each appearance. Full size has one phase, P = 1; a smaller one
+            has 16, phase 4 * y + x is moved by x and y quarters of a pixel.
         centre: (2,) int64; column and row of a stamp whose upper left corner is the centre at phase 0.
         boxes: (K, 4) int64; first row, end row, first column, end column of what a stamp covers in any phase.
         layers: (L, H, W) uint8; the tiles of each level, all of the world. No levels where tiles are drawn from
@@ -58,10 +58,10 @@ class Resolution(NamedTuple):
 
 
 class PictureArrays(NamedTuple):
-    """What the picture observations of a level set are composed from, shared by all environments.
+    """The sources of the picture observations of a level set, shared by all environments.
 
     Attributes:
-        glyphs: tiles and kinds, shared by all level sets too.
+        glyphs: tiles and appearances, shared by all level sets too.
         player_frame: the world at the scale of that observation.
         global_view: the world at the scale of that observation.
     """
@@ -71,7 +71,7 @@ class PictureArrays(NamedTuple):
     global_view: Resolution
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of everything that is there."""
+        """Return the bytes of all arrays."""
         parts = (
             array_group("glyphs", self.glyphs._asdict(), shared=True),
             self.player_frame.memory("player_frame"),
@@ -97,10 +97,10 @@ NO_RESOLUTION = Resolution(
 NO_PICTURES = PictureArrays(
     Glyphs(
         tiles=_blank(0, CELL, CELL),
-        kinds=_blank(0, ORIENTATIONS, STATES, dtype=np.int16),
-        door_kinds=_blank(0, 2, STATES, dtype=np.int16),
+        appearances=_blank(0, ORIENTATIONS, STATES, dtype=np.int16),
+        door_appearances=_blank(0, 2, STATES, dtype=np.int16),
     ),
     NO_RESOLUTION,
     NO_RESOLUTION,
 )
-"""Stands in where no picture is asked for, so that kernels are compiled once."""
+"""Placeholder without pictures, so that kernels are compiled once."""

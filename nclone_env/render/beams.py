@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 
 from nclone_env.jit import kernel
+from nclone_env.kinds import KINDS, bits
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.beams import BEAM_TYPES, NO_BEAM, beam_of
+from nclone_env.sim.beams import beam_of
 from nclone_env.sim.geometry import greater, lesser
+from nclone_env.sim.rays import NO_BEAM
 
-_PAINTS = ("beam", "shot", "aim", "trail")  # by what ``beam_of`` tells apart
+_PAINTS = ("beam", "shot", "aim", "trail")  # in the order of ``sim.rays.BEAM`` and the others
 _WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels
-_SHOOTS = sum(1 << kind for kind in BEAM_TYPES)  # a bit a type
+_SHOOTS = bits(kind for kind in KINDS if kind.shoots)
 BEAM_GREYS = tuple((PAINTS[name].grey,) for name in _PAINTS)
 BEAM_COLOURS = tuple(PAINTS[name].colour for name in _PAINTS)
 
@@ -36,7 +38,7 @@ def draw_beams(levels, worlds, index, inks, view, out):
     header = levels.header[worlds.ninjas[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
         run = levels.runs[r]
-        if (_SHOOTS >> int(run["type"])) & 1:
+        if _SHOOTS >> int(run["type"]) & 1:
             for slot in range(run["first"], run["stop"]):
                 entity = levels.entities[header["first_entity"] + slot]
                 what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 
-from nclone_env.constants import COLUMNS, ENTITY_NAMES, LASER_TURRET, MAX_TILE, NINJA, ROCKET_TURRET, ROWS
+from nclone_env.constants import COLUMNS, MAX_TILE, ROWS
 from nclone_env.jit import copy_bytes, kernel
-from nclone_env.level.entities import MOVER_TYPES
-from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS, ROCKET_FLIES
+from nclone_env.kinds import LASER_TURRET, NINJA, ROCKET_TURRET
+from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS
 from nclone_env.render.beams import BEAM_GREYS, draw_beams
 from nclone_env.render.shapes import PAINTS
+from nclone_env.sim.entities.laser.turret import orientation as beam_orientation
+from nclone_env.sim.entities.rocket_turret import is_flying
+from nclone_env.sim.query import place_of
 
 _SOLID_TILE = 1
 _SOLID = PAINTS["solid"].grey
-_TYPES = len(ENTITY_NAMES)
-_MOVES = tuple(kind in MOVER_TYPES for kind in range(_TYPES))
-_EIGHTHS_PER_RADIAN = 4.0 / math.pi
 _PHASE_BITS = 2  # 4 phases an axis
 
 
@@ -81,18 +81,18 @@ def _draw_things(levels, worlds, index, glyphs, resolution, per_x, per_y, left, 
     header = levels.header[ninja["level"]]
     grid = _grid(resolution, per_x, per_y, left, top)
     low_x, high_x, low_y, high_y = _bounds(resolution, left, top, out)
-    for number in range(header["first_door"], header["first_door"] + header["door_count"]):
-        door = levels.doors[number]
-        kind = door_kind(glyphs.door_kinds, door, worlds.entity_states[index, door["owner"]])
-        _draw(resolution, grid, kind, door["x"], door["y"], out)
-    for number in range(header["entity_count"]):
-        entity, state = levels.entities[header["first_entity"] + number], worlds.entity_states[index, number]
+    for row in range(header["first_door"], header["first_door"] + header["door_count"]):
+        door = levels.doors[row]
+        number = door_appearance(glyphs.door_appearances, door, worlds.entity_states[index, door["owner"]])
+        _draw(resolution, grid, number, door["x"], door["y"], out)
+    for slot in range(header["entity_count"]):
+        entity, state = levels.entities[header["first_entity"] + slot], worlds.entity_states[index, slot]
         if leaves_turret(entity, state):
-            _draw(resolution, grid, glyphs.kinds[ROCKET_TURRET, 0, 0], entity["x"], entity["y"], out)
+            _draw(resolution, grid, glyphs.appearances[ROCKET_TURRET, 0, 0], entity["x"], entity["y"], out)
         x, y = place_of(worlds, index, entity)
         if low_x < x < high_x and low_y < y < high_y:
-            _draw(resolution, grid, kind_of(glyphs.kinds, worlds, index, entity, state), x, y, out)
-    _draw(resolution, grid, ninja_kind(glyphs.kinds, ninja), ninja["x"], ninja["y"], out)
+            _draw(resolution, grid, appearance_of(glyphs.appearances, worlds, index, entity, state), x, y, out)
+    _draw(resolution, grid, ninja_appearance(glyphs.appearances, ninja), ninja["x"], ninja["y"], out)
 
 
 @kernel
@@ -113,46 +113,31 @@ def _bounds(resolution, left, top, out):
 
 
 @kernel
-def place_of(worlds, index, entity):
-    """Return where an entity is now: x, y in pixels. A switch has the number of its exit's mover, but does not move."""
-    x, y = float(entity["x"]), float(entity["y"])
-    kind, number = entity["type"], entity["mover"]
-    if number >= 0 and kind < _TYPES and _MOVES[kind]:
-        mover = worlds.movers[index, number]
-        x, y = mover["x"], mover["y"]
-    return x, y
-
-
-@kernel
 def leaves_turret(entity, state):
-    """Return whether an entity is the rocket under way: its turret stays where it is."""
-    return entity["type"] == ROCKET_TURRET and state >= ROCKET_FLIES
+    """Return whether an entity is a rocket under way: its turret is drawn as well."""
+    return entity["type"] == ROCKET_TURRET and is_flying(state)
 
 
 @kernel
-def kind_of(kinds, worlds, index, entity, state):
-    """Return the kind an entity is drawn as, -1 if it is not drawn. A laser points where its beam does."""
-    kind, entity_type = -1, entity["type"]
-    if NINJA < entity_type < _TYPES:
-        orientation = min(int(entity["orientation"]), ORIENTATIONS - 1)
-        if entity_type == LASER_TURRET and entity["mover"] >= 0:
-            angle = worlds.movers[index, entity["mover"]]["uy"]
-            orientation = _floor(angle * _EIGHTHS_PER_RADIAN + 0.5) & (ORIENTATIONS - 1)
-        kind = int(kinds[entity_type, orientation, state])
-    return kind
+def appearance_of(appearances, worlds, index, entity, state):
+    """Return the number of an entity's appearance, -1 if it is not drawn. A laser points where its beam does."""
+    orientation = min(int(entity["orientation"]), ORIENTATIONS - 1)
+    if entity["type"] == LASER_TURRET:
+        orientation = beam_orientation(worlds.movers[index, entity["mover"]])
+    return int(appearances[entity["type"], orientation, state])
 
 
 @kernel
-def door_kind(door_kinds, door, state):
-    """Return the kind a door is drawn as."""
-    return int(door_kinds[door["type"], door["vertical"], state])
+def door_appearance(door_appearances, door, state):
+    """Return the number of a door's appearance."""
+    return int(door_appearances[door["type"], door["vertical"], state])
 
 
 @kernel
-def ninja_kind(kinds, ninja):
-    """Return the kind the ninja is drawn as."""
+def ninja_appearance(appearances, ninja):
+    """Return the number of the ninja's appearance."""
     orientation = FACES_RIGHT if ninja["facing"] >= 0 else FACES_LEFT
-    return int(kinds[NINJA, orientation, ninja["state"]])
+    return int(appearances[NINJA, orientation, ninja["state"]])
 
 
 @kernel
@@ -216,26 +201,26 @@ def _blend(below, alpha, ink):
 
 
 @kernel
-def _stamp(stamps, phase, boxes, kind, left, top, out):
+def _stamp(stamps, phase, boxes, number, left, top, out):
     """Blend a stamp whose upper left corner lies at (left, top) of the picture, as far as it is inside."""
-    first_row = max(top + boxes[kind, 0], 0)
-    end_row = min(top + boxes[kind, 1], out.shape[0])
-    first_column = max(left + boxes[kind, 2], 0)
-    end_column = min(left + boxes[kind, 3], out.shape[1])
+    first_row = max(top + boxes[number, 0], 0)
+    end_row = min(top + boxes[number, 1], out.shape[0])
+    first_column = max(left + boxes[number, 2], 0)
+    end_column = min(left + boxes[number, 3], out.shape[1])
     for row in range(first_row, end_row):
         for column in range(first_column, end_column):
-            alpha = int(stamps[kind, phase, 0, row - top, column - left])
-            ink = int(stamps[kind, phase, 1, row - top, column - left])
+            alpha = int(stamps[number, phase, 0, row - top, column - left])
+            ink = int(stamps[number, phase, 1, row - top, column - left])
             out[row, column, 0] = _blend(int(out[row, column, 0]), alpha, ink)
 
 
 @kernel
-def _draw(resolution, grid, kind, x, y, out):
-    """Draw a kind (-1 for nothing) at a place of the world, to the pixel it is in or to the nearest quarter of one."""
-    if kind >= 0:
+def _draw(resolution, grid, number, x, y, out):
+    """Draw an appearance (-1: nothing) at a place of the world, to the pixel it is in or the nearest quarter of one."""
+    if number >= 0:
         steps_per_x, steps_per_y, bits, centre_x, centre_y = grid
         nearest = 0.5 if bits > 0 else 0.0
         steps_x, steps_y, mask = _floor(x * steps_per_x + nearest), _floor(y * steps_per_y + nearest), (1 << bits) - 1
         phase = ((steps_y & mask) << bits) + (steps_x & mask)
         left, top = (steps_x >> bits) - centre_x, (steps_y >> bits) - centre_y
-        _stamp(resolution.stamps, phase, resolution.boxes, kind, left, top, out)
+        _stamp(resolution.stamps, phase, resolution.boxes, number, left, top, out)

@@ -1,7 +1,6 @@
-"""What is drawn: the grey tiles, and every appearance of an entity, a door or the ninja, rasterised at full size.
+"""The grey tiles, and every appearance of an entity, a door or the ninja, rasterised at full size.
 
-A *kind* is the number of one appearance. Its alpha and ink, 24 x 24 pixels, are the source of the stamps of every
-resolution.
+Appearances are numbered. The alpha and ink of one, 24 x 24 pixels, are the source of its stamps at every resolution.
 """
 
 from __future__ import annotations
@@ -10,44 +9,44 @@ from functools import lru_cache
 
 import numpy as np
 
-from nclone_env.constants import ENTITY_NAMES, MAX_TILE, REGULAR_DOOR, TRAP_DOOR
-from nclone_env.level.records import DOOR_SWITCHES
+from nclone_env.constants import MAX_TILE
+from nclone_env.kinds import DOOR_SWITCHES, KINDS
 from nclone_env.render import raster
 from nclone_env.render.arrays import ORIENTATIONS, STATES, Glyphs
-from nclone_env.render.looks import DOOR_LIES, DOOR_STANDS, Appearance, appearance, layers_of
+from nclone_env.render.looks import DOOR_LIES, DOOR_UPRIGHT, Appearance, appearance, layers_of
 from nclone_env.render.shapes import PAINTS, tile_outline
 
 
 @lru_cache(maxsize=1)
 def glyphs() -> Glyphs:
     """Return the glyphs, made on the first call."""
-    _, kinds, door_kinds = _kinds()
-    result = Glyphs(_tiles(), kinds, door_kinds)
+    _, numbers, door_numbers = _numbered()
+    result = Glyphs(_tiles(), numbers, door_numbers)
     for array in result:
         array.flags.writeable = False
     return result
 
 
 def full_size_planes() -> np.ndarray:
-    """Return (K, 2, 24, 24) float32, 0..255: alpha and ink of every kind; rasterised at every call."""
-    pictures = [raster.stamp(layers_of(item), raster.GREYS) for item in _kinds()[0]]
+    """Return (K, 2, 24, 24) float32, 0..255: alpha and ink of every appearance; rasterised at every call."""
+    pictures = [raster.stamp(layers_of(item), raster.GREYS) for item in _numbered()[0]]
     return np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
 
 
 @lru_cache(maxsize=1)
-def _kinds() -> tuple[tuple[Appearance, ...], np.ndarray, np.ndarray]:
-    """Return everything that is drawn, by kind, and the ``kinds`` and ``door_kinds`` of the glyphs."""
-    numbers: dict[Appearance, int] = {}
-    kinds = np.full((len(ENTITY_NAMES), ORIENTATIONS, STATES), -1, dtype=np.int16)
-    for place in np.ndindex(kinds.shape):
+def _numbered() -> tuple[tuple[Appearance, ...], np.ndarray, np.ndarray]:
+    """Return all appearances by number, and the ``appearances`` and ``door_appearances`` of the glyphs."""
+    found: dict[Appearance, int] = {}
+    numbers = np.full((len(KINDS), ORIENTATIONS, STATES), -1, dtype=np.int16)
+    for place in np.ndindex(numbers.shape):
         shown = appearance(*place)
         if shown is not None:
-            kinds[place] = numbers.setdefault(shown, len(numbers))
-    door_kinds = kinds[: TRAP_DOOR + 1, (DOOR_LIES, DOOR_STANDS)].copy()
-    for door, switch in DOOR_SWITCHES.items():
-        kinds[door] = kinds[switch]
-    kinds[REGULAR_DOOR] = -1
-    return tuple(numbers), kinds, door_kinds
+            numbers[place] = found.setdefault(shown, len(found))
+    doors = [kind.number for kind in KINDS if kind.is_door]
+    door_numbers = numbers[: max(doors) + 1, (DOOR_LIES, DOOR_UPRIGHT)].copy()
+    for door in doors:
+        numbers[door] = numbers[DOOR_SWITCHES[door]] if door in DOOR_SWITCHES else -1
+    return tuple(found), numbers, door_numbers
 
 
 def _tiles() -> np.ndarray:

@@ -1,8 +1,8 @@
-"""What entities look like: the one table that the grey observations and the colour pictures are made from.
+"""The look of every kind of entity: the one table behind the grey observations and the colour pictures.
 
-A :class:`Look` says how a type appears in its states, facing right, and how it turns. An :class:`Appearance` is one
-of those pictures: equal appearances are drawn alike. Doors are looked up under their own type where they lie, their
-switches under the types of the switch records; everything has its size from physics 02, section 11.
+A :class:`Look` gives the figures of a kind in its states, facing right, and its turn. An :class:`Appearance` is one of
+those pictures: equal appearances are drawn alike. A door is looked up under its own kind, its switch under the kind of
+the switch; sizes are those of physics 02, section 11.
 """
 
 from __future__ import annotations
@@ -11,15 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from nclone_env import constants as c
-from nclone_env.render import figures
-from nclone_env.render.arrays import FACES_LEFT, ROCKET_FLIES
-from nclone_env.render.figures import Layers
+from nclone_env import kinds
+from nclone_env.kinds import KINDS
+from nclone_env.render.arrays import FACES_LEFT
 from nclone_env.render.postures import POSTURES, ninja_layers
-from nclone_env.render.shapes import turned
+from nclone_env.render.shapes import Layer, Layers, box, circle, limb, polygon, square, star, turned
+from nclone_env.sim.entities import (
+    chaser_drone,
+    drone,
+    evil_ninja,
+    gauss_turret,
+    rocket_turret,
+    shooting_drone,
+    shove_thwump,
+)
 
-DOOR_STANDS, DOOR_LIES = 0, 2  # an orientation of each, and the turn
-_GAUSS_WARNS, _GAUSS_RECOVERS = 182, 197  # first states of a gauss turret's phases after aiming
+DOOR_UPRIGHT, DOOR_LIES = 0, 2  # an orientation of each, and the turn
 
 
 def _state(orientation: int, state: int) -> int:
@@ -31,32 +38,34 @@ def _only(orientation: int, state: int) -> int:
 
 
 def _phase_of_shooting(orientation: int, state: int) -> int:
-    """Patrolling and recovering drones look alike; then warning and firing (bits 2 and 3 of the state)."""
-    return (0, 1, 2, 0)[state >> 2 & 3]
+    """Patrolling and recovering drones look alike; then warning and firing."""
+    return {shooting_drone.WARNING: 1, shooting_drone.FIRING: 2}.get(state & shooting_drone.PHASE, 0)
 
 
 def _phase_of_rocket(orientation: int, state: int) -> int:
-    return int(state >= 1) + int(state >= ROCKET_FLIES)
+    return int(state >= rocket_turret.WARNING) + int(state >= rocket_turret.FLYING)
 
 
 def _phase_of_gauss(orientation: int, state: int) -> int:
-    return int(state >= 1) + int(state >= _GAUSS_WARNS) - 2 * int(state >= _GAUSS_RECOVERS)
+    if state >= gauss_turret.RECOVERING:
+        return 0
+    return int(state >= gauss_turret.AIMING) + int(state >= gauss_turret.WARNING)
 
 
-def _two_bits(orientation: int, state: int) -> int:
-    return state & 3
+def _phase_of_shove(orientation: int, state: int) -> int:
+    return state & shove_thwump.PHASE
 
 
 def _is_set(orientation: int, state: int) -> int:
     return int(state != 0)
 
 
-def _is_late(orientation: int, state: int) -> int:
-    return int(state & 3 >= 2)
+def _is_under_way(orientation: int, state: int) -> int:
+    return int(state >= evil_ninja.CHARGING)
 
 
 def _is_chasing(orientation: int, state: int) -> int:
-    return int(state & 4 != 0)
+    return int(state & chaser_drone.CHASING != 0)
 
 
 def _posture(orientation: int, state: int) -> int:
@@ -68,8 +77,8 @@ def _orientation(orientation: int, state: int) -> int:
 
 
 def _heading(orientation: int, state: int) -> int:
-    """Turn of a drone: quarters, in the lowest bits of its state."""
-    return 2 * (state & 3)
+    """Turn of a drone, quarters."""
+    return 2 * (state & drone.HEADING)
 
 
 def _charge(orientation: int, state: int) -> int:
@@ -79,7 +88,7 @@ def _charge(orientation: int, state: int) -> int:
 
 def _across(orientation: int, state: int) -> int:
     """Turn of a door: upright where the orientation is right or left (physics 02, section 6.5)."""
-    return DOOR_STANDS if orientation in (0, 4) else DOOR_LIES
+    return DOOR_UPRIGHT if orientation in (0, 4) else DOOR_LIES
 
 
 class Look(NamedTuple):
@@ -127,44 +136,190 @@ def layers_of(shown: Appearance) -> Layers:
     return turned(LOOKS[shown.type].variants[shown.variant], shown.turn)
 
 
-def first_state(entity_type: int, orientation: int) -> int:
-    """Return the state byte at the start of an episode."""
-    if entity_type in _DRONES:
-        return orientation >> 1
-    return int(entity_type == c.TOGGLE_MINE)
+# The figures, facing right, around their centre: variants by state.
+_GOLD_HALF, _EXIT_HALF, _SWITCH_HALF = (KINDS[kind].radii[0] for kind in (kinds.GOLD, kinds.EXIT, kinds.EXIT_SWITCH))
+_ARMED, _SAFE, _STEPPED = KINDS[kinds.MINE].radii
+_MINE: tuple[Layers, ...] = (  # armed, safe, stepped on
+    (Layer("mine", (star(_ARMED + 2.5, _ARMED - 0.5, 8),)), Layer("mine_core", (circle(1.6),))),
+    (Layer("safe_mine", (circle(_SAFE + 1.0), circle(_SAFE - 2.0))),),
+    (Layer("stepped_mine", (circle(_STEPPED + 0.5), circle(_STEPPED - 2.5))),),
+)
+_GOLD: tuple[Layers, ...] = ((Layer("gold_edge", (square(_GOLD_HALF - 1),)), Layer("gold", (square(_GOLD_HALF - 2),))),)
+_CROSS = (box(-1.5, -9, 1.5, 9), box(-9, -1.5, 9, 1.5), square(1.5))
+_EXIT: tuple[Layers, ...] = (  # closed, open
+    (Layer("exit", (square(_EXIT_HALF),)), Layer("exit_inside", (square(9),)), Layer("exit", _CROSS)),
+    (Layer("open_exit", (square(_EXIT_HALF),)), Layer("open_inside", (square(9),))),
+)
+_EXIT_SWITCH: tuple[Layers, ...] = (  # there, taken
+    (Layer("switch", (square(_SWITCH_HALF),)), Layer("switch_light", (circle(3.2, corners=4),))),
+    (Layer("taken_switch", (square(6), square(4.5))),),
+)
+
+# Doors stand upright: a segment of length 24 through the centre. Of an open one only the ends are left.
+_BAR = box(-2.5, -12, 2.5, 12)
+_ENDS = (box(-2.5, -12, 2.5, -8), box(-2.5, 8, 2.5, 12))
+_REGULAR_DOOR: tuple[Layers, ...] = (  # shut, open
+    (Layer("door", (_BAR,)), Layer("open_door", (box(-0.5, -9, 0.5, 9),))),
+    (Layer("open_door", _ENDS),),
+)
+_LOCKED_DOOR: tuple[Layers, ...] = (  # shut, open
+    (Layer("locked_door", (_BAR,)), Layer("locked_door", (square(4.5),)), Layer("lock", (square(2.5),))),
+    (Layer("locked_door", _ENDS),),
+)
+_STUDS = tuple(circle(1.6, 0, y, 4) for y in (-7.5, -2.5, 2.5, 7.5))
+_TRAP_DOOR: tuple[Layers, ...] = (  # open, shut
+    (Layer("trap_door", _ENDS), Layer("trap_door", _STUDS[1:3])),
+    (Layer("trap_door", (_BAR,)), Layer("trap_light", _STUDS)),
+)
+_LOCKED_DOOR_SWITCH: tuple[Layers, ...] = (  # only while untouched
+    (Layer("locked_door", (circle(5.5),)), Layer("lock", (circle(3.5), circle(1.5)))),
+)
+_TRAP_DOOR_SWITCH: tuple[Layers, ...] = (  # only while untouched
+    (Layer("trap_door", (polygon((-6, 5), (6, 5), (0, -6)),)), Layer("trap_light", (circle(2.0, 0, 1.2),))),
+)
+
+# Pads and platforms face right; the surface that acts lies at the centre.
+_LAUNCH_PAD: tuple[Layers, ...] = (
+    (
+        Layer("launch_pad", (box(-2.5, -7.5, 1, 7.5),)),
+        Layer("launch_front", (polygon((1, -6.5), (3.5, -5), (5, -1.5), (5, 1.5), (3.5, 5), (1, 6.5)),)),
+    ),
+)
+_ONE_WAY: tuple[Layers, ...] = (
+    (
+        Layer("one_way", (box(-4, -12, 0, 12),)),
+        Layer("one_way", tuple(polygon((-8, y - 2.5), (-4, y), (-8, y + 2.5)) for y in (-6, 0, 6))),
+        Layer("one_way_front", (box(-1.5, -12, 0.5, 12),)),
+    ),
+)
+_BOOST_PAD: tuple[Layers, ...] = (  # alone, touched
+    (Layer("boost_pad", (circle(6.5), circle(4.0))), Layer("boost_pad", (circle(2.2, corners=4),))),
+    (Layer("boost_light", (circle(6.5), circle(4.0))), Layer("boost_light", (circle(3.2, corners=4),))),
+)
+
+# Drones look ahead with an eye of their own paint.
+_ZAP_DRONE: tuple[Layers, ...] = (
+    (Layer("shell", (circle(7.5),)), Layer("zap_eye", (circle(5.8), circle(4.6))), Layer("zap_eye", (circle(2.4, 3),))),
+)
+_PRONGS = polygon((-7.5, 0), (-5, -5.5), (2, -7.5), (8, -4), (5, 0), (8, 4), (2, 7.5), (-5, 5.5))
+_CHASER_DRONE: tuple[Layers, ...] = (  # on patrol, chasing
+    (Layer("shell", (_PRONGS,)), Layer("chaser_eye", (circle(2.2, 1.5),))),
+    (Layer("chaser_eye", (_PRONGS,)), Layer("shell", (circle(2.6, 1.5),))),
+)
+_BARRELS = (box(0, -4.5, 8.5, -1.5), box(0, 1.5, 8.5, 4.5))
+_GUN_BODY = (Layer("shell", _BARRELS), Layer("shell", (circle(7, -1.5, corners=8),)))
+_CHAINGUN_DRONE: tuple[Layers, ...] = (  # calm, warning, firing
+    (*_GUN_BODY, Layer("chaingun_eye", (box(-3, -3.5, 3, -1.5), box(-3, 1.5, 3, 3.5)))),
+    (*_GUN_BODY, Layer("chaingun_eye", (box(-5, -4, 5, -1), box(-5, 1, 5, 4)))),
+    (*_GUN_BODY, Layer("chaingun_eye", _BARRELS), Layer("chaingun_eye", (circle(4.5, -1.5, corners=8),))),
+)
+_DIAMOND = Layer("shell", (circle(8, corners=4),))
+_LASER_DRONE: tuple[Layers, ...] = (  # calm, warning, firing
+    (_DIAMOND, Layer("laser_eye", (circle(2.6, 2.5),)), Layer("laser_eye", (box(4, -0.8, 10, 0.8),))),
+    (_DIAMOND, Layer("laser_eye", (circle(4.5), circle(2.5))), Layer("laser_eye", (box(4, -0.8, 10, 0.8),))),
+    (_DIAMOND, Layer("laser_eye", (circle(6, corners=4),)), Layer("laser_eye", (box(4, -1.5, 11, 1.5),))),
+)
+_MINI_DRONE: tuple[Layers, ...] = ((Layer("shell", (circle(4.2),)), Layer("mini_eye", (circle(1.6, 1.6),))),)
 
 
-_DRONES = (c.CHAINGUN_DRONE, c.LASER_DRONE, c.ZAP_DRONE, c.CHASER_DRONE, c.MINI_DRONE)
+def _guard(look: float) -> Layers:
+    dome = polygon((-6, 6), (-6, 0), (-4.5, -4), (-1.8, -6), (1.8, -6), (4.5, -4), (6, 0), (6, 6))
+    return Layer("guard", (dome,)), Layer(
+        "guard_eye", (box(look - 3.5, -2.5, look - 1, 1), box(look + 1, -2.5, look + 3.5, 1))
+    )
+
+
+_FLOOR_GUARD: tuple[Layers, ...] = (_guard(0.0), _guard(2.0), _guard(-2.0))  # waits, runs right, runs left
+_DEATH_BALL: tuple[Layers, ...] = (
+    (Layer("ball", (star(6.5, 4.5, 12),)), Layer("ball_core", (circle(2.6), circle(1.0)))),
+)
+_EVIL_NINJA: tuple[Layers, ...] = (  # waits, hunts
+    (Layer("evil", (circle(10), circle(8.5))), Layer("evil", (circle(4),)), Layer("evil_eye", (box(0, -1.2, 4, 0.8),))),
+    (
+        Layer("evil", (circle(6),)),
+        Layer("evil", (limb((-3, 4), (-5, 10), 3), limb((3, 4), (5, 10), 3))),
+        Layer("evil_eye", (polygon((-4, -3), (-0.8, -0.8), (-4, 0.6)), polygon((4, -3), (0.8, -0.8), (4, 0.6)))),
+    ),
+)
+
+# Blocks.
+_BOUNCE_BLOCK: tuple[Layers, ...] = (
+    (Layer("block_edge", (square(9),)), Layer("block", (square(8),)), Layer("block_edge", (square(4.5), square(3.5)))),
+)
+_THWUMP_BODY = (
+    Layer("thwump", (square(9),)),
+    Layer("thwump_face", (polygon((6, -9), (9, -9), (11, -7), (11, 7), (9, 9), (6, 9)),)),
+)
+_THWUMP: tuple[Layers, ...] = (  # waits, charges, returns
+    (*_THWUMP_BODY, Layer("thwump_eye", (box(-2, -3.5, 0, 3.5),))),
+    (*_THWUMP_BODY, Layer("thwump_eye", (box(-4, -4, 4, 4),))),
+    (*_THWUMP_BODY, Layer("thwump_eye", (box(-6, -4, -1, 4), box(-4.5, -2.5, -2.5, 2.5)))),
+)
+_SHELL = (square(12), square(9.5))
+_CORNERS = tuple(
+    box(12 * i - 5 * (i > 0), 12 * j - 5 * (j > 0), 12 * i + 5 * (i < 0), 12 * j + 5 * (j < 0))
+    for i in (-1, 1)
+    for j in (-1, 1)
+)
+_SHOVE_THWUMP: tuple[Layers, ...] = (  # waits, is pressed, is launched, returns; launched and returning its core kills
+    (Layer("shove", (square(12),)), Layer("shove_core", (square(6), square(4)))),
+    (Layer("shove", (square(12),)), Layer("shove_core", (square(8),)), Layer("shove", (square(4),))),
+    (Layer("shove", _SHELL), Layer("shove_danger", (circle(8),)), Layer("shove_core", (circle(3),))),
+    (Layer("shove", _CORNERS), Layer("shove_danger", (circle(8),)), Layer("shove_core", (circle(4.5), circle(2.5)))),
+)
+
+# Turrets.
+_ROCKET = Layer("rocket", (polygon((-2.5, 3), (0, -4), (2.5, 3)),))
+_ROCKET_TURRET: tuple[Layers, ...] = (  # idle, warning, the rocket that flies
+    (Layer("turret", (circle(7), circle(4.5))), _ROCKET),
+    (Layer("rocket", (circle(7),)), Layer("gauss", (circle(4.5),)), _ROCKET),
+    (Layer("rocket", (circle(4.5),)), Layer("gauss", (circle(2.2),))),
+)
+_SIGHT = (box(-9, -0.9, -4, 0.9), box(4, -0.9, 9, 0.9), box(-0.9, -9, 0.9, -4), box(-0.9, 4, 0.9, 9))
+_SCOPE = (Layer("turret", (circle(6), circle(4))), Layer("turret", _SIGHT))
+_GAUSS_TURRET: tuple[Layers, ...] = (  # idle and recovering, aiming, warning
+    (*_SCOPE, Layer("turret", (circle(1.8),))),
+    (*_SCOPE, Layer("gauss", (circle(2.8),))),
+    (Layer("turret", (circle(6),)), Layer("gauss", _SIGHT), Layer("gauss", (circle(4.2),))),
+)
+_LASER_TURRET: tuple[Layers, ...] = (
+    (
+        Layer("laser", (polygon((0, -4), (9, -1.2), (9, 1.2), (0, 4)),)),
+        Layer("laser", (circle(5.9),)),
+        Layer("laser_light", (circle(2.8),)),
+    ),
+)
+
 _NINJA = tuple(ninja_layers(state, facing) for facing in (1, -1) for state in sorted(POSTURES))
 
 LOOKS: Mapping[int, Look] = {
-    c.NINJA: Look(_NINJA, _posture),
-    c.MINE: Look(figures.MINE),
-    c.GOLD: Look(figures.GOLD),
-    c.EXIT: Look(figures.EXIT),
-    c.EXIT_SWITCH: Look(figures.EXIT_SWITCH),
-    c.REGULAR_DOOR: Look(figures.REGULAR_DOOR, _is_set, _across),
-    c.LOCKED_DOOR: Look(figures.LOCKED_DOOR, _is_set, _across),
-    c.LOCKED_DOOR_SWITCH: Look(figures.LOCKED_DOOR_SWITCH),
-    c.TRAP_DOOR: Look(figures.TRAP_DOOR, _is_set, _across),
-    c.TRAP_DOOR_SWITCH: Look(figures.TRAP_DOOR_SWITCH),
-    c.LAUNCH_PAD: Look(figures.LAUNCH_PAD, _only, _orientation),
-    c.ONE_WAY: Look(figures.ONE_WAY, _only, _orientation),
-    c.CHAINGUN_DRONE: Look(figures.CHAINGUN_DRONE, _phase_of_shooting, _heading),
-    c.LASER_DRONE: Look(figures.LASER_DRONE, _phase_of_shooting, _heading),
-    c.ZAP_DRONE: Look(figures.ZAP_DRONE, _only, _heading),
-    c.CHASER_DRONE: Look(figures.CHASER_DRONE, _is_chasing, _heading),
-    c.FLOOR_GUARD: Look(figures.FLOOR_GUARD),
-    c.BOUNCE_BLOCK: Look(figures.BOUNCE_BLOCK, _only),
-    c.ROCKET_TURRET: Look(figures.ROCKET_TURRET, _phase_of_rocket),
-    c.GAUSS_TURRET: Look(figures.GAUSS_TURRET, _phase_of_gauss),
-    c.THWUMP: Look(figures.THWUMP, _state, _charge),
-    c.TOGGLE_MINE: Look(figures.MINE),
-    c.EVIL_NINJA: Look(figures.EVIL_NINJA, _is_late),
-    c.LASER_TURRET: Look(figures.LASER_TURRET, _only, _orientation),
-    c.BOOST_PAD: Look(figures.BOOST_PAD, _is_set),
-    c.DEATH_BALL: Look(figures.DEATH_BALL, _only),
-    c.MINI_DRONE: Look(figures.MINI_DRONE, _only, _heading),
-    c.SHOVE_THWUMP: Look(figures.SHOVE_THWUMP, _two_bits),
+    kinds.NINJA: Look(_NINJA, _posture),
+    kinds.MINE: Look(_MINE),
+    kinds.GOLD: Look(_GOLD),
+    kinds.EXIT: Look(_EXIT),
+    kinds.EXIT_SWITCH: Look(_EXIT_SWITCH),
+    kinds.REGULAR_DOOR: Look(_REGULAR_DOOR, _is_set, _across),
+    kinds.LOCKED_DOOR: Look(_LOCKED_DOOR, _is_set, _across),
+    kinds.LOCKED_DOOR_SWITCH: Look(_LOCKED_DOOR_SWITCH),
+    kinds.TRAP_DOOR: Look(_TRAP_DOOR, _is_set, _across),
+    kinds.TRAP_DOOR_SWITCH: Look(_TRAP_DOOR_SWITCH),
+    kinds.LAUNCH_PAD: Look(_LAUNCH_PAD, _only, _orientation),
+    kinds.ONE_WAY: Look(_ONE_WAY, _only, _orientation),
+    kinds.CHAINGUN_DRONE: Look(_CHAINGUN_DRONE, _phase_of_shooting, _heading),
+    kinds.LASER_DRONE: Look(_LASER_DRONE, _phase_of_shooting, _heading),
+    kinds.ZAP_DRONE: Look(_ZAP_DRONE, _only, _heading),
+    kinds.CHASER_DRONE: Look(_CHASER_DRONE, _is_chasing, _heading),
+    kinds.FLOOR_GUARD: Look(_FLOOR_GUARD),
+    kinds.BOUNCE_BLOCK: Look(_BOUNCE_BLOCK, _only),
+    kinds.ROCKET_TURRET: Look(_ROCKET_TURRET, _phase_of_rocket),
+    kinds.GAUSS_TURRET: Look(_GAUSS_TURRET, _phase_of_gauss),
+    kinds.THWUMP: Look(_THWUMP, _state, _charge),
+    kinds.TOGGLE_MINE: Look(_MINE),
+    kinds.EVIL_NINJA: Look(_EVIL_NINJA, _is_under_way),
+    kinds.LASER_TURRET: Look(_LASER_TURRET, _only, _orientation),
+    kinds.BOOST_PAD: Look(_BOOST_PAD, _is_set),
+    kinds.DEATH_BALL: Look(_DEATH_BALL, _only),
+    kinds.MINI_DRONE: Look(_MINI_DRONE, _only, _heading),
+    kinds.SHOVE_THWUMP: Look(_SHOVE_THWUMP, _phase_of_shove),
 }
 """Entity type to look. A type that is missing (27 does nothing) is not drawn."""

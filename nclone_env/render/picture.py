@@ -10,35 +10,26 @@ from typing import Any, Protocol
 import cv2
 import numpy as np
 
-from nclone_env.constants import (
-    COLUMNS,
-    IMMOBILE,
-    LASER_TURRET,
-    MAP_UNIT,
-    MAX_TILE,
-    NINJA,
-    REGULAR_DOOR,
-    ROCKET_TURRET,
-    ROWS,
-    WORLD_HEIGHT,
-    WORLD_WIDTH,
-)
-from nclone_env.level.entities import MOVER_TYPES
+from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.kinds import DOOR_SWITCHES, KINDS, LASER_TURRET, NINJA, REGULAR_DOOR, ROCKET_TURRET, initial_state
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.records import DOOR_SWITCHES
 from nclone_env.render import raster
-from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ROCKET_FLIES
+from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
 from nclone_env.render.beams import BEAM_COLOURS, draw_beams
 from nclone_env.render.looks import (
     DOOR_LIES,
-    DOOR_STANDS,
+    DOOR_UPRIGHT,
     Appearance,
     appearance,
-    first_state,
     layers_of,
 )
 from nclone_env.render.shapes import PAINTS, tile_outline
-from nclone_env.sim.beams import BEAM_TYPES
+from nclone_env.sim.entities.laser.turret import orientation as beam_orientation
+from nclone_env.sim.entities.rocket_turret import is_flying
+from nclone_env.sim.query import place_of
+
+_SHOOTING = tuple(kind.number for kind in KINDS if kind.shoots)
+_DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
 
 
 class HasRaw(Protocol):
@@ -70,11 +61,11 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
     header, states = levels.header[ninja["level"]], worlds.entity_states[index]
     items: list[Item] = []
     for door in levels.doors[header["first_door"] :][: header["door_count"]]:
-        orientation = DOOR_STANDS if door["vertical"] else DOOR_LIES
+        orientation = DOOR_UPRIGHT if door["vertical"] else DOOR_LIES
         shown = appearance(int(door["type"]), orientation, int(states[door["owner"]]))
         items.append((float(door["x"]), float(door["y"]), shown))
     for entity, state in zip(levels.entities[header["first_entity"] :][: header["entity_count"]], states):
-        items.extend(_entity_items(entity, int(state), worlds.movers[index]))
+        items.extend(_entity_items(worlds, index, entity, int(state)))
     orientation = FACES_RIGHT if ninja["facing"] >= 0 else FACES_LEFT
     items.append((float(ninja["x"]), float(ninja["y"]), appearance(NINJA, orientation, int(ninja["state"]))))
     return _picture(levels.tiles[ninja["level"]], items, scale, partial(_draw_beams, levels, worlds, index))
@@ -87,7 +78,7 @@ def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> No
     """
     header = levels.header[worlds.ninjas[index]["level"]]
     kinds = levels.entities["type"][header["first_entity"] :][: header["entity_count"]]
-    if np.isin(kinds, BEAM_TYPES).any():
+    if np.isin(kinds, _SHOOTING).any():
         magnification = picture.shape[0] / WORLD_HEIGHT
         draw_beams(levels, worlds, index, BEAM_COLOURS, (0.0, 0.0, magnification, magnification), picture)
 
@@ -96,18 +87,15 @@ def _no_beams(picture: np.ndarray) -> None:
     """Draw nothing: before play nothing shoots."""
 
 
-def _entity_items(entity: np.void, state: int, movers: np.ndarray) -> Iterator[Item]:
-    """Yield what is drawn of an entity where it is now; of a door only its switch."""
+def _entity_items(worlds: Any, index: int, entity: np.void, state: int) -> Iterator[Item]:
+    """Yield what is drawn of an entity in its present place; of a door only its switch."""
     kind, orientation = int(entity["type"]), int(entity["orientation"])
-    mover = movers[entity["mover"]]
-    place = mover if kind in MOVER_TYPES else entity
     if kind == LASER_TURRET:
-        orientation = math.floor(mover["uy"] * (4.0 / math.pi) + 0.5) & 7
-    if kind == ROCKET_TURRET and state >= ROCKET_FLIES:
+        orientation = beam_orientation(worlds.movers[index, entity["mover"]])
+    if kind == ROCKET_TURRET and is_flying(state):
         yield float(entity["x"]), float(entity["y"]), appearance(kind, 0, 0)
     if kind != REGULAR_DOOR:
-        shown = appearance(DOOR_SWITCHES.get(kind, kind), orientation, state)
-        yield float(place["x"]), float(place["y"]), shown
+        yield *place_of(worlds, index, entity), appearance(DOOR_SWITCHES.get(kind, kind), orientation, state)
 
 
 def level_picture(level: RawLevel | HasRaw) -> np.ndarray:
@@ -118,7 +106,7 @@ def level_picture(level: RawLevel | HasRaw) -> np.ndarray:
     items: list[Item] = []
     for kind, x, y, orientation, _ in sorted(raw.records[1:].tolist(), key=_drawing_order):
         if kind != NINJA:  # further ninjas are for levels with two players
-            shown = appearance(kind, orientation, first_state(kind, orientation))
+            shown = appearance(kind, orientation, initial_state(kind, orientation))
             items.append((x * MAP_UNIT, y * MAP_UNIT, shown))
     for _, x, y, _, _ in raw.records[:1].tolist():
         items.append((x * MAP_UNIT, y * MAP_UNIT, appearance(NINJA, FACES_RIGHT, IMMOBILE)))
@@ -127,7 +115,7 @@ def level_picture(level: RawLevel | HasRaw) -> np.ndarray:
 
 def _drawing_order(record: list[int]) -> tuple[bool, int]:
     """Return what sorts records as a world draws them: doors, then the rest by type."""
-    return record[0] not in (REGULAR_DOOR, *DOOR_SWITCHES), record[0]
+    return record[0] not in _DOORS, record[0]
 
 
 def _picture(

@@ -34,6 +34,10 @@ class Layer(NamedTuple):
     outlines: tuple[np.ndarray, ...]
 
 
+Layers = tuple[Layer, ...]
+"""A figure: layers, lowest first."""
+
+
 # The grey levels are spread so that no two paints share one; the colours are calm greys with few accents: reds kill,
 # blues open, yellows are worth having, oranges throw the ninja.
 PAINTS: Mapping[str, Paint] = {

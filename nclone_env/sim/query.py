@@ -10,6 +10,7 @@ import math
 
 from nclone_env.constants import COLUMNS, ROWS, WALL_REACH
 from nclone_env.jit import kernel
+from nclone_env.kinds import KINDS, bits
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import CONVEX, STRAIGHT
 from nclone_env.sim.geometry import (
@@ -22,6 +23,7 @@ from nclone_env.sim.geometry import (
     sweep_straight,
 )
 
+_HAS_MOVER = bits(kind for kind in KINDS if kind.has_mover)
 _FAR = 9999999.0
 _FRONT_BONUS = 0.1  # subtracted from the squared distance of front faces (section 3.5)
 
@@ -46,6 +48,15 @@ def closest_on(segment, px, py):
         _, a, b = closest_on_straight(x1, y1, x2, y2, px, py)
         return False, a, b
     return closest_on_arc(x1, y1, x2, y2, kind == CONVEX, px, py)
+
+
+@kernel
+def place_of(worlds, index, entity):
+    """Return the present position of an entity, pixels. A switch has the number of its exit's mover, but stays put."""
+    if _HAS_MOVER >> int(entity["type"]) & 1:
+        mover = worlds.movers[index, entity["mover"]]
+        return mover["x"], mover["y"]
+    return float(entity["x"]), float(entity["y"])
 
 
 @kernel

@@ -1,6 +1,6 @@
 """Rays through the cells, line of sight and shots (physics 01, section 3.10; physics 03, sections 3.2 to 3.5).
 
-Tiles and shut doors stop a ray, open doors do not (03, rule S6); other entities never do. A point without extent
+Tiles and shut doors stop a ray, open doors do not (physics 03, section 14, rule S6); other entities never do. A point without extent
 is swept, so a segment on whose inner part the ray starts does not stop it.
 """
 
@@ -28,6 +28,13 @@ RAY_LENGTH = 2000.0
 NOTHING = -1.0
 """The length of a ray that leaves the cells and meets nothing."""
 
+NO_BEAM, BEAM, SHOT_FIRED, AIM, ROCKET_TRAIL = -1, 0, 1, 2, 3
+"""What an entity emits: nothing, a beam that kills in the next frame, a shot fired in one of the last ``SHOT_SHOWN``
+frames, a line of aim, the trail of a rocket; the last three are harmless."""
+SHOT_SHOWN = 4  # frames, the one of the shot included: the step of an agent with the default frame_skip
+TO_THE_WALL = -1.0
+"""The length of a beam that ends at the first wall."""
+
 _NEVER = 999999.0
 _SLACK = 0.001  # far above what rounding can make of a distance, pixels
 _MOST_CELLS = COLUMNS + ROWS  # that a straight line can meet
@@ -35,10 +42,19 @@ _MOST_CELLS = COLUMNS + ROWS  # that a straight line can meet
 
 @kernel
 def unit(dx, dy):
-    """Return a vector over its length; (1, 0) for the zero vector (03, section 3.5)."""
+    """Return a vector over its length; (1, 0) for the zero vector (physics 03, section 3.5)."""
     length = math.sqrt(dx * dx + dy * dy)
     if length == 0.0:
         return 1.0, 0.0
+    return dx / length, dy / length
+
+
+@kernel
+def direction(dx, dy):
+    """Return a vector over its length; zeros for the zero vector."""
+    length = math.sqrt(dx * dx + dy * dy)
+    if length == 0.0:
+        return 0.0, 0.0
     return dx / length, dy / length
 
 

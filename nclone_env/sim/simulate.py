@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nclone_env.constants import EXIT_SWITCH, GOLD, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.errors import InputsError
 from nclone_env.jit import kernel
+from nclone_env.kinds import KINDS
 from nclone_env.level.compile import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
@@ -19,7 +19,7 @@ from nclone_env.sim.tick import start, tick
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LEAVING = (GOLD, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR)  # not active any more once they are used (physics 02, 4.1)
+_VANISHING = tuple(kind.number for kind in KINDS if kind.vanishes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +137,6 @@ def _entity_columns(level: Level, states: np.ndarray, movers: np.ndarray) -> dic
     kinds = table["type"].astype(np.int16)
     x, y = (np.tile(table[name].astype(np.float64), (len(states), 1)) for name in ("x", "y"))
     x[:, slots], y[:, slots] = movers["x"][:, : len(slots)], movers["y"][:, : len(slots)]
-    leaves = np.isin(kinds, _LEAVING)
+    leaves = np.isin(kinds, _VANISHING)
     active = ~leaves | (states[:, : len(table)] == 0)
     return {"entity_type": kinds, "entity_x": x, "entity_y": y, "entity_active": active}

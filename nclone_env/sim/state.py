@@ -44,12 +44,13 @@ NINJA_RECORD = np.dtype(
 order number that the next entity gets that enters a cell."""
 
 MOVER = np.dtype(
-    [("x", "f8"), ("y", "f8"), ("ux", "f8"), ("uy", "f8"), ("order", "i4"), ("cell", "i2"), ("timer", "i2")],
+    [("x", "f8"), ("y", "f8"), ("a", "f8"), ("b", "f8"), ("order", "i4"), ("cell", "i2"), ("timer", "i2")],
     align=True,
 )
-"""An entity that changes its cell: position (pixels), a pair of numbers that mean what the kind says (velocity, target,
-direction), when it entered its cell relative to others, the cell it is registered in (-1: none), and a count of frames
-that means what the kind says."""
+"""An entity that moves or aims: position (pixels), the cell it is registered in (-1: none), its order of entry.
+
+The file of the kind under ``sim.entities`` names ``a``, ``b`` and ``timer`` by their meaning, and ``order`` of kinds
+that are in no cell; other modules ask its accessors."""
 
 NO_CELL = -1
 
@@ -59,8 +60,8 @@ class WorldArrays(NamedTuple):
 
     Attributes:
         ninjas: (N,) ``NINJA_RECORD``.
-        entity_states: (N, E) uint8, one byte an entity in the order of the level's entity table; the file of the kind
-            under ``sim.entities`` says what it means. 0 is untouched.
+        entity_states: (N, E) uint8, one byte an entity in the order of the level's entity table; ``kinds`` names its
+            values. 0 is untouched.
         movers: (N, M) ``MOVER``.
         trail: (N, R, 2) float64; past positions of the ninja for the evil ninjas of the level set, pixels, the one at
             the end of frame j in row j % R. One unused row without evil ninjas.

@@ -7,63 +7,12 @@ after. The list is what it was when the walk began: an exit that opens on the wa
 
 from __future__ import annotations
 
-from nclone_env.constants import (
-    BOUNCE_BLOCK,
-    CHASER_DRONE,
-    COLUMNS,
-    DEATH_BALL,
-    EVIL_NINJA,
-    EXIT,
-    EXIT_SWITCH,
-    FLOOR_GUARD,
-    GOLD,
-    LAUNCH_PAD,
-    LOCKED_DOOR,
-    MINE,
-    MINI_DRONE,
-    ONE_WAY,
-    REGULAR_DOOR,
-    ROCKET_TURRET,
-    ROWS,
-    SHOVE_THWUMP,
-    THWUMP,
-    TOGGLE_MINE,
-    TRAP_DOOR,
-    ZAP_DRONE,
-)
+from nclone_env.constants import COLUMNS, ROWS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.sim.cells import cell_of, enter
+from nclone_env.kinds import BOUNCE_BLOCK, ONE_WAY, THWUMP
+from nclone_env.sim import dispatch
+from nclone_env.sim.cells import cell_of
 from nclone_env.sim.contacts import CRUSHABLE, WALL, add_contact, add_crush
-from nclone_env.sim.entities import (
-    bounce_block,
-    death_ball,
-    door,
-    drone,
-    evil_ninja,
-    floor_guard,
-    gold,
-    launch_pad,
-    mine,
-    one_way,
-    rocket_turret,
-    shove_thwump,
-    thwump,
-)
-from nclone_env.sim.entities import exit as exits
-
-push_one_way, push_block, push_thwump, push_shove = one_way.push, bounce_block.push, thwump.push, shove_thwump.push
-touch_mine, touch_gold, touch_pad = mine.touch, gold.touch, launch_pad.touch
-touch_exit, touch_exit_switch = exits.touch_exit, exits.touch_switch
-touch_regular_door, touch_door_switch = door.touch_regular, door.touch_switched
-touch_one_way, touch_block, touch_thwump, touch_shove = (
-    one_way.touch,
-    bounce_block.touch,
-    thwump.touch,
-    shove_thwump.touch,
-)
-touch_drone, touch_guard, touch_ball = drone.touch, floor_guard.touch, death_ball.touch
-touch_evil = evil_ninja.touch
-touch_rocket = rocket_turret.touch
 
 # Slots of the scratch that lists the movers around a cell: the cell, how many, then their numbers.
 NEAR_CELL, NEAR_COUNT, NEAR_FIRST = 0, 1, 2
@@ -208,21 +157,11 @@ def visit_cell(levels, worlds, index, near, contacts, x0, y0, pushing, cell, bef
 @kernel
 def push(worlds, index, entity, slot, contacts, x0, y0):
     """Let one entity push the ninja out; return 1 if it does, else 0 (physics 01, section 7)."""
-    kind = entity["type"]
-    ninja, states = worlds.ninjas[index], worlds.entity_states
     mover = worlds.movers[index, max(entity["mover"], 0)]
-    hit, nx, ny, length = False, 0.0, 0.0, 0.0
-    if kind == ONE_WAY:
-        hit, nx, ny, length = push_one_way(ninja, entity, x0, y0)
-    elif kind == BOUNCE_BLOCK:
-        hit, nx, ny, length = push_block(ninja, mover)
-    elif kind == THWUMP:
-        hit, nx, ny, length = push_thwump(ninja, mover)
-    elif kind == SHOVE_THWUMP:
-        hit, nx, ny, length = push_shove(ninja, mover, states, index, slot)
+    hit, nx, ny, length = dispatch.push(worlds, index, entity, slot, mover, x0, y0)
     if not hit:
         return 0
-    apply_push(ninja, contacts, kind, nx, ny, length)
+    apply_push(worlds.ninjas[index], contacts, entity["type"], nx, ny, length)
     return 1
 
 
@@ -248,59 +187,6 @@ def apply_push(ninja, contacts, kind, nx, ny, length):
 @kernel
 def touch(worlds, index, entity, slot, contacts, x0, y0):
     """Let one entity act on the ninja; note the first wall normal that one reports (physics 01, section 9.1)."""
-    kind = entity["type"]
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    if kind == GOLD:
-        touch_gold(ninja, entity, states, index, slot)
-    elif kind == MINE or kind == TOGGLE_MINE:
-        touch_mine(ninja, entity, states, index, slot)
-    elif kind == EXIT:
-        touch_exit(ninja, entity, x0, y0)
-    elif kind == EXIT_SWITCH:
-        if touch_exit_switch(ninja, entity, states, index, slot):
-            open_exit(worlds, index, slot - 1, entity["mover"])
-    elif kind == REGULAR_DOOR:
-        touch_regular_door(ninja, entity, states, index, slot)
-    elif kind == LOCKED_DOOR or kind == TRAP_DOOR:
-        touch_door_switch(ninja, entity, states, index, slot)
-    elif kind == LAUNCH_PAD:
-        touch_pad(ninja, entity, contacts)
-    else:
-        touch_mover(worlds, index, entity, slot, contacts, x0, y0)
-
-
-@kernel
-def touch_mover(worlds, index, entity, slot, contacts, x0, y0):
-    """Let an entity that moves, or a one-way platform, act on the ninja."""
-    kind = entity["type"]
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    mover = worlds.movers[index, max(entity["mover"], 0)]
-    wall = 0.0
-    if kind == ONE_WAY:
-        wall = touch_one_way(ninja, entity, x0, y0)
-    elif kind == BOUNCE_BLOCK:
-        wall = touch_block(ninja, mover)
-    elif kind == THWUMP:
-        wall = touch_thwump(ninja, entity, mover)
-    elif kind == SHOVE_THWUMP:
-        wall = touch_shove(ninja, mover, states, index, slot)
-    elif kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE:
-        touch_drone(ninja, entity, mover)
-    elif kind == FLOOR_GUARD:
-        touch_guard(ninja, mover)
-    elif kind == DEATH_BALL:
-        touch_ball(ninja, mover)
-    elif kind == EVIL_NINJA:
-        touch_evil(ninja, mover, states, index, slot)
-    elif kind == ROCKET_TURRET:
-        touch_rocket(ninja, entity, mover, states, index, slot)
+    wall = dispatch.touch(worlds, index, entity, slot, contacts, x0, y0)
     if wall != 0.0 and contacts[WALL] == 0.0:
         contacts[WALL] = wall
-
-
-@kernel
-def open_exit(worlds, index, slot, number):
-    """Open an exit: it enters its cell now."""
-    worlds.entity_states[index, slot] = 1
-    mover = worlds.movers[index, number]
-    enter(worlds.ninjas[index], mover, cell_of(mover["x"], mover["y"]))

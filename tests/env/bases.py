@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE, NINJA
+from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, MINE, NINJA
 from nclone_env.level.raw import RawLevel
 
 ENVIRONMENT_ID = "nclone/NPlusPlus-v0"

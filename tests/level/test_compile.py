@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE
 from nclone_env.errors import InertEntityWarning
+from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, MINE
 from nclone_env.level import compile as compilation
 from nclone_env.level import entities
 from nclone_env.level.compile import compile_level, inert_types

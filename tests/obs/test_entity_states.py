@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, LOCKED_DOOR, MINE, TRAP_DOOR
 from nclone_env.errors import ConfigError
+from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, LOCKED_DOOR, MINE, TRAP_DOOR
 from nclone_env.level.raw import RawLevel
 from nclone_env.obs.spec import ENTITY_STATE
 from nclone_env.sim.tick import tick

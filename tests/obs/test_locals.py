@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.constants import LOCKED_DOOR, TRAP_DOOR
 from nclone_env.errors import ConfigError
+from nclone_env.kinds import LOCKED_DOOR, TRAP_DOOR
 from nclone_env.obs.locals import QUARTER_SHARES
 
 from ..golden.tiles import SOLID

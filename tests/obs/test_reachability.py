@@ -11,9 +11,9 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.constants import EXIT, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.env.reachability.cache import compute_fields
 from nclone_env.errors import ConfigError
+from nclone_env.kinds import EXIT, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.raw import RawLevel
 from nclone_env.obs.reachability import KEY
 from nclone_env.obs.spec import REACHABILITY

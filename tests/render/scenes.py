@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig, RenderConfig
-from nclone_env.constants import EXIT, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR
+from nclone_env.kinds import EXIT, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.compile import compile_level
 from nclone_env.level.entities import MODELLED_TYPES, MOVER_TYPES
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack

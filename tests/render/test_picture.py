@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from nclone_env.constants import LASER_TURRET
+from nclone_env.kinds import LASER_TURRET
 from nclone_env.level.raw import RawLevel
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS

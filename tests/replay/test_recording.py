@@ -11,8 +11,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, GOLD
+from nclone_env.constants import CELEBRATING
 from nclone_env.errors import InputsError, RecordingError, UnknownLevelError
+from nclone_env.kinds import GOLD
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.solutions import known_solutions

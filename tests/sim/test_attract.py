@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD, DYING, INPUT_SUICIDE, LASER_TURRET
+from nclone_env.constants import DEAD, DYING, INPUT_SUICIDE
 from nclone_env.errors import InertEntityWarning
+from nclone_env.kinds import LASER_TURRET
 from nclone_env.level.compile import Level, compile_level, inert_types
 from nclone_env.level.formats.attract import AttractFile, read_attract
 from nclone_env.sim.simulate import simulate

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CHASER_DRONE, DEAD, LOCKED_DOOR, TRAP_DOOR
+from nclone_env.constants import DEAD
+from nclone_env.kinds import CHASER_DRONE, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.raw import RawLevel
 from nclone_env.sim.entities.chaser_drone import CHASING, HEADING
 from nclone_env.sim.simulate import simulate

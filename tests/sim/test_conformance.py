@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from nclone_env.constants import (
+from nclone_env.errors import InertEntityWarning
+from nclone_env.kinds import (
     BOOST_PAD,
     FLOOR_GUARD,
     LOCKED_DOOR,
@@ -18,7 +19,6 @@ from nclone_env.constants import (
     TRAP_DOOR,
     ZAP_DRONE,
 )
-from nclone_env.errors import InertEntityWarning
 from nclone_env.level.compile import Level
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import simulate

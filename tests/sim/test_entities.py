@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, DYING, EXIT, EXIT_SWITCH, GOLD, MINE
+from nclone_env.constants import CELEBRATING, DEAD, DYING
+from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, MINE
 from nclone_env.sim.simulate import simulate
 
 from .levels import room

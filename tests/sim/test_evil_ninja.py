@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, EVIL_NINJA
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.kinds import EVIL_NINJA
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, hash_world

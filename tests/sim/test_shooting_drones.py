@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from nclone_env.constants import CHAINGUN_DRONE, DEAD, DYING, JUMPING, LASER_DRONE, LOCKED_DOOR
+from nclone_env.constants import DEAD, DYING, JUMPING
+from nclone_env.kinds import CHAINGUN_DRONE, LASER_DRONE, LOCKED_DOOR
 from nclone_env.level.raw import RawLevel
 from nclone_env.sim.entities.shooting_drone import FIRING, HEADING, PATROL, PHASE, RECOVERING, SHOT, WARNING, swept
 from nclone_env.sim.rays import unit

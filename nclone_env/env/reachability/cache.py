@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from nclone_env.constants import REGULAR_DOOR
+from nclone_env.kinds import REGULAR_DOOR
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import FIELD_SHAPE
 from nclone_env.level.routes.doors import PLANES, free_nodes, write_reach_fields

@@ -32,8 +32,9 @@ import struct
 
 import numpy as np
 
-from nclone_env.constants import EXIT, TILE_COLUMNS, TILE_ROWS
+from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
+from nclone_env.kinds import EXIT
 from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, header_fault, printable
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import DOOR_SWITCHES, MAX_TYPE, Fault, count_exits, loading_fault, writing_fault

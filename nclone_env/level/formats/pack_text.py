@@ -22,27 +22,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone_env.constants import EXIT, EXIT_SWITCH, TILE_COLUMNS, TILE_ROWS
+from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
+from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF
 from nclone_env.level.formats.header import header_fault
 from nclone_env.level.raw import RawLevel, entity_name
-from nclone_env.level.records import DOOR_SWITCHES, loading_fault
+from nclone_env.level.records import loading_fault
 
-LAYOUTS = {
-    **dict.fromkeys((0, 1, 2), "xy"),
-    3: "xyXY",
-    5: "xyo",
-    **dict.fromkeys((6, 8), "xyoXY"),
-    **dict.fromkeys((10, 11), "xyo"),
-    **dict.fromkeys((12, 13, 14, 15), "xyom"),
-    **dict.fromkeys((16, 17, 18, 19), "xy"),
-    20: "xyo",
-    **dict.fromkeys((21, 22), "xy"),
-    23: "xyom",
-    **dict.fromkeys((24, 25), "xy"),
-    26: "xyom",
-    **dict.fromkeys((27, 28), "xy"),
-}
+LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.number not in SWITCH_OF.values()}
 """The bytes of a record by type, in the order of the format: x, y, orientation, mode, X and Y of the switch."""
 
 _START, _END = b"$", b"#"

@@ -12,18 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import (
-    COLUMNS,
-    FACING_X,
-    FACING_Y,
-    LAUNCH_PAD,
-    ONE_WAY,
-    REGULAR_DOOR,
-    ROWS,
-    THWUMP,
-    WORLD_HEIGHT,
-    WORLD_WIDTH,
-)
+from nclone_env.constants import COLUMNS, FACING_X, FACING_Y, ROWS, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.kinds import LAUNCH_PAD, ONE_WAY, REGULAR_DOOR, THWUMP
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import FIELD_SHAPE, SPACING, distance_at
 from nclone_env.level.routes.doors import free_nodes, nodes_at_doors

@@ -1,6 +1,6 @@
 """Chaser drones (physics 03, section 10; section 17, choice C1: they look for the ninja at nodes only).
 
-State: the heading, as of any drone, plus ``CHASING``. The mover's pair is the node it flies to.
+The state is the heading, as of any drone, plus ``CHASING``. ``a`` and ``b`` of the mover are the node that it flies to.
 
 Evidence: the patrol, two sources; the chase, two ports of the predecessor rescaled from 40 to 60 frames a second. No
 recording contains one.
@@ -9,18 +9,15 @@ recording contains one.
 from __future__ import annotations
 
 from nclone_env.jit import kernel
+from nclone_env.kinds import CHASER_DRONE, KINDS
 from nclone_env.sim.cells import refresh
-from nclone_env.sim.entities import drone
+from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, TURNS, advance, choose, fly, try_way
 from nclone_env.sim.lattice import empty_line, half_cell
 from nclone_env.sim.life import is_targetable
 
-HEADING, CHASING = 3, 4  # bits of the state
+CHASING = KINDS[CHASER_DRONE].states["chasing"]  # a bit of the state
 _PATROL_SPEED, _CHASE_SPEED = 1.1428571428571428, 2.2857142857142856
 _SIGHT = 12.0  # how far aside of its line the ninja is still seen, pixels
-
-TURNS, HEADING_X, HEADING_Y = drone.TURNS, drone.HEADING_X, drone.HEADING_Y
-start, touch = drone.start, drone.touch
-fly, advance, choose, try_way = drone.fly, drone.advance, drone.choose, drone.try_way
 
 
 @kernel
@@ -87,3 +84,11 @@ def spots(levels, ninja, mover, states, index, heading):
             return False
         place += direction
     return True
+
+
+@kernel
+def describe(state):
+    """Describe a chaser drone, see ``sim.dispatch.describe``."""
+    speed, phase = speed_of(state), 1.0 if state & CHASING != 0 else 0.0
+    hx, hy = HEADING_X[state & HEADING], HEADING_Y[state & HEADING]
+    return speed * hx, speed * hy, hx, hy, phase, True, False

@@ -1,6 +1,6 @@
 """Death balls (physics 02, section 6.20).
 
-No state byte; the mover's pair is the velocity, its ``timer`` is 1 once the ball is stuck for good.
+The state is unused. ``a`` and ``b`` of the mover are the velocity; ``timer`` is 1 once the ball is stuck for good.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import math
 
 from nclone_env.constants import RADIUS, ROWS
 from nclone_env.jit import called_kernel, kernel
+from nclone_env.kinds import DEATH_BALL, KINDS
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import STRAIGHT
 from nclone_env.sim.cells import refresh
@@ -16,7 +17,8 @@ from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill
 from nclone_env.sim.query import cells_within, closest_on, closest_point, sweep_tiles
 
-_BALL_RADIUS, _SEGMENT_RADIUS, _SWEEP_RADIUS = 5.0, 8.0, 4.0
+VELOCITY_X, VELOCITY_Y, STUCK = "a", "b", "timer"
+_BALL_RADIUS, _SEGMENT_RADIUS, _SWEEP_RADIUS = KINDS[DEATH_BALL].radii[0], 8.0, 4.0
 _PAIR_DISTANCE, _PAIR_PUSH = 16.0, 4.0
 _ACCELERATION, _COASTING = 0.04, 0.95
 _TOP_SPEED, _OVERSPEED_KEPT, _OVERSPEED_LEAST = 0.85, 0.9, 0.01
@@ -26,15 +28,22 @@ _RECOIL = 10.0
 
 
 @kernel
+def think_run(levels, worlds, index, first, stop):
+    """Let the death balls think, those with movers ``first`` to ``stop - 1``."""
+    for number in range(first, stop):
+        think(levels, worlds, index, number, stop)
+
+
+@kernel
 def think(levels, worlds, index, number, stop):
     """Steer, move, leave the tiles, bounce off, push the balls after this one, up to mover ``stop``."""
     ninja, mover = worlds.ninjas[index], worlds.movers[index, number]
     steer(ninja, mover)
-    if mover["timer"] != 0:
+    if mover[STUCK] != 0:
         return
     complete, nx, ny = travel(levels, ninja["level"], worlds.entity_states, index, mover)
     if not complete:
-        mover["timer"] = is_stuck(levels, ninja["level"], mover["x"], mover["y"])
+        mover[STUCK] = is_stuck(levels, ninja["level"], mover["x"], mover["y"])
         return
     respond(mover, nx, ny)
     push_others(worlds, index, number, stop)
@@ -45,14 +54,14 @@ def think(levels, worlds, index, number, stop):
 def steer(ninja, mover):
     """Accelerate towards a targetable ninja, up to a soft limit; else coast (step A)."""
     if not is_targetable(ninja):
-        mover["ux"] *= _COASTING
-        mover["uy"] *= _COASTING
+        mover[VELOCITY_X] *= _COASTING
+        mover[VELOCITY_Y] *= _COASTING
         return
     dx, dy = ninja["x"] - mover["x"], ninja["y"] - mover["y"]
     length = math.sqrt(dx * dx + dy * dy)
     if length > 0.0:
         dx, dy = dx / length, dy / length
-    ux, uy = mover["ux"] + dx * _ACCELERATION, mover["uy"] + dy * _ACCELERATION
+    ux, uy = mover[VELOCITY_X] + dx * _ACCELERATION, mover[VELOCITY_Y] + dy * _ACCELERATION
     speed = math.sqrt(ux * ux + uy * uy)
     if speed > _TOP_SPEED:
         wanted = (speed - _TOP_SPEED) * _OVERSPEED_KEPT
@@ -60,7 +69,7 @@ def steer(ninja, mover):
             wanted = 0.0
         wanted += _TOP_SPEED
         ux, uy = ux / speed * wanted, uy / speed * wanted
-    mover["ux"], mover["uy"] = ux, uy
+    mover[VELOCITY_X], mover[VELOCITY_Y] = ux, uy
 
 
 @kernel
@@ -69,7 +78,7 @@ def travel(levels, level, states, index, mover):
 
     Not complete if the centre lies on a segment: then the rest of the frame's thinking is left out.
     """
-    qx, qy, ux, uy = mover["x"], mover["y"], mover["ux"], mover["uy"]
+    qx, qy, ux, uy = mover["x"], mover["y"], mover[VELOCITY_X], mover[VELOCITY_Y]
     start, segments = levels.segment_start, levels.segments
     fraction = sweep_tiles(start, segments, level, states, index, qx, qy, ux, uy, _SWEEP_RADIUS)
     x, y = qx + fraction * ux, qy + fraction * uy
@@ -117,13 +126,13 @@ def respond(mover, normal_x, normal_y):
     length = math.sqrt(normal_x * normal_x + normal_y * normal_y)
     if length > 0.0:
         nx, ny = normal_x / length, normal_y / length
-        ux, uy = mover["ux"], mover["uy"]
+        ux, uy = mover[VELOCITY_X], mover[VELOCITY_Y]
         into = ux * nx + uy * ny
         if into < 0.0:
             speed = math.sqrt(ux * ux + uy * uy)
             share = 1.0 if speed <= _REFLECTING_SPEED else 2.0
-            mover["ux"] = ux - nx * into * share
-            mover["uy"] = uy - ny * into * share
+            mover[VELOCITY_X] = ux - nx * into * share
+            mover[VELOCITY_Y] = uy - ny * into * share
 
 
 @kernel
@@ -139,10 +148,10 @@ def push_others(worlds, index, number, stop):
         length = math.sqrt(dx * dx + dy * dy)
         if 0.0 < length < _PAIR_DISTANCE:
             dx, dy = dx / length * _PAIR_PUSH, dy / length * _PAIR_PUSH
-            mover["ux"] += dx
-            mover["uy"] += dy
-            other["ux"] -= dx
-            other["uy"] -= dy
+            mover[VELOCITY_X] += dx
+            mover[VELOCITY_Y] += dy
+            other[VELOCITY_X] -= dx
+            other[VELOCITY_Y] -= dy
 
 
 @kernel
@@ -153,6 +162,12 @@ def touch(ninja, mover):
         dx, dy = x - ninja["x"], y - ninja["y"]
         length = math.sqrt(dx * dx + dy * dy)
         if length > 0.0:
-            mover["ux"] += dx / length * _RECOIL
-            mover["uy"] += dy / length * _RECOIL
+            mover[VELOCITY_X] += dx / length * _RECOIL
+            mover[VELOCITY_Y] += dy / length * _RECOIL
         kill(ninja)
+
+
+@kernel
+def describe(mover):
+    """Describe a death ball, see ``sim.dispatch.describe``."""
+    return mover[VELOCITY_X], mover[VELOCITY_Y], 0.0, 0.0, 1.0, True, False

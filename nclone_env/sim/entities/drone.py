@@ -1,39 +1,54 @@
 """Zap drones and mini drones (physics 02, sections 6.11 to 6.13).
 
-State: the heading, 0 right, 1 down, 2 left, 3 up. The mover's pair is the node it flies to.
+The state is the heading. ``a`` and ``b`` of the mover are the node that the drone flies to.
 """
 
 from __future__ import annotations
 
 import math
 
-from nclone_env.constants import MINI_DRONE, RADIUS
+from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
+from nclone_env.kinds import KINDS, MINI_DRONE, ZAP_DRONE
 from nclone_env.sim.cells import refresh, whole_24ths
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.lattice import empty_line
 from nclone_env.sim.life import is_targetable, kill
 
+NODE_X, NODE_Y = "a", "b"
+HEADING = 3  # bits of the state; chasers and shooting drones keep more above them
 HEADING_X, HEADING_Y = (1.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, -1.0)
 # Turns to try in this order, by mode: follow the wall clockwise or not, wander clockwise or not.
 TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
-_RADIUS, _STEPS, ZAP_SPEED = 7.5, 2, 8.0 / 7.0  # radius and half cells between nodes of all but mini drones
-_MINI_RADIUS, _MINI_STEPS, MINI_SPEED = 4.0, 1, 1.3
+_RADIUS, _STEPS, _SPEED = KINDS[ZAP_DRONE].radii[0], 2, 8.0 / 7.0  # steps: half cells between nodes; not of mini drones
+_MINI_RADIUS, _MINI_STEPS, _MINI_SPEED = KINDS[MINI_DRONE].radii[0], 1, 1.3
 _DIAMETER, _MINI_DIAMETER = int(2 * _RADIUS), int(2 * _MINI_RADIUS)
 
 
 @kernel
 def start(entity, mover, states, index, slot):
-    """Face the way of the record and be on the node."""
+    """Turn to the heading of the record; the drone is on its node."""
     states[index, slot] = entity["orientation"] >> 1
-    mover["ux"], mover["uy"] = mover["x"], mover["y"]
+    mover[NODE_X], mover[NODE_Y] = mover["x"], mover["y"]
+
+
+@kernel
+def move_zap(levels, worlds, index, slot, entity, mover):
+    """Move a zap drone."""
+    move(levels, worlds, index, slot, entity, mover, False)
+
+
+@kernel
+def move_mini(levels, worlds, index, slot, entity, mover):
+    """Move a mini drone."""
+    move(levels, worlds, index, slot, entity, mover, True)
 
 
 @kernel
 def move(levels, worlds, index, slot, entity, mover, mini):
     """Fly on, or choose the next node when this one is reached; the cell is not refreshed in that frame."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
-    speed = MINI_SPEED if mini else ZAP_SPEED
+    speed = _MINI_SPEED if mini else _SPEED
     reached, left = fly(mover, states[index, slot], speed)
     if not reached:
         refresh(ninja, mover)
@@ -51,7 +66,7 @@ def fly(mover, heading, speed):
     The node is straight ahead or here, so what is left along the heading alone says whether it is reached.
     """
     hx, hy = HEADING_X[heading], HEADING_Y[heading]
-    tx, ty, x, y = mover["ux"], mover["uy"], mover["x"], mover["y"]
+    tx, ty, x, y = mover[NODE_X], mover[NODE_Y], mover["x"], mover["y"]
     ahead_x, ahead_y = x + speed * hx, y + speed * hy
     if (tx - ahead_x) * hx + (ty - ahead_y) * hy < 0.0:
         mover["x"], mover["y"] = tx, ty
@@ -92,7 +107,7 @@ def try_way(levels, level, mini, mover, states, index, heading):
             return False
         place += direction
     length = 12.0 * steps
-    mover["ux"], mover["uy"] = x + length * HEADING_X[heading], y + length * HEADING_Y[heading]
+    mover[NODE_X], mover[NODE_Y] = x + length * HEADING_X[heading], y + length * HEADING_Y[heading]
     return True
 
 
@@ -108,3 +123,11 @@ def touch(ninja, entity, mover):
     radius = _MINI_RADIUS if entity["type"] == MINI_DRONE else _RADIUS
     if is_targetable(ninja) and discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], radius + RADIUS):
         kill(ninja)
+
+
+@kernel
+def describe(entity, state):
+    """Describe a zap or mini drone, see ``sim.dispatch.describe``."""
+    speed = _MINI_SPEED if entity["type"] == MINI_DRONE else _SPEED
+    hx, hy = HEADING_X[state & HEADING], HEADING_Y[state & HEADING]
+    return speed * hx, speed * hy, hx, hy, 1.0, True, False

@@ -1,22 +1,24 @@
-"""Evil ninjas: they repeat the way of the ninja, some seconds behind (physics 03, section 12; section 17, choice E1).
+"""Evil ninjas: they repeat the path of the ninja, some seconds behind (physics 03, section 12; section 17, choice E1).
 
-State: a phase. The mover's pair is the frame in which the ninja touched it and its ordinal among those touched.
-The way is kept in the world's trail, from the first touch on: the centre at the end of frame j is in row j modulo its
-length. The k-th needs the last 120 k - 1 of them.
+The state is a phase. ``a`` of the mover is the frame in which the ninja touched it, ``b`` its ordinal among those
+touched. The path of the ninja is kept in the world's trail, from the first touch on: the centre at the end of frame j
+is in row j modulo its length. The k-th evil ninja needs the last 120 k - 1 of them.
 
 Evidence: one source. No recording contains one.
 """
 
 from __future__ import annotations
 
-from nclone_env.constants import EVIL_DELAY, EVIL_NINJA, RADIUS
+from nclone_env.constants import EVIL_DELAY, RADIUS
 from nclone_env.jit import kernel
+from nclone_env.kinds import EVIL_NINJA, KINDS
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill
 
-WAITING, TOUCHED, CHARGING, ACTIVE = 0, 1, 2, 3
-_WAITING_RADIUS, _ACTIVE_RADIUS = 10.0, 6.0
+WAITING, TOUCHED, CHARGING, ACTIVE = KINDS[EVIL_NINJA].states.values()
+TOUCH_FRAME, ORDINAL = "a", "b"
+_WAITING_RADIUS, _ACTIVE_RADIUS = (KINDS[EVIL_NINJA].radii[state] for state in (WAITING, ACTIVE))
 
 
 @kernel
@@ -26,12 +28,12 @@ def think(levels, worlds, index, slot, entity, mover):
     if states[index, slot] == WAITING:
         return
     if states[index, slot] == TOUCHED:
-        mover["uy"] = 1 + count_ordinals(levels, worlds, index)
+        mover[ORDINAL] = 1 + count_ordinals(levels, worlds, index)
         states[index, slot] = CHARGING
         return
     remember(ninja, worlds.trail, index)
-    frame, ordinal = ninja["frame"], int(mover["uy"])
-    begin = int(mover["ux"]) + EVIL_DELAY * ordinal
+    frame, ordinal = ninja["frame"], int(mover[ORDINAL])
+    begin = int(mover[TOUCH_FRAME]) + EVIL_DELAY * ordinal
     if frame >= begin:
         states[index, slot] = ACTIVE
         mover["x"], mover["y"] = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 1)
@@ -43,7 +45,7 @@ def think(levels, worlds, index, slot, entity, mover):
 @kernel
 def charge(ninja, entity, mover, trail, index, fraction):
     """Move a part of the way from home to where the ninja was a frame after the touch."""
-    x, y = recall(trail, index, int(mover["ux"]) + 1)
+    x, y = recall(trail, index, int(mover[TOUCH_FRAME]) + 1)
     mover["x"] = entity["x"] + fraction * (x - entity["x"])
     mover["y"] = entity["y"] + fraction * (y - entity["y"])
     refresh(ninja, mover)
@@ -87,6 +89,34 @@ def touch(ninja, mover, states, index, slot):
         return
     if phase == WAITING:
         states[index, slot] = TOUCHED
-        mover["ux"] = ninja["frame"]
+        mover[TOUCH_FRAME] = ninja["frame"]
     else:
         kill(ninja)
+
+
+@kernel
+def describe(worlds, index, entity, mover, state):
+    """Describe an evil ninja, see ``sim.dispatch.describe``."""
+    vx, vy = next_motion(worlds, index, entity, mover, state)
+    phase = 1.0 if state == ACTIVE else (0.5 if state != WAITING else 0.0)
+    return vx, vy, 0.0, 0.0, phase, state == ACTIVE, False
+
+
+@kernel
+def next_motion(worlds, index, entity, mover, state):
+    """Return how far an evil ninja will move in the next frame, pixels."""
+    frame, met, ordinal = worlds.ninjas[index]["frame"], int(mover[TOUCH_FRAME]), int(mover[ORDINAL])
+    begin = met + EVIL_DELAY * ordinal
+    if state == ACTIVE:
+        x, y = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 2)
+        return x - mover["x"], y - mover["y"]
+    if state == CHARGING and frame > begin - EVIL_DELAY and frame > met + 1:
+        x, y = recall(worlds.trail, index, met + 1)
+        return (x - entity["x"]) / EVIL_DELAY, (y - entity["y"]) / EVIL_DELAY
+    return 0.0, 0.0
+
+
+@kernel
+def radius(state):
+    """Return the radius, pixels."""
+    return _ACTIVE_RADIUS if state == ACTIVE else _WAITING_RADIUS

@@ -1,4 +1,4 @@
-"""Exits and their switches (physics 02, sections 6.3 and 6.4). Exit 0 closed, 1 open; switch 0 present, 1 taken.
+"""Exits and their switches (physics 02, sections 6.3 and 6.4).
 
 A closed exit is in no cell; it enters its cell when its switch is taken, so it can be touched in the next frame first
 (physics 01, section 12.4).
@@ -6,30 +6,34 @@ A closed exit is in no cell; it enters its cell when its switch is taken, so it 
 
 from __future__ import annotations
 
-from nclone_env.constants import EXIT_RADIUS, RADIUS, SWITCH_RADIUS
+from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
+from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS
+from nclone_env.sim.cells import cell_of, enter
 from nclone_env.sim.geometry import discs_overlap, sweep_point
 from nclone_env.sim.life import win
 
-_PRESENT, _TAKEN = 0, 1
+_CLOSED, OPEN = KINDS[EXIT].states.values()
+_PRESENT, _TAKEN = KINDS[EXIT_SWITCH].states.values()
+_REACH, _SWITCH_REACH = KINDS[EXIT].radii[0] + RADIUS, KINDS[EXIT_SWITCH].radii[0] + RADIUS
 
 
 @kernel
 def touch_exit(ninja, entity, x0, y0):
     """Win; store the fraction of the frame used, and rewrite it as long as the contact lasts."""
     x, y = ninja["x"], ninja["y"]
-    reach = EXIT_RADIUS + RADIUS
-    if discs_overlap(entity["x"], entity["y"], x, y, reach):
+    if discs_overlap(entity["x"], entity["y"], x, y, _REACH):
         win(ninja)
-        ninja["finish_fraction"] = sweep_point(x0, y0, x - x0, y - y0, entity["x"], entity["y"], reach)
+        ninja["finish_fraction"] = sweep_point(x0, y0, x - x0, y - y0, entity["x"], entity["y"], _REACH)
 
 
 @kernel
-def touch_switch(ninja, entity, states, index, slot):
-    """Take the switch and return whether that happened."""
+def touch_switch(worlds, index, entity, slot):
+    """Take the switch and open its exit, the entity before it, whose mover enters its cell now."""
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     if states[index, slot] != _PRESENT:
-        return False
-    if discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], SWITCH_RADIUS + RADIUS):
-        states[index, slot] = _TAKEN
-        return True
-    return False
+        return
+    if discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], _SWITCH_REACH):
+        states[index, slot], states[index, slot - 1] = _TAKEN, OPEN
+        mover = worlds.movers[index, entity["mover"]]
+        enter(ninja, mover, cell_of(mover["x"], mover["y"]))

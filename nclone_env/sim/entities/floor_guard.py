@@ -1,18 +1,19 @@
-"""Floor guards (physics 02, section 6.15). State 0 idle, 1 runs to the right, 2 to the left."""
+"""Floor guards (physics 02, section 6.15)."""
 
 from __future__ import annotations
 
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
+from nclone_env.kinds import FLOOR_GUARD, KINDS
 from nclone_env.level.segments import HORIZONTAL
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.lattice import empty_column, half_cell, tile_edge
 from nclone_env.sim.life import is_targetable, kill
 
-_IDLE, _RIGHT, _LEFT = 0, 1, 2
-_GUARD_RADIUS = 6.0
-SPEED = 3.428571428571428  # one unit in the last place below 24 / 7
+_IDLE, _RIGHT, _LEFT = KINDS[FLOOR_GUARD].states.values()
+_GUARD_RADIUS = KINDS[FLOOR_GUARD].radii[0]
+_SPEED = 3.428571428571428  # one unit in the last place below 24 / 7
 _STOP = 6.01  # distance at which it stops before a wall or the end of the floor
 _SOLID = 2
 
@@ -26,7 +27,7 @@ def move(levels, worlds, index, slot, entity, mover):
         return
     sign = 1 if state == _RIGHT else -1
     x, level = mover["x"], ninja["level"]
-    ahead = x + sign * SPEED
+    ahead = x + sign * _SPEED
     place, next_place = half_cell(x + sign * _GUARD_RADIUS), half_cell(ahead + sign * _GUARD_RADIUS)
     if place != next_place:
         row = half_cell(mover["y"])
@@ -42,7 +43,7 @@ def move(levels, worlds, index, slot, entity, mover):
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
-    """Start after a targetable ninja that stands at the guard's height with nothing in between."""
+    """Start towards a targetable ninja at the guard's height with nothing in between."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     if states[index, slot] != _IDLE or not is_targetable(ninja):
         return
@@ -69,3 +70,10 @@ def touch(ninja, mover):
     reach = _GUARD_RADIUS + RADIUS
     if is_targetable(ninja) and discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], reach):
         kill(ninja)
+
+
+@kernel
+def describe(state):
+    """Describe a floor guard, see ``sim.dispatch.describe``."""
+    side = 1.0 if state == _RIGHT else (-1.0 if state == _LEFT else 0.0)
+    return side * _SPEED, 0.0, side, 0.0, 1.0 if state != _IDLE else 0.0, True, False

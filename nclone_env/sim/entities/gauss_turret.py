@@ -1,20 +1,24 @@
 """Gauss turrets (physics 03, section 9). In no cell and never touched: they kill by their shot alone.
 
-State: 0 idle; ``AIMING`` + twice the aiming time, which is a multiple of a half up to 90; ``WARNING`` and
-``RECOVERING`` + frames, up to 14. The mover's pair is the point aimed at, the turret's own while it is idle.
+The state is ``IDLE``; ``AIMING`` + twice the aiming time, which is a multiple of a half up to 90; ``WARNING`` or
+``RECOVERING`` + frames, up to 14. ``a`` and ``b`` of the mover are the point aimed at, the turret's own while idle.
 
 Evidence: two sources for the predecessor, converted from 40 to 60 frames per second; no recording.
 """
 
 from __future__ import annotations
 
+import math
+
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
+from nclone_env.kinds import GAUSS_TURRET, KINDS
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill
-from nclone_env.sim.rays import sees, shot, unit
+from nclone_env.sim.rays import AIM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, TO_THE_WALL, direction, sees, shot, unit
 
-IDLE, AIMING, WARNING, RECOVERING = 0, 1, 182, 197
+IDLE, AIMING, WARNING, RECOVERING = KINDS[GAUSS_TURRET].states.values()
+AIM_X, AIM_Y = "a", "b"
 _PAUSE = 15  # of warning and of recovery, frames
 _AIMED = 180  # twice the time after which the turret warns
 _LOOK_AHEAD = 1.5  # frames
@@ -27,7 +31,7 @@ _AIM_RATES = (0.03 * _RATE, 0.035 * _RATE, 0.05 * _RATE, 0.05 * _RATE)
 @kernel
 def rest(entity, mover):
     """Aim at the turret itself, as before the ninja was ever seen."""
-    mover["ux"], mover["uy"] = entity["x"], entity["y"]
+    mover[AIM_X], mover[AIM_Y] = entity["x"], entity["y"]
 
 
 @kernel
@@ -57,8 +61,8 @@ def think(levels, worlds, index, slot, entity, mover):
 @kernel
 def aim(ninja, mover, state):
     """Move the aim towards where the ninja will be; return the next state."""
-    tx = (ninja["x"] + _LOOK_AHEAD * ninja["vx"]) - mover["ux"]
-    ty = (ninja["y"] + _LOOK_AHEAD * ninja["vy"]) - mover["uy"]
+    tx = (ninja["x"] + _LOOK_AHEAD * ninja["vx"]) - mover[AIM_X]
+    ty = (ninja["y"] + _LOOK_AHEAD * ninja["vy"]) - mover[AIM_Y]
     distance = tx * tx + ty * ty
     zone = 0
     if distance <= _FAR:
@@ -67,8 +71,8 @@ def aim(ninja, mover, state):
             zone = 2
             if distance <= _NEAR:
                 zone = 3
-    mover["ux"] += _AIM_RATES[zone] * tx
-    mover["uy"] += _AIM_RATES[zone] * ty
+    mover[AIM_X] += _AIM_RATES[zone] * tx
+    mover[AIM_Y] += _AIM_RATES[zone] * ty
     time = state - AIMING + _TIME_STEPS[zone]
     return AIMING + time if time <= _AIMED else WARNING
 
@@ -77,7 +81,7 @@ def aim(ninja, mover, state):
 def fire(levels, ninja, entity, mover, states, index):
     """Shoot through the point aimed at, on to the first wall."""
     x, y = mover["x"], mover["y"]
-    dx, dy = mover["ux"] - x, mover["uy"] - y
+    dx, dy = mover[AIM_X] - x, mover[AIM_Y] - y
     if dx == 0.0 and dy == 0.0:
         hit = is_targetable(ninja) and discs_overlap(ninja["x"], ninja["y"], x, y, RADIUS)
     else:
@@ -85,3 +89,28 @@ def fire(levels, ninja, entity, mover, states, index):
         hit = shot(levels, states, index, ninja, x, y, ux, uy)
     if hit:
         kill(ninja)
+
+
+@kernel
+def describe(mover, state):
+    """Describe a gauss turret, see ``sim.dispatch.describe``."""
+    facing_x, facing_y = direction(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"])
+    phase = 0.0
+    if AIMING <= state < RECOVERING:
+        phase = 1.0 if state >= WARNING else 0.5
+    return 0.0, 0.0, facing_x, facing_y, phase, False, False
+
+
+@kernel
+def beam(mover, state):
+    """Return (what, dx, dy, length): the line to the point aimed at, then through it to the wall, then the shot."""
+    what, length = NO_BEAM, TO_THE_WALL
+    dx, dy = mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"]
+    if AIMING <= state < RECOVERING:
+        what = AIM
+        if state < WARNING:
+            length = math.sqrt(dx * dx + dy * dy)
+    elif RECOVERING <= state < RECOVERING + SHOT_SHOWN:
+        what = SHOT_FIRED
+    dx, dy = unit(dx, dy)
+    return what, dx, dy, length

@@ -1,4 +1,4 @@
-"""Launch pads (physics 02, sections 5.3 and 6.9; physics 03, section 14, rule S3). No state."""
+"""Launch pads (physics 02, sections 5.3 and 6.9; physics 03, section 14, rule S3). The state is unused."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 
 from nclone_env.constants import DYING, FACING_X, FACING_Y, FALL_GRAVITY, FALLING, JUMPING, RADIUS
 from nclone_env.jit import kernel
+from nclone_env.kinds import KINDS, LAUNCH_PAD
 from nclone_env.sim.contacts import FLOORS
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable
 
-_PAD_RADIUS = 6.0
+_REACH = KINDS[LAUNCH_PAD].radii[0] + RADIUS
 _STRENGTH = 36.0 / 7.0
 _BEHIND = -0.1  # the ninja's rearmost point may be this far beyond the pad's plane
 
@@ -21,7 +22,7 @@ def touch(ninja, entity, contacts):
     if not is_targetable(ninja) or ninja["state"] == DYING:
         return
     px, py, x, y = entity["x"], entity["y"], ninja["x"], ninja["y"]
-    if not discs_overlap(px, py, x, y, _PAD_RADIUS + RADIUS):
+    if not discs_overlap(px, py, x, y, _REACH):
         return
     fx, fy = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
     if (px - (x - RADIUS * fx)) * fx + (py - (y - RADIUS * fy)) * fy >= _BEHIND:
@@ -31,7 +32,7 @@ def touch(ninja, entity, contacts):
 
 @kernel
 def throw(ninja, contacts, boost_x, boost_y):
-    """Move the ninja by two thirds of a boost, which become its velocity; it counts as airborne (section 5.3)."""
+    """Move the ninja by two thirds of a boost, which become its velocity; it counts as airborne (physics 02, section 5.3)."""
     wx, wy = boost_x * 2.0 / 3.0, boost_y * 2.0 / 3.0
     ninja["x"] += wx
     ninja["y"] += wy
@@ -44,3 +45,9 @@ def throw(ninja, contacts, boost_x, boost_y):
     if ninja["state"] == JUMPING:
         ninja["gravity"] = FALL_GRAVITY
     ninja["state"] = FALLING
+
+
+@kernel
+def describe(entity):
+    """Describe a launch pad, see ``sim.dispatch.describe``."""
+    return 0.0, 0.0, FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]], 0.0, False, False

@@ -1,4 +1,4 @@
-"""One-way platforms (physics 02, section 6.10). No state."""
+"""One-way platforms (physics 02, section 6.10). The state is unused."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ def push(ninja, entity, x0, y0):
 
 @kernel
 def touch(ninja, entity, x0, y0):
-    """Return the wall normal of a platform that stands upright and holds the ninja, else 0."""
+    """Return the wall normal of an upright platform that holds the ninja, otherwise 0."""
     hit, fx, _, _ = push(ninja, entity, x0, y0)
     return fx if hit and abs(fx) == 1.0 else 0.0
+
+
+@kernel
+def describe(entity):
+    """Describe a one-way platform, see ``sim.dispatch.describe``."""
+    return 0.0, 0.0, FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]], 0.0, False, True

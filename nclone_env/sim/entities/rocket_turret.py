@@ -1,7 +1,8 @@
 """Rocket turrets, one rocket at a time (physics 03, section 8).
 
-State: 0 idle; ``WARNING`` + frames, up to 14; ``FLYING`` + steps since the launch, up to 24. While the rocket flies the
-mover is the rocket: position, direction (a unit vector) and cell; else it lies on the turret and is in no cell.
+The state is ``IDLE``; ``WARNING`` + frames, up to 14; ``FLYING`` + steps since the launch, up to 24. While the rocket
+flies the mover is the rocket: position, direction (``a`` and ``b``, a unit vector) and cell; otherwise it lies on the
+turret and is in no cell.
 
 Evidence: two sources for the predecessor, converted from 40 to 60 frames per second; that rockets which face away from
 the ninja fly straight on (rule R1) by one source; no recording.
@@ -13,19 +14,22 @@ import math
 
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
+from nclone_env.kinds import KINDS, ROCKET_TURRET
 from nclone_env.sim.cells import cell_of, enter, refresh
-from nclone_env.sim.geometry import discs_overlap
+from nclone_env.sim.geometry import discs_overlap, lesser
 from nclone_env.sim.life import is_targetable, kill
-from nclone_env.sim.rays import sees, step_meets_wall, unit
+from nclone_env.sim.rays import NO_BEAM, ROCKET_TRAIL, sees, step_meets_wall, unit
 from nclone_env.sim.state import NO_CELL
 
-IDLE, WARNING, FLYING = 0, 1, 16
+IDLE, WARNING, FLYING = KINDS[ROCKET_TURRET].states.values()
+DIRECTION_X, DIRECTION_Y = "a", "b"
 _PAUSE = 15  # frames of warning
 _LAST_STEP = 24
 _ACCELERATION, _GROWTH = 0.04444444444444444, 1.0656022367666107
 _TOP_SPEED = 2.2857142857142856
 _TURN = 0.06666666666666667
 _LOOK_AHEAD = 1.5  # frames
+_TRAIL_LENGTH = 12.0
 
 
 def _speeds() -> tuple[float, ...]:
@@ -44,7 +48,7 @@ SPEEDS = _speeds()
 def rest(entity, mover):
     """Put the rocket back into its turret, out of the cells."""
     mover["x"], mover["y"] = entity["x"], entity["y"]
-    mover["ux"], mover["uy"] = 1.0, 0.0
+    mover[DIRECTION_X], mover[DIRECTION_Y] = 1.0, 0.0
     mover["order"], mover["cell"] = entity["order"], NO_CELL
 
 
@@ -63,7 +67,7 @@ def think(levels, worlds, index, slot, entity, mover):
         else:
             states[index, slot] = FLYING
             ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"])
-            mover["ux"], mover["uy"] = ux, uy
+            mover[DIRECTION_X], mover[DIRECTION_Y] = ux, uy
             enter(ninja, mover, cell_of(mover["x"], mover["y"]))
     elif sees(levels, states, index, ninja, mover["x"], mover["y"]):
         states[index, slot] = WARNING
@@ -76,7 +80,7 @@ def fly(levels, ninja, entity, mover, states, index, slot):
     if step > _LAST_STEP:
         step = _LAST_STEP
     states[index, slot] = FLYING + step
-    x, y, mx, my = mover["x"], mover["y"], SPEEDS[step] * mover["ux"], SPEEDS[step] * mover["uy"]
+    x, y, mx, my = mover["x"], mover["y"], SPEEDS[step] * mover[DIRECTION_X], SPEEDS[step] * mover[DIRECTION_Y]
     mover["x"], mover["y"] = x + mx, y + my
     refresh(ninja, mover)
     if step_meets_wall(levels, states, index, ninja["level"], x, y, mx, my):
@@ -93,7 +97,7 @@ def steer(ninja, mover, mx, my):
     if tx == 0.0 and ty == 0.0:
         return
     tx, ty = unit(tx, ty)
-    ux, uy = mover["ux"], mover["uy"]
+    ux, uy = mover[DIRECTION_X], mover[DIRECTION_Y]
     if ux * tx + uy * ty < 0.0:
         return
     side = -uy * tx + ux * ty
@@ -101,7 +105,7 @@ def steer(ninja, mover, mx, my):
     length = math.sqrt(wx * wx + wy * wy)
     if length > 0.0:
         wx, wy = wx / length, wy / length
-    mover["ux"], mover["uy"] = wx, wy
+    mover[DIRECTION_X], mover[DIRECTION_Y] = wx, wy
 
 
 @kernel
@@ -119,3 +123,26 @@ def touch(ninja, entity, mover, states, index, slot):
     if discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], RADIUS):
         explode(entity, mover, states, index, slot)
         kill(ninja)
+
+
+@kernel
+def is_flying(state):
+    """Return whether the rocket has left its turret."""
+    return state >= FLYING
+
+
+@kernel
+def describe(mover, state):
+    """Describe a rocket under way, or a turret without one, see ``sim.dispatch.describe``."""
+    if not is_flying(state):
+        return 0.0, 0.0, 0.0, 0.0, 0.5 if state != IDLE else 0.0, False, False
+    speed, dx, dy = SPEEDS[state - FLYING], mover[DIRECTION_X], mover[DIRECTION_Y]
+    return speed * dx, speed * dy, dx, dy, 1.0, True, False
+
+
+@kernel
+def beam(entity, mover, state):
+    """Return (what, dx, dy, length): the trail behind a rocket."""
+    what = ROCKET_TRAIL if is_flying(state) else NO_BEAM
+    dx, dy = mover["x"] - entity["x"], mover["y"] - entity["y"]
+    return what, -mover[DIRECTION_X], -mover[DIRECTION_Y], lesser(_TRAIL_LENGTH, math.sqrt(dx * dx + dy * dy))

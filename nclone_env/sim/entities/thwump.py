@@ -1,15 +1,16 @@
-"""Thwumps (physics 02, section 6.17; physics 03, section 14, rule S2). State 0 idle, 1 charging, 2 returning."""
+"""Thwumps (physics 02, section 6.17; physics 03, section 14, rule S2)."""
 
 from __future__ import annotations
 
 from nclone_env.jit import kernel
+from nclone_env.kinds import KINDS, THWUMP
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import disc_meets_segment, square_penetration
 from nclone_env.sim.lattice import empty_line, half_cell
 from nclone_env.sim.life import is_targetable, kill
 
-IDLE, CHARGING, RETURNING = 0, 1, 2
-CHARGE_SPEED, RETURN_SPEED = 20.0 / 7.0, 8.0 / 7.0
+IDLE, CHARGING, RETURNING = KINDS[THWUMP].states.values()
+_CHARGE_SPEED, _RETURN_SPEED = 20.0 / 7.0, 8.0 / 7.0
 _HALF, _WALL_HALF = 19.0, 19.1  # half side and the ninja's radius
 _PASSAGE = 11.0
 _SIGHT = 38.0
@@ -34,7 +35,7 @@ def move(levels, worlds, index, slot, entity, mover):
     horizontal, direction = axis(entity)
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
     home = entity["x"] if horizontal else entity["y"]
-    speed = CHARGE_SPEED if state == CHARGING else RETURN_SPEED
+    speed = _CHARGE_SPEED if state == CHARGING else _RETURN_SPEED
     sign = direction if state == CHARGING else -direction
     ahead = along + speed * sign
     if state == RETURNING and (ahead - home) * (along - home) <= 0.0:
@@ -111,3 +112,19 @@ def touch(ninja, entity, mover):
     if disc_meets_segment(x, y, _FACE_REACH, ax, ay, bx, by):
         kill(ninja)
     return nx
+
+
+@kernel
+def describe(entity, state):
+    """Describe a thwump, see ``sim.dispatch.describe``."""
+    horizontal, direction = axis(entity)
+    vx, vy = 0.0, 0.0
+    if state != IDLE:
+        speed = direction * (_CHARGE_SPEED if state == CHARGING else -_RETURN_SPEED)
+        if horizontal:
+            vx = speed
+        else:
+            vy = speed
+    facing_x, facing_y = (1.0 * direction, 0.0) if horizontal else (0.0, 1.0 * direction)
+    phase = 1.0 if state == CHARGING else (0.5 if state != IDLE else 0.0)
+    return vx, vy, facing_x, facing_y, phase, True, True

@@ -20,11 +20,11 @@ from nclone_env.constants import ARC_RADIUS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import STRAIGHT
+from nclone_env.sim.entities.laser.record import CLOCKWISE, COUNTERCLOCKWISE, FRAMES_LEFT, MOTION, NORMAL_ANGLE
 from nclone_env.sim.geometry import greater, lesser
 from nclone_env.sim.query import closest_on, is_absent
 from nclone_env.sim.trigonometry import rough_sin_cos, wrap
 
-CLOCKWISE, COUNTERCLOCKWISE = 1, 2  # states
 HEIGHT = 5.9  # above the surface
 STEPS, STEP = 10, 0.1  # per frame, pixels (rule L3)
 CORNER_TURN = 0.005524805665672641  # per step, radians
@@ -82,7 +82,7 @@ def look_ahead(levels, level, mover, found, count, nearby, a, b, sense):
         frames = frames_round(levels, mover, found, count, a, b, tx, ty)
     if frames < 1.0:
         return
-    ny, nx = rough_sin_cos(mover["ux"])
+    ny, nx = rough_sin_cos(mover[NORMAL_ANGLE])
     if nx * mx + ny * my > 1.0 - _ROUGHLY:
         begin(levels, level, mover, int(frames), nearby, 0, 0, way)
 
@@ -91,14 +91,14 @@ def look_ahead(levels, level, mover, found, count, nearby, a, b, sense):
 def begin(levels, level, mover, frames, segment, gap, since, way):
     """Note what a laser will do."""
     number = segment - levels.segment_start[level, 0]
-    mover["timer"] = frames
-    mover["order"] = (((number << _PHASE_BITS | gap) << _PHASE_BITS | since) << _WAY_BITS) | way
+    mover[FRAMES_LEFT] = frames
+    mover[MOTION] = (((number << _PHASE_BITS | gap) << _PHASE_BITS | since) << _WAY_BITS) | way
 
 
 @kernel
 def segment_of(levels, level, mover):
     """Return the segment at which a laser does what it does."""
-    return levels.segments[levels.segment_start[level, 0] + (mover["order"] >> (2 * _PHASE_BITS + _WAY_BITS))]
+    return levels.segments[levels.segment_start[level, 0] + (mover[MOTION] >> (2 * _PHASE_BITS + _WAY_BITS))]
 
 
 @kernel
@@ -259,7 +259,7 @@ def rest(levels, level, mover, door):
 @kernel
 def rest_ends(levels, level, mover, states, index):
     """Return whether the door is open at which a laser rests."""
-    if mover["timer"] == 0 or mover["order"] & _WAY != _REST:
+    if mover[FRAMES_LEFT] == 0 or mover[MOTION] & _WAY != _REST:
         return False
     return is_absent(segment_of(levels, level, mover), states, index)
 
@@ -278,7 +278,7 @@ def shuttle(levels, level, mover, floor, gap, since, tx, ty):
 @kernel
 def glide(levels, level, mover, states, index, slot):
     """Take the ten steps of a frame at once, or rest."""
-    way = mover["order"] & _WAY
+    way = mover[MOTION] & _WAY
     if way == _REST:
         return
     clockwise, segment = states[index, slot] == CLOCKWISE, segment_of(levels, level, mover)
@@ -286,7 +286,7 @@ def glide(levels, level, mover, states, index, slot):
         if go_to_and_fro(segment, mover, clockwise == (way == _SHUTTLE_SECOND)) % 2 == 1:
             states[index, slot] = COUNTERCLOCKWISE if clockwise else CLOCKWISE
         return
-    mover["timer"] -= 1
+    mover[FRAMES_LEFT] -= 1
     if way == _TO_SECOND or way == _TO_FIRST:
         go_along(segment, mover, _GLIDE if way == _TO_SECOND else -_GLIDE)
     elif way == _ALONG_ARC:
@@ -314,7 +314,7 @@ def go_round(mover, cx, cy, turn, clockwise):
         angle, sine = -angle, -sine
     dx, dy = mover["x"] - cx, mover["y"] - cy
     mover["x"], mover["y"] = cx + (dx * cosine - dy * sine), cy + (dx * sine + dy * cosine)
-    mover["ux"] = wrap(mover["ux"] + angle)
+    mover[NORMAL_ANGLE] = wrap(mover[NORMAL_ANGLE] + angle)
 
 
 @kernel
@@ -334,12 +334,12 @@ def go_to_and_fro(segment, mover, to_second):
 
     Of the ``gap`` steps from one turn to the next all but the one that turns lead from end to end.
     """
-    order = mover["order"]
+    order = mover[MOTION]
     since, gap = (order >> _WAY_BITS) & _PHASE, (order >> (_WAY_BITS + _PHASE_BITS)) & _PHASE
     turns, place = 0, since + STEPS
     while place >= gap:
         turns, place = turns + 1, place - gap
-    mover["order"] = order + ((place - since) << _WAY_BITS)
+    mover[MOTION] = order + ((place - since) << _WAY_BITS)
     steps = (place if turns % 2 == 0 else gap - 1 - place) - since
     if steps != 0:
         go_along(segment, mover, STEP * steps if to_second else -STEP * steps)

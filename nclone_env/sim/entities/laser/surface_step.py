@@ -17,10 +17,9 @@ from nclone_env.sim.entities.laser.nearest import (
     nearest_surveyed,
     survey,
 )
+from nclone_env.sim.entities.laser.record import BEAM_ANGLE, CLOCKWISE, COUNTERCLOCKWISE, FRAMES_LEFT, NORMAL_ANGLE
 from nclone_env.sim.entities.laser.surface_skip import (
-    CLOCKWISE,
     CORNER_TURN,
-    COUNTERCLOCKWISE,
     HEIGHT,
     SAME,
     STEP,
@@ -44,8 +43,8 @@ _STRAY = 2.0  # farther than ten steps lead, unless what is near changes at once
 def crawl(levels, level, mover, states, index, slot):
     """Go along the surface for a frame; the beam turns to the normal."""
     if rest_ends(levels, level, mover, states, index):
-        mover["timer"] = 0
-    if mover["timer"] > 0:
+        mover[FRAMES_LEFT] = 0
+    if mover[FRAMES_LEFT] > 0:
         glide(levels, level, mover, states, index, slot)
     elif not look_round(levels, level, mover, states, index, slot):
         return
@@ -67,7 +66,7 @@ def look_round(levels, level, mover, states, index, slot):
     if listed:
         sense = 1.0 if states[index, slot] == CLOCKWISE else -1.0
         look_ahead(levels, level, mover, found, count, nearby, a, b, sense)
-    if mover["timer"] > 0:
+    if mover[FRAMES_LEFT] > 0:
         glide(levels, level, mover, states, index, slot)
         return True
     if listed:
@@ -80,7 +79,7 @@ def look_round(levels, level, mover, states, index, slot):
 @kernel
 def walk(levels, level, mover, states, index, slot, cells, found, count, a, b):
     """Take ten steps: along the surface, round outer corners, back at inner corners and doors."""
-    x, y, angle, sense = mover["x"], mover["y"], mover["ux"], 1.0 if states[index, slot] == CLOCKWISE else -1.0
+    x, y, angle, sense = mover["x"], mover["y"], mover[NORMAL_ANGLE], 1.0 if states[index, slot] == CLOCKWISE else -1.0
     x0, y0 = x, y
     ny, nx = sin_cos(angle)
     turned, turns, door = False, 0, -1  # the angle follows the normal when it is needed again
@@ -116,7 +115,7 @@ def walk(levels, level, mover, states, index, slot, cells, found, count, a, b):
         a, b = qx, qy
     if turned:
         angle = atan2(ny, nx)
-    mover["x"], mover["y"], mover["ux"] = x, y, wrap(angle)
+    mover["x"], mover["y"], mover[NORMAL_ANGLE] = x, y, wrap(angle)
     states[index, slot] = CLOCKWISE if sense > 0.0 else COUNTERCLOCKWISE
     if turns == STEPS and door >= 0:
         rest(levels, level, mover, door)
@@ -157,9 +156,9 @@ def has_door(levels, found, count):
 @kernel
 def turn_beam(mover):
     """Turn the beam towards the normal of the surface, as fast as it can."""
-    turn = wrap(mover["ux"] - mover["uy"])
+    turn = wrap(mover[NORMAL_ANGLE] - mover[BEAM_ANGLE])
     if turn > _BEAM_TURN:
         turn = _BEAM_TURN
     elif turn < -_BEAM_TURN:
         turn = -_BEAM_TURN
-    mover["uy"] = wrap(mover["uy"] + turn)
+    mover[BEAM_ANGLE] = wrap(mover[BEAM_ANGLE] + turn)

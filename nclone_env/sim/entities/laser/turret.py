@@ -1,9 +1,6 @@
-"""Laser turrets (physics 03, section 6): spinners turn on the spot, surface lasers crawl along walls and shut doors.
+"""Laser turrets (physics 03, section 6): spinners turn in place, surface lasers crawl along walls and closed doors.
 
-State: 0 spinner, 1 surface laser that crawls clockwise as seen on the screen, 2 the other way. The mover's position is
-that of the laser, its pair (angle of the outward normal of the surface, angle of the beam), from -pi up to below pi,
-clockwise; ``timer`` and ``order`` of a surface laser say how it glides (``laser_glide``). Lasers are in no cell and
-never touched.
+The record of a laser is described in ``record``. Lasers are in no cell and never touched.
 
 Evidence: speed and order of test and turn of spinners by recordings; motion of surface lasers by one source and one
 recording; the width of the beam, the rate at outer corners and that of the beam are open.
@@ -18,16 +15,25 @@ from nclone_env.jit import kernel
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import CONVEX, STRAIGHT
 from nclone_env.sim.entities.laser.nearest import REACH, nearest
-from nclone_env.sim.entities.laser.surface_skip import CLOCKWISE, COUNTERCLOCKWISE, HEIGHT
+from nclone_env.sim.entities.laser.record import (
+    BEAM_ANGLE,
+    CLOCKWISE,
+    COUNTERCLOCKWISE,
+    MOTION,
+    NORMAL_ANGLE,
+    SPINNER,
+)
+from nclone_env.sim.entities.laser.surface_skip import HEIGHT
 from nclone_env.sim.entities.laser.surface_step import crawl
 from nclone_env.sim.life import kill
 from nclone_env.sim.query import cells_within, closest_on, is_absent
-from nclone_env.sim.rays import is_beside, shot
+from nclone_env.sim.rays import BEAM, is_beside, shot
 from nclone_env.sim.trigonometry import atan2, rough_sin_cos, sin_cos, wrap
 
-SPINNER = 0
 _TURN = 0.010471975  # of a spinner, radians per frame
 _SURFACE_LIMIT = 7.0  # rule L1
+_CRAWL = 1.0  # of a surface laser, pixels per frame
+_EIGHTHS_PER_RADIAN = 4.0 / math.pi
 _ON_SURFACE, _TIE = 0.0000001, 0.000000001
 _ROUGH_SLACK = 0.1  # more than a beam across the level is off by a rough angle, pixels
 
@@ -67,9 +73,9 @@ def start(levels, level, entity, mover, states, index, slot):
         qx, qy, nx, ny = surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance)
         mover["x"], mover["y"] = qx + HEIGHT * nx, qy + HEIGHT * ny
     angle = wrap(atan2(ny, nx))
-    mover["uy"] = angle
-    mover["ux"] = angle if states[index, slot] != SPINNER else 0.0
-    mover["order"] = 0
+    mover[BEAM_ANGLE] = angle
+    mover[NORMAL_ANGLE] = angle if states[index, slot] != SPINNER else 0.0
+    mover[MOTION] = 0
 
 
 @kernel
@@ -99,12 +105,37 @@ def think(levels, worlds, index, slot, entity, mover):
     """Kill by the beam where it is, then turn or crawl."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     x, y = mover["x"], mover["y"]
-    sine, cosine = rough_sin_cos(mover["uy"])
+    sine, cosine = rough_sin_cos(mover[BEAM_ANGLE])
     if is_beside(ninja, x, y, cosine, sine, _ROUGH_SLACK):  # the exact angle matters only there
-        sine, cosine = sin_cos(mover["uy"])
+        sine, cosine = sin_cos(mover[BEAM_ANGLE])
         if shot(levels, states, index, ninja, x, y, cosine, sine):
             kill(ninja)
     if states[index, slot] == SPINNER:
-        mover["uy"] = wrap(mover["uy"] + (-_TURN if entity["mode"] == 1 else _TURN))
+        mover[BEAM_ANGLE] = wrap(mover[BEAM_ANGLE] + (-_TURN if entity["mode"] == 1 else _TURN))
     else:
         crawl(levels, ninja["level"], mover, states, index, slot)
+
+
+@kernel
+def describe(mover, state):
+    """Describe a laser turret, see ``sim.dispatch.describe``."""
+    vx, vy = 0.0, 0.0
+    if state != SPINNER:
+        sine, cosine = sin_cos(mover[NORMAL_ANGLE])
+        sense = _CRAWL if state == CLOCKWISE else -_CRAWL
+        vx, vy = -sine * sense, cosine * sense
+    facing_y, facing_x = sin_cos(mover[BEAM_ANGLE])
+    return vx, vy, facing_x, facing_y, 1.0, False, False
+
+
+@kernel
+def beam(mover):
+    """Return (what, dx, dy): the beam."""
+    dy, dx = sin_cos(mover[BEAM_ANGLE])
+    return BEAM, dx, dy
+
+
+@kernel
+def orientation(mover):
+    """Return the direction of the beam in eighths of a turn, 0..7 clockwise from right."""
+    return int(math.floor(mover[BEAM_ANGLE] * _EIGHTHS_PER_RADIAN + 0.5)) & 7

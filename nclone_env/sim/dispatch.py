@@ -1,0 +1,298 @@
+"""Which kernels each kind of entity has: the only place that knows all files under ``sim.entities``.
+
+Every verb is one chain of kinds. A kind that is not in a chain does nothing there.
+
+====================== ==================================================================================
+:func:`start`          be where an episode begins
+:func:`move`           move on its own, before anything thinks (physics 02, section 4.5)
+:func:`think`          look out, aim, shoot, count
+:func:`push`           push the ninja out before a collision with tiles (physics 01, section 7)
+:func:`touch`          act on a ninja that is around it (physics 01, section 9.1)
+:func:`describe`       velocity, facing, phase, and whether it kills and is solid now, for observations
+:func:`radius_of`      radius or half side now, for observations
+:func:`beam`           what it emits, for pictures
+====================== ==================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nclone_env.jit import kernel
+from nclone_env.kinds import (
+    BOOST_PAD,
+    BOUNCE_BLOCK,
+    CHAINGUN_DRONE,
+    CHASER_DRONE,
+    DEATH_BALL,
+    EVIL_NINJA,
+    EXIT,
+    EXIT_SWITCH,
+    FLOOR_GUARD,
+    GAUSS_TURRET,
+    GOLD,
+    KINDS,
+    LASER_DRONE,
+    LASER_TURRET,
+    LAUNCH_PAD,
+    LOCKED_DOOR,
+    MINE,
+    MINI_DRONE,
+    ONE_WAY,
+    REGULAR_DOOR,
+    ROCKET_TURRET,
+    SHOVE_THWUMP,
+    THWUMP,
+    TOGGLE_MINE,
+    TRAP_DOOR,
+    ZAP_DRONE,
+)
+from nclone_env.sim.entities import (
+    boost_pad,
+    bounce_block,
+    chaser_drone,
+    death_ball,
+    door,
+    drone,
+    evil_ninja,
+    floor_guard,
+    gauss_turret,
+    gold,
+    launch_pad,
+    mine,
+    one_way,
+    rocket_turret,
+    shooting_drone,
+    shove_thwump,
+    thwump,
+)
+from nclone_env.sim.entities import exit as exits
+from nclone_env.sim.entities.laser import turret as laser_turret
+from nclone_env.sim.rays import NO_BEAM, TO_THE_WALL
+
+_RADII = tuple(kind.radii[0] for kind in KINDS)
+
+
+def _over_run(act: Any, has_mover: bool = True) -> Any:
+    """Return a kernel that lets every entity of a run act, by a kernel of its kind.
+
+    Each kind gets a loop of its own: one loop around a chain of kinds makes crowds of drones half as slow again.
+    """
+
+    @kernel
+    def loop(levels, worlds, index, base, first, stop, shift):
+        for slot in range(first, stop):
+            mover = worlds.movers[index, shift + slot if has_mover else 0]
+            act(levels, worlds, index, slot, levels.entities[base + slot], mover)
+
+    return loop
+
+
+_move_zap_drones, _move_mini_drones = _over_run(drone.move_zap), _over_run(drone.move_mini)
+_move_chaser_drones, _move_shooting_drones = _over_run(chaser_drone.move), _over_run(shooting_drone.move)
+_move_floor_guards, _move_bounce_blocks = _over_run(floor_guard.move), _over_run(bounce_block.move)
+_move_thwumps, _move_boost_pads = _over_run(thwump.move), _over_run(boost_pad.move, has_mover=False)
+_think_regular_doors = _over_run(door.think, has_mover=False)
+_think_toggle_mines = _over_run(mine.think, has_mover=False)
+_think_shooting_drones, _think_floor_guards = _over_run(shooting_drone.think), _over_run(floor_guard.think)
+_think_rocket_turrets, _think_gauss_turrets = _over_run(rocket_turret.think), _over_run(gauss_turret.think)
+_think_laser_turrets, _think_evil_ninjas = _over_run(laser_turret.think), _over_run(evil_ninja.think)
+_think_thwumps, _think_shove_thwumps = _over_run(thwump.think), _over_run(shove_thwump.think)
+
+
+@kernel
+def start(levels, worlds, index, kind, slot, entity, mover):
+    """Put an entity with a mover at its start; its position, order and cell are set already."""
+    states = worlds.entity_states
+    if kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE or kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+        drone.start(entity, mover, states, index, slot)
+    elif kind == ROCKET_TURRET:
+        rocket_turret.rest(entity, mover)
+    elif kind == GAUSS_TURRET:
+        gauss_turret.rest(entity, mover)
+    elif kind == LASER_TURRET:
+        laser_turret.start(levels, worlds.ninjas[index]["level"], entity, mover, states, index, slot)
+
+
+@kernel
+def move(levels, worlds, index, run, base):
+    """Move the entities of a run; ``base`` is the first entity of the level."""
+    kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
+    if kind == ZAP_DRONE:
+        _move_zap_drones(levels, worlds, index, base, first, stop, shift)
+    elif kind == MINI_DRONE:
+        _move_mini_drones(levels, worlds, index, base, first, stop, shift)
+    elif kind == CHASER_DRONE:
+        _move_chaser_drones(levels, worlds, index, base, first, stop, shift)
+    elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+        _move_shooting_drones(levels, worlds, index, base, first, stop, shift)
+    elif kind == FLOOR_GUARD:
+        _move_floor_guards(levels, worlds, index, base, first, stop, shift)
+    elif kind == BOUNCE_BLOCK:
+        _move_bounce_blocks(levels, worlds, index, base, first, stop, shift)
+    elif kind == THWUMP:
+        _move_thwumps(levels, worlds, index, base, first, stop, shift)
+    elif kind == BOOST_PAD:
+        _move_boost_pads(levels, worlds, index, base, first, stop, shift)
+
+
+@kernel
+def think(levels, worlds, index, run, base):
+    """Let the entities of a run think; ``base`` is the first entity of the level."""
+    kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
+    if kind == REGULAR_DOOR:
+        _think_regular_doors(levels, worlds, index, base, first, stop, shift)
+    elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+        _think_shooting_drones(levels, worlds, index, base, first, stop, shift)
+    elif kind == FLOOR_GUARD:
+        _think_floor_guards(levels, worlds, index, base, first, stop, shift)
+    elif kind == ROCKET_TURRET:
+        _think_rocket_turrets(levels, worlds, index, base, first, stop, shift)
+    elif kind == GAUSS_TURRET:
+        _think_gauss_turrets(levels, worlds, index, base, first, stop, shift)
+    elif kind == THWUMP:
+        _think_thwumps(levels, worlds, index, base, first, stop, shift)
+    elif kind == TOGGLE_MINE:
+        _think_toggle_mines(levels, worlds, index, base, first, stop, shift)
+    elif kind == EVIL_NINJA:
+        _think_evil_ninjas(levels, worlds, index, base, first, stop, shift)
+    elif kind == LASER_TURRET:
+        _think_laser_turrets(levels, worlds, index, base, first, stop, shift)
+    elif kind == DEATH_BALL:
+        death_ball.think_run(levels, worlds, index, first + shift, stop + shift)
+    elif kind == SHOVE_THWUMP:
+        _think_shove_thwumps(levels, worlds, index, base, first, stop, shift)
+
+
+@kernel
+def push(worlds, index, entity, slot, mover, x0, y0):
+    """Return (hit, nx, ny, length): whether an entity pushes the ninja, which came from (x0, y0), and how."""
+    kind, ninja = entity["type"], worlds.ninjas[index]
+    hit, nx, ny, length = False, 0.0, 0.0, 0.0
+    if kind == ONE_WAY:
+        hit, nx, ny, length = one_way.push(ninja, entity, x0, y0)
+    elif kind == BOUNCE_BLOCK:
+        hit, nx, ny, length = bounce_block.push(ninja, mover)
+    elif kind == THWUMP:
+        hit, nx, ny, length = thwump.push(ninja, mover)
+    elif kind == SHOVE_THWUMP:
+        hit, nx, ny, length = shove_thwump.push(ninja, mover, worlds.entity_states, index, slot)
+    return hit, nx, ny, length
+
+
+@kernel
+def touch(worlds, index, entity, slot, contacts, x0, y0):
+    """Let an entity act on the ninja, which came from (x0, y0); return the wall normal it reports, 0 if none."""
+    kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
+    wall = 0.0
+    if kind == GOLD:
+        gold.touch(ninja, entity, states, index, slot)
+    elif kind == MINE or kind == TOGGLE_MINE:
+        mine.touch(ninja, entity, states, index, slot)
+    elif kind == EXIT:
+        exits.touch_exit(ninja, entity, x0, y0)
+    elif kind == EXIT_SWITCH:
+        exits.touch_switch(worlds, index, entity, slot)
+    elif kind == REGULAR_DOOR:
+        door.touch_regular(ninja, entity, states, index, slot)
+    elif kind == LOCKED_DOOR or kind == TRAP_DOOR:
+        door.touch_switched(ninja, entity, states, index, slot)
+    elif kind == LAUNCH_PAD:
+        launch_pad.touch(ninja, entity, contacts)
+    elif kind == ONE_WAY:
+        wall = one_way.touch(ninja, entity, x0, y0)
+    elif kind != BOOST_PAD:
+        wall = touch_mover(worlds, index, entity, slot, worlds.movers[index, entity["mover"]])
+    return wall
+
+
+@kernel
+def touch_mover(worlds, index, entity, slot, mover):
+    """Do as :func:`touch` for an entity with a mover."""
+    kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
+    wall = 0.0
+    if kind == BOUNCE_BLOCK:
+        wall = bounce_block.touch(ninja, mover)
+    elif kind == THWUMP:
+        wall = thwump.touch(ninja, entity, mover)
+    elif kind == SHOVE_THWUMP:
+        wall = shove_thwump.touch(ninja, mover, states, index, slot)
+    elif kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE:
+        drone.touch(ninja, entity, mover)
+    elif kind == FLOOR_GUARD:
+        floor_guard.touch(ninja, mover)
+    elif kind == DEATH_BALL:
+        death_ball.touch(ninja, mover)
+    elif kind == EVIL_NINJA:
+        evil_ninja.touch(ninja, mover, states, index, slot)
+    elif kind == ROCKET_TURRET:
+        rocket_turret.touch(ninja, entity, mover, states, index, slot)
+    return wall
+
+
+@kernel
+def describe(worlds, index, entity, mover, state):
+    """Return (vx, vy, facing x, facing y, phase, deadly, solid) of an entity now.
+
+    The velocity is in pixels per frame; the facing, in which it faces, charges, flies or shoots, is a unit vector or
+    zeros; the phase is 0, 0.5 or 1 (``obs.entity_states``); deadly and solid are those of a touch now.
+    """
+    kind = entity["type"]
+    if kind == MINE or kind == TOGGLE_MINE:
+        return mine.describe(state)
+    if kind == LAUNCH_PAD:
+        return launch_pad.describe(entity)
+    if kind == ONE_WAY:
+        return one_way.describe(entity)
+    if kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+        return shooting_drone.describe(entity, mover, state)
+    if kind == ZAP_DRONE or kind == MINI_DRONE:
+        return drone.describe(entity, state)
+    if kind == CHASER_DRONE:
+        return chaser_drone.describe(state)
+    if kind == FLOOR_GUARD:
+        return floor_guard.describe(state)
+    if kind == BOUNCE_BLOCK:
+        return bounce_block.describe(mover)
+    if kind == ROCKET_TURRET:
+        return rocket_turret.describe(mover, state)
+    if kind == GAUSS_TURRET:
+        return gauss_turret.describe(mover, state)
+    if kind == THWUMP:
+        return thwump.describe(entity, state)
+    if kind == EVIL_NINJA:
+        return evil_ninja.describe(worlds, index, entity, mover, state)
+    if kind == LASER_TURRET:
+        return laser_turret.describe(mover, state)
+    if kind == DEATH_BALL:
+        return death_ball.describe(mover)
+    if kind == SHOVE_THWUMP:
+        return shove_thwump.describe(mover, state)
+    in_use = (kind == EXIT or kind == BOOST_PAD) and state != 0
+    return 0.0, 0.0, 0.0, 0.0, 1.0 if in_use else 0.0, False, False
+
+
+@kernel
+def radius_of(kind, state):
+    """Return the radius or half side of an entity, pixels; 0 of one that only shoots."""
+    if kind == MINE or kind == TOGGLE_MINE:
+        return mine.radius(state)
+    if kind == EVIL_NINJA:
+        return evil_ninja.radius(state)
+    return _RADII[kind]
+
+
+@kernel
+def beam(entity, mover, state):
+    """Return (what, dx, dy, length) of what an entity emits: ``sim.rays.BEAM`` and others, a unit vector, pixels."""
+    kind = entity["type"]
+    what, dx, dy, length = NO_BEAM, 1.0, 0.0, TO_THE_WALL
+    if kind == LASER_TURRET:
+        what, dx, dy = laser_turret.beam(mover)
+    elif kind == LASER_DRONE or kind == CHAINGUN_DRONE:
+        what, dx, dy = shooting_drone.beam(entity, mover, state)
+    elif kind == GAUSS_TURRET:
+        what, dx, dy, length = gauss_turret.beam(mover, state)
+    elif kind == ROCKET_TURRET:
+        what, dx, dy, length = rocket_turret.beam(entity, mover, state)
+    return what, dx, dy, length
