@@ -92,7 +92,9 @@ def bad_citations(text: str, name: str = "text") -> tuple[list[str], int]:
             for rule in re.findall(RULE, found["rules"]):
                 where = [sections(part)[cited[-1]]] if attached else list(sections(part).values()) if part else []
                 if not any(re.search(rf"\b{rule}\b", place) for place in where):
-                    complain(found, f"there is no rule {rule} in physics {part}, section {cited[-1:] or 'any'}")
+                    complain(
+                        found, f"there is no rule {rule} in physics {part}, {'that' if attached else 'any'} section"
+                    )
         end = found.end()
     return bad, count
 
