@@ -37,14 +37,14 @@ from numba.cuda.core import errors as cuda_errors
 from numba.cuda.cudadrv import nvvm
 
 from nclone_env.config import EnvironmentConfig
+from nclone_env.env.arrays.buffers import make_buffers
 from nclone_env.env.batch import playable_levels
-from nclone_env.env.buffers import make_buffers
+from nclone_env.env.compiled.observe import NO_OBSERVATIONS, kernel_view
+from nclone_env.env.compiled.records import EPISODE, EVENT, NEXT_STEP, RESULT, make_settings
+from nclone_env.env.compiled.step import step_range
 from nclone_env.env.curriculum import level_thresholds
-from nclone_env.env.episode import EPISODE, EVENT, NEXT_STEP, RESULT, make_settings
-from nclone_env.env.observe import NO_OBSERVATIONS, kernel_view
-from nclone_env.env.pictures import picture_arrays
-from nclone_env.env.step import step_range
 from nclone_env.obs.spec import observation_specs
+from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim import copy
 from nclone_env.sim.copy import copy_world, hash_world
 from nclone_env.sim.state import make_worlds

@@ -19,13 +19,13 @@ import numpy as np
 from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELL_SIZE, FRAMES_PER_SECOND
-from nclone_env.env.pictures import picture_arrays
 from nclone_env.level.compile import Level
-from nclone_env.level.library import LevelArrays, pack
+from nclone_env.level.level_set import LevelArrays, pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.render.compose import write_player_frame
 from nclone_env.render.picture import world_picture
+from nclone_env.render.pictures import picture_arrays
 from nclone_env.replay.video import write_video
 from nclone_env.sim.state import WorldArrays, make_worlds
 from nclone_env.sim.tick import start, tick

@@ -22,9 +22,9 @@ import numpy as np
 from nclone_env.errors import InertEntityWarning
 from nclone_env.level.catalog import level_name, level_sets, resolve
 from nclone_env.level.compile import Level, compile_level
-from nclone_env.level.library import LevelSet, pack
+from nclone_env.level.formats.reader import read_level
+from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.reader import read_level
 from nclone_env.sim.state import make_worlds
 from profiling.machine import describe
 from profiling.simulator_speed import run

@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.config import RenderConfig
 from nclone_env.constants import LASER_TURRET
-from nclone_env.level.library import LevelArrays, pack
+from nclone_env.level.level_set import LevelArrays, pack
 from nclone_env.level.load import load_level
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.sim.state import WorldArrays

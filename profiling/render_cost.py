@@ -14,9 +14,9 @@ from functools import partial
 import numba
 import numpy as np
 
-from nclone_env._jit import copy_bytes, kernel
 from nclone_env.config import RenderConfig
-from nclone_env.level.library import LevelArrays
+from nclone_env.jit import copy_bytes, kernel
+from nclone_env.level.level_set import LevelArrays
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._jit import cache_root
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import InertEntityWarning
-from nclone_env.level import store
+from nclone_env.jit import cache_root
+from nclone_env.level import array_cache
+from nclone_env.level.library import level_library, shared_level_set
 from nclone_env.level.load import load_levels
-from nclone_env.level.shared import level_library, shared_level_set
 from profiling.machine import describe
 
 STEPS = 50
@@ -45,7 +45,7 @@ def mapped_memory() -> tuple[int, int]:
     for line in Path("/proc/self/smaps").read_text().splitlines():
         area = _AREA.match(line)
         if area:
-            ours = area[1].removesuffix(" (deleted)").endswith(store.SUFFIX)
+            ours = area[1].removesuffix(" (deleted)").endswith(array_cache.SUFFIX)
         elif ours and line.startswith(("Rss:", "Pss:")):
             size = int(line.split()[1]) * 1024
             rss, pss = (rss + size, pss) if line.startswith("Rss:") else (rss, pss + size)
@@ -89,9 +89,9 @@ def _enter(folder: str) -> None:
     """Keep level files in a folder of our own, but compiled kernels where they are; nowhere if it is empty."""
     warnings.simplefilter("ignore", InertEntityWarning)
     if folder:
-        store.folder = lambda: Path(folder)
+        array_cache.folder = lambda: Path(folder)
     else:
-        os.environ[store.LIMIT_VARIABLE] = "0"
+        os.environ[array_cache.LIMIT_VARIABLE] = "0"
 
 
 def in_processes(count: int, target: Any, *arguments: Any, together: bool = False) -> list[Any]:

@@ -14,11 +14,11 @@ import time
 
 import numpy as np
 
-from nclone_env._jit import kernel, local_f64
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.actions import INPUT_OF_ACTION
+from nclone_env.jit import kernel, local_f64
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.library import LevelSet, pack
+from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.actors import move_entities, think_entities
 from nclone_env.sim.contacts import CONTACT_SLOTS
@@ -51,19 +51,19 @@ def run(levels, worlds, frames, seed):
             random = next_random(random)
             inputs = INPUT_OF_ACTION[(random >> 16) % 6]
         tick(levels, worlds, 0, inputs)
-        state = worlds.heads[0]["state"]
+        state = worlds.ninjas[0]["state"]
         if state == DEAD or state == CELEBRATING:
             start(levels, worlds, 0, 0)
         else:
             counted += 1
-            airborne += worlds.heads[0]["airborne"]
+            airborne += worlds.ninjas[0]["airborne"]
     return counted, airborne
 
 
 @kernel
 def sample(levels, worlds, seed):
     """Leave in each world a state that a run passes through, 37 frames apart."""
-    last = worlds.heads.shape[0] - 1
+    last = worlds.ninjas.shape[0] - 1
     start(levels, worlds, last, 0)
     random, inputs = seed, 0
     for index in range(last):
@@ -72,10 +72,10 @@ def sample(levels, worlds, seed):
                 random = next_random(random)
                 inputs = INPUT_OF_ACTION[(random >> 16) % 6]
             tick(levels, worlds, last, inputs)
-            state = worlds.heads[last]["state"]
+            state = worlds.ninjas[last]["state"]
             if state == DEAD or state == CELEBRATING:
                 start(levels, worlds, last, 0)
-        worlds.heads[index] = worlds.heads[last]
+        worlds.ninjas[index] = worlds.ninjas[last]
         for number in range(worlds.movers.shape[1]):
             worlds.movers[index, number] = worlds.movers[last, number]
         for slot in range(worlds.entity_states.shape[1]):
@@ -88,7 +88,7 @@ def sample(levels, worlds, seed):
 @kernel
 def phase_actors(levels, worlds):
     """Let the entities move and think, once in every world."""
-    for index in range(worlds.heads.shape[0]):
+    for index in range(worlds.ninjas.shape[0]):
         move_entities(levels, worlds, index)
         think_entities(levels, worlds, index)
 
@@ -96,18 +96,18 @@ def phase_actors(levels, worlds):
 @kernel
 def phase_collide(levels, worlds):
     """Integrate and collide with entities and tiles, once in every world."""
-    for index in range(worlds.heads.shape[0]):
+    for index in range(worlds.ninjas.shape[0]):
         contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
         clear_near(near)
-        x, y = worlds.heads[index]["x"], worlds.heads[index]["y"]
-        integrate(worlds.heads[index])
+        x, y = worlds.ninjas[index]["x"], worlds.ninjas[index]["y"]
+        integrate(worlds.ninjas[index])
         collide(levels, worlds, index, near, contacts, x, y)
 
 
 @kernel
 def phase_touch(levels, worlds):
     """Touch the entities, once in every world."""
-    for index in range(worlds.heads.shape[0]):
+    for index in range(worlds.ninjas.shape[0]):
         contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
         clear_near(near)
         visit(levels, worlds, index, near, contacts, 0.0, 0.0, False)
@@ -116,16 +116,16 @@ def phase_touch(levels, worlds):
 @kernel
 def phase_settle(levels, worlds):
     """Look for walls and settle the contacts, once in every world."""
-    for index in range(worlds.heads.shape[0]):
+    for index in range(worlds.ninjas.shape[0]):
         settle(levels, worlds, index, local_f64(CONTACT_SLOTS), 0.0, 0.0)
 
 
 @kernel
 def phase_think(levels, worlds):
     """Think and turn, once in every world."""
-    for index in range(worlds.heads.shape[0]):
-        think(worlds.heads[index], 1, 0)
-        turn(worlds.heads[index], 1)
+    for index in range(worlds.ninjas.shape[0]):
+        think(worlds.ninjas[index], 1, 0)
+        turn(worlds.ninjas[index], 1)
 
 
 PHASES = {

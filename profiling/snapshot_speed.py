@@ -18,11 +18,11 @@ from collections.abc import Callable
 import numpy as np
 
 from nclone_env import NPlusPlusEnv
-from nclone_env._jit import kernel
 from nclone_env.errors import InertEntityWarning
+from nclone_env.jit import kernel
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import Level
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -39,7 +39,7 @@ COLUMNS = ("bytes a world", "copy ns", "gather ns", "hash ns", "get_state us", "
 @kernel
 def copy_all(source, target, rounds):
     """Copy every world to another place, several times."""
-    count = source.heads.shape[0]
+    count = source.ninjas.shape[0]
     for shift in range(rounds):
         for index in range(count):
             copy_world(source, index, target, (index + shift) % count)
@@ -57,9 +57,9 @@ def hash_all(worlds, rounds):
     """Return all hashes, taken several times and mixed so that none can be left out."""
     mixed = np.uint64(0)
     for _ in range(rounds):
-        for index in range(worlds.heads.shape[0]):
+        for index in range(worlds.ninjas.shape[0]):
             mixed ^= hash_world(worlds, index)
-        worlds.heads[0]["frame"] += 1
+        worlds.ninjas[0]["frame"] += 1
     return mixed
 
 

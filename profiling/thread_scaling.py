@@ -22,7 +22,7 @@ import numpy as np
 from nclone_env import EnvironmentConfig
 from nclone_env.config import DEFAULT_OBSERVATIONS
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.library import LevelSet, pack
+from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.state import make_worlds
 from profiling.contracts import LEVELS, STATE

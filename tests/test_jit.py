@@ -7,7 +7,7 @@ import numba
 import pytest
 from numba.core import caching, config
 
-from nclone_env import _jit
+from nclone_env.jit import decorators as _jit
 from nclone_env.sim.tick import play, start, tick
 
 from .processes import REPOSITORY, run_module
@@ -33,7 +33,7 @@ def test_bounds_checks_find_nothing(tmp_path):
 
 
 def test_bounds_checks_have_a_cache_of_their_own(tmp_path):
-    where = "import sys; from nclone_env._jit import cache_folder; sys.stdout.write(str(cache_folder()))"
+    where = "import sys; from nclone_env.jit import cache_folder; sys.stdout.write(str(cache_folder()))"
     (tmp_path / "where.py").write_text(where)
     path = {"NCLONE_ENV_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{REPOSITORY}:{tmp_path}"}
     (folder,) = run_module("where", NUMBA_BOUNDSCHECK="1", **path)

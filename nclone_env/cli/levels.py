@@ -10,14 +10,14 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError
-from nclone_env.level import store
+from nclone_env.level import array_cache
 from nclone_env.level.catalog import level_name, level_sets, listed_names, resolve
-from nclone_env.level.header import GAME_MODE_NAMES
-from nclone_env.level.map_bytes import write_map
+from nclone_env.level.formats.header import GAME_MODE_NAMES
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, read_level
+from nclone_env.level.formats.text import format_text
+from nclone_env.level.library import level_library
 from nclone_env.level.raw import UNPUBLISHED, RawLevel, entity_name
-from nclone_env.level.reader import MAP_SUFFIX, TEXT_SUFFIX, read_level
-from nclone_env.level.shared import level_library
-from nclone_env.level.text import format_text
 from nclone_env.level.validate import validate
 
 
@@ -87,7 +87,7 @@ def show_library(clear: bool = False) -> int:
         clear: remove them; they are made again when levels are next used.
     """
     if clear:
-        print(f"removed {store.clear()} files from {store.folder()}")
+        print(f"removed {array_cache.clear()} files from {array_cache.folder()}")
     print(level_library().listing())
     return 0
 

@@ -9,10 +9,10 @@ from tyro.conf import Positional
 
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import FormatError
-from nclone_env.level.attract import read_attract
 from nclone_env.level.compile import listed
+from nclone_env.level.formats.attract import read_attract
+from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import load_level
-from nclone_env.level.reader import read_bytes
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.replay.recording import SUFFIX, Recording, is_recording, read_recording
 from nclone_env.replay.verify import STATE_NAMES, Verdict, verify

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.episode import WON
+from nclone_env.env.compiled.records import WON
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nclone_env._jit import cache_folder
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import Level
 from nclone_env.level.load import load_level

@@ -7,32 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._jit import specialised
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.action_mask import MASK_AT_END, ActionMasks
-from nclone_env.env.buffers import Buffers
+from nclone_env.env.arrays.buffers import Buffers
+from nclone_env.env.arrays.frame_stack import FrameStack
+from nclone_env.env.compiled.action_mask import MASK_AT_END, ActionMasks
+from nclone_env.env.compiled.observe import ObservationArrays, kernel_view, make_scratch
+from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, SAME_STEP, make_settings
+from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
+from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.curriculum import find_level, level_thresholds
-from nclone_env.env.episode import EPISODE, EVENT, RESULT, SAME_STEP, make_settings
-from nclone_env.env.field_cache import CacheCounts, shared_cache
-from nclone_env.env.frame_stack import FrameStack
-from nclone_env.env.observe import ObservationArrays, kernel_view, make_scratch
-from nclone_env.env.pictures import picture_arrays
-from nclone_env.env.reachability import Reachability
-from nclone_env.env.reward_function import RewardFunction, RewardPass
+from nclone_env.env.reachability.answer import Reachability
+from nclone_env.env.reachability.cache import CacheCounts, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
-from nclone_env.env.step import reset_range, step_range
 from nclone_env.env.threads import OWN_SEAT, Task, Workers
 from nclone_env.errors import SnapshotError, UnsupportedLevelError
-from nclone_env.level.graph import Graphs, level_graphs
-from nclone_env.level.library import LevelSet
+from nclone_env.jit import specialised
+from nclone_env.level.level_set import LevelSet
+from nclone_env.level.library import shared_level_set
 from nclone_env.level.load import load_levels
 from nclone_env.level.records import count_exits
-from nclone_env.level.shared import shared_level_set
+from nclone_env.level.routes.graph import Graphs, level_graphs
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.graph import NO_LATTICE
 from nclone_env.obs.reachability import NO_QUERIES
 from nclone_env.obs.spec import frame_specs, observation_specs
 from nclone_env.render.arrays import PictureArrays
+from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.copy import gather_worlds
 from nclone_env.sim.state import WorldArrays, make_worlds
 
@@ -245,13 +245,13 @@ class Batch:
     def begin_at(self, rows: Rows, index: int) -> None:
         """Begin a new episode of an environment in the world of a snapshot; observe nothing."""
         place_rows({name: rows[name] for name in WorldArrays._fields}, self._rows(), index)
-        head, episode, result = rows["heads"][0], self.episodes[index], self.results[index]
+        ninja, episode, result = rows["ninjas"][0], self.episodes[index], self.results[index]
         episode["number"] += 1
         episode["steps"], episode["episode_return"] = 0, 0.0
         episode["potential"] = rows["episodes"]["potential"][0]
         episode["next_level"], episode["over"] = -1, 0
         self.results[index] = np.zeros((), RESULT)
-        result["level"], result["gold"], result["episode_frames"] = head["level"], head["gold"], head["frame"]
+        result["level"], result["gold"], result["episode_frames"] = ninja["level"], ninja["gold"], ninja["frame"]
 
     def copy(self, source: int, target: int) -> None:
         """Make one environment a copy of another, in everything."""

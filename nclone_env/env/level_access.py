@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nclone_env.env.batch import Batch
-from nclone_env.env.field_cache import CacheCounts
+from nclone_env.env.reachability.cache import CacheCounts
 from nclone_env.level.compile import Level
-from nclone_env.level.graph import Graphs
+from nclone_env.level.routes.graph import Graphs
 
 
 class LevelAccess:

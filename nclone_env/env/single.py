@@ -9,12 +9,12 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig, build
 from nclone_env.env.actions import action_space, check_actions
+from nclone_env.env.arrays.pool import RecyclingPool
 from nclone_env.env.batch import Batch
-from nclone_env.env.episode import DISABLED, OUTCOMES
+from nclone_env.env.compiled.records import DISABLED, OUTCOMES
+from nclone_env.env.compiled.reward_function import RewardFunction
 from nclone_env.env.level_access import LevelAccess
 from nclone_env.env.options import check_options, check_seed
-from nclone_env.env.pool import RecyclingPool
-from nclone_env.env.reward_function import RewardFunction
 from nclone_env.env.spaces import observation_space
 from nclone_env.env.threads import OWN_SEAT
 from nclone_env.env.viewer import Viewer
@@ -34,8 +34,8 @@ class NPlusPlusEnv(LevelAccess, gymnasium.Env[Observation, Any]):
 
     Args:
         config: what to build; the defaults of :class:`EnvironmentConfig` if None.
-        reward_function: takes an ``EVENT`` record (``env.episode``) and returns the reward of the step, instead of
-            the configured one; it is compiled by Numba, if that has not been done.
+        reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step,
+            instead of the configured one; it is compiled by Numba, if that has not been done.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.errors import SnapshotError
-from nclone_env.level.library import LevelSet
+from nclone_env.level.level_set import LevelSet
 
 MAGIC = b"\x89NSTA\r\n\x1a"
 VERSION = 1
@@ -134,7 +134,7 @@ def _listed(levels: LevelSet) -> str:
 
 def _check_levels(rows: Rows, count: int) -> None:
     """Refuse numbers of levels that do not exist: kernels look them up unchecked."""
-    for name, field, least in (("heads", "level", 0), ("episodes", "next_level", -1), ("results", "level", 0)):
+    for name, field, least in (("ninjas", "level", 0), ("episodes", "next_level", -1), ("results", "level", 0)):
         value = int(rows[name][field][0])
         if not least <= value < count:
             raise SnapshotError(_SOURCE, f"{name}.{field}", f"a level from {least} to {count - 1}", str(value))

@@ -12,16 +12,16 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from nclone_env.config import EnvironmentConfig, check_integer
-from nclone_env.env import episode
 from nclone_env.env.actions import action_space, check_actions
+from nclone_env.env.arrays.buffers import Buffers, make_buffers
+from nclone_env.env.arrays.outputs import COLUMNS, Outputs
 from nclone_env.env.batch import Batch
-from nclone_env.env.buffers import Buffers, make_buffers
+from nclone_env.env.compiled import records
+from nclone_env.env.compiled.reward_function import RewardFunction
 from nclone_env.env.curriculum import check_assignment, check_weights
+from nclone_env.env.group import Group
 from nclone_env.env.level_access import LevelAccess
 from nclone_env.env.options import check_indices, check_mask, check_options, check_seeds, per_environment
-from nclone_env.env.outputs import COLUMNS, Outputs
-from nclone_env.env.part import Part
-from nclone_env.env.reward_function import RewardFunction
 from nclone_env.env.single import config_from
 from nclone_env.env.spaces import batched_space, observation_space
 from nclone_env.env.viewer import Viewer
@@ -29,9 +29,9 @@ from nclone_env.errors import ClosedError, ConfigError, ResetNeededError, StepOr
 from nclone_env.memory_tree import MemoryNode
 
 _MODES = {
-    AutoresetMode.NEXT_STEP: episode.NEXT_STEP,
-    AutoresetMode.SAME_STEP: episode.SAME_STEP,
-    AutoresetMode.DISABLED: episode.DISABLED,
+    AutoresetMode.NEXT_STEP: records.NEXT_STEP,
+    AutoresetMode.SAME_STEP: records.SAME_STEP,
+    AutoresetMode.DISABLED: records.DISABLED,
 }
 _MOST_ENVS, _MOST_THREADS, _MOST_RING = 1 << 24, 1024, 1024
 Step = tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
@@ -45,7 +45,7 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
     everything is in a ring of ``ring`` batches (docs/memory.md).
 
     ``info`` has the columns ``level`` (index in ``level_names``), ``frames``, ``outcome`` (code, see
-    ``env.episode.OUTCOMES``), ``gold``, ``episode_frames``, ``episode_steps`` and ``episode_return`` as arrays
+    ``env.compiled.records.OUTCOMES``), ``gold``, ``episode_frames``, ``episode_steps`` and ``episode_return`` as arrays
     (num_envs,) about the step just made, each with its ``_name`` mask. In same-step mode ``final_obs`` and
     ``final_info`` hold the last observation and the columns of the episodes that ended; other rows mean nothing.
 
@@ -57,8 +57,8 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         copy: whether what is returned is safe to keep; else it is valid until the ``ring``-th call after.
         ring: number of batches in turn with ``copy=False``.
         num_groups: number of equal groups of environments that ``send`` and ``recv`` step each on its own.
-        reward_function: takes an ``EVENT`` record (``env.episode``) and returns the reward of the step, instead of
-            the configured one; it is compiled by Numba, if that has not been done.
+        reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step,
+            instead of the configured one; it is compiled by Numba, if that has not been done.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:
@@ -90,9 +90,9 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         self.num_envs = num_envs = int(num_envs)
         mode = _autoreset_mode(autoreset_mode)
         self._batch = Batch(self.config, num_envs, _MODES[mode], num_threads, reward_function)
-        self._all = Part(self._batch, 0, num_envs, None if copy else ring)
+        self._all = Group(self._batch, 0, num_envs, None if copy else ring)
         edges = [num_envs * group // num_groups for group in range(num_groups + 1)]
-        self._groups = [Part(self._batch, *edge, None if copy else ring) for edge in itertools.pairwise(edges)]
+        self._groups = [Group(self._batch, *edge, None if copy else ring) for edge in itertools.pairwise(edges)]
         self._everyone = np.ones(num_envs, dtype=np.bool_)
         self._everyone.flags.writeable = False
         self._viewer = Viewer(self.config)
@@ -188,12 +188,12 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
             StepOrderError: if the last step of the group has not been received.
             ActionError, BufferError, ResetNeededError, ClosedError: as ``step``.
         """
-        part = self._group("send", group)
-        if part.pending:
+        chosen = self._group("send", group)
+        if chosen.pending:
             raise StepOrderError(f"send() was called twice for group {group}; call recv({group}) in between")
-        outputs = part.take(out)
-        check_actions(actions, self.config.action_space, part.actions)
-        part.send(outputs)
+        outputs = chosen.take(out)
+        check_actions(actions, self.config.action_space, chosen.actions)
+        chosen.send(outputs)
 
     def recv(self, group: int = 0) -> Step:
         """Wait for the step that was sent for a group; return what ``step`` does, of the group alone.
@@ -311,7 +311,7 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes this environment owns."""
-        parts = [part.memory() for part in (self._all, *self._groups)]
+        parts = [group.memory() for group in (self._all, *self._groups)]
         children = (self._batch.memory(), *(part for part in parts if part.total_bytes))
         return MemoryNode("vector environment", children=children)
 
@@ -330,7 +330,7 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         elif level is not None:
             self._batch.choose_level(level, mask)
 
-    def _group(self, call: str, group: int) -> Part:
+    def _group(self, call: str, group: int) -> Group:
         self._check_open(call)
         if not self._begun:
             raise ResetNeededError(f"{call}() was called before the first reset; call reset() to begin the episodes")

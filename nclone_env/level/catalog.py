@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
-from nclone_env.level.pack_text import is_pack, pack_titles
-from nclone_env.level.reader import MAP_SUFFIX, TEXT_SUFFIX, read_bytes, split_pack_path
+from nclone_env.level.formats.pack_text import is_pack, pack_titles
+from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, read_bytes, split_pack_path
 
 _PACKAGE = Path(__file__).parents[1]
 _LEVEL_SUFFIXES = (TEXT_SUFFIX, MAP_SUFFIX, "")  # the game's own files have no suffix
@@ -50,7 +50,7 @@ def resolve(name_or_path: str | Path) -> tuple[Path, ...]:
             files; a ``Path``, or a string such as ``./jumps``, is never a built-in name.
 
     Returns:
-        Paths for :func:`nclone_env.level.reader.read_level`; the levels of a pack as ``pack.txt#0`` and so on.
+        Paths for :func:`nclone_env.level.formats.reader.read_level`; the levels of a pack as ``pack.txt#0`` and so on.
 
     Raises:
         UnknownLevelError: if it is none of these; the message lists the built-in names.

@@ -11,10 +11,10 @@ import numpy as np
 
 from nclone_env.constants import EXIT, MAP_UNIT
 from nclone_env.errors import InertEntityWarning
-from nclone_env.level.distance import objective_fields
 from nclone_env.level.entities import MODELLED_TYPES, EntityTable, entity_table
 from nclone_env.level.raw import RawLevel, entity_name
 from nclone_env.level.records import DATA_TYPES, has_behaviour
+from nclone_env.level.routes.distance import objective_fields
 from nclone_env.level.segments import grid, padded_tiles, sorted_segments
 from nclone_env.memory_tree import MemoryNode, array_group
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.catalog import level_name, listed_names, resolve
 from nclone_env.level.compile import Level, compile_level
-from nclone_env.level.pack_text import read_pack
+from nclone_env.level.formats.pack_text import read_pack
+from nclone_env.level.formats.reader import read_bytes, read_level, split_pack_path
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.reader import read_bytes, read_level, split_pack_path
 from nclone_env.level.records import loading_fault
 
 LevelSource = str | Path | bytes | RawLevel | Level

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 
 from nclone_env import constants as c
-from nclone_env._jit import kernel
 from nclone_env.constants import (
     BOOST_PAD,
     BOUNCE_BLOCK,
@@ -60,6 +59,7 @@ from nclone_env.constants import (
     TRAP_DOOR_SWITCH,
     ZAP_DRONE,
 )
+from nclone_env.jit import kernel
 from nclone_env.sim.entities import (
     chaser_drone,
     drone,
@@ -215,7 +215,7 @@ def block_velocity(kind, entity, mover, state):
 @kernel
 def evil_velocity(worlds, index, entity, mover, state):
     """Return how far an evil ninja will move in the next frame, pixels."""
-    frame, met, ordinal = worlds.heads[index]["frame"], int(mover["ux"]), int(mover["uy"])
+    frame, met, ordinal = worlds.ninjas[index]["frame"], int(mover["ux"]), int(mover["uy"])
     begin = met + EVIL_DELAY * ordinal
     if state == EVIL_ACTIVE:
         x, y = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 2)

@@ -7,9 +7,9 @@ would be most of the bytes.
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel, local_f64
 from nclone_env.config import MOST_LISTED_ENTITIES
 from nclone_env.constants import LOCKED_DOOR
+from nclone_env.jit import kernel, local_f64
 from nclone_env.obs.entity_facts import (
     COLLECTABLE,
     SHOOTS,
@@ -47,8 +47,8 @@ def write_entity_states(levels, worlds, index, out_row, out, row, kinds, count):
         kinds: (n, K) uint8, entity types; 0 beyond the count.
         count: (n, 1) uint8.
     """
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
     near = local_f64(_SLOTS)
     listed = find_nearest(levels, worlds, index, near, out.shape[1])
     for place in range(listed):
@@ -58,7 +58,7 @@ def write_entity_states(levels, worlds, index, out_row, out, row, kinds, count):
         else:
             door = levels.doors[header["first_door"] + number - header["entity_count"]]
             kinds[row, place] = door["type"]
-            write_door(head, door, worlds.entity_states[index, door["owner"]], out, out_row, place)
+            write_door(ninja, door, worlds.entity_states[index, door["owner"]], out, out_row, place)
     for place in range(listed, out.shape[1]):
         kinds[row, place] = 0
         for column in range(out.shape[2]):
@@ -73,9 +73,9 @@ def find_nearest(levels, worlds, index, near, most):
     Numbers are those of the entities, then those of the doors. The list is bounded: one comparison with its last entry
     dismisses all that are farther away.
     """
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
-    x, y, first = head["x"], head["y"], header["first_entity"]
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
+    x, y, first = ninja["x"], ninja["y"], header["first_entity"]
     listed = 0
     for slot in range(header["entity_count"]):
         entity = levels.entities[first + slot]
@@ -111,13 +111,13 @@ def insert(near, listed, most, distance, number):
 @kernel
 def write_entity(levels, worlds, index, slot, out, row, place):
     """Write a row about one entity of the table; return the kind it is listed as."""
-    head = worlds.heads[index]
-    entity = levels.entities[levels.header[head["level"]]["first_entity"] + slot]
+    ninja = worlds.ninjas[index]
+    entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     state = int(worlds.entity_states[index, slot])
     mover = worlds.movers[index, max(entity["mover"], 0)]
     kind = listed_kind(int(entity["type"]))
     x, y = place_of(worlds, index, entity)
-    write_place(head, x, y, out, row, place)
+    write_place(ninja, x, y, out, row, place)
     vx, vy = velocity_of(worlds, index, entity, state)
     out[row, place, 2], out[row, place, 3] = clip(vx / _TOP_SPEED), clip(vy / _TOP_SPEED)
     facing_x, facing_y = facing_of(entity, mover, state)
@@ -132,9 +132,9 @@ def write_entity(levels, worlds, index, slot, out, row, place):
 
 
 @kernel
-def write_door(head, door, state, out, row, place):
+def write_door(ninja, door, state, out, row, place):
     """Write a row about a door, as apart from the switch that works it."""
-    write_place(head, door["x"], door["y"], out, row, place)
+    write_place(ninja, door["x"], door["y"], out, row, place)
     shut = 1.0 if is_shut(door["type"], state) else 0.0
     for column in range(2, out.shape[2]):
         out[row, place, column] = 0.0
@@ -144,6 +144,6 @@ def write_door(head, door, state, out, row, place):
 
 
 @kernel
-def write_place(head, x, y, out, row, place):
+def write_place(ninja, x, y, out, row, place):
     """Write where a place is as seen from the ninja."""
-    out[row, place, 0], out[row, place, 1] = clip((x - head["x"]) / _FAR), clip((y - head["y"]) / _FAR)
+    out[row, place, 0], out[row, place, 1] = clip((x - ninja["x"]) / _FAR), clip((y - ninja["y"]) / _FAR)

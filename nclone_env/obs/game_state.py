@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import (
     COLUMNS,
     JUMPING,
@@ -19,7 +18,8 @@ from nclone_env.constants import (
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
-from nclone_env.level.distance import nearest_node, way_from
+from nclone_env.jit import kernel
+from nclone_env.level.routes.distance import nearest_node, way_from
 from nclone_env.obs.objective import objective, open_exit_count
 
 _TOP_SPEED = 8.0
@@ -41,7 +41,7 @@ def write_game_state(levels, fields, worlds, index, max_frames, row, out):
         row: row of ``out`` to write.
         out: (n, 30) float32.
     """
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     out[row, 0] = clip(ninja["x"] / (WORLD_WIDTH / 2.0) - 1.0)
     out[row, 1] = clip(ninja["y"] / (WORLD_HEIGHT / 2.0) - 1.0)
     out[row, 2] = clip(ninja["vx"] / _TOP_SPEED)
@@ -66,7 +66,7 @@ def write_game_state(levels, fields, worlds, index, max_frames, row, out):
 @kernel
 def write_way(levels, fields, worlds, index, row, out):
     """Write the elements about the objective, the way to it and the room around the ninja."""
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
     x, y = ninja["x"], ninja["y"]
     field, slot = objective(levels, fields, worlds, index)
@@ -98,7 +98,7 @@ def room(fields, field, j, i, down, right):
 @kernel
 def write_mine(levels, worlds, index, row, out):
     """Write the elements about the nearest armed mine in the cells within sight."""
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     level = ninja["level"]
     first_entity = levels.header[level]["first_entity"]
     x, y = ninja["x"], ninja["y"]

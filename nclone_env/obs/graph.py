@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from nclone_env._jit import kernel
 from nclone_env.constants import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
-from nclone_env.level.distance import SPACING
-from nclone_env.level.graph import NO_NODE
+from nclone_env.jit import kernel
+from nclone_env.level.routes.distance import SPACING
+from nclone_env.level.routes.graph import NO_NODE
 from nclone_env.obs.entity_facts import is_shut, matters
 
 THERE, SHUT = 1, 2
@@ -33,10 +33,10 @@ def write_graph(levels, worlds, index, lattice, row, level, node, entities):
         entities: (n, K) uint8, for each entity ``THERE`` until it is taken or used for good, plus ``SHUT`` while it is
             a door that is shut, or the switch of one.
     """
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
-    level[row, 0] = head["level"]
-    node[row, 0] = nearest_place(lattice, head["level"], head["x"], head["y"])
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
+    level[row, 0] = ninja["level"]
+    node[row, 0] = nearest_place(lattice, ninja["level"], ninja["x"], ninja["y"])
     for slot in range(entities.shape[1]):
         value = 0
         if slot < header["entity_count"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 
 _INFINITE = 0x7F800000
 _OVERFLOW = 0x477FF000  # 65520, the least that is rounded to infinity

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import COLUMNS, HALF_CELL, ROWS
+from nclone_env.jit import kernel
 from nclone_env.level.tiles import SOLID_SAMPLES
 from nclone_env.obs.entity_facts import is_shut
 
@@ -36,10 +36,10 @@ def write_locals(levels, worlds, index, out):
         out: (S, S) uint8, S odd, [row, column]: 0 free to 255 solid, also outside the world. The square with the
             ninja's centre is in the middle. Shut doors are solid, one square thick, in the cell that holds them.
     """
-    head = worlds.heads[index]
-    level, side = head["level"], out.shape[0]
-    top = int(math.floor(head["y"] / HALF_CELL)) - side // 2
-    left = int(math.floor(head["x"] / HALF_CELL)) - side // 2
+    ninja = worlds.ninjas[index]
+    level, side = ninja["level"], out.shape[0]
+    top = int(math.floor(ninja["y"] / HALF_CELL)) - side // 2
+    left = int(math.floor(ninja["x"] / HALF_CELL)) - side // 2
     for row in range(side):
         v = top + row
         for column in range(side):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
-from nclone_env.level.distance import distance_at
+from nclone_env.jit import kernel
+from nclone_env.level.routes.distance import distance_at
 
 
 @kernel
 def open_exit_count(levels, worlds, index):
     """Return how many exits of a world are open."""
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     count = 0
     for number in range(header["exit_count"]):
         if worlds.entity_states[index, header["first_exit"] + 2 * number] != 0:
@@ -26,7 +26,7 @@ def objective(levels, fields, worlds, index):
     Until a switch is taken it is the nearest switch as the crow flies, with the field of the shortest whole way; then
     the open exit with the shortest way.
     """
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
     first_exit, first_field, first_entity = header["first_exit"], header["first_field"], header["first_entity"]
     x, y = ninja["x"], ninja["y"]
@@ -54,6 +54,6 @@ def objective(levels, fields, worlds, index):
 def way_left(levels, fields, worlds, index):
     """Return the length of the way still to go as a share of the level's whole way; infinite if there is none."""
     field, _ = objective(levels, fields, worlds, index)
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     whole = levels.header[ninja["level"]]["start_distance"]
     return distance_at(fields, field, ninja["x"], ninja["y"]) / whole

@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 
-from nclone_env._jit import kernel
 from nclone_env.constants import REGULAR_DOOR
-from nclone_env.level.distance import SPACING, direction_by
-from nclone_env.level.library import LevelSet
-from nclone_env.level.reach import AREA, PLANES, TO_EXIT, TO_SWITCH, crosses
+from nclone_env.jit import kernel
+from nclone_env.level.level_set import LevelSet
+from nclone_env.level.routes.distance import SPACING, direction_by
+from nclone_env.level.routes.doors import AREA, PLANES, TO_EXIT, TO_SWITCH, crosses
 from nclone_env.obs.entity_facts import is_shut
 from nclone_env.obs.objective import open_exit_count
 
@@ -49,12 +49,12 @@ def make_queries(count: int, levels: LevelSet) -> np.ndarray:
 @kernel
 def note_query(levels, worlds, index, queries):
     """Write the query about a world into the row of the same index."""
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
     for column in range(KEY, queries.shape[1]):
         queries[index, column] = 0.0
-    queries[index, PENDING], queries[index, _X], queries[index, _Y] = 1.0, head["x"], head["y"]
-    queries[index, KEY] = head["level"]
+    queries[index, PENDING], queries[index, _X], queries[index, _Y] = 1.0, ninja["x"], ninja["y"]
+    queries[index, KEY] = ninja["level"]
     bit = 0
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]

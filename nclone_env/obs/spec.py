@@ -13,8 +13,8 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import ENTITY_NAMES
-from nclone_env.level.graph import NO_NODE
-from nclone_env.level.library import LevelSet
+from nclone_env.level.level_set import LevelSet
+from nclone_env.level.routes.graph import NO_NODE
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.beams import BEAM_TYPES, NO_BEAM, beam_of
 from nclone_env.sim.geometry import greater, lesser
@@ -33,7 +33,7 @@ def draw_beams(levels, worlds, index, inks, view, out):
             and down; four floats.
         out: (height, width, channels of the inks) uint8.
     """
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
         run = levels.runs[r]
         if (_SHOOTS >> int(run["type"])) & 1:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import copy_bytes, kernel
 from nclone_env.constants import COLUMNS, ENTITY_NAMES, LASER_TURRET, MAX_TILE, NINJA, ROCKET_TURRET, ROWS
+from nclone_env.jit import copy_bytes, kernel
 from nclone_env.level.entities import MOVER_TYPES
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS, ROCKET_FLIES
 from nclone_env.render.beams import BEAM_GREYS, draw_beams
@@ -41,14 +41,14 @@ def write_player_frame(levels, worlds, index, pictures, out):
         out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) is the one that the ninja's position is in.
             Outside the world is solid.
     """
-    head, frame = worlds.heads[index], pictures.player_frame
+    ninja, frame = worlds.ninjas[index], pictures.player_frame
     scale_x, scale_y, size = frame.scale[0], frame.scale[1], out.shape[0]
     per_x, per_y = 1.0 / scale_x, 1.0 / scale_y
-    left, top = _floor(head["x"] * per_x) - size // 2, _floor(head["y"] * per_y) - size // 2
+    left, top = _floor(ninja["x"] * per_x) - size // 2, _floor(ninja["y"] * per_y) - size // 2
     if frame.layers.shape[0] == 0:
-        _write_tiles(levels.tiles, head["level"], pictures.glyphs.tiles, left, top, out)
+        _write_tiles(levels.tiles, ninja["level"], pictures.glyphs.tiles, left, top, out)
     else:
-        _write_window(frame.layers, head["level"], left, top, out)
+        _write_window(frame.layers, ninja["level"], left, top, out)
     draw_beams(levels, worlds, index, BEAM_GREYS, (left * scale_x, top * scale_y, per_x, per_y), out)
     _draw_things(levels, worlds, index, pictures.glyphs, frame, per_x, per_y, left, top, out)
 
@@ -66,7 +66,7 @@ def write_global_view(levels, worlds, index, pictures, out):
     """
     view = pictures.global_view
     per_x, per_y, size = 1.0 / view.scale[0], 1.0 / view.scale[1], view.layers.shape[1] * view.layers.shape[2]
-    copy_bytes(out, 0, view.layers, worlds.heads[index]["level"] * size, size)
+    copy_bytes(out, 0, view.layers, worlds.ninjas[index]["level"] * size, size)
     draw_beams(levels, worlds, index, BEAM_GREYS, (0.0, 0.0, per_x, per_y), out)
     _draw_things(levels, worlds, index, pictures.glyphs, view, per_x, per_y, 0, 0, out)
 
@@ -77,8 +77,8 @@ def _draw_things(levels, worlds, index, glyphs, resolution, per_x, per_y, left, 
 
     ``per_x`` and ``per_y`` are pixels of the picture per world pixel.
     """
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
     grid = _grid(resolution, per_x, per_y, left, top)
     low_x, high_x, low_y, high_y = _bounds(resolution, left, top, out)
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
@@ -92,7 +92,7 @@ def _draw_things(levels, worlds, index, glyphs, resolution, per_x, per_y, left, 
         x, y = place_of(worlds, index, entity)
         if low_x < x < high_x and low_y < y < high_y:
             _draw(resolution, grid, kind_of(glyphs.kinds, worlds, index, entity, state), x, y, out)
-    _draw(resolution, grid, ninja_kind(glyphs.kinds, head), head["x"], head["y"], out)
+    _draw(resolution, grid, ninja_kind(glyphs.kinds, ninja), ninja["x"], ninja["y"], out)
 
 
 @kernel
@@ -149,10 +149,10 @@ def door_kind(door_kinds, door, state):
 
 
 @kernel
-def ninja_kind(kinds, head):
+def ninja_kind(kinds, ninja):
     """Return the kind the ninja is drawn as."""
-    orientation = FACES_RIGHT if head["facing"] >= 0 else FACES_LEFT
-    return int(kinds[NINJA, orientation, head["state"]])
+    orientation = FACES_RIGHT if ninja["facing"] >= 0 else FACES_LEFT
+    return int(kinds[NINJA, orientation, ninja["state"]])
 
 
 @kernel

@@ -66,8 +66,8 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
     Returns:
         (round(600 * scale), round(1056 * scale), 3) uint8, RGB; a fresh array.
     """
-    head = worlds.heads[index]
-    header, states = levels.header[head["level"]], worlds.entity_states[index]
+    ninja = worlds.ninjas[index]
+    header, states = levels.header[ninja["level"]], worlds.entity_states[index]
     items: list[Item] = []
     for door in levels.doors[header["first_door"] :][: header["door_count"]]:
         orientation = DOOR_STANDS if door["vertical"] else DOOR_LIES
@@ -75,9 +75,9 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
         items.append((float(door["x"]), float(door["y"]), shown))
     for entity, state in zip(levels.entities[header["first_entity"] :][: header["entity_count"]], states):
         items.extend(_entity_items(entity, int(state), worlds.movers[index]))
-    orientation = FACES_RIGHT if head["facing"] >= 0 else FACES_LEFT
-    items.append((float(head["x"]), float(head["y"]), appearance(NINJA, orientation, int(head["state"]))))
-    return _picture(levels.tiles[head["level"]], items, scale, partial(_draw_beams, levels, worlds, index))
+    orientation = FACES_RIGHT if ninja["facing"] >= 0 else FACES_LEFT
+    items.append((float(ninja["x"]), float(ninja["y"]), appearance(NINJA, orientation, int(ninja["state"]))))
+    return _picture(levels.tiles[ninja["level"]], items, scale, partial(_draw_beams, levels, worlds, index))
 
 
 def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> None:
@@ -85,7 +85,7 @@ def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> No
 
     The kernel is only called, and compiled, where something can shoot.
     """
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     kinds = levels.entities["type"][header["first_entity"] :][: header["entity_count"]]
     if np.isin(kinds, BEAM_TYPES).any():
         magnification = picture.shape[0] / WORLD_HEIGHT

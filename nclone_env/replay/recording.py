@@ -15,7 +15,7 @@ offset size  content
 72     4     CRC-32 of the bytes 0..71
 76     S     facts: a JSON object in UTF-8 with two keys: ``seed`` (a whole number or null) and ``settings`` (an
              object: what was configured)
-76 + S M     level: map bytes (:mod:`nclone_env.level.map_bytes`), zlib
+76 + S M     level: map bytes (:mod:`nclone_env.level.formats.map_bytes`), zlib
 ...    I     inputs: T bytes 0..15, zlib
 ====== ===== ==============================================================================================
 
@@ -41,10 +41,10 @@ import numpy as np
 
 from nclone_env._files import write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError
+from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
+from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.level.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.reader import read_bytes
 from nclone_env.level.records import MAX_RECORDS
 from nclone_env.replay.verify import Verdict, play_quietly, verdict
 from nclone_env.sim.simulate import Trajectory, check_inputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.constants import CELEBRATING, DEAD
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick
@@ -28,7 +28,7 @@ class Session:
     @property
     def over(self) -> bool:
         """Whether the ninja is dead or has won."""
-        return self._worlds.heads[0]["state"] in (DEAD, CELEBRATING)
+        return self._worlds.ninjas[0]["state"] in (DEAD, CELEBRATING)
 
     def restart(self) -> None:
         """Go back to the start of the level."""

@@ -16,10 +16,10 @@ import numpy as np
 
 from nclone_env.constants import DEAD, IMMOBILE, INPUT_SUICIDE
 from nclone_env.errors import InertEntityWarning
-from nclone_env.level.attract import AttractFile, read_attract
 from nclone_env.level.compile import compile_level, inert_types
+from nclone_env.level.formats.attract import AttractFile, read_attract
+from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.reader import read_bytes
 from nclone_env.sim.simulate import Trajectory, simulate
 
 STATE_NAMES = (

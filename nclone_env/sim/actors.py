@@ -5,7 +5,6 @@ Types ascending, within a type in order of the records: the order of the entity 
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import (
     BOOST_PAD,
     BOUNCE_BLOCK,
@@ -26,6 +25,7 @@ from nclone_env.constants import (
     TOGGLE_MINE,
     ZAP_DRONE,
 )
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import cell_of
 from nclone_env.sim.entities import (
     boost_pad,
@@ -37,13 +37,13 @@ from nclone_env.sim.entities import (
     evil_ninja,
     floor_guard,
     gauss_turret,
-    laser_turret,
     mine,
     rocket_turret,
     shooting_drone,
     shove_thwump,
     thwump,
 )
+from nclone_env.sim.entities.laser import turret as laser_turret
 from nclone_env.sim.state import NO_CELL
 
 move_drone, move_guard, move_block = drone.move, floor_guard.move, bounce_block.move
@@ -60,7 +60,7 @@ rest_rocket, rest_gauss, start_laser = rocket_turret.rest, gauss_turret.rest, la
 @kernel
 def move_entities(levels, worlds, index):
     """Move everything that moves on its own."""
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
         move_run(levels, worlds, index, levels.runs[r], header["first_entity"])
 
@@ -68,7 +68,7 @@ def move_entities(levels, worlds, index):
 @kernel
 def move_run(levels, worlds, index, run, base):
     """Move the entities of one type; ``base`` is the first entity of the level."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
     if kind == ZAP_DRONE:
         for slot in range(first, stop):
@@ -100,13 +100,13 @@ def move_run(levels, worlds, index, run, base):
             move_thwump(levels, worlds, index, slot, entity, mover)
     elif kind == BOOST_PAD:
         for slot in range(first, stop):
-            move_pad(head, levels.entities[base + slot], states, index, slot)
+            move_pad(ninja, levels.entities[base + slot], states, index, slot)
 
 
 @kernel
 def think_entities(levels, worlds, index):
     """Let everything think that does; mines other than toggle mines need not."""
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
         think_run(levels, worlds, index, levels.runs[r], header["first_entity"])
 
@@ -114,7 +114,7 @@ def think_entities(levels, worlds, index):
 @kernel
 def think_run(levels, worlds, index, run, base):
     """Let the entities of one type think; ``base`` is the first entity of the level."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
     if kind == REGULAR_DOOR:
         for slot in range(first, stop):
@@ -141,7 +141,7 @@ def think_run(levels, worlds, index, run, base):
             think_thwump(levels, worlds, index, slot, entity, mover)
     elif kind == TOGGLE_MINE:
         for slot in range(first, stop):
-            think_mine(head, levels.entities[base + slot], states, index, slot)
+            think_mine(ninja, levels.entities[base + slot], states, index, slot)
     elif kind == EVIL_NINJA:
         for slot in range(first, stop):
             entity, mover = levels.entities[base + slot], worlds.movers[index, shift + slot]
@@ -162,8 +162,8 @@ def think_run(levels, worlds, index, run, base):
 @kernel
 def start_entities(levels, worlds, index):
     """Put every entity of a world at its start; closed exits and shooting drones are in no cell."""
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
     first, states = header["first_entity"], worlds.entity_states
     for slot in range(states.shape[1]):
         states[index, slot] = levels.entities[first + slot]["initial"] if slot < header["entity_count"] else 0
@@ -171,7 +171,7 @@ def start_entities(levels, worlds, index):
         start_mover(levels, worlds, index, number, number < header["mover_count"])
     for row in range(worlds.trail.shape[1]):
         worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
-    head["next_order"] = header["entity_count"]
+    ninja["next_order"] = header["entity_count"]
 
 
 @kernel
@@ -182,7 +182,7 @@ def start_mover(levels, worlds, index, number, used):
     mover["order"], mover["cell"], mover["timer"] = 0, NO_CELL, 0
     if not used:
         return
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     slot = levels.mover_slots[header["first_mover"] + number]
     entity = levels.entities[header["first_entity"] + slot]
     kind = entity["type"]
@@ -193,7 +193,7 @@ def start_mover(levels, worlds, index, number, used):
     elif kind == GAUSS_TURRET:
         rest_gauss(entity, mover)
     elif kind == LASER_TURRET:
-        start_laser(levels, worlds.heads[index]["level"], entity, mover, worlds.entity_states, index, slot)
+        start_laser(levels, worlds.ninjas[index]["level"], entity, mover, worlds.entity_states, index, slot)
     elif kind != EXIT and not shoots:
         mover["cell"] = cell_of(mover["x"], mover["y"])
     if kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE or shoots:

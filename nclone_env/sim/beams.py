@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CHAINGUN_DRONE, GAUSS_TURRET, LASER_DRONE, LASER_TURRET, ROCKET_TURRET
+from nclone_env.jit import kernel
 from nclone_env.sim.entities.gauss_turret import AIMING, RECOVERING
 from nclone_env.sim.entities.gauss_turret import WARNING as GAUSS_WARNING
 from nclone_env.sim.entities.rocket_turret import FLYING
@@ -55,7 +55,7 @@ def beam_of(levels, worlds, index, entity, state):
         what, dx, dy = TRAIL, -mover["ux"], -mover["uy"]
         length = lesser(_TRAIL_LENGTH, distance(x - entity["x"], y - entity["y"]))
     if what != NO_BEAM and length == _TO_THE_WALL:
-        length = ray(levels, worlds.entity_states, index, worlds.heads[index]["level"], x, y, dx, dy)
+        length = ray(levels, worlds.entity_states, index, worlds.ninjas[index]["level"], x, y, dx, dy)
         if length == NOTHING:
             length = RAY_LENGTH
     return what, x, y, dx, dy, length

@@ -6,8 +6,8 @@ the level; a mover carries the cell and a number that grows with every entry, wh
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.jit import kernel
 from nclone_env.sim.geometry import clamp_cell
 
 
@@ -18,12 +18,12 @@ def cell_of(x, y):
 
 
 @kernel
-def refresh(head, mover):
+def refresh(ninja, mover):
     """Register a mover in the cell of its position, behind the others there, if that is another than before."""
     if not is_within(mover["cell"], mover["x"], mover["y"]):
         cell = cell_of(mover["x"], mover["y"])
         if cell != mover["cell"]:
-            enter(head, mover, cell)
+            enter(ninja, mover, cell)
 
 
 @kernel
@@ -40,8 +40,8 @@ def whole_24ths(number):
 
 
 @kernel
-def enter(head, mover, cell):
+def enter(ninja, mover, cell):
     """Register a mover in a cell, behind the others there."""
     mover["cell"] = cell
-    mover["order"] = head["next_order"]
-    head["next_order"] += 1
+    mover["order"] = ninja["next_order"]
+    ninja["next_order"] += 1

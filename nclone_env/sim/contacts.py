@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 
 # Slots: how many floors and ceilings, the sums of their normals; the pushes of a crush and whether a thwump took part;
 # the wall normal that an entity reports.

@@ -3,7 +3,7 @@
 All work on every array of ``WorldArrays``: who adds an array there adds its loop to :func:`copy_world`,
 :func:`equal_worlds` and :func:`hash_world`; fields that are added to a record are found by themselves.
 
-The hash mixes a world into 64 bits, word by word: fields of the head, eight entity states at a time, fields of each
+The hash mixes a world into 64 bits, word by word: fields of the ninja, eight entity states at a time, fields of each
 mover, coordinates of the trail; a float is its bits, an integer is sign-extended. For each word, modulo 2**64,
 
     h = (h ^ word) * 0x9E3779B97F4A7C15;  h = h ^ (h >> 32)
@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone_env._jit import each, kernel
-from nclone_env.sim.state import MOVER, WORLD_HEAD
+from nclone_env.jit import each, kernel
+from nclone_env.sim.state import MOVER, NINJA_RECORD
 
 _FLOAT, _WHOLE = "f", "iu"
-_HEAD_FIELDS, _MOVER_FIELDS = WORLD_HEAD.names or (), MOVER.names or ()
-_HEAD_FLOATS = tuple(name for name in _HEAD_FIELDS if WORLD_HEAD[name].kind in _FLOAT)
-_HEAD_NUMBERS = tuple(name for name in _HEAD_FIELDS if WORLD_HEAD[name].kind in _WHOLE)
+_NINJA_FIELDS, _MOVER_FIELDS = NINJA_RECORD.names or (), MOVER.names or ()
+_NINJA_FLOATS = tuple(name for name in _NINJA_FIELDS if NINJA_RECORD[name].kind in _FLOAT)
+_NINJA_NUMBERS = tuple(name for name in _NINJA_FIELDS if NINJA_RECORD[name].kind in _WHOLE)
 _MOVER_FLOATS = tuple(name for name in _MOVER_FIELDS if MOVER[name].kind in _FLOAT)
 _MOVER_NUMBERS = tuple(name for name in _MOVER_FIELDS if MOVER[name].kind in _WHOLE)
 
@@ -42,7 +42,7 @@ def copy_world(source_worlds, source_index, target_worlds, target_index):
         target_worlds: ``WorldArrays`` for the same level set, changed in place; may be the same.
         target_index: world to overwrite.
     """
-    copy_head(source_worlds.heads[source_index], target_worlds.heads[target_index])
+    copy_ninja(source_worlds.ninjas[source_index], target_worlds.ninjas[target_index])
     for slot in range(source_worlds.entity_states.shape[1]):
         target_worlds.entity_states[target_index, slot] = source_worlds.entity_states[source_index, slot]
     for number in range(source_worlds.movers.shape[1]):
@@ -53,9 +53,9 @@ def copy_world(source_worlds, source_index, target_worlds, target_index):
 
 
 @kernel
-def copy_head(source, target):
-    """Copy a ``WORLD_HEAD`` field by field."""
-    for name in each(_HEAD_FIELDS):
+def copy_ninja(source, target):
+    """Copy a ``NINJA_RECORD`` field by field."""
+    for name in each(_NINJA_FIELDS):
         target[name] = source[name]
 
 
@@ -88,7 +88,7 @@ def equal_worlds(worlds, left, right):
         left: world.
         right: another.
     """
-    if head_difference(worlds.heads[left], worlds.heads[right]) != 0:
+    if ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
         return False
     states, trail = worlds.entity_states, worlds.trail
     for slot in range(states.shape[1]):
@@ -105,12 +105,12 @@ def equal_worlds(worlds, left, right):
 
 
 @kernel
-def head_difference(left, right):
-    """Return 0 if all fields of two ``WORLD_HEAD`` are equal."""
+def ninja_difference(left, right):
+    """Return 0 if all fields of two ``NINJA_RECORD`` are equal."""
     found = np.uint64(0)
-    for name in each(_HEAD_FLOATS):
+    for name in each(_NINJA_FLOATS):
         found |= difference(left[name], right[name])
-    for name in each(_HEAD_NUMBERS):
+    for name in each(_NINJA_NUMBERS):
         found |= np.uint64(left[name] != right[name])
     return found
 
@@ -142,7 +142,7 @@ def hash_world(worlds, index):
         worlds: ``WorldArrays``.
         index: world.
     """
-    value = hash_head(worlds.heads[index], _FIRST)
+    value = hash_ninja(worlds.ninjas[index], _FIRST)
     states = worlds.entity_states
     for first in range(0, states.shape[1], _WORD):
         word = np.uint64(0)
@@ -160,12 +160,12 @@ def hash_world(worlds, index):
 
 
 @kernel
-def hash_head(head, value):
-    """Return a hash with the fields of a ``WORLD_HEAD`` mixed into it."""
-    for name in each(_HEAD_FLOATS):
-        value = mix(value, np.float64(head[name]).view(np.uint64))
-    for name in each(_HEAD_NUMBERS):
-        value = mix(value, np.uint64(np.int64(head[name])))
+def hash_ninja(ninja, value):
+    """Return a hash with the fields of a ``NINJA_RECORD`` mixed into it."""
+    for name in each(_NINJA_FLOATS):
+        value = mix(value, np.float64(ninja[name]).view(np.uint64))
+    for name in each(_NINJA_NUMBERS):
+        value = mix(value, np.uint64(np.int64(ninja[name])))
     return value
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import ARC_RADIUS
+from nclone_env.jit import kernel
 
 
 @kernel

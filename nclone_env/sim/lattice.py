@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import TRAP_DOOR
+from nclone_env.jit import kernel
 from nclone_env.level.segments import EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL
 
 _LAST_COLUMN, _LAST_ROW = 88, 50

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CELEBRATING, DEAD, DISABLED, DYING, FALL_GRAVITY, JUMPING
+from nclone_env.jit import kernel
 
 
 @kernel

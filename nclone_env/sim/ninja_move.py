@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CELEBRATING, MAX_IMPACT, RADIUS, SWEEP_RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.contacts import (
     CEILING_X,
     CEILING_Y,
@@ -50,7 +50,7 @@ def collide(levels, worlds, index, near, contacts, x0, y0):
 
     The passes stop as soon as one changes nothing: the rest would repeat it.
     """
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     has_solids = levels.header[ninja["level"]]["has_solids"] != 0
     for _ in range(_PASSES):
         pushes = 0
@@ -63,7 +63,7 @@ def collide(levels, worlds, index, near, contacts, x0, y0):
 @kernel
 def collide_with_tiles(levels, worlds, index, contacts, x0, y0):
     """Sweep the ninja from (x0, y0) to where it is, push it out of the tiles; return whether that changed anything."""
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     level, x, y = ninja["level"], ninja["x"], ninja["y"]
     start, segments = levels.segment_start, levels.segments
     mx, my = x - x0, y - y0
@@ -120,7 +120,7 @@ def mend_corner(x, dx):
 @kernel
 def settle(levels, worlds, index, contacts, impact_vx, impact_vy):
     """Set the airborne and walled flags and the floor normal; kill on impact or crush (sections 9.2 to 9.6)."""
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     was_airborne = ninja["airborne"]
     ninja["airborne"] = 1
     ninja["walled"] = 0

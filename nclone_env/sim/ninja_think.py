@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import (
     AIR_ACCELERATION,
     CELEBRATING,
@@ -28,6 +27,7 @@ from nclone_env.constants import (
     WALL_FRICTION,
     WALL_SLIDING,
 )
+from nclone_env.jit import kernel
 
 
 @kernel
@@ -35,7 +35,7 @@ def think(ninja, direction, jump):
     """Advance the timers and let the ninja act on its inputs (sections 11.1 and 11.2).
 
     Args:
-        ninja: world head, changed in place.
+        ninja: ``NINJA_RECORD``, changed in place.
         direction: -1 left, 0 none, 1 right.
         jump: 0 or 1.
     """

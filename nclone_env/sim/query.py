@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import COLUMNS, ROWS, WALL_REACH
+from nclone_env.jit import kernel
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import CONVEX, STRAIGHT
 from nclone_env.sim.geometry import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import called_kernel, kernel
 from nclone_env.constants import CELL_SIZE, COLUMNS, RADIUS, ROWS
+from nclone_env.jit import called_kernel, kernel
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import STRAIGHT
 from nclone_env.sim.geometry import (

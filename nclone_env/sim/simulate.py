@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nclone_env._jit import kernel
 from nclone_env.constants import EXIT_SWITCH, GOLD, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.errors import InputsError
+from nclone_env.jit import kernel
 from nclone_env.level.compile import Level
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick
@@ -75,21 +75,21 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
     codes = check_inputs(inputs)
     worlds = make_worlds(1, levels, len(codes))
     frames = len(codes)
-    heads = np.zeros(frames, dtype=worlds.heads.dtype)
+    ninjas = np.zeros(frames, dtype=worlds.ninjas.dtype)
     entity_frames = frames if entities else 0
     states = np.zeros((entity_frames, worlds.entity_states.shape[1]), dtype=np.uint8)
     movers = np.zeros((entity_frames, worlds.movers.shape[1]), dtype=worlds.movers.dtype)
-    record_frames(levels.arrays, worlds, codes, heads, states, movers)
+    record_frames(levels.arrays, worlds, codes, ninjas, states, movers)
     recorded = _entity_columns(compiled, states, movers) if entities else {}
     return Trajectory(
-        x=heads["x"].copy(),
-        y=heads["y"].copy(),
-        xspeed=heads["vx"].copy(),
-        yspeed=heads["vy"].copy(),
-        state=heads["state"].copy(),
-        airborne=heads["airborne"] != 0,
-        walled=heads["walled"] != 0,
-        gold=heads["gold"].copy(),
+        x=ninjas["x"].copy(),
+        y=ninjas["y"].copy(),
+        xspeed=ninjas["vx"].copy(),
+        yspeed=ninjas["vy"].copy(),
+        state=ninjas["state"].copy(),
+        airborne=ninjas["airborne"] != 0,
+        walled=ninjas["walled"] != 0,
+        gold=ninjas["gold"].copy(),
         **recorded,
     )
 
@@ -116,7 +116,7 @@ def check_inputs(inputs: Any) -> NDArray[np.uint8]:
 
 
 @kernel
-def record_frames(levels, worlds, inputs, heads, entity_states, movers):
+def record_frames(levels, worlds, inputs, ninjas, entity_states, movers):
     """Play world 0 from the start of level 0; write its state after each frame into rows.
 
     Those of the entities are left out if ``entity_states`` has no rows.
@@ -124,7 +124,7 @@ def record_frames(levels, worlds, inputs, heads, entity_states, movers):
     start(levels, worlds, 0, 0)
     for frame in range(inputs.shape[0]):
         tick(levels, worlds, 0, inputs[frame])
-        heads[frame] = worlds.heads[0]
+        ninjas[frame] = worlds.ninjas[0]
         if entity_states.shape[0] > 0:
             for slot in range(entity_states.shape[1]):
                 entity_states[frame, slot] = worlds.entity_states[0, slot]

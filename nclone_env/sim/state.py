@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.level.library import LevelSet
+from nclone_env.level.level_set import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 
-WORLD_HEAD = np.dtype(
+NINJA_RECORD = np.dtype(
     [
         ("x", "f8"),
         ("y", "f8"),
@@ -58,7 +58,7 @@ class WorldArrays(NamedTuple):
     """The state of N worlds. Equal bytes mean an equal future; padding stays zero.
 
     Attributes:
-        heads: (N,) ``WORLD_HEAD``.
+        ninjas: (N,) ``NINJA_RECORD``.
         entity_states: (N, E) uint8, one byte an entity in the order of the level's entity table; the file of the kind
             under ``sim.entities`` says what it means. 0 is untouched.
         movers: (N, M) ``MOVER``.
@@ -66,7 +66,7 @@ class WorldArrays(NamedTuple):
             the end of frame j in row j % R. One unused row without evil ninjas.
     """
 
-    heads: np.ndarray
+    ninjas: np.ndarray
     entity_states: np.ndarray
     movers: np.ndarray
     trail: np.ndarray
@@ -87,7 +87,7 @@ def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> 
     entities, movers = max(levels.max_entities, 1), max(levels.max_movers, 1)  # kernels want a valid first record
     trail = levels.max_trail if max_frames is None else min(levels.max_trail, max_frames)
     return WorldArrays(
-        np.zeros(count, dtype=WORLD_HEAD),
+        np.zeros(count, dtype=NINJA_RECORD),
         np.zeros((count, -(-entities // 8) * 8), dtype=np.uint8),
         np.zeros((count, movers), dtype=MOVER),
         np.zeros((count, max(trail, 1), 2)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel, local_f64
 from nclone_env.constants import (
     DEAD,
     DISABLED,
@@ -13,6 +12,7 @@ from nclone_env.constants import (
     INPUT_SUICIDE,
     REGULAR_DRAG,
 )
+from nclone_env.jit import kernel, local_f64
 from nclone_env.sim.actors import move_entities, start_entities, think_entities
 from nclone_env.sim.contacts import CONTACT_SLOTS
 from nclone_env.sim.life import kill
@@ -31,7 +31,7 @@ def tick(levels, worlds, index, inputs):
         index: world.
         inputs: input byte, 0..15: jump 1, right 2, left 4 (left wins), suicide 8 (physics 01, section 14.4).
     """
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     ninja["frame"] += 1
     jump = inputs & INPUT_JUMP
     direction = 0
@@ -54,7 +54,7 @@ def tick(levels, worlds, index, inputs):
 @kernel
 def play(levels, worlds, index):
     """Move a living ninja and settle everything it touches."""
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
     clear_near(near)
     x0, y0 = ninja["x"], ninja["y"]
@@ -76,7 +76,7 @@ def start(levels, worlds, index, level):
         level: index of the level in ``levels``.
     """
     header = levels.header[level]
-    ninja = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     ninja["x"], ninja["y"] = header["spawn_x"], header["spawn_y"]
     ninja["vx"], ninja["vy"] = 0.0, 0.0
     ninja["gravity"], ninja["drag"] = FALL_GRAVITY, REGULAR_DRAG

@@ -7,7 +7,6 @@ after. The list is what it was when the walk began: an exit that opens on the wa
 
 from __future__ import annotations
 
-from nclone_env._jit import called_kernel, kernel
 from nclone_env.constants import (
     BOUNCE_BLOCK,
     CHASER_DRONE,
@@ -32,6 +31,7 @@ from nclone_env.constants import (
     TRAP_DOOR,
     ZAP_DRONE,
 )
+from nclone_env.jit import called_kernel, kernel
 from nclone_env.sim.cells import cell_of, enter
 from nclone_env.sim.contacts import CRUSHABLE, WALL, add_contact, add_crush
 from nclone_env.sim.entities import (
@@ -84,7 +84,7 @@ def find_near(levels, worlds, index, cell, near):
         return
     count = 0
     row = cell % ROWS
-    for number in range(levels.header[worlds.heads[index]["level"]]["mover_count"]):
+    for number in range(levels.header[worlds.ninjas[index]["level"]]["mover_count"]):
         place = worlds.movers[index, number]["cell"]
         if abs(place - cell) > ROWS + 1:  # more than a column away, as most are
             continue
@@ -126,7 +126,7 @@ def next_mover(levels, worlds, index, near, cell, after, before):
 def search_mover(levels, worlds, index, cell, after, before):
     """Do as :func:`next_mover` among all movers of the world."""
     best, best_order = -1, before
-    for number in range(levels.header[worlds.heads[index]["level"]]["mover_count"]):
+    for number in range(levels.header[worlds.ninjas[index]["level"]]["mover_count"]):
         mover = worlds.movers[index, number]
         if mover["cell"] == cell and after < mover["order"] < best_order:
             best, best_order = number, mover["order"]
@@ -147,10 +147,10 @@ def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
         y0: y of the ninja before it moved, pixels.
         pushing: whether to push or to touch.
     """
-    head = worlds.heads[index]
-    centre = cell_of(head["x"], head["y"])
+    ninja = worlds.ninjas[index]
+    centre = cell_of(ninja["x"], ninja["y"])
     find_near(levels, worlds, index, centre, near)
-    before = head["next_order"]
+    before = ninja["next_order"]
     column, row = centre // ROWS, centre % ROWS
     first_row, last_row = max(row - 1, 0), min(row + 1, ROWS - 1)
     pushes = 0
@@ -167,7 +167,7 @@ def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
 @kernel
 def visit_members(levels, worlds, index, contacts, x0, y0, pushing, first_cell, last_cell):
     """Visit the entities of a run of cells in which there are no movers."""
-    level = worlds.heads[index]["level"]
+    level = worlds.ninjas[index]["level"]
     first_entity = levels.header[level]["first_entity"]
     pushes = 0
     for i in range(levels.member_start[level, first_cell], levels.member_start[level, last_cell + 1]):
@@ -183,7 +183,7 @@ def visit_members(levels, worlds, index, contacts, x0, y0, pushing, first_cell, 
 @kernel
 def visit_cell(levels, worlds, index, near, contacts, x0, y0, pushing, cell, before):
     """Visit the entities of one cell, movers and others merged by the order in which they entered it."""
-    level = worlds.heads[index]["level"]
+    level = worlds.ninjas[index]["level"]
     first_entity, first_mover = levels.header[level]["first_entity"], levels.header[level]["first_mover"]
     i, stop = levels.member_start[level, cell], levels.member_start[level, cell + 1]
     number = next_mover(levels, worlds, index, near, cell, -1, before)
@@ -209,7 +209,7 @@ def visit_cell(levels, worlds, index, near, contacts, x0, y0, pushing, cell, bef
 def push(worlds, index, entity, slot, contacts, x0, y0):
     """Let one entity push the ninja out; return 1 if it does, else 0 (physics 01, section 7)."""
     kind = entity["type"]
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     mover = worlds.movers[index, max(entity["mover"], 0)]
     hit, nx, ny, length = False, 0.0, 0.0, 0.0
     if kind == ONE_WAY:
@@ -249,7 +249,7 @@ def apply_push(ninja, contacts, kind, nx, ny, length):
 def touch(worlds, index, entity, slot, contacts, x0, y0):
     """Let one entity act on the ninja; note the first wall normal that one reports (physics 01, section 9.1)."""
     kind = entity["type"]
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     if kind == GOLD:
         touch_gold(ninja, entity, states, index, slot)
     elif kind == MINE or kind == TOGGLE_MINE:
@@ -273,7 +273,7 @@ def touch(worlds, index, entity, slot, contacts, x0, y0):
 def touch_mover(worlds, index, entity, slot, contacts, x0, y0):
     """Let an entity that moves, or a one-way platform, act on the ninja."""
     kind = entity["type"]
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     mover = worlds.movers[index, max(entity["mover"], 0)]
     wall = 0.0
     if kind == ONE_WAY:
@@ -303,4 +303,4 @@ def open_exit(worlds, index, slot, number):
     """Open an exit: it enters its cell now."""
     worlds.entity_states[index, slot] = 1
     mover = worlds.movers[index, number]
-    enter(worlds.heads[index], mover, cell_of(mover["x"], mover["y"]))
+    enter(worlds.ninjas[index], mover, cell_of(mover["x"], mover["y"]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import called_kernel, kernel
+from nclone_env.jit import called_kernel, kernel
 
 PI, TWO_PI, HALF_PI = 3.141592653589793, 6.283185307179586, 1.5707963267948966
 _QUARTERS = 0.6366197723675814  # 2 / pi

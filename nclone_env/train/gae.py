@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 
 
 @kernel

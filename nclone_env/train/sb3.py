@@ -10,8 +10,8 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.buffers import Buffers
-from nclone_env.env.episode import OUTCOMES
+from nclone_env.env.arrays.buffers import Buffers
+from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
 from nclone_env.memory_tree import MemoryNode

@@ -8,10 +8,10 @@ from nclone_env.cli.levels import convert_level, list_levels, show_level, valida
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level import catalog
 from nclone_env.level import compile as compilation
-from nclone_env.level.map_bytes import write_map
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.formats.reader import read_level
+from nclone_env.level.formats.text import format_text
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.reader import read_level
-from nclone_env.level.text import format_text
 
 RECORDS = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0), (2, 70, 70, 0, 0)]
 RAW = RawLevel(np.zeros((23, 42), np.uint8), np.array(RECORDS, np.uint8), title="small", author="me")

@@ -3,7 +3,7 @@
 import pytest
 
 from nclone_env.cli.app import main
-from nclone_env.level.map_bytes import write_map
+from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.render.window import Window
 from nclone_env.replay import play
 from nclone_env.replay.recording import load_recording

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nclone_env.cli import run as command
-from nclone_env.env.episode import PLAYING, TIMED_OUT, WON
+from nclone_env.env.compiled.records import PLAYING, TIMED_OUT, WON
 from nclone_env.errors import ConfigError
 from tests.memory.stub import StubVectorEnv
 

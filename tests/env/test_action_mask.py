@@ -10,12 +10,12 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.env.action_mask import MASK_AT_END
+from nclone_env.env.compiled.action_mask import MASK_AT_END
 from nclone_env.env.threads import Job, Workers
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, equal_worlds
-from nclone_env.sim.state import MOVER, WORLD_HEAD, make_worlds
+from nclone_env.sim.state import MOVER, NINJA_RECORD, make_worlds
 from tests.shared import SHARED, needs_shared
 
 from ..obs.levels import BUILT_IN, everything
@@ -115,7 +115,7 @@ def test_every_bit_of_a_world_counts():
     levels = pack([load_level(everything())])
     worlds = make_worlds(2, levels, 1000)
     assert equal_worlds(worlds, 0, 1)
-    changes = [(worlds.heads, name) for name in WORLD_HEAD.names] + [
+    changes = [(worlds.ninjas, name) for name in NINJA_RECORD.names] + [
         (worlds.movers[:, 3], name) for name in MOVER.names
     ]
     for array, name in changes:
@@ -127,7 +127,7 @@ def test_every_bit_of_a_world_counts():
             array[1, place] = 1
             assert not equal_worlds(worlds, 0, 1)
             array[1, place] = 0
-    worlds.heads["vx"][1] = -0.0
+    worlds.ninjas["vx"][1] = -0.0
     assert not equal_worlds(worlds, 0, 1)
 
 

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, load_level, simulate
 from nclone_env.constants import CELEBRATING, DEAD
-from nclone_env.env.episode import OUTCOMES
+from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import InertEntityWarning
 from tests.shared import SHARED, needs_shared
 

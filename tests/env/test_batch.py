@@ -3,7 +3,7 @@
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import EVIL_NINJA
 from nclone_env.env.batch import Batch
-from nclone_env.env.episode import NEXT_STEP
+from nclone_env.env.compiled.records import NEXT_STEP
 from nclone_env.level.load import load_level
 
 from ..sim.levels import room

@@ -9,7 +9,7 @@ import pytest
 
 from nclone_env import EnvironmentConfig, NcloneError, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
 from nclone_env.constants import GOLD, MINE
-from nclone_env.level.map_bytes import write_map
+from nclone_env.level.formats.map_bytes import write_map
 
 from .bases import QUICK_WIN, RIGHT, WALK, corridor
 

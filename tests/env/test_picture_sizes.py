@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
-from nclone_env.env.pictures import picture_arrays
 from nclone_env.level.catalog import level_sets
 from nclone_env.obs.spec import observation_specs
+from nclone_env.render.pictures import picture_arrays
 from tests.render.scenes import make_levels
 
 from .bases import WALK, choices

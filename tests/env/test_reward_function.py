@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, errors
-from nclone_env.env.episode import DIED, WON
+from nclone_env.env.compiled.records import DIED, WON
 
 from .bases import choices
 

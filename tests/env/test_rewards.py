@@ -14,7 +14,7 @@ from nclone_env.constants import CELEBRATING, EXIT, EXIT_SWITCH, GOLD
 from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.errors import ConfigError
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.distance import distance_at
+from nclone_env.level.routes.distance import distance_at
 
 from .bases import PLAIN_REWARD, QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, corridor
 

@@ -427,10 +427,10 @@ def test_messages_name_what_was_expected_and_what_came(pair):
 
 def test_forged_level_numbers_are_refused(pair):
     env, state = pair
-    heads = env._batch.worlds.heads.dtype
-    place = 48 + heads.fields["level"][1]
+    ninjas = env._batch.worlds.ninjas.dtype
+    place = 48 + ninjas.fields["level"][1]
     forged = sealed(state[:place] + struct.pack("<i", 700) + state[place + 4 :])
-    refused(env, forged, r"heads\.level: expected a level from 0 to 6, got 700")
+    refused(env, forged, r"ninjas\.level: expected a level from 0 to 6, got 700")
 
 
 def test_rows_of_another_size_are_refused(pair):

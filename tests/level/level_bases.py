@@ -7,7 +7,7 @@ import struct
 import numpy as np
 from hypothesis import strategies as st
 
-from nclone_env.level.map_bytes import write_map
+from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.raw import RawLevel
 
 LATIN_1 = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["Cc"])

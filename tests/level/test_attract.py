@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.attract import is_attract, read_attract
-from nclone_env.level.map_bytes import write_map
-from nclone_env.level.reader import read_level
+from nclone_env.level.formats.attract import is_attract, read_attract
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.formats.reader import read_level
 
 from .level_bases import make_attract, make_level, same
 

@@ -5,7 +5,7 @@ import pytest
 from nclone_env.errors import UnknownLevelError
 from nclone_env.level import catalog
 from nclone_env.level.catalog import level_name, level_sets, levels_folder, resolve
-from nclone_env.level.reader import read_level
+from nclone_env.level.formats.reader import read_level
 
 
 @pytest.fixture

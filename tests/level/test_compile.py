@@ -9,9 +9,9 @@ from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE
 from nclone_env.errors import InertEntityWarning
 from nclone_env.level import compile as compilation
 from nclone_env.level import entities
-from nclone_env.level.attract import read_attract
 from nclone_env.level.compile import compile_level, inert_types
-from nclone_env.level.library import pack
+from nclone_env.level.formats.attract import read_attract
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.segments import (

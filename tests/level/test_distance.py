@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.level.compile import compile_level, padded_tiles
-from nclone_env.level.distance import FIELD_SHAPE, distance_at, objective_fields, way_from
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.raw import RawLevel
+from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at, objective_fields, way_from
 from nclone_env.level.tiles import SOLID_SAMPLES
 
 Node = tuple[int, int]

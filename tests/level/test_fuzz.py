@@ -6,12 +6,12 @@ from collections import Counter
 import pytest
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.attract import read_attract
-from nclone_env.level.map_bytes import read_map, write_map
-from nclone_env.level.pack_text import read_pack
+from nclone_env.level.formats.attract import read_attract
+from nclone_env.level.formats.map_bytes import read_map, write_map
+from nclone_env.level.formats.pack_text import read_pack
+from nclone_env.level.formats.reader import parse_level
+from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.reader import parse_level
-from nclone_env.level.text import format_text, parse_text
 from nclone_env.level.validate import validate
 
 from .level_bases import make_attract, make_level, make_pack

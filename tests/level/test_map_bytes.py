@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.map_bytes import read_map, record_count, write_map
+from nclone_env.level.formats.map_bytes import read_map, record_count, write_map
 
 from .level_bases import RECORDS, levels, make_level, same
 

@@ -8,10 +8,10 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.create import create_environment
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.catalog import level_name, resolve
+from nclone_env.level.formats.map_bytes import read_map, write_map
+from nclone_env.level.formats.pack_text import LAYOUTS, read_pack, read_pack_level
+from nclone_env.level.formats.reader import read_level
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.map_bytes import read_map, write_map
-from nclone_env.level.pack_text import LAYOUTS, read_pack, read_pack_level
-from nclone_env.level.reader import read_level
 
 from ..shared import SHARED, needs_shared
 from .level_bases import RECORDS, make_level, make_pack, pack_digits, same, swapped_hex

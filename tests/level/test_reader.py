@@ -3,10 +3,10 @@ import os
 import pytest
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
-from nclone_env.level import reader
-from nclone_env.level.map_bytes import write_map
-from nclone_env.level.reader import read_level
-from nclone_env.level.text import format_text
+from nclone_env.level.formats import reader
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.formats.reader import read_level
+from nclone_env.level.formats.text import format_text
 
 from .level_bases import make_attract, make_level, same
 

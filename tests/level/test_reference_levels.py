@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from nclone_env.level.attract import is_attract, read_attract
-from nclone_env.level.map_bytes import read_map, write_map
-from nclone_env.level.reader import read_level
-from nclone_env.level.text import format_text, parse_text
+from nclone_env.level.formats.attract import is_attract, read_attract
+from nclone_env.level.formats.map_bytes import read_map, write_map
+from nclone_env.level.formats.reader import read_level
+from nclone_env.level.formats.text import format_text, parse_text
 
 from ..shared import SHARED, needs_shared
 from .level_bases import same

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.map_bytes import read_map, write_map
-from nclone_env.level.text import format_text, parse_text
+from nclone_env.level.formats.map_bytes import read_map, write_map
+from nclone_env.level.formats.text import format_text, parse_text
 
 from .level_bases import levels, make_level, same
 

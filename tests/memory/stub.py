@@ -6,7 +6,7 @@ import mmap
 
 import numpy as np
 
-from nclone_env.env.episode import PLAYING, TIMED_OUT, WON
+from nclone_env.env.compiled.records import PLAYING, TIMED_OUT, WON
 from nclone_env.memory_tree import MemoryNode, array_group
 
 

@@ -21,7 +21,7 @@ def clipped(value: float) -> float:
 
 def listed(level: Level, worlds: WorldArrays, index: int) -> list[tuple[float, int, tuple[float, ...]]]:
     """Return (squared distance, kind, row) of all that matters, nearest first."""
-    head, states, things = worlds.heads[index], worlds.entity_states[index], []
+    ninja, states, things = worlds.ninjas[index], worlds.entity_states[index], []
     for slot, entity in enumerate(level.entities):
         kind, state = int(entity["type"]), int(states[slot])
         if kind == 5 or (kind in (2, 4, 6, 8) and state):
@@ -43,7 +43,7 @@ def listed(level: Level, worlds: WorldArrays, index: int) -> list[tuple[float, i
         things.append((float(door["x"]), float(door["y"]), kind, (0, 0, *normal, 0.5, shut, 0, 0, shut, 0)))
     rows = []
     for x, y, kind, fact in things:
-        dx, dy = x - head["x"], y - head["y"]
+        dx, dy = x - ninja["x"], y - ninja["y"]
         rows.append((dx * dx + dy * dy, kind, (clipped(dx / 528), clipped(dy / 528), *fact)))
     return sorted(rows, key=lambda row: row[0])
 
@@ -136,7 +136,7 @@ def rocket_speed(step: int) -> float:
 
 def follow(state, entity, mover, worlds, index):
     """Return the way of an evil ninja in the next frame."""
-    trail, frame = worlds.trail[index], int(worlds.heads[index]["frame"])
+    trail, frame = worlds.trail[index], int(worlds.ninjas[index]["frame"])
     met, number = int(mover["ux"]), int(mover["uy"])
     if state == 3:
         x, y = trail[(frame + 2 - 120 * number) % len(trail)]

@@ -38,8 +38,8 @@ def test_searches(raw, places):
 def test_frames(raw, x, y, vx, vy, held):
     session, naive = side_by_side(raw, x, y, vx, vy)
     inputs = b"".join(bytes([code]) * length for code, length in held)[:FRAMES]
-    heads, _ = session.play(inputs)
+    ninjas, _ = session.play(inputs)
     for frame, code in enumerate(inputs):
         naive.frame(code)
         expected = naive.everything()
-        assert {name: heads[frame][name] for name in expected} == expected, frame
+        assert {name: ninjas[frame][name] for name in expected} == expected, frame

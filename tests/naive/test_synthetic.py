@@ -11,9 +11,9 @@ from .ninja import NaiveNinja
 @pytest.mark.parametrize(("density", "seed"), [(40, 7), (40, 16), (8, 2), (15, 4)])
 def test_a_synthetic_map(density, seed):
     raw, inputs = synthetic_map(density, seed)
-    heads, _ = Session(raw).play(inputs[:300])
+    ninjas, _ = Session(raw).play(inputs[:300])
     naive = NaiveNinja(TileWorld(raw.tiles), 516.0, 288.0)
     for frame, code in enumerate(inputs[:300]):
         naive.frame(code)
         expected = naive.everything()
-        assert {name: heads[frame][name] for name in expected} == expected, frame
+        assert {name: ninjas[frame][name] for name in expected} == expected, frame

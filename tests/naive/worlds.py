@@ -33,5 +33,5 @@ def side_by_side(raw: RawLevel, x: float, y: float, vx: float, vy: float) -> tup
         x, y = 1056 - x, 600 - y
     session = Session(raw)
     for name, value in (("x", x), ("y", y), ("vx", vx), ("vy", vy)):
-        session.head[name] = value
+        session.ninja[name] = value
     return session, NaiveNinja(TileWorld(raw.tiles), x, y, vx, vy)

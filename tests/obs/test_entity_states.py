@@ -33,7 +33,7 @@ def check(envs, observations) -> set[int]:
     """Compare one batch of observations with the oracle; return the kinds that were listed."""
     batch, seen = envs._batch, set()
     for i in range(envs.num_envs):
-        level = batch.level_set.levels[batch.worlds.heads[i]["level"]]
+        level = batch.level_set.levels[batch.worlds.ninjas[i]["level"]]
         states, kinds = observations["entity_states"][i], observations["entity_kinds"][i]
         expected = listed(level, batch.worlds, i)[: len(states)]
         count = int(observations["entity_count"][i, 0])
@@ -145,14 +145,14 @@ def compare_velocities(raw, frames, agreeing) -> None:
     for frame in range(frames):
         if frame % 20 == 0:
             inputs = int(draw.choice([0, 4, 2, 5, 3]))
-        if batch.worlds.heads["state"][0] >= 6:
+        if batch.worlds.ninjas["state"][0] >= 6:
             observations = envs.reset()[0]
-        ninja = np.array([batch.worlds.heads[name][0] for name in "xy"])
+        ninja = np.array([batch.worlds.ninjas[name][0] for name in "xy"])
         before, movers = listed(level, batch.worlds, 0), batch.worlds.movers[0].copy()
         tick(batch.level_set.arrays, batch.worlds, 0, inputs)
         for place, (_, kind, row) in enumerate(before):  # drones may turn in their first frame
             velocity, offset = observations["entity_states"][0, place, 2:4] * 8.0, np.array(row[:2]) * 528
-            if batch.worlds.heads["frame"][0] == 1 or not velocity.any() or np.abs(offset).max() >= 528:
+            if batch.worlds.ninjas["frame"][0] == 1 or not velocity.any() or np.abs(offset).max() >= 528:
                 continue
             spot = ninja + offset
             number = int(np.hypot(movers["x"] - spot[0], movers["y"] - spot[1]).argmin())

@@ -19,7 +19,7 @@ class Player:
     def __init__(self, level=WALK, **fields):
         self.env = NPlusPlusEnv(levels=level, frame_skip=1, observations="game_state", **fields)
         self.state = self.env.reset()[0]["game_state"]
-        self.head = self.env._batch.worlds.heads[0]
+        self.ninja = self.env._batch.worlds.ninjas[0]
 
     def __call__(self, *actions):
         for action in actions:
@@ -48,9 +48,9 @@ def test_the_start():
 
 def test_position_and_speed():
     player = Player()(*[RIGHT] * 40)
-    head = player.head
-    assert 0 < head["vx"] < 4
-    expected = [head["x"] / 528 - 1, head["y"] / 300 - 1, head["vx"] / 8, head["vy"] / 8]
+    ninja = player.ninja
+    assert 0 < ninja["vx"] < 4
+    expected = [ninja["x"] / 528 - 1, ninja["y"] / 300 - 1, ninja["vx"] / 8, ninja["vy"] / 8]
     assert [player[name] for name in ("x", "y", "vx", "vy")] == pytest.approx(expected, abs=1e-6)
 
 
@@ -59,8 +59,8 @@ def test_the_objective_is_the_switch_and_then_the_exit():
     assert player["objective_x"] == pytest.approx((86 - 42) * 6 / 528)
     assert player["objective_y"] == 0
     player.until(RIGHT, lambda p: p["switch_taken"] == 1)
-    assert player["objective_x"] == pytest.approx((126 * 6 - player.head["x"]) / 528, abs=1e-6)
-    assert abs(86 * 6 - player.head["x"]) < 16
+    assert player["objective_x"] == pytest.approx((126 * 6 - player.ninja["x"]) / 528, abs=1e-6)
+    assert abs(86 * 6 - player.ninja["x"]) < 16
 
 
 def test_of_several_switches_the_nearest_and_of_several_exits_the_open_one():
@@ -69,7 +69,7 @@ def test_of_several_switches_the_nearest_and_of_several_exits_the_open_one():
     assert player["objective_x"] == pytest.approx(2 * 6 / 528)
     player(RIGHT)
     assert player["switch_taken"] == 1
-    assert player["objective_x"] == pytest.approx((126 * 6 - player.head["x"]) / 528, abs=1e-6)
+    assert player["objective_x"] == pytest.approx((126 * 6 - player.ninja["x"]) / 528, abs=1e-6)
 
 
 def test_the_way_points_along_the_corridor_and_gets_shorter():
@@ -77,7 +77,7 @@ def test_the_way_points_along_the_corridor_and_gets_shorter():
     assert (player["way_x"], player["way_y"]) == (1, 0)
     assert (player["ahead_x"], player["ahead_y"]) == (1, 0)
     player(*[RIGHT] * 60)
-    left = (126 * 6 - player.head["x"]) / (126 * 6 - 42 * 6)
+    left = (126 * 6 - player.ninja["x"]) / (126 * 6 - 42 * 6)
     assert player["way_left"] == pytest.approx(left, abs=0.01)
     back = corridor((EXIT, 42), (EXIT_SWITCH, 60), ninja=120)
     assert Player(back)["way_x"] == -1
@@ -107,8 +107,8 @@ def test_a_jump():
     assert player["vy"] < -0.1
     for _ in range(8):
         player(JUMP)
-        assert player.head["state"] == JUMPING
-        assert player["jump_time"] == pytest.approx(player.head["jump_duration"] / 45)
+        assert player.ninja["state"] == JUMPING
+        assert player["jump_time"] == pytest.approx(player.ninja["jump_duration"] / 45)
     assert 8 / 45 <= player["jump_time"] <= 9 / 45 + 1e-6
     assert player["airborne"] == 1
     player(NOTHING)
@@ -119,7 +119,7 @@ def test_a_jump():
 def test_walls_left_and_right():
     player = Player().until(LEFT, lambda p: p["wall"] != 0)
     assert player["wall"] == 1
-    assert player.head["x"] < 216 + 10.2
+    assert player.ninja["x"] < 216 + 10.2
     assert player["room_left"] <= 1 / 8
     level = corridor((EXIT, 60), (EXIT_SWITCH, 50), ninja=136)
     assert Player(level).until(RIGHT, lambda p: p["wall"] != 0)["wall"] == -1
@@ -129,7 +129,7 @@ def test_wall_sliding():
     player = Player().until(LEFT, lambda p: p["wall"] == 1)
     player.until(JUMP + LEFT, lambda p: p["vy"] > 0 or p["wall_sliding"], limit=60)
     player.until(LEFT, lambda p: p["wall_sliding"] == 1, limit=60)
-    assert player.head["state"] == WALL_SLIDING
+    assert player.ninja["state"] == WALL_SLIDING
 
 
 def test_the_frames_left_for_a_late_jump():
@@ -139,7 +139,7 @@ def test_the_frames_left_for_a_late_jump():
     for _ in range(300):
         player(RIGHT)
         for name, timer in (("floor_jump_left", "floor_buffer"), ("wall_jump_left", "wall_buffer")):
-            count = int(player.head[timer])
+            count = int(player.ninja[timer])
             assert player[name] == pytest.approx((5 - count) / 5 if 0 <= count < 5 else 0, abs=1e-6)
             seen.add((name, count))
     assert {count for name, count in seen if name == "floor_jump_left"} == {-1, 0, 1, 2, 3, 4, 5}
@@ -152,7 +152,7 @@ def test_the_nearest_armed_mine():
     assert start["mine_y"] == 0
     assert start["mine_near"] == pytest.approx(1 - (30 - 14) / (96 - 14))
     start(*[RIGHT] * 30)
-    dx, dy = 50 * 6 - start.head["x"], 300 - start.head["y"]
+    dx, dy = 50 * 6 - start.ninja["x"], 300 - start.ninja["y"]
     assert start["mine_x"] == pytest.approx(dx / 96, abs=1e-6)
     assert start["mine_y"] == pytest.approx(dy / 96, abs=1e-6)
     assert start["mine_near"] == pytest.approx(1 - (np.hypot(dx, dy) - 14) / 82, abs=1e-6)

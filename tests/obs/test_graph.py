@@ -9,9 +9,9 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.constants import EXIT_SWITCH, GOLD, LAUNCH_PAD, LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
-from nclone_env.level.distance import distance_at
-from nclone_env.level.graph import NO_NODE, build_graphs
 from nclone_env.level.raw import RawLevel
+from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.routes.graph import NO_NODE, build_graphs
 
 from ..env.bases import choices, copies
 from ..level.test_distance import Node
@@ -193,13 +193,13 @@ def test_observations_follow_the_world():
         assert observations in envs.observation_space
         for i in range(6) if step % 5 == 0 else ():
             row = observations["graph_level"][i, 0]
-            head, level = batch.worlds.heads[i], envs.levels[row]
-            assert row == head["level"]
+            ninja, level = batch.worlds.ninjas[i], envs.levels[row]
+            assert row == ninja["level"]
             count = batch.level_set.max_entities
             expected = expected_entities(level, batch.worlds.entity_states[i], count)
             assert observations["graph_entities"][i].tolist() == expected
             node = observations["graph_node"][i, 0]
-            x, y = float(head["x"]), float(head["y"])
+            x, y = float(ninja["x"]), float(ninja["y"])
             near = [n for n in free_of(level) if -12 <= 12 * n[0] - 12 * (x // 12) <= 24]
             near = [n for n in near if -12 <= 12 * n[1] - 12 * (y // 12) <= 24]
             if not near:
@@ -214,7 +214,7 @@ def test_observations_follow_the_world():
 def test_outside_of_the_world_there_is_no_node():
     env = NPlusPlusEnv(levels=rooms(), observations="graph")
     env.reset()
-    env._batch.worlds.heads["y"] = 9000
+    env._batch.worlds.ninjas["y"] = 9000
     assert env.step(0)[0]["graph_node"] == NO_NODE
 
 

@@ -36,8 +36,8 @@ def window(level, worlds, index, size) -> np.ndarray:
         elif shut:
             squares[min(door["y"] // 12, 2 * door["row"] + 1), door["x"] // 12 - 1 : door["x"] // 12 + 1] = 255
     padded = np.pad(squares, 1200, constant_values=255)
-    head = worlds.heads[index]
-    row, column = 1200 + int(head["y"] // 12) - size // 2, 1200 + int(head["x"] // 12) - size // 2
+    ninja = worlds.ninjas[index]
+    row, column = 1200 + int(ninja["y"] // 12) - size // 2, 1200 + int(ninja["x"] // 12) - size // 2
     return padded[row : row + size, column : column + size]
 
 
@@ -59,7 +59,7 @@ def test_windows_of_built_in_levels(size):
     for step, observations in enumerate(run(envs, 60)):
         if step % 6 == 0:
             for i in range(4):
-                level = batch.level_set.levels[batch.worlds.heads[i]["level"]]
+                level = batch.level_set.levels[batch.worlds.ninjas[i]["level"]]
                 np.testing.assert_array_equal(observations["locals"][i], window(level, batch.worlds, i, size))
 
 
@@ -72,7 +72,7 @@ def test_windows_of_recorded_levels():
     for step, observations in enumerate(run(envs, 60)):
         if step % 20 == 0:
             for i in range(len(levels)):
-                level = batch.level_set.levels[batch.worlds.heads[i]["level"]]
+                level = batch.level_set.levels[batch.worlds.ninjas[i]["level"]]
                 np.testing.assert_array_equal(observations["locals"][i], window(level, batch.worlds, i, 21))
 
 

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.constants import EXIT, LOCKED_DOOR, TRAP_DOOR
-from nclone_env.env.field_cache import compute_fields
+from nclone_env.env.reachability.cache import compute_fields
 from nclone_env.errors import ConfigError
 from nclone_env.level.raw import RawLevel
 from nclone_env.obs.reachability import KEY
@@ -61,13 +61,13 @@ def observe(envs, index=0) -> dict[str, float]:
 
 
 def place(envs, x, y, index=0) -> None:
-    head = envs._batch.worlds.heads[index]
-    head["x"], head["y"] = x, y
+    ninja = envs._batch.worlds.ninjas[index]
+    ninja["x"], ninja["y"] = x, y
 
 
 def states_of(envs, kind, index=0):
     """Return the places in ``entity_states`` of the entities of a kind in the level that is played."""
-    level = envs._batch.level_set.levels[envs._batch.worlds.heads[index]["level"]]
+    level = envs._batch.level_set.levels[envs._batch.worlds.ninjas[index]["level"]]
     return [(index, slot) for slot in np.flatnonzero(level.entities["type"] == kind).tolist()]
 
 
@@ -138,7 +138,7 @@ def free_of(level) -> set[Node]:
 def check(envs, index, draw, count) -> list[dict[str, float]]:
     """Compare the features of a world with the slow search, at random places."""
     batch = envs._batch
-    level = batch.level_set.levels[batch.worlds.heads[index]["level"]]
+    level = batch.level_set.levels[batch.worlds.ninjas[index]["level"]]
     search = Search(level, batch.worlds.entity_states[index])
     ways = {"switch": search.distances(search.switches), "exit": search.distances(search.exits)}
     observe(envs, index)

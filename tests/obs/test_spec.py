@@ -99,7 +99,7 @@ def test_a_ninja_falls_out_of_the_world():
     env.reset()
     for _ in range(60):
         observation = env.step(0)[0]
-    assert env._batch.worlds.heads["y"][0] > 5000
+    assert env._batch.worlds.ninjas["y"][0] > 5000
     assert observation["game_state"][1] == 1
     assert observation["game_state"][17] == 1
 

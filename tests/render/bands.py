@@ -14,7 +14,7 @@ LOOKS = (("beam", 3.0), ("shot", 3.0), ("aim", 1.0), ("trail", 3.0))
 
 def put_beams(canvas, levels, worlds, index, left=0.0, top=0.0, scale_x=1.0, scale_y=1.0):
     """Draw the beams of a world into a grey (h, w) canvas, in place."""
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     for slot in range(header["entity_count"]):
         entity = levels.entities[header["first_entity"] + slot]
         what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])

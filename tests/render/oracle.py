@@ -44,8 +44,8 @@ def kind_number(entity_type, orientation, state):
 
 def drawn(levels, worlds, index):
     """Return (kind, x, y) of everything drawn, in order: doors, entities, the ninja."""
-    head = worlds.heads[index]
-    header = levels.header[head["level"]]
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
     states = worlds.entity_states[index]
     found = []
     for number in range(header["door_count"]):
@@ -61,7 +61,7 @@ def drawn(levels, worlds, index):
             orientation = round(float(worlds.movers[index, entity["mover"]]["uy"]) / (math.pi / 4)) % 8
         if kind != 5:
             found.append((SWITCH_OF.get(kind, kind), orientation, states[number], where))
-    found.append((0, 0 if head["facing"] > 0 else 4, head["state"], head))
+    found.append((0, 0 if ninja["facing"] > 0 else 4, ninja["state"], ninja))
     result = [(kind_number(int(a), int(b), int(c)), float(at["x"]), float(at["y"])) for a, b, c, at in found]
     return [item for item in result if item[0] is not None]
 
@@ -90,10 +90,10 @@ def put_things(canvas, levels, worlds, index, resolution, left, top):
 
 
 def oracle_player_frame(levels, worlds, index, size, pictures):
-    head, frame = worlds.heads[index], pictures.player_frame
+    ninja, frame = worlds.ninjas[index], pictures.player_frame
     scale = float(frame.scale[0])
-    layer = frame.layers[head["level"]] if len(frame.layers) else full_grey(levels.tiles[head["level"]])
-    left, top = math.floor(head["x"] * (1 / scale)) - size // 2, math.floor(head["y"] * (1 / scale)) - size // 2
+    layer = frame.layers[ninja["level"]] if len(frame.layers) else full_grey(levels.tiles[ninja["level"]])
+    left, top = math.floor(ninja["x"] * (1 / scale)) - size // 2, math.floor(ninja["y"] * (1 / scale)) - size // 2
     canvas = np.pad(layer, 2000, constant_values=SOLID)[2000 + top :, 2000 + left :][:size, :size].copy()
     put_beams(canvas, levels, worlds, index, left * scale, top * scale, 1.0 / scale, 1.0 / scale)
     put_things(canvas, levels, worlds, index, frame, left, top)
@@ -102,7 +102,7 @@ def oracle_player_frame(levels, worlds, index, size, pictures):
 
 def oracle_global_view(levels, worlds, index, pictures):
     view = pictures.global_view
-    canvas = view.layers[worlds.heads[index]["level"]].copy()
+    canvas = view.layers[worlds.ninjas[index]["level"]].copy()
     put_beams(canvas, levels, worlds, index, 0.0, 0.0, 1.0 / view.scale[0], 1.0 / view.scale[1])
     put_things(canvas, levels, worlds, index, view, 0, 0)
     return canvas

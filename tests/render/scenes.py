@@ -8,13 +8,13 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig, RenderConfig
 from nclone_env.constants import EXIT, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR
-from nclone_env.env.pictures import picture_arrays
 from nclone_env.level.compile import compile_level
 from nclone_env.level.entities import MODELLED_TYPES, MOVER_TYPES
-from nclone_env.level.library import LevelArrays, LevelSet, pack
+from nclone_env.level.level_set import LevelArrays, LevelSet, pack
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import DOOR_SWITCHES
 from nclone_env.render.arrays import PictureArrays
+from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
 
 Record = tuple[int, int, int, int, int]
@@ -41,7 +41,7 @@ def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja]) -> WorldArrays:
     worlds = make_worlds(len(ninjas), levels)
     for index, ninja in enumerate(ninjas):
         for name, value in zip(("x", "y", "level", "state", "facing"), ninja, strict=True):
-            worlds.heads[index][name] = value
+            worlds.ninjas[index][name] = value
         for slot, entity in enumerate(levels.levels[ninja[2]].entities):
             worlds.entity_states[index, slot] = entity["initial"]
             if entity["type"] in MOVER_TYPES:

@@ -9,7 +9,7 @@ import pytest
 
 from nclone_env.constants import DYING
 from nclone_env.level.compile import compile_level
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.render.beams import BEAM_GREYS, draw_band, draw_beams
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture
@@ -34,13 +34,13 @@ class Scene:
     def __init__(self, *records, tiles=None, spawn=(100, 50)):
         level_set = pack([compile_level(empty_level(records, tiles, spawn))])
         self.levels, self.worlds = level_set.arrays, make_worlds(1, level_set)
-        self.head = self.worlds.heads[0]
+        self.ninja = self.worlds.ninjas[0]
         start(self.levels, self.worlds, 0, 0)
 
     def frame(self, x, y, state=0):
-        self.head["x"], self.head["y"], self.head["vx"], self.head["vy"], self.head["state"] = x, y, 0, 0, state
+        self.ninja["x"], self.ninja["y"], self.ninja["vx"], self.ninja["vy"], self.ninja["state"] = x, y, 0, 0, state
         tick(self.levels, self.worlds, 0, 0)
-        return self.head["state"]
+        return self.ninja["state"]
 
     def beam(self, slot=0):
         return beam_of(self.levels, self.worlds, 0, self.levels.entities[slot], self.worlds.entity_states[0, slot])
@@ -92,7 +92,7 @@ def test_a_band_that_leaves_the_picture_is_cut(angle):
 
 def test_a_beam_ends_at_the_wall_in_every_picture():
     scene = Scene((LASER, 50, 50, 0, 0), tiles=WALL)
-    scene.head["x"], scene.head["y"] = 480.0, 340.0
+    scene.ninja["x"], scene.ninja["y"] = 480.0, 340.0
     assert scene.beam() == (BEAM, 300.0, 300.0, 1.0, 0.0, pytest.approx(204.0, abs=1e-9))
     frame, view, picture = scene.pictures()
     left, top = 480 - 64, 340 - 64

@@ -174,7 +174,7 @@ def test_presets_show_the_part_of_the_world_that_128_does(sizes):
     levels, worlds = random_scene(seed=4, count=12)
     levels = levels._replace(header=levels.header.copy())
     levels.header["run_count"] = 0
-    worlds.heads["x"], worlds.heads["y"] = (np.round(worlds.heads[axis] / 32) * 32 for axis in ("x", "y"))
+    worlds.ninjas["x"], worlds.ninjas["y"] = (np.round(worlds.ninjas[axis] / 32) * 32 for axis in ("x", "y"))
     small, large = pictures_of(levels, sizes), pictures_of(levels)
     side = sizes.player_frame_size
     for index in range(12):

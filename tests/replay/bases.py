@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE
-from nclone_env.level.attract import AttractFile
+from nclone_env.level.formats.attract import AttractFile
 from nclone_env.level.raw import RawLevel
 
 from ..sim.levels import room

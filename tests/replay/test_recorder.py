@@ -65,8 +65,8 @@ def test_the_run_is_that_of_the_environment():
         recorder.step(int(action))
         recording = recorder.recording()
         run = nclone_env.simulate(recording.level, recording.inputs)
-        head = recorder.env._batch.worlds.heads[0]
-        assert (run.x[-1], run.y[-1], run.state[-1]) == (head["x"], head["y"], head["state"])
+        ninja = recorder.env._batch.worlds.ninjas[0]
+        assert (run.x[-1], run.y[-1], run.state[-1]) == (ninja["x"], ninja["y"], ninja["state"])
 
 
 def test_wrapped_environment_with_the_other_action_space():

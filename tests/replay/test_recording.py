@@ -13,7 +13,7 @@ import pytest
 
 from nclone_env.constants import CELEBRATING, GOLD
 from nclone_env.errors import InputsError, RecordingError, UnknownLevelError
-from nclone_env.level.map_bytes import write_map
+from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import (

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 
 
 @kernel

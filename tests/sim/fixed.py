@@ -8,16 +8,16 @@ from .recorder import Session
 
 
 class FixedNinja(Session):
-    """A world in which only the entities run; ``head`` is set by the test."""
+    """A world in which only the entities run; ``ninja`` is set by the test."""
 
     def place(self, x: float, y: float, vx: float = 0.0, vy: float = 0.0) -> None:
         """Put the ninja somewhere."""
-        self.head["x"], self.head["y"], self.head["vx"], self.head["vy"] = x, y, vx, vy
+        self.ninja["x"], self.ninja["y"], self.ninja["vx"], self.ninja["vy"] = x, y, vx, vy
 
     def act(self, frames: int = 1) -> None:
         """Run the move and the think pass of some frames."""
         for _ in range(frames):
-            self.head["frame"] += 1
+            self.ninja["frame"] += 1
             move_entities(self.levels, self.worlds, 0)
             think_entities(self.levels, self.worlds, 0)
 

@@ -3,7 +3,7 @@
 import hashlib
 import sys
 
-from nclone_env._jit import cache_folder
+from nclone_env.jit import cache_folder
 
 from ..golden.synthetic import synthetic_map
 from .levels import room

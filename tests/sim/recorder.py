@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 from nclone_env.level.compile import Level
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import check_inputs, record_frames
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -28,19 +28,19 @@ class Session:
             start(self.levels, self.worlds, index, 0)
 
     @property
-    def head(self) -> np.void:
-        """The first world's head; a view."""
-        return self.worlds.heads[0]
+    def ninja(self) -> np.void:
+        """The first world's ninja; a view."""
+        return self.worlds.ninjas[0]
 
     def play(self, inputs, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Play inputs in one world; return (T,) heads and (T, E) entity states, a row after each frame."""
+        """Play inputs in one world; return (T,) ninjas and (T, E) entity states, a row after each frame."""
         codes = check_inputs(inputs)
-        heads = np.zeros(len(codes), dtype=self.worlds.heads.dtype)
+        ninjas = np.zeros(len(codes), dtype=self.worlds.ninjas.dtype)
         states = np.zeros((len(codes), self.worlds.entity_states.shape[1]), np.uint8)
         for frame, code in enumerate(codes):
             tick(self.levels, self.worlds, index, code)
-            heads[frame], states[frame] = self.worlds.heads[index], self.worlds.entity_states[index]
-        return heads, states
+            ninjas[frame], states[frame] = self.worlds.ninjas[index], self.worlds.entity_states[index]
+        return ninjas, states
 
     def snapshot(self, index: int = 0) -> tuple[bytes, ...]:
         """Return the bytes of one world."""
@@ -59,7 +59,7 @@ def remembered(level: Level, inputs) -> WorldArrays:
     level_set = pack([level])
     codes = check_inputs(inputs)
     rows = make_worlds(len(codes), level_set, 1)
-    record_frames(level_set.arrays, make_worlds(1, level_set), codes, rows.heads, rows.entity_states, rows.movers)
+    record_frames(level_set.arrays, make_worlds(1, level_set), codes, rows.ninjas, rows.entity_states, rows.movers)
     return rows
 
 

@@ -8,10 +8,10 @@ import warnings
 
 import numpy as np
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.library import pack
+from nclone_env.jit import kernel
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.raw import RawLevel
 from nclone_env.sim.state import make_worlds
@@ -27,7 +27,7 @@ def play(levels, worlds, level, frames, seed, outside):
         if frame % 4 == 0:
             random = (1664525 * random + 1013904223) & 0xFFFFFFFF
         tick(levels, worlds, 0, (random >> 16) & 7)
-        ninja = worlds.heads[0]
+        ninja = worlds.ninjas[0]
         if ninja["x"] < 0.0 or ninja["x"] > 1056.0 or ninja["y"] < 0.0 or ninja["y"] > 600.0:
             outside[level] += 1
         if ninja["state"] == DEAD or ninja["state"] == CELEBRATING:
@@ -74,7 +74,7 @@ def main(fuzzed: int, frames: int, files: list[str]) -> None:
     worlds, outside = make_worlds(1, level_set), np.zeros(len(levels), np.int64)
     for number in range(len(levels)):
         play(level_set.arrays, worlds, number, frames, number + 1, outside)
-        for array in (worlds.heads, worlds.movers):
+        for array in (worlds.ninjas, worlds.movers):
             for name in array.dtype.names:
                 assert np.isfinite(array[name]).all(), (levels[number].name, name)
     left = [level.name for level, frames_outside in zip(real, outside, strict=False) if frames_outside]

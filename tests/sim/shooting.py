@@ -15,7 +15,7 @@ class ShootingRange:
 
     def __init__(self, level: RawLevel):
         self.session = Session(level)
-        self.head = self.session.head
+        self.ninja = self.session.ninja
         self.mover = self.session.worlds.movers[0, 0]
         self.frames = 0
 
@@ -26,12 +26,12 @@ class ShootingRange:
 
     def frame(self, ninja, velocity=(0.0, 0.0), state=0) -> int:
         """Play one frame, counted from 1; return the state of the ninja after it."""
-        self.head["x"], self.head["y"] = ninja
-        self.head["vx"], self.head["vy"] = velocity
-        self.head["state"] = state
+        self.ninja["x"], self.ninja["y"] = ninja
+        self.ninja["vx"], self.ninja["vy"] = velocity
+        self.ninja["state"] = state
         tick(self.session.levels, self.session.worlds, 0, 0)
         self.frames += 1
-        return int(self.head["state"])
+        return int(self.ninja["state"])
 
     def until(self, frame: int, ninja, velocity=(0.0, 0.0)) -> np.void:
         """Play up to and including a frame; return the first mover."""

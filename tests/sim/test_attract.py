@@ -8,8 +8,8 @@ import pytest
 
 from nclone_env.constants import DEAD, DYING, INPUT_SUICIDE, LASER_TURRET
 from nclone_env.errors import InertEntityWarning
-from nclone_env.level.attract import AttractFile, read_attract
 from nclone_env.level.compile import Level, compile_level, inert_types
+from nclone_env.level.formats.attract import AttractFile, read_attract
 from nclone_env.sim.simulate import simulate
 
 from ..golden.values import FRAME_TABLES, REPLAYS
@@ -77,11 +77,11 @@ def test_a_laser_kills_at_the_right_frame():
         pytest.skip("attract file 19 is not here")
     file = read(path)
     session = Session(quietly(file))
-    heads, _ = session.play(file.inputs)
-    assert heads["state"].tolist().index(DEAD) == 709
+    ninjas, _ = session.play(file.inputs)
+    assert ninjas["state"].tolist().index(DEAD) == 709
     assert set(session.level.entities["type"]) >= {LASER_TURRET}
     frames, _, gold, x, y, _ = REPLAYS[19]
-    assert (len(heads), heads["gold"][-1], heads["x"][-1], heads["y"][-1]) == (frames, gold, x, y)
+    assert (len(ninjas), ninjas["gold"][-1], ninjas["x"][-1], ninjas["y"][-1]) == (frames, gold, x, y)
 
 
 @pytest.mark.parametrize(

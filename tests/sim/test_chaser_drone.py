@@ -62,7 +62,7 @@ def test_it_does_not_see_behind():
 
 def test_it_does_not_see_the_dead():
     world = chase((), (84.0, 108.0), 0)
-    world.head["state"] = DEAD
+    world.ninja["state"] = DEAD
     world.act()
     assert world.code & CHASING == 0
 

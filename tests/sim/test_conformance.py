@@ -149,7 +149,7 @@ def test_what_is_remembered(traces, comparison):
         level = compiled(trace)
         rows = remembered(level, trace["inputs"])
         known = np.flatnonzero(recorded(trace, level.entities["type"]))
-        pairs = {column: (trace[column], rows.heads[field]) for column, field in REMEMBERED.items()}
+        pairs = {column: (trace[column], rows.ninjas[field]) for column, field in REMEMBERED.items()}
         pairs["ent_state"] = (trace["ent_state"], entity_codes(trace["ent_type"], rows.entity_states[:, known]))
         return pairs
 

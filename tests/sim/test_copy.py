@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
-from nclone_env.sim.state import MOVER, WORLD_HEAD, WorldArrays, make_worlds
+from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays, make_worlds
 from nclone_env.sim.tick import start, tick
 
 from .levels import moving, room
@@ -101,7 +101,7 @@ def test_the_moving_level_moves():
     slots = LEVELS.levels[0].table.mover_slots
     homes = LEVELS.levels[0].entities[slots]
     assert np.count_nonzero((movers["x"] != homes["x"]) | (movers["y"] != homes["y"])) >= 5
-    assert worlds.heads[0]["next_order"] > len(LEVELS.levels[0].entities)
+    assert worlds.ninjas[0]["next_order"] > len(LEVELS.levels[0].entities)
 
 
 def test_a_restart_leaves_nothing_of_what_was_there():
@@ -111,7 +111,7 @@ def test_a_restart_leaves_nothing_of_what_was_there():
     assert bytes_of(used, 0) == bytes_of(fresh, 0)
 
 
-FIELDS = [("heads", name) for name in WORLD_HEAD.names or ()] + [("movers", name) for name in MOVER.names or ()]
+FIELDS = [("ninjas", name) for name in NINJA_RECORD.names or ()] + [("movers", name) for name in MOVER.names or ()]
 
 
 @pytest.mark.parametrize(("array", "name"), FIELDS)
@@ -151,15 +151,15 @@ def test_every_bit_of_every_entity_state_changes_the_hash():
 
 
 def test_every_byte_but_padding_counts():
-    hashed = WORLD_HEAD.itemsize + sum(MOVER[name].itemsize for name in MOVER.names or ())
-    assert WORLD_HEAD.itemsize == sum(WORLD_HEAD[name].itemsize for name in WORLD_HEAD.names or ())
-    assert hashed == WORLD_HEAD.itemsize + MOVER.itemsize
+    hashed = NINJA_RECORD.itemsize + sum(MOVER[name].itemsize for name in MOVER.names or ())
+    assert NINJA_RECORD.itemsize == sum(NINJA_RECORD[name].itemsize for name in NINJA_RECORD.names or ())
+    assert hashed == NINJA_RECORD.itemsize + MOVER.itemsize
 
 
 def test_the_hash_is_the_documented_one():
     worlds = playing(1)
-    head, movers = worlds.heads[0], worlds.movers[0]
-    words = list(record_words(head, WORLD_HEAD))
+    ninja, movers = worlds.ninjas[0], worlds.movers[0]
+    words = list(record_words(ninja, NINJA_RECORD))
     words += worlds.entity_states[0].view("<u8").tolist()
     for mover in movers:
         words += record_words(mover, MOVER)
@@ -241,11 +241,11 @@ def sampled_states(runs: int):
 
 @pytest.mark.parametrize("name", sorted(ONLY_READ_ELSEWHERE))
 def test_some_fields_are_only_read_elsewhere(name):
-    assert not any(matters(worlds, "heads", name, inputs) for worlds, inputs in sampled_states(4))
+    assert not any(matters(worlds, "ninjas", name, inputs) for worlds, inputs in sampled_states(4))
 
 
 def test_no_other_field_is_dead():
-    level = ("heads", "level")  # another number is another level
+    level = ("ninjas", "level")  # another number is another level
     quiet = {field for field in FIELDS if field[1] not in ONLY_READ_ELSEWHERE} - {level}
     for worlds, inputs in sampled_states(100):
         quiet -= {field for field in sorted(quiet) if matters(worlds, *field, inputs)}

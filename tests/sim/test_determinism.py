@@ -34,9 +34,9 @@ def test_other_inputs_give_other_bytes():
     level, inputs = synthetic_map(40, 9)
     at = inputs.index(0, 500)
     other = inputs[:at] + bytes([RIGHT]) + inputs[at + 1 :]
-    heads, changed = Session(level).play(inputs)[0], Session(level).play(other)[0]
-    assert heads[:at].tobytes() == changed[:at].tobytes()
-    assert heads[at]["vx"] != changed[at]["vx"]
+    ninjas, changed = Session(level).play(inputs)[0], Session(level).play(other)[0]
+    assert ninjas[:at].tobytes() == changed[:at].tobytes()
+    assert ninjas[at]["vx"] != changed[at]["vx"]
 
 
 def test_a_fresh_process_gives_the_same_hash():
@@ -52,8 +52,8 @@ def test_worlds_of_a_batch_do_not_influence_each_other(count):
     inputs = [random_inputs(seed, 200) for seed in range(count)]
     for frame in range(0, 200, 10):  # ten frames of one world, then of the next, in changing order
         for index in sorted(range(count), key=lambda world: (world + frame // 10) % count):
-            heads, states = batch.play(inputs[index][frame : frame + 10], index)
-            assert heads.tobytes() == alone[index][0][frame : frame + 10].tobytes()
+            ninjas, states = batch.play(inputs[index][frame : frame + 10], index)
+            assert ninjas.tobytes() == alone[index][0][frame : frame + 10].tobytes()
             assert states.tobytes() == alone[index][1][frame : frame + 10].tobytes()
 
 
@@ -84,12 +84,12 @@ def test_starting_again_leaves_no_trace():
 def test_padding_stays_zero():
     """Equal bytes mean an equal future only if no byte of a world is left to chance."""
     session = Session(room(RECORDS))
-    heads, states = session.play(random_inputs(7, 300))
-    used = np.zeros(heads.dtype.itemsize, bool)
-    for dtype, offset in heads.dtype.fields.values():
+    ninjas, states = session.play(random_inputs(7, 300))
+    used = np.zeros(ninjas.dtype.itemsize, bool)
+    for dtype, offset in ninjas.dtype.fields.values():
         used[offset : offset + dtype.itemsize] = True
-    bytes_of_heads = heads.view(np.uint8).reshape(len(heads), -1)
-    assert not bytes_of_heads[:, ~used].any()
+    bytes_of_ninjas = ninjas.view(np.uint8).reshape(len(ninjas), -1)
+    assert not bytes_of_ninjas[:, ~used].any()
     assert not states[:, len(RECORDS) :].any()
 
 
@@ -102,10 +102,10 @@ def test_rows_go_on_after_death():
 
 
 def test_the_dead_ninjas_timers_run_out():
-    heads, _ = Session(room([(1, 41, 58, 0, 0)])).play(bytes([JUMP]) * 20)
-    assert heads["jump_buffer"][0] == 0
-    assert heads["jump_buffer"].tolist()[:7] == [0, 1, 2, 3, 4, 5, -1]
-    assert heads["frame"].tolist() == list(range(1, 21))
+    ninjas, _ = Session(room([(1, 41, 58, 0, 0)])).play(bytes([JUMP]) * 20)
+    assert ninjas["jump_buffer"][0] == 0
+    assert ninjas["jump_buffer"].tolist()[:7] == [0, 1, 2, 3, 4, 5, -1]
+    assert ninjas["frame"].tolist() == list(range(1, 21))
 
 
 def test_rows_go_on_after_victory():
@@ -139,6 +139,6 @@ def test_the_suicide_bit_does_not_stop_the_other_bits():
 @pytest.mark.parametrize("state", [DEAD, CELEBRATING])
 def test_the_suicide_bit_has_no_effect_in_final_states(state):
     session = Session(room())
-    session.head["state"] = state
-    heads, _ = session.play(bytes([SUICIDE]) * 3)
-    assert (heads["state"] == state).all()
+    session.ninja["state"] = state
+    ninjas, _ = session.play(bytes([SUICIDE]) * 3)
+    assert (ninjas["state"] == state).all()

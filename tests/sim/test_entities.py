@@ -31,9 +31,9 @@ def test_gold_is_counted_once():
 def test_the_cells_all_around_are_looked_at(unit, right, down):
     """Gold at the first and at the last units of a cell, the ninja on any side of it."""
     session = Session(room([(2, unit, unit, 0, 0), (2, unit + 8, unit, 0, 0)]))
-    session.head["x"], session.head["y"] = 6 * unit + right, 6 * unit + down
-    heads, states = session.play(bytes(1))
-    assert heads["gold"][0] == 1
+    session.ninja["x"], session.ninja["y"] = 6 * unit + right, 6 * unit + down
+    ninjas, states = session.play(bytes(1))
+    assert ninjas["gold"][0] == 1
     assert states[0, :2].tolist() == [1, 0]
 
 
@@ -76,9 +76,9 @@ def test_only_the_exit_of_the_taken_switch_opens():
 
 def test_the_finish_fraction_is_the_part_of_the_frame_before_the_touch():
     session = Session(room([(3, 60, 58, 0, 0), (4, 41, 58, 0, 0)]))
-    heads, _ = session.play(RUN)
-    won = np.flatnonzero(heads["state"] == CELEBRATING)[0]
-    before, after = heads[won - 1], heads[won]
+    ninjas, _ = session.play(RUN)
+    won = np.flatnonzero(ninjas["state"] == CELEBRATING)[0]
+    before, after = ninjas[won - 1], ninjas[won]
     at = before["x"] + after["finish_fraction"] * (after["x"] - before["x"])
     assert 0.0 < after["finish_fraction"] <= 1.0
     assert np.hypot(at - 360.0, before["y"] - 348.0) == pytest.approx(22.0, abs=0.05)
@@ -89,23 +89,23 @@ def test_a_dying_ninja_still_collects_but_does_not_win():
     run = walk(records, bytes([SUICIDE]) + bytes(3))
     assert run.state.tolist() == [DYING, DEAD, DEAD, DEAD]
     session = Session(room([(2, 40, 58, 0, 0)]))
-    session.head["state"] = DYING
-    heads, states = session.play(bytes(1))
-    assert (heads["gold"][0], states[0, 0]) == (1, 1)
+    session.ninja["state"] = DYING
+    ninjas, states = session.play(bytes(1))
+    assert (ninjas["gold"][0], states[0, 0]) == (1, 1)
 
 
 @pytest.mark.parametrize("kind", [MINE, GOLD])
 def test_a_celebrating_ninja_neither_collects_nor_sets_off_mines(kind):
     session = Session(room([(kind, 40, 58, 0, 0)]))
-    session.head["state"] = CELEBRATING
-    heads, states = session.play(RUN)
-    assert (heads["state"] == CELEBRATING).all()
-    assert (heads["gold"] == 0).all()
+    session.ninja["state"] = CELEBRATING
+    ninjas, states = session.play(RUN)
+    assert (ninjas["state"] == CELEBRATING).all()
+    assert (ninjas["gold"] == 0).all()
     assert (states[:, 0] == 0).all()
 
 
 def test_a_mine_that_kills_becomes_safe():
     session = Session(room([(1, 40, 58, 0, 0), (1, 41, 58, 0, 0), (1, 60, 58, 0, 0)]))
-    heads, states = session.play(bytes(5))
-    assert heads["state"].tolist() == [DEAD] * 5
+    ninjas, states = session.play(bytes(5))
+    assert ninjas["state"].tolist() == [DEAD] * 5
     assert states[-1, :3].tolist() == [1, 1, 0]

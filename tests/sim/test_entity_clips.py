@@ -26,8 +26,8 @@ def played(name):
 
 def ninja_at(name, frame):
     """Return the ninja's centre at the end of a frame."""
-    head = played(name).heads[frame - 1]
-    return np.array([head["x"], head["y"]])
+    ninja = played(name).ninjas[frame - 1]
+    return np.array([ninja["x"], ninja["y"]])
 
 
 def mover_at(name, frame, number=0):
@@ -52,7 +52,7 @@ def test_every_level_has_its_clip():
 
 @pytest.mark.parametrize("name", CLIPS)
 def test_the_ninja_dies_in_the_last_frame(name):
-    states = played(name).heads["state"]
+    states = played(name).ninjas["state"]
     assert states[-1] == DEAD
     assert (states[:-1] < DEAD).all()
     assert len(CLIPS[name].frames) == 6
@@ -68,8 +68,8 @@ CONTACTS |= {"mini_drone": (14, 0), "death_ball": (15, 0), "shove_thwump": (18, 
 def test_death_by_touch_comes_with_the_first_overlap(name):
     reach, number = CONTACTS[name]
     places = played(name).movers[["x", "y"]][:, number]
-    heads = played(name).heads
-    distance = np.hypot(places["x"] - heads["x"], places["y"] - heads["y"])
+    ninjas = played(name).ninjas
+    distance = np.hypot(places["x"] - ninjas["x"], places["y"] - ninjas["y"])
     begin = 230 if name in ("evil_ninja", "shove_thwump") else 0  # an evil ninja in wait and an idle block are touched
     assert distance[-1] < reach <= distance[begin:-1].min()
 

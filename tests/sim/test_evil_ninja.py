@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD, EVIL_NINJA
-from nclone_env.level.library import pack
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.copy import copy_world, hash_world
 from nclone_env.sim.entities.evil_ninja import ACTIVE, CHARGING, TOUCHED, WAITING
@@ -26,32 +26,32 @@ def wander(frames, seed=5):
 
 
 def play(places, inputs, unharmed=True):
-    """Return (T,) heads, (T, E) phases and (T, E) x and y; an unharmed ninja is lifted out of reach of death."""
+    """Return (T,) ninjas, (T, E) phases and (T, E) x and y; an unharmed ninja is lifted out of reach of death."""
     session = Session(room([(EVIL_NINJA, *place, 0, 0) for place in places]))
     count = len(places)
-    heads, phases, spots = [], [], []
+    ninjas, phases, spots = [], [], []
     for code in inputs:
-        if unharmed and session.head["state"] >= DEAD:
+        if unharmed and session.ninja["state"] >= DEAD:
             break
-        head, states = session.play(bytes([code]))
-        heads.append(head[0].copy())
+        ninja, states = session.play(bytes([code]))
+        ninjas.append(ninja[0].copy())
         phases.append(states[0, :count].tolist())
         spots.append([(m["x"], m["y"]) for m in session.worlds.movers[0, :count]])
-    return np.array(heads), np.array(phases), np.array(spots)
+    return np.array(ninjas), np.array(phases), np.array(spots)
 
 
 def test_delays_and_way():
     """Frame j is row j - 1. The first follows from 120 frames after the touch, the second 120 frames later."""
-    heads, phases, spots = play([HOME, HOME, AWAY], wander(360))
-    path = np.stack([heads["x"], heads["y"]], axis=1)
+    ninjas, phases, spots = play([HOME, HOME, AWAY], wander(360))
+    path = np.stack([ninjas["x"], ninjas["y"]], axis=1)
     touched = int(np.flatnonzero(phases[:, 0] != WAITING)[0]) + 1
     assert phases[touched - 1].tolist() == [TOUCHED, TOUCHED, WAITING]
-    assert len(heads) > touched + 260
+    assert len(ninjas) > touched + 260
     for number, slot in ((1, 0), (2, 1)):
         begin = touched + 120 * number
         assert phases[begin - 2, slot] == CHARGING
         assert (phases[begin - 1 :, slot] == ACTIVE).all()
-        for frame in range(begin, len(heads) + 1):
+        for frame in range(begin, len(ninjas) + 1):
             assert spots[frame - 1, slot].tolist() == path[frame - 120 * number].tolist(), (number, frame)
     assert (phases[:, 2] == WAITING).all()
 
@@ -64,10 +64,10 @@ def test_check_values():
     for frame in range(1, 342):
         session.play(bytes(1))
         if frame == 99:  # to be dropped on them in the next frame, then carried along a line of its own
-            session.head["x"], session.head["y"], session.head["vx"], session.head["vy"] = 600.0, 115.0, 0.0, 0.0
+            session.ninja["x"], session.ninja["y"], session.ninja["vx"], session.ninja["vy"] = 600.0, 115.0, 0.0, 0.0
         elif frame > 99:
-            session.head["x"], session.head["y"] = 600.0 + 1.25 * (frame - 100), 150.0
-        path[frame] = (float(session.head["x"]), float(session.head["y"]))
+            session.ninja["x"], session.ninja["y"] = 600.0 + 1.25 * (frame - 100), 150.0
+        path[frame] = (float(session.ninja["x"]), float(session.ninja["y"]))
         phases = session.worlds.entity_states[0, :2].tolist()
         spots = [(float(m["x"]), float(m["y"])) for m in session.worlds.movers[0]]
         if frame == 99:
@@ -87,9 +87,9 @@ def test_check_values():
 
 
 def test_it_comes_from_its_home_in_the_last_two_seconds():
-    heads, _, spots = play([HOME, HOME], wander(200))
+    ninjas, _, spots = play([HOME, HOME], wander(200))
     touched = int(np.flatnonzero((spots[:, 0] != spots[0, 0]).any(axis=1))[0]) - 1  # moves from the frame after next
-    home, goal = np.array([396.0, 348.0]), np.array([heads["x"][touched], heads["y"][touched]])
+    home, goal = np.array([396.0, 348.0]), np.array([ninjas["x"][touched], ninjas["y"][touched]])
     for step in (2, 60, 119):
         assert spots[touched + step - 1, 0] == pytest.approx(home + step / 120 * (goal - home), abs=1e-12)
     assert (spots[: touched + 119, 1] == home).all()
@@ -106,10 +106,10 @@ def test_charging_is_harmless_and_following_kills():
 def test_it_follows_the_dead_and_spares_the_winner():
     session = Session(room([(EVIL_NINJA, 40, 58, 0, 0)]))
     session.play(bytes(1))
-    session.head["state"] = CELEBRATING
-    heads, states = session.play(bytes(300))
+    session.ninja["state"] = CELEBRATING
+    ninjas, states = session.play(bytes(300))
     assert states[-1, 0] == ACTIVE
-    assert (heads["state"] == CELEBRATING).all()
+    assert (ninjas["state"] == CELEBRATING).all()
 
 
 def test_the_trail_belongs_to_the_world():
@@ -138,9 +138,9 @@ def test_a_limited_trail_is_as_good():
     level = room([(EVIL_NINJA, *HOME, 0, 0)] * 4)
     run = simulate(level, inputs, entities=True)
     session = Session(level)
-    heads, _ = session.play(inputs)
+    ninjas, _ = session.play(inputs)
     assert session.worlds.trail.shape[1] == 479 > len(inputs)
-    assert heads["x"].tolist() == run.x.tolist()
+    assert ninjas["x"].tolist() == run.x.tolist()
     assert [m["x"] for m in session.worlds.movers[0]] == run.entity_x[-1].tolist()
 
 

@@ -42,7 +42,7 @@ def test_a_shot_misses_a_ninja_that_steps_aside_and_the_aim_is_kept():
     turret.until(118, NINJA)
     aim = float(turret.mover["ux"])
     turret.frame((500.0, 310.0))
-    assert turret.head["state"] != DEAD
+    assert turret.ninja["state"] != DEAD
     turret.until(133, NINJA)
     assert turret.state == RECOVERING + 14
     turret.until(134, NINJA)

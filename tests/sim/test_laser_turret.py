@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import DEAD
-from nclone_env.sim.entities.laser_glide import _INSIDE, _OUTSIDE
-from nclone_env.sim.entities.laser_turret import CLOCKWISE, COUNTERCLOCKWISE, SPINNER
+from nclone_env.sim.entities.laser.surface_skip import _INSIDE, _OUTSIDE
+from nclone_env.sim.entities.laser.turret import CLOCKWISE, COUNTERCLOCKWISE, SPINNER
 
 from ..naive.geometry import TileWorld
 from ..naive.laser import NaiveSurfaceLaser

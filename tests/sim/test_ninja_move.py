@@ -7,14 +7,14 @@ from nclone_env.constants import CELEBRATING, DEAD, DYING, FALL_GRAVITY, JUMP_GR
 from nclone_env.sim.contacts import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact
 from nclone_env.sim.life import kill
 from nclone_env.sim.ninja_move import hit, mend_corner, unit_or
-from nclone_env.sim.state import WORLD_HEAD
+from nclone_env.sim.state import NINJA_RECORD
 
 NUDGE = 2.0**-47
 
 
 @pytest.fixture
 def ninja() -> np.record:
-    return np.zeros(1, WORLD_HEAD)[0]
+    return np.zeros(1, NINJA_RECORD)[0]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CELEBRATING, CELLS, DEAD, DYING
+from nclone_env.jit import kernel
 from nclone_env.level.raw import RawLevel
 from nclone_env.sim.geometry import lesser
 from nclone_env.sim.rays import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell, unit
@@ -24,7 +24,7 @@ class Beam:
     def __init__(self, level: RawLevel):
         self.session = Session(level)
         self.states = self.session.worlds.entity_states
-        self.ninja = self.session.head
+        self.ninja = self.session.ninja
 
     def ray(self, x, y, dx, dy):
         return ray(self.session.levels, self.states, 0, 0, float(x), float(y), float(dx), float(dy))

@@ -23,7 +23,7 @@ SHOT_DEGREES = [-5.7106, -2.8624, 0.0, 2.8624, 5.7106, 8.5308, 11.3099]
 
 
 def world(kind, ninja=(500.0, 300.0), velocity=(0.0, 0.0), records=(), mode=2) -> FixedNinja:
-    """Return an empty level with a drone at (300, 300) that heads right, and a ninja."""
+    """Return an empty level with a drone at (300, 300) that points right, and a ninja."""
     rows = [(0, 60, 58, 0, 0), (kind, 50, 50, 0, mode), *records]
     made = FixedNinja(RawLevel(np.zeros((23, 42), np.uint8), np.array(rows, np.uint8)))
     made.place(*ninja, *velocity)
@@ -56,9 +56,9 @@ def test_the_beam_is_lethal_from_47_to_126():
     for last in (45, 46, 47, 126, 127):
         made = world(LASER_DRONE)
         made.act(last - 1)
-        made.head["state"] = 0
+        made.ninja["state"] = 0
         made.act()
-        lethal.append(made.head["state"] == DYING)
+        lethal.append(made.ninja["state"] == DYING)
     assert lethal == [False, False, True, True, False]
 
 
@@ -67,10 +67,10 @@ def test_the_direction_of_the_beam_is_locked():
     made.act(10)
     made.place(500.0, 311.0)
     made.act(100)
-    assert made.head["state"] == 0
+    assert made.ninja["state"] == 0
     made.place(800.0, 309.0)
     made.act()
-    assert made.head["state"] == DYING
+    assert made.ninja["state"] == DYING
 
 
 def test_chaingun_check_values():
@@ -78,7 +78,7 @@ def test_chaingun_check_values():
     sequence, shots, degrees, hits = [], [], [], []
     for frame in range(1, 216):
         before = made.code // SHOT
-        made.head["state"] = 0
+        made.ninja["state"] = 0
         made.act()
         sequence.append(made.code & PHASE)
         if made.code // SHOT > before:
@@ -87,7 +87,7 @@ def test_chaingun_check_values():
             ux, uy = unit(mover["ux"] - mover["x"], mover["uy"] - mover["y"])
             dx, dy = swept(mover, made.worlds.entity_states[0, 0], ux, uy)
             degrees.append(math.degrees(math.atan2(dy, dx)))
-        if made.head["state"] == DYING:
+        if made.ninja["state"] == DYING:
             hits.append(frame)
     assert changes(sequence) == [(1, WARNING), (53, FIRING), (125, RECOVERING), (215, WARNING)]
     assert shots == SHOT_FRAMES
@@ -107,23 +107,23 @@ def test_a_chaingun_drone_that_aims_at_itself_fires_straight_on():
     made.act()
     made.place(float(made.mover["x"]), float(made.mover["y"]))
     made.act(61)
-    assert made.head["state"] == DYING
+    assert made.ninja["state"] == DYING
     assert swept(made.mover, made.worlds.entity_states[0, 0], 1.0, 0.0) == (1.0, 0.0)
 
 
 @BOTH
 def test_it_stands_and_then_flies_on_to_its_node(kind):
     made, free = world(kind), world(kind, ninja=(500.0, 340.0))
-    free.head["state"] = DEAD  # is not seen
+    free.ninja["state"] = DEAD  # is not seen
     made.act(5)
     assert made.mover["x"] == 300.0 + SPEED[kind]
-    made.head["state"] = DEAD
+    made.ninja["state"] = DEAD
     assert set(phases(made, 1)) == {RECOVERING}
     waited = phases(made, 90).index(PATROL)
     assert waited == (59 if kind == LASER_DRONE else 89)
     made = world(kind)
     made.act(5)
-    made.head["state"] = DEAD
+    made.ninja["state"] = DEAD
     made.act(1 + waited + 1 + 200)
     free.act(201)
     assert made.mover.tobytes()[:32] == free.mover.tobytes()[:32]
@@ -147,7 +147,7 @@ def test_vertical_flight_is_remembered_too(kind):
     made.place(500.0, 300.0)
     made.act()
     assert made.code == WARNING | 1
-    made.head["state"] = DEAD
+    made.ninja["state"] = DEAD
     made.act(95)
     made.act(100)
     assert made.code & HEADING == 1

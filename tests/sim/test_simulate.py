@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import InputsError, LevelFormatError, NcloneError, UnknownLevelError
+from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.load import load_level
-from nclone_env.level.map_bytes import write_map
 from nclone_env.sim.simulate import Trajectory, simulate
 
 from .levels import FLOOR_Y, room

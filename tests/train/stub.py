@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.episode import DIED, PLAYING, WON
+from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.memory_tree import MemoryNode
 
 STRIDE = 0.125

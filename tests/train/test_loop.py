@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from nclone_env.env.episode import DIED, PLAYING, WON
+from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import square_penetration
 
@@ -17,13 +17,13 @@ _WALL_HALF = 19.1
 @kernel
 def move(levels, worlds, index, slot, entity, mover):
     """Swing towards home."""
-    head = worlds.heads[index]
+    ninja = worlds.ninjas[index]
     ux, uy = mover["ux"] * _DAMPING, mover["uy"] * _DAMPING
     x, y = mover["x"] + ux, mover["y"] + uy
     force_x, force_y = _SPRING * (entity["x"] - x), _SPRING * (entity["y"] - y)
     mover["x"], mover["y"] = x + force_x, y + force_y
     mover["ux"], mover["uy"] = ux + force_x, uy + force_y
-    refresh(head, mover)
+    refresh(ninja, mover)
 
 
 @kernel

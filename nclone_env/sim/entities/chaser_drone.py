@@ -8,7 +8,7 @@ recording contains one.
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.entities import drone
 from nclone_env.sim.lattice import empty_line, half_cell
@@ -26,12 +26,12 @@ fly, advance, choose, try_way = drone.fly, drone.advance, drone.choose, drone.tr
 @kernel
 def move(levels, worlds, index, slot, entity, mover):
     """Fly on, or look for the ninja and choose the next node when this one is reached."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     heading, speed = states[index, slot] & HEADING, speed_of(states[index, slot])
     reached, left = fly(mover, heading, speed)
     if not reached:
-        refresh(head, mover)
-    elif decide(levels, head, entity, mover, states, index, slot):
+        refresh(ninja, mover)
+    elif decide(levels, ninja, entity, mover, states, index, slot):
         rest = speed_of(states[index, slot]) - left
         if rest > 0.0:  # one that has stopped chasing may have come too far already
             advance(mover, states[index, slot] & HEADING, rest)
@@ -44,9 +44,9 @@ def speed_of(state):
 
 
 @kernel
-def decide(levels, head, entity, mover, states, index, slot):
+def decide(levels, ninja, entity, mover, states, index, slot):
     """Run on, else run at the ninja if it is in sight, else patrol; return whether there is a way."""
-    level, mode = head["level"], entity["mode"]
+    level, mode = ninja["level"], entity["mode"]
     ahead = states[index, slot] & HEADING
     heading = ahead
     if states[index, slot] & CHASING != 0:
@@ -54,10 +54,10 @@ def decide(levels, head, entity, mover, states, index, slot):
             return True
         heading = (ahead + 4 - TURNS[mode][0]) & HEADING
         states[index, slot] = heading
-    if is_targetable(head):
+    if is_targetable(ninja):
         for turn in range(3):  # to the left, ahead, to the right of the way it came
             side = (ahead + 3 + turn) & HEADING
-            if spots(levels, head, mover, states, index, side):
+            if spots(levels, ninja, mover, states, index, side):
                 if try_way(levels, level, False, mover, states, index, side):
                     states[index, slot] = side | CHASING
                     return True
@@ -68,22 +68,22 @@ def decide(levels, head, entity, mover, states, index, slot):
 
 
 @kernel
-def spots(levels, head, mover, states, index, heading):
+def spots(levels, ninja, mover, states, index, heading):
     """Return whether the ninja is in a direction, close to the line, with nothing in between.
 
     The view runs along the half row or half column of the drone's centre; of a drone in the middle of a cell that is
     the lower or the right half.
     """
     ex, ey = HEADING_X[heading], HEADING_Y[heading]
-    dx, dy = head["x"] - mover["x"], head["y"] - mover["y"]
+    dx, dy = ninja["x"] - mover["x"], ninja["y"] - mover["y"]
     if not (ex * dx + ey * dy > 0.0 and abs(ex * dy - ey * dx) <= _SIGHT):
         return False
     horizontal = ey == 0.0
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
-    place, end = half_cell(along), half_cell(head["x"] if horizontal else head["y"])
+    place, end = half_cell(along), half_cell(ninja["x"] if horizontal else ninja["y"])
     lane, direction = half_cell(across), 1 if ex + ey > 0.0 else -1
     while place != end:
-        if not empty_line(levels, states, index, head["level"], horizontal, place, lane, lane, direction):
+        if not empty_line(levels, states, index, ninja["level"], horizontal, place, lane, lane, direction):
             return False
         place += direction
     return True

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import called_kernel, kernel
 from nclone_env.constants import RADIUS, ROWS
+from nclone_env.jit import called_kernel, kernel
 from nclone_env.level.segments import DOOR_SHUT_AT_0
 from nclone_env.level.tiles import STRAIGHT
 from nclone_env.sim.cells import refresh
@@ -28,7 +28,7 @@ _RECOIL = 10.0
 @kernel
 def think(levels, worlds, index, number, stop):
     """Steer, move, leave the tiles, bounce off, push the balls after this one, up to mover ``stop``."""
-    ninja, mover = worlds.heads[index], worlds.movers[index, number]
+    ninja, mover = worlds.ninjas[index], worlds.movers[index, number]
     steer(ninja, mover)
     if mover["timer"] != 0:
         return

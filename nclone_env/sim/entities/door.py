@@ -6,8 +6,8 @@ Regular door: state 0 shut, else open with 1 + frames since the ninja left it. L
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.geometry import discs_overlap
 
 _REGULAR_RADIUS, _SWITCH_RADIUS = 10.0, 5.0

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import MINI_DRONE, RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh, whole_24ths
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.lattice import empty_line
@@ -32,13 +32,13 @@ def start(entity, mover, states, index, slot):
 @kernel
 def move(levels, worlds, index, slot, entity, mover, mini):
     """Fly on, or choose the next node when this one is reached; the cell is not refreshed in that frame."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     speed = MINI_SPEED if mini else ZAP_SPEED
     reached, left = fly(mover, states[index, slot], speed)
     if not reached:
-        refresh(head, mover)
+        refresh(ninja, mover)
         return
-    heading = choose(levels, head["level"], mini, entity["mode"], mover, states, index, states[index, slot])
+    heading = choose(levels, ninja["level"], mini, entity["mode"], mover, states, index, states[index, slot])
     if heading >= 0:
         states[index, slot] = heading
         advance(mover, heading, speed - left)

@@ -9,8 +9,8 @@ Evidence: one source. No recording contains one.
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import EVIL_DELAY, EVIL_NINJA, RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill
@@ -22,37 +22,37 @@ _WAITING_RADIUS, _ACTIVE_RADIUS = 10.0, 6.0
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Take an ordinal, come to the place of the touch, then follow."""
-    states, head = worlds.entity_states, worlds.heads[index]
+    states, ninja = worlds.entity_states, worlds.ninjas[index]
     if states[index, slot] == WAITING:
         return
     if states[index, slot] == TOUCHED:
         mover["uy"] = 1 + count_ordinals(levels, worlds, index)
         states[index, slot] = CHARGING
         return
-    remember(head, worlds.trail, index)
-    frame, ordinal = head["frame"], int(mover["uy"])
+    remember(ninja, worlds.trail, index)
+    frame, ordinal = ninja["frame"], int(mover["uy"])
     begin = int(mover["ux"]) + EVIL_DELAY * ordinal
     if frame >= begin:
         states[index, slot] = ACTIVE
         mover["x"], mover["y"] = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 1)
-        refresh(head, mover)
+        refresh(ninja, mover)
     elif frame > begin - EVIL_DELAY:
-        charge(head, entity, mover, worlds.trail, index, (frame - (begin - EVIL_DELAY)) / EVIL_DELAY)
+        charge(ninja, entity, mover, worlds.trail, index, (frame - (begin - EVIL_DELAY)) / EVIL_DELAY)
 
 
 @kernel
-def charge(head, entity, mover, trail, index, fraction):
+def charge(ninja, entity, mover, trail, index, fraction):
     """Move a part of the way from home to where the ninja was a frame after the touch."""
     x, y = recall(trail, index, int(mover["ux"]) + 1)
     mover["x"] = entity["x"] + fraction * (x - entity["x"])
     mover["y"] = entity["y"] + fraction * (y - entity["y"])
-    refresh(head, mover)
+    refresh(ninja, mover)
 
 
 @kernel
 def count_ordinals(levels, worlds, index):
     """Return how many evil ninjas of a world have an ordinal."""
-    header = levels.header[worlds.heads[index]["level"]]
+    header = levels.header[worlds.ninjas[index]["level"]]
     count = 0
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
         if levels.runs[r]["type"] == EVIL_NINJA:
@@ -63,10 +63,10 @@ def count_ordinals(levels, worlds, index):
 
 
 @kernel
-def remember(head, trail, index):
+def remember(ninja, trail, index):
     """Keep where the ninja was at the end of the last frame; every evil ninja under way writes the same."""
-    row = (head["frame"] - 1) % trail.shape[1]
-    trail[index, row, 0], trail[index, row, 1] = head["x"], head["y"]
+    row = (ninja["frame"] - 1) % trail.shape[1]
+    trail[index, row, 0], trail[index, row, 1] = ninja["x"], ninja["y"]
 
 
 @kernel

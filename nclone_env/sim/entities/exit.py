@@ -6,8 +6,8 @@ A closed exit is in no cell; it enters its cell when its switch is taken, so it 
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import EXIT_RADIUS, RADIUS, SWITCH_RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.geometry import discs_overlap, sweep_point
 from nclone_env.sim.life import win
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import RADIUS
+from nclone_env.jit import kernel
 from nclone_env.level.segments import HORIZONTAL
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
@@ -20,12 +20,12 @@ _SOLID = 2
 @kernel
 def move(levels, worlds, index, slot, entity, mover):
     """Run until a wall or the end of a fully solid floor."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if state == _IDLE:
         return
     sign = 1 if state == _RIGHT else -1
-    x, level = mover["x"], head["level"]
+    x, level = mover["x"], ninja["level"]
     ahead = x + sign * SPEED
     place, next_place = half_cell(x + sign * _GUARD_RADIUS), half_cell(ahead + sign * _GUARD_RADIUS)
     if place != next_place:
@@ -37,13 +37,13 @@ def move(levels, worlds, index, slot, entity, mover):
             ahead = 12.0 * place - _STOP * sign
             states[index, slot] = _IDLE
     mover["x"] = ahead
-    refresh(head, mover)
+    refresh(ninja, mover)
 
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Start after a targetable ninja that stands at the guard's height with nothing in between."""
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     if states[index, slot] != _IDLE or not is_targetable(ninja):
         return
     x, y = mover["x"], mover["y"]

@@ -8,8 +8,8 @@ Evidence: two sources for the predecessor, converted from 40 to 60 frames per se
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill
 from nclone_env.sim.rays import sees, shot, unit
@@ -33,7 +33,7 @@ def rest(entity, mover):
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Look out, aim, warn, shoot, recover."""
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if WARNING <= state < RECOVERING:
         if state + 1 < WARNING + _PAUSE:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import CELEBRATING, GOLD_RADIUS, RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.geometry import discs_overlap
 
 _PRESENT, _TAKEN = 0, 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import DYING, FACING_X, FACING_Y, FALL_GRAVITY, FALLING, JUMPING, RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.contacts import FLOORS
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable

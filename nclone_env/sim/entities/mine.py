@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import DEAD, DISABLED, MINE_ARMED, MINE_RADII, MINE_SAFE, MINE_STEPPED_ON, RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill
 

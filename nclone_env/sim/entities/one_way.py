@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import FACING_X, FACING_Y, RADIUS
+from nclone_env.jit import kernel
 
 _INWARD_LIMIT, _OUTWARD_LIMIT = 21.0, 17.1  # lateral reach, by whether the ninja moves towards the middle
 _DEEPEST = 1.1  # how far the ninja may already have been inside before it moved

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from nclone_env._jit import kernel
 from nclone_env.constants import RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import cell_of, enter, refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill
@@ -51,7 +51,7 @@ def rest(entity, mover):
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Look out, warn, launch, fly."""
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if state >= FLYING:
         fly(levels, ninja, entity, mover, states, index, slot)

@@ -13,8 +13,8 @@ Evidence: two ports of the predecessor, rescaled from 40 to 60 frames a second. 
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import LASER_DRONE
+from nclone_env.jit import kernel
 from nclone_env.sim.entities import drone
 from nclone_env.sim.life import is_targetable, kill
 from nclone_env.sim.rays import sees, shot, unit
@@ -32,13 +32,13 @@ start, fly, advance, choose = drone.start, drone.fly, drone.advance, drone.choos
 @kernel
 def move(levels, worlds, index, slot, entity, mover):
     """Patrol; stand still in the other phases."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     if states[index, slot] & PHASE != PATROL:
         return
     speed = LASER_SPEED if entity["type"] == LASER_DRONE else CHAINGUN_SPEED
     reached, left = fly(mover, states[index, slot], speed)
     if reached:
-        heading = choose(levels, head["level"], False, entity["mode"], mover, states, index, states[index, slot])
+        heading = choose(levels, ninja["level"], False, entity["mode"], mover, states, index, states[index, slot])
         if heading >= 0:
             states[index, slot] = heading
             advance(mover, heading, speed - left)
@@ -47,19 +47,19 @@ def move(levels, worlds, index, slot, entity, mover):
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Look for the ninja, warn, fire, recover."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     phase, laser = states[index, slot] & PHASE, entity["type"] == LASER_DRONE
     if phase == FIRING:
-        fire(levels, head, laser, mover, states, index, slot)
+        fire(levels, ninja, laser, mover, states, index, slot)
     elif phase == WARNING:
-        warn(head, laser, mover, states, index, slot)
+        warn(ninja, laser, mover, states, index, slot)
     else:
         if phase == RECOVERING:
             mover["timer"] += 1
             if mover["timer"] < (_LASER_RECOVERY if laser else _CHAINGUN_RECOVERY):
                 return
-        if sees(levels, states, index, head, mover["x"], mover["y"]):
-            acquire(head, mover, states, index, slot)
+        if sees(levels, states, index, ninja, mover["x"], mover["y"]):
+            acquire(ninja, mover, states, index, slot)
         elif phase == RECOVERING:
             resume(mover, states, index, slot)
 
@@ -72,12 +72,12 @@ def enter(mover, states, index, slot, phase):
 
 
 @kernel
-def acquire(head, mover, states, index, slot):
+def acquire(ninja, mover, states, index, slot):
     """Stand still, aim at the ninja and warn it; a drone that patrolled keeps its node in mind."""
     if states[index, slot] & PHASE == PATROL:
         upright = states[index, slot] & 1
         mover["order"] = int(mover["uy"] if upright else mover["ux"])
-    mover["ux"], mover["uy"] = head["x"], head["y"]
+    mover["ux"], mover["uy"] = ninja["x"], ninja["y"]
     enter(mover, states, index, slot, WARNING)
 
 
@@ -94,9 +94,9 @@ def resume(mover, states, index, slot):
 
 
 @kernel
-def warn(head, laser, mover, states, index, slot):
+def warn(ninja, laser, mover, states, index, slot):
     """Wait, then begin to fire; a chaingun drone aims again and sweeps to the side the ninja moves to."""
-    if not is_targetable(head):
+    if not is_targetable(ninja):
         enter(mover, states, index, slot, RECOVERING)
         return
     mover["timer"] += 1
@@ -104,14 +104,14 @@ def warn(head, laser, mover, states, index, slot):
         return
     enter(mover, states, index, slot, FIRING)
     if not laser:
-        mover["ux"], mover["uy"] = head["x"], head["y"]
-        ux, uy = unit(head["x"] - mover["x"], head["y"] - mover["y"])
-        if -uy * head["vx"] + ux * head["vy"] < 0.0:
+        mover["ux"], mover["uy"] = ninja["x"], ninja["y"]
+        ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"])
+        if -uy * ninja["vx"] + ux * ninja["vy"] < 0.0:
             states[index, slot] |= SIDE
 
 
 @kernel
-def fire(levels, head, laser, mover, states, index, slot):
+def fire(levels, ninja, laser, mover, states, index, slot):
     """Fire if it is time; recover at the end."""
     mover["timer"] += 1
     dx, dy = unit(mover["ux"] - mover["x"], mover["uy"] - mover["y"])
@@ -124,8 +124,8 @@ def fire(levels, head, laser, mover, states, index, slot):
             return
         states[index, slot] += SHOT
         dx, dy = swept(mover, states[index, slot], dx, dy)
-    if shot(levels, states, index, head, mover["x"], mover["y"], dx, dy):
-        kill(head)
+    if shot(levels, states, index, ninja, mover["x"], mover["y"], dx, dy):
+        kill(ninja)
     if laser and mover["timer"] >= _BEAM:
         enter(mover, states, index, slot, RECOVERING)
 

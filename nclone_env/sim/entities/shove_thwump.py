@@ -5,8 +5,8 @@ The mover's pair is the direction from the block to the ninja that pressed it.
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
 from nclone_env.constants import RADIUS
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap, square_penetration
 from nclone_env.sim.lattice import empty_line, half_cell
@@ -24,7 +24,7 @@ _OFF_CORNER = 0.2  # how deep the ninja must be along the other axis to press a 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Launch when let go; travel; stop at home."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     code = states[index, slot]
     if code & STATE == PRESSED:
         if code & _HELD:
@@ -36,16 +36,16 @@ def think(levels, worlds, index, slot, entity, mover):
     if state == RETURNING:
         hx, hy = entity["x"], entity["y"]
         if abs(mover["x"] - hx) + abs(mover["y"] - hy) >= 1.0:
-            travel(levels, head, mover, states, index, slot, ex, ey, RETURN_SPEED)
+            travel(levels, ninja, mover, states, index, slot, ex, ey, RETURN_SPEED)
         else:
             mover["x"], mover["y"] = hx, hy
             states[index, slot] = IDLE | (states[index, slot] & _HELD)
     elif state == LAUNCHING:
-        travel(levels, head, mover, states, index, slot, -ex, -ey, LAUNCH_SPEED)
+        travel(levels, ninja, mover, states, index, slot, -ex, -ey, LAUNCH_SPEED)
 
 
 @kernel
-def travel(levels, head, mover, states, index, slot, zx, zy, speed):
+def travel(levels, ninja, mover, states, index, slot, zx, zy, speed):
     """Go on in a direction, or return if something is in the way; the middle is what looks ahead."""
     horizontal = mover["uy"] == 0.0
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
@@ -55,14 +55,14 @@ def travel(levels, head, mover, states, index, slot, zx, zy, speed):
     if place != half_cell(ahead):
         first, last = half_cell(across - _PASSAGE), half_cell(across + _PASSAGE)
         direction = 1 if z > 0.0 else -1
-        if not empty_line(levels, states, index, head["level"], horizontal, place, first, last, direction):
+        if not empty_line(levels, states, index, ninja["level"], horizontal, place, first, last, direction):
             states[index, slot] = RETURNING | (states[index, slot] & _HELD)
             return
     if horizontal:
         mover["x"] = ahead
     else:
         mover["y"] = ahead
-    refresh(head, mover)
+    refresh(ninja, mover)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nclone_env._jit import kernel
+from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import disc_meets_segment, square_penetration
 from nclone_env.sim.lattice import empty_line, half_cell
@@ -27,7 +27,7 @@ def axis(entity):
 @kernel
 def move(levels, worlds, index, slot, entity, mover):
     """Charge until something blocks, then return home."""
-    head, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if state == IDLE:
         return
@@ -44,11 +44,11 @@ def move(levels, worlds, index, slot, entity, mover):
     place = half_cell(along + sign * _PASSAGE)
     if place != half_cell(ahead + sign * _PASSAGE):
         first, last = half_cell(across - _PASSAGE), half_cell(across + _PASSAGE)
-        if not empty_line(levels, states, index, head["level"], horizontal, place, first, last, sign):
+        if not empty_line(levels, states, index, ninja["level"], horizontal, place, first, last, sign):
             states[index, slot] = RETURNING
             return
     place_at(mover, horizontal, ahead)
-    refresh(head, mover)
+    refresh(ninja, mover)
 
 
 @kernel
@@ -63,7 +63,7 @@ def place_at(mover, horizontal, along):
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Charge at a targetable ninja in the way, as far as the way is free."""
-    ninja, states = worlds.heads[index], worlds.entity_states
+    ninja, states = worlds.ninjas[index], worlds.entity_states
     if states[index, slot] != IDLE or not is_targetable(ninja):
         return
     horizontal, direction = axis(entity)

@@ -1,0 +1,1 @@
+"""Arrays that observations and results are returned in."""

@@ -1,0 +1,1 @@
+"""The reachability observation: answers and the cache of distance fields behind them."""

@@ -1,0 +1,262 @@
+"""Read-only arrays held once per machine: files in the user's cache that every process maps into its memory.
+
+A file holds a few arrays that follow from the contents of levels, and costs nothing but the time to make it again:
+
+====== ===== ==============================================================================================
+offset size  content (numbers are little-endian)
+====== ===== ==============================================================================================
+0      8     89 4E 41 52 52 0D 0A 1A
+8      4     format version, 1
+12     4     CRC-32 of everything from offset 64 on
+16     8     length of the file
+24     4     size N of the description
+28     4     zero
+32     32    key: SHA-256 of format version, digest of the package's sources, what the arrays are, and of what
+64     N     description: JSON, the shape of each array by name
+...          the arrays, each at the next multiple of 64
+====== ===== ==============================================================================================
+
+Whoever opens a file verifies all of it, once (57 MB take 20 ms); one that is cut off, damaged or of something else is
+removed and made anew. Nobody writes to a file that is there: it is written under another name and then linked to its
+own, so that of several writers at once the first wins and all map the same pages; a crash leaves only the other name,
+which is removed an hour later. A file that was removed stays whole for those who have mapped it. A folder that cannot
+be written, or has no room for the file within the limit, means arrays in the memory of the process and no error.
+
+The files of all versions lie in ``levels`` beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
+limits their total (256 by default, 0 for none at all), and there are at most 500; those not used for longest go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import struct
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nclone_env._files import temporary_beside
+from nclone_env.errors import ConfigError
+from nclone_env.jit import cache_root, source_digest
+
+MAGIC = b"\x89NARR\r\n\x1a"
+VERSION = 1
+SUFFIX = ".arrays"
+LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
+_DEFAULT_LIMIT_MB = 256
+_HEADER = struct.Struct("<8sIIQII32s")
+_ALIGNMENT = 64
+MOST_FILES = 500  # a folder is listed whenever a file is written
+_ABANDONED = 3600.0  # seconds after which a file under a temporary name belongs to a writer that crashed
+
+Arrays = dict[str, np.ndarray]
+Layout = Mapping[str, np.dtype]
+"""The dtype of each array by name, in the order of the file."""
+
+
+@dataclass
+class Counts:
+    """What became of the requests for levels and arrays in this process."""
+
+    shared: int = 0
+    """Level sets that an environment of this process held already."""
+    mapped: int = 0
+    """Groups of arrays found in a file."""
+    made: int = 0
+    """Groups of arrays made here, for lack of a file."""
+    damaged: int = 0
+    """Files that were cut off, damaged or of something else, and so made anew."""
+
+
+counts = Counts()
+"""Those of this process."""
+
+
+def stored_arrays(name: str, content: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
+    """Return read-only arrays out of their file, which is made if need be; out of plain memory if it cannot be.
+
+    Args:
+        name: what the arrays are; the file's name begins with it.
+        content: digest of everything that they follow from, besides the sources of the package.
+        layout: names and dtypes of the arrays.
+        make: computes them.
+
+    Raises:
+        ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
+    """
+    key = hashlib.sha256(f"{VERSION} {source_digest()} {name} {content}".encode()).digest()
+    path = folder() / f"{name}-{key.hex()[:32]}{SUFFIX}"
+    limit = limit_bytes()
+    found = _open(path, key, layout) if limit else None
+    if found is not None:
+        counts.mapped += 1
+        return found
+    counts.made += 1
+    made = make()
+    arrays = {item: np.ascontiguousarray(made[item], dtype) for item, dtype in layout.items()}
+    for array in arrays.values():
+        array.flags.writeable = False
+    if not _publish(path, key, arrays, limit):
+        return arrays
+    return _open(path, key, layout) or arrays
+
+
+def folder() -> Path:
+    """Return the folder of the files; it need not exist."""
+    return cache_root() / "levels"
+
+
+def limit_bytes() -> int:
+    """Return how large all files together may become.
+
+    Raises:
+        ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
+    """
+    text = os.environ.get(LIMIT_VARIABLE, "") or str(_DEFAULT_LIMIT_MB)
+    if not (text.isascii() and text.isdigit()):
+        raise ConfigError(f"{LIMIT_VARIABLE}: expected a whole number of MB, got {text!r}; 0 keeps no files")
+    return int(text) * 1_000_000
+
+
+def files() -> list[tuple[Path, os.stat_result]]:
+    """Return the files with their sizes and times of last use (``st_mtime``), the latest first."""
+    return [item for item in _everything() if not _is_temporary(item[0])]
+
+
+def clear() -> int:
+    """Remove all files and return how many; processes that have mapped one keep its contents."""
+    found = files()
+    for path, _ in found:
+        _remove(path)
+    return len(found)
+
+
+def _everything() -> list[tuple[Path, os.stat_result]]:
+    """Return the files of the folder, those that are being written too, the last used first."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder()) as entries:
+        for entry in entries:
+            if entry.name.endswith(SUFFIX):
+                with contextlib.suppress(FileNotFoundError):  # removed by another process in between
+                    found.append((Path(entry.path), entry.stat()))
+    return sorted(found, key=lambda item: (-item[1].st_mtime_ns, item[0]))
+
+
+def _is_temporary(path: Path) -> bool:
+    return path.name.startswith(".")
+
+
+def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
+    """Map a file; return None if there is none, or none that can be used, which is removed."""
+    memory: mmap.mmap | bytes
+    try:
+        with path.open("rb") as file:
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except ValueError:  # an empty file
+        memory = b""
+    except OSError:  # missing or unreadable
+        return None
+    shapes = _verified(memory, key)
+    if shapes is None or list(shapes) != list(layout):
+        counts.damaged += 1
+        _remove(path)
+        return None
+    with contextlib.suppress(OSError):  # a folder that can only be read
+        os.utime(path)
+    return _views(memory, shapes, layout)
+
+
+def _verified(memory: mmap.mmap | bytes, key: bytes) -> dict[str, list[int]] | None:
+    """Return the shapes of the arrays in a file; None if anything is wrong with it."""
+    if len(memory) < _HEADER.size:
+        return None
+    magic, version, checksum, length, size, _, got = _HEADER.unpack_from(memory)
+    if (magic, version, length, got) != (MAGIC, VERSION, len(memory), key):
+        return None
+    with memoryview(memory) as everything, everything[_HEADER.size :] as rest:
+        if zlib.crc32(rest) != checksum:
+            return None
+    return json.loads(memory[_HEADER.size : _HEADER.size + size])
+
+
+def _views(memory: mmap.mmap | bytes, shapes: Mapping[str, list[int]], layout: Layout) -> Arrays:
+    """Return the arrays of a verified file; they keep it mapped."""
+    everything = np.frombuffer(memory, np.uint8)
+    place = _HEADER.size + _HEADER.unpack_from(memory)[4]
+    arrays: Arrays = {}
+    for name, dtype in layout.items():
+        place = _aligned(place)
+        end = place + int(np.prod(shapes[name])) * dtype.itemsize
+        arrays[name] = everything[place:end].view(dtype).reshape(shapes[name])
+        place = end
+    return arrays
+
+
+def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:
+    """Write a file unless there is one by now; return whether there is one."""
+    description = json.dumps({name: array.shape for name, array in arrays.items()}).encode()
+    checksum, length = 0, _HEADER.size
+    for chunk in _chunks(description, arrays):
+        checksum, length = zlib.crc32(chunk, checksum), length + len(chunk)
+    if length > limit:
+        return False
+    header = _HEADER.pack(MAGIC, VERSION, checksum, length, len(description), 0, key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_beside(path) as temporary:
+            with temporary.open("xb") as file:
+                file.writelines((header, *_chunks(description, arrays)))
+            _link(temporary, path)
+    except OSError:  # no such folder, no right to write to it, no space
+        return False
+    _make_room(limit)
+    return True
+
+
+def _chunks(description: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
+    """Yield what follows the header."""
+    yield description
+    place = _HEADER.size + len(description)
+    for array in arrays.values():
+        yield bytes(_aligned(place) - place)
+        yield array.reshape(-1).view(np.uint8).data
+        place = _aligned(place) + array.nbytes
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Give a file its name; one that has the name already stays."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links: the last writer wins
+        temporary.replace(path)
+
+
+def _make_room(limit: int) -> None:
+    """Remove the files not used for longest beyond the limits, and what crashed writers left."""
+    count = total = 0
+    for path, status in _everything():
+        if _is_temporary(path):
+            too_much = time.time() - status.st_mtime > _ABANDONED
+        else:
+            count, total = count + 1, total + status.st_size
+            too_much = count > MOST_FILES or total > limit
+        if too_much:
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _aligned(place: int) -> int:
+    return -(-place // _ALIGNMENT) * _ALIGNMENT

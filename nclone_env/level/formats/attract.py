@@ -1,0 +1,126 @@
+"""Attract replay files: a map block followed by a recording (physics 01, sections 14.3 and 14.4).
+
+====== ===== ==============================================================================================
+offset size  content
+====== ===== ==============================================================================================
+0      4     length M of the map block, not counting these first 8 bytes
+4      4     length Q of the replay block
+8      M     map block from its byte 8 on: all offsets of :mod:`nclone_env.level.formats.map_bytes` hold
+8 + M  Q     replay block
+====== ===== ==============================================================================================
+
+The replay block (offsets inside it):
+
+====== ===== ==============================================================================================
+0      1     kind: 0 level, 1 level inside an episode, 2 level inside a story
+1      4     length of the block, Q again
+5      4     format version, 1
+9      4     number of frames, Q - 30
+13     4     number of a level or of an episode: does not identify the level
+17     8     game mode, unknown
+25     1     ninja mask: 1 one player, 3 two players
+26     4     0xFFFFFFFF
+30     Q-30  one input byte a frame: bit 0 jump, 1 right, 2 left, 3 suicide
+====== ===== ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT, INPUT_SUICIDE
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map
+from nclone_env.level.raw import RawLevel
+
+_LENGTHS = struct.Struct("<2I")
+_REPLAY_HEAD = struct.Struct("<B6IB4x")  # kind, length, version, frames, id, mode, unknown, mask
+_BLOCK_LENGTH_OFFSET = 1
+_VERSION = 1
+_SOLO_MASK = 1
+_SMALLEST_MAP = RECORDS_OFFSET + RECORD_SIZE
+_ALL_INPUTS = INPUT_JUMP | INPUT_RIGHT | INPUT_LEFT | INPUT_SUICIDE
+
+
+@dataclass(frozen=True, eq=False)
+class AttractFile:
+    """A level and a recording made on it.
+
+    Attributes:
+        level: the level.
+        inputs: (frames,) uint8, read-only; one input byte 0..15 a frame.
+        kind: 0 level, 1 level inside an episode, 2 level inside a story.
+        replay_id: number of the level or of its episode, as the recording states it.
+    """
+
+    level: RawLevel
+    inputs: np.ndarray
+    kind: int
+    replay_id: int
+
+
+def is_attract(data: bytes) -> bool:
+    """Return whether a replay block stands where the header says and states the length that the header says.
+
+    Map bytes can carry the header of an attract file without its replay block; they are no attract file.
+    """
+    if len(data) < _SMALLEST_MAP:
+        return False
+    map_length, replay_length = _LENGTHS.unpack_from(data)
+    start = _LENGTHS.size + map_length
+    stated = data[start + _BLOCK_LENGTH_OFFSET : start + _BLOCK_LENGTH_OFFSET + 4]
+    return start >= _SMALLEST_MAP and replay_length >= _REPLAY_HEAD.size and stated == data[4:8]
+
+
+def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
+    """Read an attract file.
+
+    Args:
+        data: all bytes of the file.
+        source: file name for messages.
+
+    Raises:
+        LevelFormatError: if lengths, replay header, inputs or map block break the format.
+    """
+    if len(data) < _LENGTHS.size:
+        raise LevelFormatError(source, f"offset {len(data)}", "an attract header of 8 bytes", "the end")
+    map_length, replay_length = _LENGTHS.unpack_from(data)
+    start = _LENGTHS.size + map_length
+    if len(data) != start + replay_length:
+        lengths = f"8 + {map_length} (map block) + {replay_length} (replay block) bytes"
+        raise LevelFormatError(source, "offset 0", lengths, f"a file of {len(data)}")
+    level = read_map(data[:start], source)
+    kind, replay_id = _read_replay_head(data[start:], start, source)
+    return AttractFile(level, _read_inputs(data, start + _REPLAY_HEAD.size, source), kind, replay_id)
+
+
+def _read_replay_head(block: bytes, start: int, source: str) -> tuple[int, int]:
+    """Return kind and id of a replay block after checking the fields that must agree."""
+    size = len(block)
+    if size < _REPLAY_HEAD.size:
+        expected = f"a replay block of at least {_REPLAY_HEAD.size} bytes"
+        raise LevelFormatError(source, f"offset {start}", expected, f"{size}")
+    kind, length, version, frames, replay_id, _, _, mask = _REPLAY_HEAD.unpack_from(block)
+    for place, name, value, wanted in (
+        (1, "length of the replay block", length, size),
+        (5, "replay format version", version, _VERSION),
+        (25, "ninja mask (one player)", mask, _SOLO_MASK),
+        (9, "number of frames", frames, size - _REPLAY_HEAD.size),
+    ):
+        if value != wanted:
+            raise LevelFormatError(source, f"offset {start + place}", f"{name} {wanted}", str(value))
+    return kind, replay_id
+
+
+def _read_inputs(data: bytes, start: int, source: str) -> np.ndarray:
+    """Return the input bytes from ``start`` to the end, read-only."""
+    inputs = np.frombuffer(bytes(data[start:]), np.uint8)
+    strange = np.flatnonzero(inputs > _ALL_INPUTS)
+    if strange.size:
+        frame = int(strange[0])
+        where = f"offset {start + frame}"
+        raise LevelFormatError(source, where, f"an input byte of 0..{_ALL_INPUTS}", str(inputs[frame]))
+    return inputs

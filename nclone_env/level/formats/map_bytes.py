@@ -1,0 +1,139 @@
+"""The map block of the game, byte by byte (physics 01, sections 14.1 and 14.2; numbers are little-endian).
+
+====== ===== ==============================================================================================
+offset size  content
+====== ===== ==============================================================================================
+0      4     0 or 6 in level files; other files have lengths here: never trusted
+4      4     size of the file in level files; other files have other lengths here: never trusted
+8      4     level id; 0xFFFFFFFF for unpublished levels
+12     4     game mode: 0 solo, 1 co-op, 2 race, 4 unset
+16     4     0x25
+20     4     author id; 0xFFFFFFFF in level files
+24     14    zero
+38     129   title, Latin-1, ended by a zero byte and padded with zeros: at most 128 characters
+167    17    author, likewise: at most 16 characters
+184    966   tiles: the byte at 184 + i + 42 * j is the tile in column i = 0..41 and row j = 0..22
+1150   80    counts: for each type 0..39 the number of its records, two bytes each
+1230   5 * N records: type, x, y, orientation, mode; x and y in units of 6 pixels of the bordered level
+====== ===== ==============================================================================================
+
+N is the sum of the counts of all types except 7 and 9, plus those of types 6 and 8 again: every locked and
+trap door brings its switch, whether or not the file counts the switches. What follows the N records is not
+part of the level.
+
+Readers ignore what cannot be trusted: the lengths, unknown game modes (read as unset) and control characters
+in names (dropped). Writers make one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for
+types 7 and 9.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from nclone_env.constants import EXIT, TILE_COLUMNS, TILE_ROWS
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, header_fault, printable
+from nclone_env.level.raw import RawLevel
+from nclone_env.level.records import DOOR_SWITCHES, MAX_TYPE, Fault, count_exits, loading_fault, writing_fault
+
+LEVEL_ID_OFFSET = 8
+TITLE_OFFSET, TITLE_SIZE = 38, 129
+AUTHOR_OFFSET, AUTHOR_SIZE = 167, 17
+TILES_OFFSET, TILES_SIZE = 184, TILE_COLUMNS * TILE_ROWS
+COUNTS_OFFSET = 1150
+RECORDS_OFFSET, RECORD_SIZE = 1230, 5
+
+_HEAD = struct.Struct("<6I14x")  # constant, file size, level id, game mode, constant, author id
+_LEVEL_FILE_CONSTANT, _NO_AUTHOR = 0x25, 0xFFFFFFFF
+
+
+def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
+    """Read a map block.
+
+    Args:
+        data: the bytes of a level file; bytes after the last record are ignored.
+        source: file name for messages.
+
+    Raises:
+        LevelFormatError: if the data end too early, or the records have no meaning as a level.
+    """
+    if len(data) < RECORDS_OFFSET:
+        raise LevelFormatError(source, f"offset {len(data)}", f"a map of at least {RECORDS_OFFSET} bytes", "the end")
+    counts = np.frombuffer(data, "<u2", MAX_TYPE + 1, COUNTS_OFFSET)
+    records = _read_records(data, record_count(counts), source)
+    fault = loading_fault(records) or _exit_count_fault(counts, records)
+    if fault:
+        raise _error(source, fault)
+    _, _, level_id, game_mode, _, _ = _HEAD.unpack_from(data)
+    return RawLevel(
+        tiles=np.frombuffer(data, np.uint8, TILES_SIZE, TILES_OFFSET).reshape(TILE_ROWS, TILE_COLUMNS),
+        records=records,
+        title=_read_name(data, TITLE_OFFSET, TITLE_SIZE),
+        author=_read_name(data, AUTHOR_OFFSET, AUTHOR_SIZE),
+        level_id=level_id,
+        game_mode=game_mode if game_mode in GAME_MODE_NAMES else GAME_MODES["unset"],
+        source=source,
+    )
+
+
+def write_map(raw: RawLevel) -> bytes:
+    """Return the canonical level file of a level; :func:`read_map` gives the same level back.
+
+    Raises:
+        LevelFormatError: if a header field or a record has no place in the format.
+    """
+    header = header_fault(raw)
+    if header:
+        raise LevelFormatError(raw.source, *header)
+    fault = writing_fault(raw.records)
+    if fault:
+        raise _error(raw.source, fault)
+    counts = np.bincount(raw.records[:, 0], minlength=MAX_TYPE + 1).astype("<u2")
+    counts[list(DOOR_SWITCHES.values())] = 0
+    size = RECORDS_OFFSET + raw.records.size
+    head = _HEAD.pack(0, size, raw.level_id, raw.game_mode, _LEVEL_FILE_CONSTANT, _NO_AUTHOR)
+    title = raw.title.encode("latin-1").ljust(TITLE_SIZE, b"\0")
+    author = raw.author.encode("latin-1").ljust(AUTHOR_SIZE, b"\0")
+    return head + title + author + raw.tiles.tobytes() + counts.tobytes() + raw.records.tobytes()
+
+
+def record_count(counts: np.ndarray) -> int:
+    """Return how many records belong to a map with these (40,) counts (physics 01, section 14.2)."""
+    total = int(counts.sum())
+    for door, switch in DOOR_SWITCHES.items():
+        total += int(counts[door]) - int(counts[switch])
+    return total
+
+
+def _read_records(data: bytes, count: int, source: str) -> np.ndarray:
+    """Return the (count, 5) records, or raise if the data end before them."""
+    end = RECORDS_OFFSET + count * RECORD_SIZE
+    if len(data) < end:
+        whole = (len(data) - RECORDS_OFFSET) // RECORD_SIZE
+        expected = f"{count} records up to offset {end}, as the counts at {COUNTS_OFFSET} say"
+        raise LevelFormatError(source, f"offset {len(data)}", expected, f"the end after {whole}")
+    return np.frombuffer(data, np.uint8, count * RECORD_SIZE, RECORDS_OFFSET).reshape(count, RECORD_SIZE)
+
+
+def _exit_count_fault(counts: np.ndarray, records: np.ndarray) -> Fault | None:
+    """The count of exits says where their switches are, so it must be true."""
+    exits = count_exits(records)
+    if exits == counts[EXIT]:
+        return None
+    return Fault(
+        len(records),
+        f"{counts[EXIT]} exit records, as the count at {COUNTS_OFFSET + 2 * EXIT} says",
+        str(exits),
+    )
+
+
+def _read_name(data: bytes, offset: int, size: int) -> str:
+    name = data[offset : offset + size - 1].split(b"\0")[0].decode("latin-1")
+    return "".join(filter(printable, name))
+
+
+def _error(source: str, fault: Fault) -> LevelFormatError:
+    offset = RECORDS_OFFSET + fault.record * RECORD_SIZE
+    return LevelFormatError(source, f"record {fault.record} at offset {offset}", fault.expected, fault.got)

@@ -1,0 +1,228 @@
+"""LevelSet: several levels packed into a few arrays that every environment shares."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, REGULAR_DOOR, ROWS
+from nclone_env.level.array_cache import Arrays, Layout, stored_arrays
+from nclone_env.level.compile import Level
+from nclone_env.level.entities import ENTITY, SOLID_TYPES
+from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
+from nclone_env.level.segments import DOOR, SEGMENT
+from nclone_env.memory_tree import MemoryNode, array_group, array_node
+
+_FIRST_ACTOR = 12  # the first type that moves or thinks, regular doors and mines aside
+
+LEVEL_HEADER = np.dtype(
+    [("spawn_x", "f8"), ("spawn_y", "f8"), ("start_distance", "f8")]
+    + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_run", "first_field")]
+    + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "run_count", "exit_count", "gold_count")]
+    + [(name, "i4") for name in ("first_exit", "has_solids")],
+    align=True,
+)
+"""Start of the ninja and length of its whole way (pixels), and where the level's rows of the shared arrays begin.
+
+``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` count in the packed arrays;
+``first_exit`` is an entity of the level.
+"""
+
+RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")], align=True)
+"""The entities of one type, ``first`` up to ``stop``, of the types that move or think. The mover record of one that has
+one is its number plus ``shift``."""
+
+
+class LevelArrays(NamedTuple):
+    """L packed levels, every array read-only.
+
+    Attributes:
+        header: (L,) ``LEVEL_HEADER``.
+        tiles: (L, 25, 44) uint8.
+        segment_start: (L, 1101) int32; positions in ``segments`` by cell ``column * 25 + row``.
+        segments: ``SEGMENT`` records of all levels.
+        member_start: (L, 1101) int32; positions in ``members`` by cell.
+        members: int16; entities of the level that never change their cell.
+        entities: ``ENTITY`` records of all levels.
+        mover_slots: int16; entity of each mover record of a level.
+        doors: ``DOOR`` records of all levels.
+        runs: ``RUN`` records of all levels, types ascending within a level.
+        grid: (L, 2, 51, 89) uint8; the lattice that moving entities collide with.
+    """
+
+    header: np.ndarray
+    tiles: np.ndarray
+    segment_start: np.ndarray
+    segments: np.ndarray
+    member_start: np.ndarray
+    members: np.ndarray
+    entities: np.ndarray
+    mover_slots: np.ndarray
+    doors: np.ndarray
+    runs: np.ndarray
+    grid: np.ndarray
+
+
+ARRAYS_LAYOUT = {
+    "header": LEVEL_HEADER,
+    "tiles": np.dtype(np.uint8),
+    "segment_start": np.dtype(np.int32),
+    "segments": SEGMENT,
+    "member_start": np.dtype(np.int32),
+    "members": np.dtype(np.int16),
+    "entities": ENTITY,
+    "mover_slots": np.dtype(np.int16),
+    "doors": DOOR,
+    "runs": RUN,
+    "grid": np.dtype(np.uint8),
+    "fields": np.dtype(np.float32),
+}
+"""The dtypes of the ``LevelArrays`` and of the distance fields."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSet:
+    """Levels with their packed arrays.
+
+    Attributes:
+        levels: the levels, in order.
+        arrays: what the simulator needs.
+        fields: (F, 51, 89) float32, read-only; the distance fields of the levels one after another, those of a level
+            from its ``first_field``: way to a switch and on to its exit, then the way to each exit. Empty without
+            ``with_distances``.
+    """
+
+    levels: tuple[Level, ...]
+    arrays: LevelArrays
+    fields: np.ndarray
+    _derived: dict[str, Arrays] = field(default_factory=dict, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each level."""
+        return tuple(level.name for level in self.levels)
+
+    @property
+    def max_entities(self) -> int:
+        """Entity bytes a world needs to play any of the levels."""
+        return int(self.arrays.header["entity_count"].max())
+
+    @property
+    def max_movers(self) -> int:
+        """Mover records a world needs to play any of the levels."""
+        return int(self.arrays.header["mover_count"].max())
+
+    @property
+    def max_trail(self) -> int:
+        """Past positions of the ninja a world needs for the last evil ninja of any level (physics 03, section 12.3)."""
+        evil = self.arrays.runs[self.arrays.runs["type"] == EVIL_NINJA]
+        most = int((evil["stop"] - evil["first"]).max(initial=0))
+        return max(EVIL_DELAY * most - 1, 0)
+
+    def derived(self, name: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
+        """Return arrays that follow from the contents of the levels, made once for all environments and kept in a file.
+
+        Args:
+            name: what they are, with everything else that they follow from (a size, say); part of a file name.
+            layout: names and dtypes of the arrays.
+            make: computes them.
+        """
+        if name not in self._derived:
+            self._derived[name] = stored_arrays(name, content_digest(self.levels), layout, make)
+        return self._derived[name]
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the packed arrays; those of ``derived`` are reported by who asked for them."""
+        parts = (
+            array_group("level arrays", self.arrays._asdict(), shared=True),
+            array_node("distance fields", self.fields, shared=True),
+        )
+        return MemoryNode("levels", children=parts)
+
+
+def content_digest(levels: Sequence[Level]) -> str:
+    """Return the SHA-256 over tiles and records of levels, in hex; names and headers do not count."""
+    return hashlib.sha256("".join(level.raw.digest for level in levels).encode()).hexdigest()
+
+
+def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
+    """Pack levels into shared read-only arrays.
+
+    Args:
+        levels: one or more levels.
+        with_distances: also pack the distance fields (environments need them, the simulator does not).
+    """
+    runs = [_runs(level.entities) for level in levels]
+    arrays = LevelArrays(
+        header=_headers(levels, runs),
+        tiles=np.stack([level.tiles for level in levels]).reshape(-1, ROWS, COLUMNS),
+        segment_start=_offset_starts([level.segment_start for level in levels]),
+        segments=_joined([level.segments for level in levels], SEGMENT),
+        member_start=_offset_starts([level.table.member_start for level in levels]),
+        members=_joined([level.table.members for level in levels], np.dtype(np.int16)),
+        entities=_joined([level.entities for level in levels], ENTITY),
+        mover_slots=_joined([level.table.mover_slots for level in levels], np.dtype(np.int16)),
+        doors=_joined([level.table.doors for level in levels], DOOR),
+        runs=_joined(runs, RUN),
+        grid=np.stack([level.grid for level in levels]),
+    )
+    fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)
+    if with_distances:
+        fields = np.concatenate([level.distances for level in levels])
+        for row, level in zip(arrays.header, levels, strict=True):
+            row["start_distance"] = distance_at(level.distances, 0, *level.spawn)
+    for array in (*arrays, fields):
+        array.flags.writeable = False
+    return LevelSet(tuple(levels), arrays, fields)
+
+
+def _runs(entities: np.ndarray) -> np.ndarray:
+    """Return the ``RUN`` records of a level from its entities, whose types ascend."""
+    kinds = entities["type"]
+    acting = [kind for kind in np.unique(kinds).tolist() if kind == REGULAR_DOOR or kind >= _FIRST_ACTOR]
+    bounds = [(kind, *np.searchsorted(kinds, (kind, kind + 1)).tolist()) for kind in acting]
+    return np.array([(*bound, entities["mover"][bound[1]] - bound[1]) for bound in bounds], dtype=RUN)
+
+
+def _headers(levels: Sequence[Level], runs: Sequence[np.ndarray]) -> np.ndarray:
+    headers = np.zeros(len(levels), dtype=LEVEL_HEADER)
+    headers["run_count"] = [len(rows) for rows in runs]
+    for row, level in zip(headers, levels, strict=True):
+        kinds = level.entities["type"]
+        row["spawn_x"], row["spawn_y"] = level.spawn
+        row["entity_count"], row["mover_count"] = len(kinds), len(level.table.mover_slots)
+        row["door_count"], row["exit_count"] = len(level.table.doors), len(level.exits)
+        row["gold_count"] = np.count_nonzero(kinds == GOLD)
+        row["first_exit"] = np.searchsorted(kinds, EXIT)
+        row["has_solids"] = np.isin(kinds, tuple(SOLID_TYPES)).any()
+    for first, count in (
+        ("first_entity", headers["entity_count"]),
+        ("first_mover", headers["mover_count"]),
+        ("first_door", headers["door_count"]),
+        ("first_run", headers["run_count"]),
+        ("first_field", 1 + headers["exit_count"]),
+    ):
+        headers[first] = np.cumsum(count) - count
+    return headers
+
+
+def _offset_starts(starts: Sequence[np.ndarray]) -> np.ndarray:
+    packed = np.empty((len(starts), CELLS + 1), dtype=np.int32)
+    total = 0
+    for row, start in zip(packed, starts, strict=True):
+        row[:] = start + total
+        total += int(start[-1])
+    return packed
+
+
+def _joined(parts: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """Return the parts in one array, at least one record long, so that kernels get a valid pointer."""
+    total = sum(len(part) for part in parts)
+    joined = np.zeros(max(total, 1), dtype=dtype)
+    if total:
+        joined[:] = np.concatenate(parts)
+    return joined

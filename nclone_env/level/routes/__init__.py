@@ -1,0 +1,1 @@
+"""Paths through a level: distances, what doors divide, graphs."""

@@ -1,0 +1,173 @@
+"""Length of the way to the objectives, on the lattice of half-cell corners.
+
+The ninja's centre cannot come closer than its radius to a wall, so the nodes of the lattice are the points
+(12 i, 12 j), i = 0..88, j = 0..50, at which a slightly smaller disc is free of solids: in a corridor one tile wide
+they lie on its middle line. Steps go to the eight neighbours, of length 12 or 12 sqrt(2).
+The fields ignore gravity; they guide learning and never touch the physics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.jit import kernel
+from nclone_env.level.tiles import SOLID_SAMPLES
+
+FIELD_SHAPE = (2 * ROWS + 1, 2 * COLUMNS + 1)
+SPACING = 12.0
+CLEARANCE = 9.5  # a little below the ninja's radius of 10, so that nodes 10 pixels above a slope still count
+_REACH = 2  # lattice lines on each side that a point looks at for its nearest nodes
+
+Point = tuple[int, int]
+
+
+def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> np.ndarray:
+    """Compute the fields of a level; float32 pixels, infinite where there is no way.
+
+    Args:
+        tiles: (25, 44) uint8 tile numbers with the border.
+        exits: centre of each of the X exits, pixels.
+        switches: centre of the switch of each exit, pixels, in the same order.
+
+    Returns:
+        (1 + X, 51, 89), read-only: first the way to a switch and from there on to its exit, over the best pair; then
+        the way to each exit.
+    """
+    free = np.zeros(FIELD_SHAPE, dtype=np.bool_)
+    find_free_nodes(solid_mask(tiles), free)
+    fields = np.full((1 + len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)
+    for number, point in enumerate(exits, start=1):
+        seed(fields[number], free, point, 0.0)
+        spread(fields, number, free)
+    for number, (x, y) in enumerate(switches, start=1):
+        onward = float(distance_at(fields, number, float(x), float(y)))
+        if math.isfinite(onward):
+            seed(fields[0], free, (x, y), onward)
+    spread(fields, 0, free)
+    fields.flags.writeable = False
+    return fields
+
+
+def solid_mask(tiles: np.ndarray) -> np.ndarray:
+    """Return (300, 528) bool: whether each 2 x 2 pixel square of the world is solid."""
+    return np.ascontiguousarray(SOLID_SAMPLES[tiles].transpose(0, 2, 1, 3)).reshape(ROWS * 12, COLUMNS * 12)
+
+
+@kernel
+def find_free_nodes(solid, free):
+    """Write into ``free``, (51, 89) bool, whether a disc of radius ``CLEARANCE`` around each node is free of solids."""
+    reach = int(CLEARANCE / 2.0) + 1
+    for j in range(1, FIELD_SHAPE[0] - 1):
+        for i in range(1, FIELD_SHAPE[1] - 1):
+            blocked = False
+            for b in range(-reach, reach):
+                for a in range(-reach, reach):
+                    dx, dy = 2.0 * a + 1.0, 2.0 * b + 1.0
+                    if dx * dx + dy * dy < CLEARANCE * CLEARANCE and solid[6 * j + b, 6 * i + a]:
+                        blocked = True
+            free[j, i] = not blocked
+
+
+def seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> None:
+    """Start a field at the free nodes around a point, or at the nearest free node if there are none around it."""
+    rows, columns = np.nonzero(free)
+    if not len(rows):
+        return
+    lengths = np.hypot(columns * SPACING - point[0], rows * SPACING - point[1])
+    near = lengths <= max(_REACH * SPACING, lengths.min())
+    values = (onward + lengths[near]).astype(np.float32)
+    field[rows[near], columns[near]] = np.minimum(field[rows[near], columns[near]], values)
+
+
+@kernel
+def spread(fields, number, free):
+    """Relax one seeded (51, 89) float32 field in place until every free node holds its shortest way.
+
+    Sweeps in four directions until nothing changes: the fixed point does not depend on their order.
+    """
+    _, rows, columns = fields.shape
+    diagonal = SPACING * math.sqrt(2.0)
+    changed = True
+    sweep = 0
+    while changed or sweep % 4 != 0:
+        if sweep % 4 == 0:
+            changed = False
+        down, right = sweep % 2 == 0, sweep % 4 < 2
+        for row in range(1, rows - 1):
+            j = row if down else rows - 1 - row
+            for column in range(1, columns - 1):
+                i = column if right else columns - 1 - column
+                if not free[j, i]:
+                    continue
+                best = fields[number, j, i]
+                for b in range(-1, 2):
+                    for a in range(-1, 2):
+                        length = SPACING if a == 0 or b == 0 else diagonal
+                        best = min(best, np.float32(fields[number, j + b, i + a] + length))
+                if best < fields[number, j, i]:
+                    fields[number, j, i] = best
+                    changed = True
+        sweep += 1
+
+
+@kernel
+def nearest_node(fields, number, x, y):
+    """Return (distance, row, column) of the node around (x, y) with the shortest way; infinite if there is none."""
+    _, rows, columns = fields.shape
+    i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
+    best, best_row, best_column = math.inf, 0, 0
+    for j in range(max(j0 - 1, 0), min(j0 + _REACH, rows - 1) + 1):
+        for i in range(max(i0 - 1, 0), min(i0 + _REACH, columns - 1) + 1):
+            if fields[number, j, i] < math.inf:
+                dx, dy = SPACING * i - x, SPACING * j - y
+                length = fields[number, j, i] + math.sqrt(dx * dx + dy * dy)
+                if length < best:
+                    best, best_row, best_column = length, j, i
+    return best, best_row, best_column
+
+
+@kernel
+def distance_at(fields, number, x, y):
+    """Return the length of the way from (x, y) by one of the fields in pixels, infinite if there is none."""
+    return nearest_node(fields, number, x, y)[0]
+
+
+@kernel
+def way_from(fields, number, x, y, hops):
+    """Return (distance, dx, dy): the way from (x, y) and the unit direction to the node ``hops`` steps along it.
+
+    The direction is (0, 0) where there is no way.
+    """
+    length, j, i = nearest_node(fields, number, x, y)
+    if length == math.inf:
+        return length, 0.0, 0.0
+    dx, dy = direction_by(fields, number, j, i, x, y, hops)
+    return length, dx, dy
+
+
+@kernel
+def direction_by(fields, number, j, i, x, y, hops):
+    """Return the unit direction from (x, y) to the node ``hops`` steps down the way from node (j, i)."""
+    for _ in range(hops):
+        j, i = downhill(fields, number, j, i)
+    dx, dy = SPACING * i - x, SPACING * j - y
+    norm = math.sqrt(dx * dx + dy * dy)
+    if norm == 0.0:
+        return 0.0, 0.0
+    return dx / norm, dy / norm
+
+
+@kernel
+def downhill(fields, number, j, i):
+    """Return (row, column) of the node among (j, i) and its neighbours with the shortest way."""
+    _, rows, columns = fields.shape
+    best, best_row, best_column = fields[number, j, i], j, i
+    for row in range(max(j - 1, 0), min(j + 1, rows - 1) + 1):
+        for column in range(max(i - 1, 0), min(i + 1, columns - 1) + 1):
+            if fields[number, row, column] < best:
+                best, best_row, best_column = fields[number, row, column], row, column
+    return best_row, best_column

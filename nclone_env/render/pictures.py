@@ -1,0 +1,40 @@
+"""The shared arrays behind the configured picture observations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.level.level_set import LevelArrays, LevelSet
+from nclone_env.render.arrays import NO_PICTURES, NO_RESOLUTION, PictureArrays
+
+
+def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelSet | None = None) -> PictureArrays:
+    """Return what the configured pictures are composed from; empty arrays for what is not configured.
+
+    OpenCV is imported only if a picture is.
+
+    Args:
+        config: the observations and their sizes.
+        levels: packed levels.
+        owner: their level set, which keeps what is drawn for all environments and processes; nobody does if None.
+    """
+    has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
+    if not has_frame and not has_view:
+        return NO_PICTURES
+    from nclone_env.render.glyphs import glyphs
+    from nclone_env.render.resolution import frame_resolution, static_layers, view_resolution
+
+    def draw(scale: tuple[float, float], shape: tuple[int, int]) -> np.ndarray:
+        """Return the layers at a scale, drawn once for all processes."""
+        if owner is None:
+            return static_layers(levels, scale, shape)
+        name = f"layers-{shape[1]}x{shape[0]}-{scale[0]!r}x{scale[1]!r}"
+        layout = {"layers": np.dtype(np.uint8)}
+        return owner.derived(name, layout, lambda: {"layers": static_layers(levels, scale, shape)})["layers"]
+
+    return PictureArrays(
+        glyphs(),
+        frame_resolution(config.render, draw) if has_frame else NO_RESOLUTION,
+        view_resolution(config.render, draw) if has_view else NO_RESOLUTION,
+    )

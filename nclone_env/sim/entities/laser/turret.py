@@ -1,0 +1,110 @@
+"""Laser turrets (physics 03, section 6): spinners turn on the spot, surface lasers crawl along walls and shut doors.
+
+State: 0 spinner, 1 surface laser that crawls clockwise as seen on the screen, 2 the other way. The mover's position is
+that of the laser, its pair (angle of the outward normal of the surface, angle of the beam), from -pi up to below pi,
+clockwise; ``timer`` and ``order`` of a surface laser say how it glides (``laser_glide``). Lasers are in no cell and
+never touched.
+
+Evidence: speed and order of test and turn of spinners by recordings; motion of surface lasers by one source and one
+recording; the width of the beam, the rate at outer corners and that of the beam are open.
+"""
+
+from __future__ import annotations
+
+import math
+
+from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
+from nclone_env.jit import kernel
+from nclone_env.level.segments import DOOR_SHUT_AT_0
+from nclone_env.level.tiles import CONVEX, STRAIGHT
+from nclone_env.sim.entities.laser.nearest import REACH, nearest
+from nclone_env.sim.entities.laser.surface_skip import CLOCKWISE, COUNTERCLOCKWISE, HEIGHT
+from nclone_env.sim.entities.laser.surface_step import crawl
+from nclone_env.sim.life import kill
+from nclone_env.sim.query import cells_within, closest_on, is_absent
+from nclone_env.sim.rays import is_beside, shot
+from nclone_env.sim.trigonometry import atan2, rough_sin_cos, sin_cos, wrap
+
+SPINNER = 0
+_TURN = 0.010471975  # of a spinner, radians per frame
+_SURFACE_LIMIT = 7.0  # rule L1
+_ON_SURFACE, _TIE = 0.0000001, 0.000000001
+_ROUGH_SLACK = 0.1  # more than a beam across the level is off by a rough angle, pixels
+
+
+@kernel
+def outward_normal(segment, back, x, y, a, b, facing_x, facing_y):
+    """Return the unit normal of a segment at its point (a, b), to the side of (x, y) or, on the segment, to the front.
+
+    A door has no front: there it is the way the turret faces. Behind a segment the normal points to its front.
+    """
+    dx, dy = (a - x, b - y) if back else (x - a, y - b)
+    if math.sqrt(dx * dx + dy * dy) < _ON_SURFACE:
+        kind = segment["kind"]
+        if kind >= DOOR_SHUT_AT_0:
+            dx, dy = facing_x, facing_y
+        elif kind == STRAIGHT:
+            dx, dy = -(segment["y2"] - segment["y1"]) * 1.0, (segment["x2"] - segment["x1"]) * 1.0
+        else:
+            side = 1.0 if kind == CONVEX else -1.0
+            dx, dy = side * (a - segment["x1"]) / ARC_RADIUS, side * (b - segment["y1"]) / ARC_RADIUS
+    length = math.sqrt(dx * dx + dy * dy)
+    return dx / length, dy / length
+
+
+@kernel
+def start(levels, level, entity, mover, states, index, slot):
+    """Decide by the surroundings which kind this is, and put a surface laser on its surface (sections 6.2 and 6.4)."""
+    x, y = mover["x"], mover["y"]
+    facing_x, facing_y = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
+    cells = cells_within(x, y, REACH)
+    found, back, _, _, distance = nearest(levels, states, index, level, cells, x, y)
+    nx, ny = facing_x, facing_y
+    if found < 0 or (not back and math.sqrt(distance) >= _SURFACE_LIMIT):
+        states[index, slot] = SPINNER
+    else:
+        states[index, slot] = COUNTERCLOCKWISE if entity["mode"] == 1 else CLOCKWISE
+        qx, qy, nx, ny = surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance)
+        mover["x"], mover["y"] = qx + HEIGHT * nx, qy + HEIGHT * ny
+    angle = wrap(atan2(ny, nx))
+    mover["uy"] = angle
+    mover["ux"] = angle if states[index, slot] != SPINNER else 0.0
+    mover["order"] = 0
+
+
+@kernel
+def surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance):
+    """Return (point, normal) of the segment at a squared distance whose normal is nearest to the turret's facing."""
+    best, qx, qy, nx, ny = -2.0, x, y, facing_x, facing_y
+    for column in range(cells[0], cells[1] + 1):
+        first = levels.segment_start[level, column * ROWS + cells[2]]
+        stop = levels.segment_start[level, column * ROWS + cells[3] + 1]
+        for i in range(first, stop):
+            segment = levels.segments[i]
+            if is_absent(segment, states, index):
+                continue
+            back, a, b = closest_on(segment, x, y)
+            dx, dy = x - a, y - b
+            if dx * dx + dy * dy > distance + _TIE:
+                continue
+            mx, my = outward_normal(segment, back, x, y, a, b, facing_x, facing_y)
+            likeness = mx * facing_x + my * facing_y
+            if likeness > best:
+                best, qx, qy, nx, ny = likeness, a, b, mx, my
+    return qx, qy, nx, ny
+
+
+@kernel
+def think(levels, worlds, index, slot, entity, mover):
+    """Kill by the beam where it is, then turn or crawl."""
+    ninja, states = worlds.ninjas[index], worlds.entity_states
+    x, y = mover["x"], mover["y"]
+    sine, cosine = rough_sin_cos(mover["uy"])
+    if is_beside(ninja, x, y, cosine, sine, _ROUGH_SLACK):  # the exact angle matters only there
+        sine, cosine = sin_cos(mover["uy"])
+        if shot(levels, states, index, ninja, x, y, cosine, sine):
+            kill(ninja)
+    if states[index, slot] == SPINNER:
+        mover["uy"] = wrap(mover["uy"] + (-_TURN if entity["mode"] == 1 else _TURN))
+    else:
+        crawl(levels, ninja["level"], mover, states, index, slot)

@@ -1,0 +1,245 @@
+"""The level library: equal levels are one level set in a process, and one file on a machine."""
+
+import gc
+import hashlib
+import multiprocessing
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core import config
+
+from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, level_library
+from nclone_env.cli.app import main
+from nclone_env.env.compiled.step import reset_range, step_range
+from nclone_env.level import array_cache
+from nclone_env.level.compile import Level, compile_level
+from nclone_env.level.formats.reader import read_level
+from nclone_env.level.level_set import ARRAYS_LAYOUT, pack
+from nclone_env.level.library import shared_level_set
+from nclone_env.level.load import load_levels
+
+from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, Digest, choices, corridor
+from .level_bases import make_pack
+
+compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
+LEVELS = (WALK, QUICK_WIN, QUICK_DEATH)
+SETTINGS = {"levels": LEVELS, "observations": ("game_state", "global_view"), "max_frames": 200}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of our own, with the counters at zero."""
+    place = tmp_path / "levels"
+    monkeypatch.setattr(array_cache, "folder", lambda: place)
+    monkeypatch.setattr(array_cache, "counts", array_cache.Counts())
+    monkeypatch.delenv(array_cache.LIMIT_VARIABLE, raising=False)
+    gc.collect()  # level sets of tests before, which would be found in the process
+    return place
+
+
+def digest_of(num_envs: int = 2, steps: int = 60) -> str:
+    """Return a digest of everything that some environments say on the way."""
+    digest = Digest()
+    env = NPlusPlusVectorEnv(EnvironmentConfig(**SETTINGS), num_envs, num_threads=1)
+    env.reset(seed=3)
+    for actions in choices(steps, num_envs):
+        observation, reward, terminated, truncated, info = env.step(actions)
+        for i in range(num_envs):
+            row = {name: array[i] for name, array in observation.items()}
+            digest.add(row, reward[i], terminated[i], truncated[i], info["level"][i])
+    env.close()
+    return str(digest)
+
+
+def arrays_digest(level_set) -> str:
+    digest = hashlib.sha256()
+    for array in (*level_set.arrays, level_set.fields):
+        digest.update(repr((array.dtype, array.shape)).encode() + array.tobytes())
+    return digest.hexdigest()
+
+
+def nodes(env) -> dict:
+    return {node.name: node for _, node in env.memory().walk()}
+
+
+def test_environments_of_equal_levels_share_them(folder):
+    first = NPlusPlusEnv(**SETTINGS)
+    others = [NPlusPlusEnv(**SETTINGS) for _ in range(3)]
+    vector = NPlusPlusVectorEnv(EnvironmentConfig(**SETTINGS), 2)
+    for batch in (*(env._batch for env in others), vector._batch):
+        assert batch.level_set is first._batch.level_set
+        assert batch.pictures.global_view.layers is first._batch.pictures.global_view.layers
+        assert batch.pictures.glyphs is first._batch.pictures.glyphs
+    assert array_cache.counts == array_cache.Counts(shared=4, made=2)  # level arrays and static layers
+    assert level_library().held_sets >= 1
+    vector.close()
+
+
+def test_other_levels_or_names_are_other_level_sets(folder):
+    config = EnvironmentConfig(levels=(WALK,), observations=("game_state",))
+    renamed = corridor((3, 126), (4, 86), title="another title")
+    assert renamed.digest == WALK.digest
+    environments = [NPlusPlusEnv(config.replace(levels=levels)) for levels in [(WALK,), (renamed,), (WALK, renamed)]]
+    assert [env.level_names for env in environments] == [
+        ("corridor",),
+        ("another title",),
+        ("corridor", "another title"),
+    ]
+    assert len({id(env._batch.level_set) for env in environments}) == 3
+    assert array_cache.counts == array_cache.Counts(made=2, mapped=1)  # one file for equal contents
+
+
+def test_what_nobody_uses_is_not_held(folder):
+    env = NPlusPlusEnv(**SETTINGS)
+    held = level_library().held_sets
+    env.close()
+    del env
+    gc.collect()
+    assert level_library().held_sets == held - 1
+    NPlusPlusEnv(**SETTINGS)
+    assert array_cache.counts == array_cache.Counts(made=2, mapped=2)
+
+
+def test_memory_says_what_is_shared_and_mapped(folder, monkeypatch):
+    found = nodes(NPlusPlusEnv(**SETTINGS))
+    for name in ("distance fields", "static layers", "segments"):
+        assert found[name].mapped
+        assert found[name].shared
+    assert not found["ninjas"].mapped
+    gc.collect()
+    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
+    plain = nodes(NPlusPlusEnv(**SETTINGS))
+    assert not plain["distance fields"].mapped
+    assert {name: node.total_bytes for name, node in plain.items()} == {
+        name: node.total_bytes for name, node in found.items()
+    }
+
+
+def test_mapped_arrays_are_those_that_pack_returns(folder):
+    levels = load_levels(LEVELS)
+    packed = pack(levels, with_distances=True)
+    for _ in range(2):
+        shared = shared_level_set(levels)
+        assert arrays_digest(shared) == arrays_digest(packed)
+        assert tuple(shared.arrays._asdict()) + ("fields",) == tuple(ARRAYS_LAYOUT)
+        sizes = (shared.max_entities, shared.max_movers, shared.max_trail)
+        assert sizes == (packed.max_entities, packed.max_movers, packed.max_trail)
+        assert shared.names == packed.names
+        del shared
+        gc.collect()
+    assert array_cache.counts == array_cache.Counts(made=1, mapped=1)
+
+
+def test_episodes_are_the_same_mapped_or_not(folder, monkeypatch):
+    written, mapped = digest_of(), digest_of()
+    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
+    assert written == mapped == digest_of()
+    assert array_cache.counts == array_cache.Counts(made=4, mapped=2)
+    assert digest_of(steps=59) != written
+
+
+@compiled_only
+def test_nothing_is_compiled_for_mapped_arrays(folder, monkeypatch):
+    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
+    digest_of(steps=1)
+    signatures = [tuple(kernel.signatures) for kernel in (step_range, reset_range)]
+    monkeypatch.delenv(array_cache.LIMIT_VARIABLE)
+    digest_of(steps=1)
+    assert array_cache.counts.made == 4
+    assert array_cache.files()
+    assert [tuple(kernel.signatures) for kernel in (step_range, reset_range)] == signatures
+
+
+def play_elsewhere(folder, answers):
+    """Play in another process with the files of this one."""
+    array_cache.folder = lambda: Path(folder)
+    array_cache.counts = array_cache.Counts()
+    answers.put((os.getpid(), digest_of(), array_cache.counts))
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_another_process_maps_the_files(folder, method):
+    here = digest_of()
+    env = NPlusPlusEnv(**SETTINGS)  # holds the level set, which a forked child then holds too
+    context = multiprocessing.get_context(method)
+    answers = context.Queue()
+    process = context.Process(target=play_elsewhere, args=(str(folder), answers))
+    process.start()
+    pid, there, counts = answers.get(timeout=120)
+    process.join()
+    assert pid != os.getpid()
+    assert there == here
+    assert counts == (array_cache.Counts(mapped=2) if method == "spawn" else array_cache.Counts(shared=1))
+    assert process.exitcode == 0
+    env.close()
+
+
+def test_levels_of_a_set_stay_uncompiled_until_asked(folder):
+    (level,) = NPlusPlusEnv(levels=(WALK,), observations=("game_state",)).levels
+    assert set(vars(level)) == {"raw", "name"}
+    assert len(level.exits) == 1
+    assert not level.segments.flags.writeable
+    assert level.segments is level.segments
+
+
+def test_a_pickled_level_is_what_its_file_says():
+    level = compile_level(WALK)
+    small = pickle.dumps(level)
+    assert level.memory().total_bytes > 10_000
+    assert len(pickle.dumps(level)) == len(small) < 3000
+    again = pickle.loads(small)
+    assert type(again) is Level
+    assert again.name == level.name
+    assert again.segments.tobytes() == level.segments.tobytes()
+    assert not again.table.entities.flags.writeable
+
+
+def test_a_whole_pack_is_what_its_levels_are(tmp_path):
+    path = tmp_path / "some pack.txt"
+    path.write_bytes(make_pack(*LEVELS))
+    whole = load_levels([path, WALK])
+    assert [level.name for level in whole] == ["some pack.txt#0", "some pack.txt#1", "some pack.txt#2", "corridor"]
+    for number, level in enumerate(whole[:3]):
+        one = read_level(tmp_path / f"some pack.txt#{number}")
+        assert (level.raw.digest, level.raw.title, level.raw.source) == (one.digest, one.title, one.source)
+
+
+def test_the_library_says_what_it_holds(folder):
+    env = NPlusPlusEnv(**SETTINGS)
+    status = level_library()
+    assert status.folder == folder
+    assert {name.split("-")[0] for name, _ in status.files} == {"levels", "layers"}
+    assert status.file_bytes == sum(path.stat().st_size for path in folder.iterdir())
+    assert status.limit_bytes == 256_000_000
+    assert status.held_bytes >= env._batch.level_set.memory().total_bytes
+    assert status.counts == array_cache.Counts(made=2)
+    assert status.counts is not array_cache.counts
+    text = str(status)
+    assert "MB  of 256 in " in text
+    assert "mapped 0 files and made 2 groups of arrays" in text
+
+
+def test_the_command_lists_and_clears(folder, capsys):
+    shared_level_set(load_levels([WALK]))
+    assert main(["levels", "cache"]) == 0
+    listed = capsys.readouterr().out
+    assert "levels-" in listed
+    assert str(folder) in listed
+    assert main(["levels", "cache", "--clear"]) == 0
+    cleared = capsys.readouterr().out
+    assert f"removed 1 files from {folder}" in cleared
+    assert "levels-" not in cleared
+    assert array_cache.files() == []
+
+
+def test_damaged_levels_are_compiled_again(folder):
+    digest = digest_of()
+    for path, _ in array_cache.files():
+        data = path.read_bytes()
+        path.unlink()
+        path.write_bytes(data[: len(data) // 2] + np.bytes_(b"\1") + data[len(data) // 2 + 1 :])
+    assert digest_of() == digest
+    assert array_cache.counts.damaged == 2
