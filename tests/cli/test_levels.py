@@ -59,14 +59,14 @@ def test_existing_files_need_force(tmp_path, level, capsys):
     target.write_bytes(b"precious")
     assert convert_level(str(level), target) == 1
     assert target.read_bytes() == b"precious"
-    assert "expected a new file, got one that exists; --force overwrites it" in capsys.readouterr().err
+    assert "file already exists; --force overwrites it" in capsys.readouterr().err
     assert convert_level(str(level), target, force=True) == 0
     assert target.read_bytes() == write_map(RAW)
 
 
 def test_targets_that_cannot_be(tmp_path, level, capsys):
     assert convert_level(str(level), tmp_path / "x.png") == 1
-    assert "target: expected a suffix of .toml or .map, got" in capsys.readouterr().err
+    assert "target: expected a file name ending in .toml or .map, got" in capsys.readouterr().err
     assert convert_level(str(level), tmp_path / "none" / "x.map") == 1
     assert "cannot be written: No such file or directory" in capsys.readouterr().err
     (tmp_path / "folder.map").mkdir()

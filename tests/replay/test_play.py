@@ -61,7 +61,7 @@ def test_keys_make_inputs(pygame):
     _, (recording,) = played(pygame, deeds)
     wanted = [2] * 7 + [3] * 4 + [2] * 6 + [4] * 5 + [0] * 5
     assert recording.inputs.tolist() == wanted
-    assert recording.prove().agrees
+    assert recording.verify().agrees
     assert recording.level.digest == DEADLY.digest
 
 
@@ -85,7 +85,7 @@ def test_restart_begins_anew(pygame):
 
 def test_nothing_is_recorded_after_death(pygame):
     _, (recording,) = played(pygame, {0: "+right", 300: "+s", 301: "quit"})
-    assert recording.prove().state == DEAD
+    assert recording.verify().state == DEAD
     assert len(recording.inputs) < 290
 
 

@@ -35,7 +35,7 @@ def test_the_recording_ends_as_the_episode_did(level, state, frame_skip):
     recorder = recorder_of(level, frame_skip=frame_skip)
     info = play(recorder, [RIGHT] * 300, seed=7)
     recording = read_recording(write_recording(recorder.recording()))
-    verdict = recording.prove()
+    verdict = recording.verify()
     assert verdict.agrees
     assert (verdict.frames, verdict.state, verdict.gold) == (info["episode_frames"], state, info["gold"])
     assert recording.level.digest == level.digest
@@ -85,8 +85,8 @@ def test_a_new_episode_begins_a_new_recording():
     assert (first.level.digest, len(first.inputs), first.seed, first.settings["episode"]) == (WALK.digest, 40, 3, 0)
     assert second.level.digest == QUICK_WIN.digest
     assert (second.seed, second.settings["episode"]) == (3, 1)
-    assert first.prove().agrees
-    assert second.prove().agrees
+    assert first.verify().agrees
+    assert second.verify().agrees
 
 
 def test_a_refused_action_is_not_recorded():
@@ -98,10 +98,10 @@ def test_a_refused_action_is_not_recorded():
 
 
 def test_what_cannot_be_recorded():
-    with pytest.raises(RecordingError, match="levels: expected levels with different names, got corridor, corridor"):
+    with pytest.raises(RecordingError, match="levels: expected levels with distinct names, got corridor, corridor"):
         recorder_of(WALK, corridor((3, 126), (4, 90)))
     recorder = recorder_of(WALK)
-    with pytest.raises(RecordingError, match=r"expected an episode under way, got none; call reset\(\)"):
+    with pytest.raises(RecordingError, match=r"expected a started episode, got none; call reset\(\)"):
         recorder.recording()
     with pytest.raises(RecordingError, match="options: expected an episode from the start of a level"):
         recorder.reset(options={"state": b""})

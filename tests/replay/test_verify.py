@@ -31,7 +31,7 @@ def test_dead_after_the_last_frame():
     ("inputs", "reason"),
     [
         ([RIGHT] * DEATH, "expected death in the last frame, got "),
-        ([RIGHT] * (DEATH + 4), "expected death in the last frame, got it 3 frames before"),
+        ([RIGHT] * (DEATH + 4), "expected death in the last frame, got death 3 frames earlier"),
         ([0] * (DEATH + 1), "expected death in the last frame, got "),
         ([], "expected death in the last frame, got immobile"),
     ],
@@ -58,7 +58,7 @@ def test_given_up_in_the_first_frame():
 def test_given_up_when_already_dead(late):
     verdict = verify(attract(DEADLY, [RIGHT] * (DEATH + 1 + late) + [SUICIDE, 0]))
     assert not verdict.agrees
-    assert verdict.reason.startswith("expected a living ninja before the player gave up")
+    assert verdict.reason.startswith("expected the ninja to be alive when the player gave up")
 
 
 def test_given_up_after_winning():
