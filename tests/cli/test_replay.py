@@ -16,7 +16,7 @@ from ..shared import SHARED, needs_shared
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder to be in, with a level and two recordings of the game on it, one of them wrong."""
+    """The current directory, with a level and two attract files on it, one of them wrong."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deadly").write_bytes(write_map(DEADLY))
     (tmp_path / "good").write_bytes(make_attract(DEADLY, bytes([RIGHT] * (DEATH + 1))))
@@ -43,7 +43,7 @@ def test_verify_prints_a_table(folder, capsys):
     assert lines[2] == "1 recordings, 0 disagree"
 
 
-def test_one_that_disagrees_is_the_exit_status(folder, capsys):
+def test_a_disagreement_sets_the_exit_status(folder, capsys):
     assert run("verify", "good", "bad") == 1
     out = capsys.readouterr().out
     assert "expected death in the last frame, got" in out
@@ -106,7 +106,7 @@ def test_record_refuses(folder, capsys):
     assert load_recording(folder / "x.replay").verify().agrees
 
 
-def test_record_by_a_person(folder, monkeypatch, capsys):
+def test_record_from_the_keyboard(folder, monkeypatch, capsys):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     keys = iter((pygame.K_RIGHT, pygame.K_s, pygame.K_ESCAPE))

@@ -23,7 +23,7 @@ def stub_environment(monkeypatch):
     return made
 
 
-def test_headless_prints_speed_episodes_and_success(capsys, stub_environment):
+def test_headless_prints_throughput_episodes_and_success(capsys, stub_environment):
     assert command.run(headless=True, envs=4, steps=100) == 0
     text = capsys.readouterr().out
     assert "4 environments, 100 steps of random actions, seed 0" in text
@@ -78,7 +78,7 @@ class OneStub:
         self.closed = True
 
 
-def test_without_headless_one_environment_is_shown(capsys, monkeypatch):
+def test_without_headless_a_window_shows_one_environment(capsys, monkeypatch):
     monkeypatch.setattr(command, "NPlusPlusEnv", OneStub)
     assert command.run(steps=100) == 0
     assert OneStub.made.config.render_mode == "human"
@@ -96,7 +96,7 @@ def test_a_profile_with_a_window_is_refused():
 
 
 @pytest.mark.parametrize("numbers", [{"envs": 0}, {"steps": 0}])
-def test_numbers_out_of_range_are_refused(numbers):
+def test_options_out_of_range_are_refused(numbers):
     with pytest.raises(ConfigError, match="at least 1, got"):
         command.run(headless=True, **numbers)
 

@@ -1,4 +1,4 @@
-"""Episodes of an environment become recordings."""
+"""Recording of episodes."""
 
 import gymnasium
 import numpy as np
@@ -57,8 +57,8 @@ def test_each_frame_is_recorded_with_its_input():
     assert recorder.recording().inputs.tolist() == wanted.tolist()
 
 
-def test_the_run_is_that_of_the_environment():
-    """The recording's trajectory passes through the world the environment is in after each step."""
+def test_the_recording_reproduces_the_states_of_the_environment():
+    """The trajectory of the recording contains the state of the environment after each step."""
     recorder = recorder_of(WALK, frame_skip=2)
     recorder.reset(seed=1)
     for action in np.random.default_rng(1).integers(0, 6, 40):
@@ -76,7 +76,7 @@ def test_wrapped_environment_with_the_other_action_space():
     assert recorder.recording().settings["action_space"] == "multi_discrete"
 
 
-def test_a_new_episode_begins_a_new_recording():
+def test_a_new_episode_starts_a_new_recording():
     recorder = recorder_of(WALK, QUICK_WIN)
     play(recorder, [RIGHT] * 10, seed=3, options={"level": "corridor"})
     first = recorder.recording()
@@ -97,7 +97,7 @@ def test_a_refused_action_is_not_recorded():
     assert len(recorder.recording().inputs) == 0
 
 
-def test_what_cannot_be_recorded():
+def test_unrecordable_episodes_are_refused():
     with pytest.raises(RecordingError, match="levels: expected levels with distinct names, got corridor, corridor"):
         recorder_of(WALK, corridor((3, 126), (4, 90)))
     recorder = recorder_of(WALK)

@@ -1,4 +1,4 @@
-"""Our own recordings: what is written is read and proved, and what is damaged is refused."""
+"""Recordings round-trip and verify; damaged files are refused."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ DATA = write_recording(RECORDING)
 def built(
     frames=2, metadata=b'{"seed":null,"settings":{}}', level=None, inputs=b"\1\2", digest=None, version=1
 ) -> bytes:
-    """Return a recording put together from the description of the format, with right checksums."""
+    """Return the bytes of a recording built from the description of the format, with valid checksums."""
     level = zlib.compress(write_map(DEADLY)) if level is None else level
     inputs = zlib.compress(inputs)
     body = metadata + level + inputs
@@ -85,14 +85,14 @@ def test_the_hash_by_hand():
     assert hashlib.blake2b(b"".join(rows), digest_size=8).hexdigest() == RECORDING.trajectory_hash
 
 
-def test_the_hash_notices_one_bit():
+def test_the_hash_detects_one_bit():
     for name in ("x", "y", "xspeed", "yspeed"):
         run = simulate(DEADLY, RECORDING.inputs)
         getattr(run, name)[17] = np.nextafter(getattr(run, name)[17], np.inf)
         assert trajectory_hash(run) != RECORDING.trajectory_hash
 
 
-def test_another_input_is_no_proof():
+def test_another_input_does_not_verify():
     for frame in (0, 20, 29):
         inputs = RECORDING.inputs.copy()
         inputs[frame] ^= RIGHT
@@ -101,12 +101,12 @@ def test_another_input_is_no_proof():
         assert verdict.reason.startswith(f"expected trajectory hash {RECORDING.trajectory_hash}, got ")
 
 
-def test_another_level_is_no_proof():
+def test_another_level_does_not_verify():
     higher = room([(GOLD, 44, 58, 0, 0)], spawn=(40, 57))
     assert not Recording(higher, RECORDING.inputs, RECORDING.trajectory_hash).verify().agrees
 
 
-def test_known_solutions_are_proved():
+def test_known_solutions_verify():
     for name, inputs in known_solutions().items():
         recording = Recording.of(name, inputs)
         verdict = read_recording(write_recording(recording)).verify()
@@ -180,7 +180,7 @@ def test_fuzz():
     assert min(outcomes["read"], outcomes["refused"]) > 100
 
 
-def test_what_cannot_be_written():
+def test_unrepresentable_recordings_are_refused():
     with pytest.raises(RecordingError, match="settings and seed: expected JSON values"):
         write_recording(Recording.of(DEADLY, b"", {"a": float("nan")}))
     with pytest.raises(RecordingError, match="settings and seed: expected JSON values"):

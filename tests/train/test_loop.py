@@ -1,4 +1,4 @@
-"""Whole training runs on a toy: it learns, repeats itself bit for bit, and goes on from a checkpoint."""
+"""Training runs on a toy environment: learning, bit-for-bit determinism, and resuming from a checkpoint."""
 
 import csv
 import dataclasses
@@ -36,7 +36,7 @@ def config(tmp_path, **fields):
 
 
 def reproducible(result):
-    """Return the learning curve without the one column that a clock wrote, as text so that nan equals nan."""
+    """Return the learning curve without its only timed column, as text so that nan equals nan."""
     return [{k: repr(v) for k, v in row.items() if k != "steps_per_second"} for row in result.curve]
 
 
@@ -62,7 +62,7 @@ def test_same_seed_same_curve_other_seed_other_curve(tmp_path):
     assert all(torch.equal(a, b) for a, b in parameters)
 
 
-def test_truncated_episodes_are_continued_by_the_value_of_their_final_observation(tmp_path, monkeypatch):
+def test_truncated_episodes_bootstrap_from_the_value_of_their_final_observation(tmp_path, monkeypatch):
     finals = []
 
     class Recording(LineWorld):
@@ -77,7 +77,7 @@ def test_truncated_episodes_are_continued_by_the_value_of_their_final_observatio
     def check(run):
         stored = run.storage.arrays.final_values[run.storage.arrays.truncated]
         seen = {"game_state": torch.from_numpy(np.stack(finals))}
-        # not bit for bit: the size of a matrix product changes the order of its sums
+        # tolerance: the size of a matrix product changes the order of its sums
         np.testing.assert_allclose(stored, run.policy.value(seen).numpy(), rtol=0, atol=1e-6)
         checked.append(len(finals))
         finals.clear()
@@ -88,7 +88,7 @@ def test_truncated_episodes_are_continued_by_the_value_of_their_final_observatio
     assert min(checked) > 50
 
 
-def test_rollouts_join_and_end_in_a_value(tmp_path, monkeypatch):
+def test_rollouts_are_contiguous_and_end_with_a_bootstrap_value(tmp_path, monkeypatch):
     ends = []
 
     def check(run):
@@ -96,7 +96,7 @@ def test_rollouts_join_and_end_in_a_value(tmp_path, monkeypatch):
         if ends:
             assert torch.equal(seen[0], ends[-1])
         ends.append(seen[-1].clone())
-        # not bit for bit: see above
+        # tolerance: see above
         values = run.policy.value({"game_state": seen.flatten(0, 1)}).reshape(17, 32).numpy()
         np.testing.assert_allclose(run.storage.arrays.values, values, rtol=0, atol=1e-6)
         compute_returns(run)
@@ -144,7 +144,7 @@ def test_resume_continues(tmp_path):
     assert any(not torch.equal(one.policy.state_dict()[k], v) for k, v in saved.policy.items())
 
 
-def test_resume_starts_from_everything_saved(tmp_path):
+def test_resume_restores_everything_saved(tmp_path):
     half = train(config(tmp_path, total_timesteps=1024, name="half"), make_envs=LineWorld)
     again = train(config(tmp_path, total_timesteps=1024, name="again"), half.checkpoint, LineWorld)
     before, after = load_checkpoint(half.checkpoint), load_checkpoint(again.checkpoint)
@@ -191,13 +191,13 @@ def test_trains_on_pictures(tmp_path):
     assert result.counters.updates == 2
 
 
-def test_learning_rate_anneals_to_nearly_nothing(tmp_path):
+def test_learning_rate_is_annealed_linearly(tmp_path):
     settings = config(tmp_path, learning_rate=0.004)
     assert [learning_rate(settings, update) for update in (1, 2, 3, 4)] == [0.004, 0.003, 0.002, 0.001]
     assert learning_rate(dataclasses.replace(settings, anneal_lr=False), 4) == 0.004
 
 
-def test_nothing_is_said_before_a_long_episode_could_have_ended():
+def test_statistics_are_nan_before_a_long_episode_could_have_ended():
     statistics = EpisodeStatistics(("a",), window=1, longest=3)
     columns = {"level": np.zeros(1, int), "outcome": np.array([WON])}
     columns |= {"episode_return": np.ones(1), "episode_frames": np.ones(1)}
