@@ -62,7 +62,7 @@ def test_a_single_jump_is_not_a_leak():
 
 
 def test_the_profiler_excludes_its_own_memory():
-    steps = ProfileSettings(2, steps=100, interval=2)  # many snapshots: whatever piled up would show
+    steps = ProfileSettings(2, steps=100, interval=2)  # many snapshots, so that any accumulation would show
     traced, first, last = traced_pass(lambda count: StubVectorEnv(count), steps)
     assert len(traced) == 51
     assert max(item.traced_bytes for item in traced[10:]) - traced[10].traced_bytes < 512

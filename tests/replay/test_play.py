@@ -26,8 +26,8 @@ class ScriptedWindow(Window):
 
     Args:
         pygame: the module.
-        events: events posted before a picture, by its number: ``+left`` presses a key, ``-left`` releases it, ``quit`` closes
-            the window.
+        events: events posted before each picture, by its number: ``+left`` presses a key, ``-left`` releases it,
+            ``quit`` closes the window.
     """
 
     def __init__(self, pygame, events: dict[int, str]):
