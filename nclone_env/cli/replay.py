@@ -85,7 +85,7 @@ def play_replay(file: Positional[Path], scale: float = 1.0) -> int:
 def export_video(
     file: Positional[Path], output: Path | None = None, scale: float = 1.0, every: int = 1, force: bool = False
 ) -> int:
-    """Export a recording as an MP4 video in real time.
+    """Export a recording as an MP4 video that plays in real time.
 
     Args:
         file: an attract file of the game, or a recording made by ``replay record``.

@@ -46,7 +46,7 @@ def run(
     profile_memory: bool = False,
     profile_frames: int = 1000,
     memory_snapshot_interval: int = 100,
-    envs: int = 16,
+    num_envs: int = 16,
     steps: int = 1000,
     levels: tuple[str, ...] = _DEFAULTS.levels,
     observations: tuple[str, ...] = _DEFAULTS.observations,
@@ -61,7 +61,7 @@ def run(
         profile_memory: write a memory and a time profile; requires --headless.
         profile_frames: vector steps per profiling pass.
         memory_snapshot_interval: vector steps between memory snapshots.
-        envs: number of environments.
+        num_envs: number of environments.
         steps: number of vector steps without --profile-memory.
         levels: built-in sets or levels by name, or level files by path.
         observations: names of the observations to compute.
@@ -75,14 +75,14 @@ def run(
     Raises:
         ConfigError: if a value is out of range, or ``profile_memory`` is used without ``headless``.
     """
-    if envs < 1 or steps < 1:
-        raise ConfigError(f"envs, steps: expected whole numbers of at least 1, got {envs} and {steps}")
+    if num_envs < 1 or steps < 1:
+        raise ConfigError(f"num_envs, steps: expected whole numbers of at least 1, got {num_envs} and {steps}")
     config = EnvironmentConfig(levels=levels, observations=observations)
     if profile_memory:
         if not headless:
             raise ConfigError("profile_memory: requires --headless, otherwise the window would be profiled too")
         settings = ProfileSettings(
-            num_envs=envs,
+            num_envs=num_envs,
             steps=profile_frames,
             interval=memory_snapshot_interval,
             seed=seed,
@@ -91,7 +91,7 @@ def run(
         )
         profile(config, settings, output_dir, json)
     elif headless:
-        run_headless(config, envs, steps, seed)
+        run_headless(config, num_envs, steps, seed)
     else:
         show(levels, steps, seed)
     return 0

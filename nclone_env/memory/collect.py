@@ -72,12 +72,12 @@ MakeEnvironment = Callable[[int], ProfiledEnvironment]
 
 
 def collect(
-    make: MakeEnvironment, settings: ProfileSettings, progress: Callable[[str], None] | None = None
+    make_env: MakeEnvironment, settings: ProfileSettings, progress: Callable[[str], None] | None = None
 ) -> Recording:
     """Run all three passes and return their measurements.
 
     Args:
-        make: creates a vector environment with autoreset, given the number of environments.
+        make_env: creates a vector environment with autoreset, given the number of environments.
         settings: number of environments, steps and snapshots.
         progress: called with one line of text before each pass.
 
@@ -85,13 +85,13 @@ def collect(
         ConfigError: if a setting is out of range.
     """
     check(settings)
-    tell = progress or (lambda text: None)
-    tell("pass 1 of 3: stages, resident memory and throughput")
-    stages, memory, resident, plain_seconds = plain_pass(make, settings)
-    tell("pass 2 of 3: traced memory")
-    traced, first_lines, last_lines = traced_pass(make, settings)
-    tell("pass 3 of 3: time by function")
-    functions, profiled_seconds = profiled_pass(make, settings)
+    notify = progress or (lambda text: None)
+    notify("pass 1 of 3: stages, resident memory and throughput")
+    stages, memory, resident, plain_seconds = plain_pass(make_env, settings)
+    notify("pass 2 of 3: traced memory")
+    traced, first_lines, last_lines = traced_pass(make_env, settings)
+    notify("pass 3 of 3: time by function")
+    functions, profiled_seconds = profiled_pass(make_env, settings)
     return Recording(
         machine=machine(),
         settings=settings,
@@ -121,7 +121,7 @@ def check(settings: ProfileSettings) -> None:
 
 
 def plain_pass(
-    make: MakeEnvironment, settings: ProfileSettings
+    make_env: MakeEnvironment, settings: ProfileSettings
 ) -> tuple[tuple[Stage, ...], MemoryNode, tuple[Resident, ...], float]:
     """Measure stages, resident memory and throughput without tracing or profiling.
 
@@ -130,11 +130,11 @@ def plain_pass(
         steps.
     """
     stages = [bare_interpreter(), _stage(LIBRARIES, "PSS before the first environment was created")]
-    with closing(make(1)) as env:
+    with closing(make_env(1)) as env:
         play_briefly(env, settings.seed)
     stages.append(_stage(COMPILED_CODE, "PSS after one environment was created, stepped and closed"))
     log = ResidentLog(settings)
-    with closing(make(settings.num_envs)) as env:
+    with closing(make_env(settings.num_envs)) as env:
         play_briefly(env, settings.seed)
         memory = env.memory()
         stages.append(_stage(ENVIRONMENTS, f"PSS after {settings.num_envs} environments took {_TOUCH_STEPS} steps"))
@@ -143,7 +143,7 @@ def plain_pass(
 
 
 def traced_pass(
-    make: MakeEnvironment, settings: ProfileSettings
+    make_env: MakeEnvironment, settings: ProfileSettings
 ) -> tuple[tuple[Traced, ...], tuple[SourceLine, ...], tuple[SourceLine, ...]]:
     """Measure live memory by line with tracemalloc.
 
@@ -155,7 +155,7 @@ def traced_pass(
         held = bytearray(64)  # warms up the filter, so that its caches are not traced below
         _live_lines()
         del held
-    with _tracing(), closing(make(settings.num_envs)) as env:
+    with _tracing(), closing(make_env(settings.num_envs)) as env:
         drive(env, settings, log.take)
     return (log.records(), *log.lines())
 
@@ -173,10 +173,10 @@ def _tracing() -> Iterator[None]:
             tracemalloc.stop()
 
 
-def profiled_pass(make: MakeEnvironment, settings: ProfileSettings) -> tuple[tuple[FunctionTime, ...], float]:
+def profiled_pass(make_env: MakeEnvironment, settings: ProfileSettings) -> tuple[tuple[FunctionTime, ...], float]:
     """Return the time of every function called during the steps, and the seconds of all steps under cProfile."""
     actions, profile = random_actions(settings.num_envs, settings.seed), cProfile.Profile()
-    with closing(make(settings.num_envs)) as env:
+    with closing(make_env(settings.num_envs)) as env:
         env.reset(seed=settings.seed)
         start = time.perf_counter()
         profile.enable()

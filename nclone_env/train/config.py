@@ -44,8 +44,7 @@ class TrainConfig:
     observations: tuple[PolicyObservation, ...] = ("game_state",)
     """Observations of the policy; pictures add a small convolutional network."""
     frame_stack: int = 1
-    """Number of recent observations in a stack; each is stored once and stacks are gathered on demand. 1 disables
-    stacking."""
+    """Number of recent observations per stack, gathered on demand from observations stored once; 1 disables stacks."""
     frame_skip: int = 4
     """Frames simulated per step, all with the same action."""
     max_frames: int = 1200
@@ -62,8 +61,7 @@ class TrainConfig:
     total_timesteps: int = 2_000_000
     """Total environment steps of the run, over all environments."""
     stop_at_success: float | None = None
-    """Stop once the recent success rate of every level reaches this; None trains for total_timesteps, which also makes
-    the argmax policy reliable."""
+    """Stop early at this recent success rate on every level; None trains to the end, which helps argmax."""
     success_window: int = 100
     """Number of recent episodes per level over which success rates are averaged."""
 
