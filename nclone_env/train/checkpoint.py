@@ -128,7 +128,7 @@ def translated(path: str | Path) -> Iterator[None]:
         yield
     except (ConfigError, RuntimeError, KeyError, ValueError, TypeError) as error:
         cause = " ".join(" ".join(str(error).splitlines()[:2]).split())  # torch lists every parameter
-        raise _error(path, f"its contents do not match this run: {cause}") from error
+        raise _error(path, f"it cannot be restored: {cause}") from error
 
 
 def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Checkpoint, path: Path) -> None:
@@ -157,4 +157,4 @@ def _read(path: Path) -> Any:
 
 
 def _error(path: str | Path, cause: str) -> CheckpointError:
-    return CheckpointError(f"{path}: {cause}; pass a file written by 'nclone-env train'")
+    return CheckpointError(f"{path}: {cause}; pass a file written by 'nclone-env train' of this version")

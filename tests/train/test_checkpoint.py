@@ -121,7 +121,7 @@ def test_unknown_field_of_a_later_version(saved):
 def test_parameters_that_do_not_fit(saved):
     path, checkpoint = saved
     other = dataclasses.replace(checkpoint, observation_shapes={"game_state": [31]})
-    with pytest.raises(CheckpointError, match=r"checkpoint.pt: its contents do not match this run: .*size mismatch"):
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: it cannot be restored: .*size mismatch"):
         restore_policy(other, path)
 
 

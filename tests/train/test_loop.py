@@ -179,7 +179,7 @@ def test_resume_refuses_other_observations(tmp_path):
 
 def test_resume_refuses_another_network(tmp_path):
     half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
-    with pytest.raises(CheckpointError, match=r"checkpoint.pt: its contents do not match this run: .*size mismatch"):
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: it cannot be restored: .*size mismatch"):
         train(config(tmp_path, hidden_size=16), half.checkpoint, LineWorld)
 
 
