@@ -1,4 +1,4 @@
-# Two commands for newcomers: `make train` and `make test`. Both do all set-up first, once.
+# Start with `make train` and `make test`; both set up .venv on first use.
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
@@ -29,7 +29,7 @@ types: $(INSTALLED)
 contract: $(INSTALLED)
 	$(BIN)/lint-imports
 
-# The kernels compiled for CUDA; needs no GPU, but some 700 MB of NVIDIA's compilers, in an environment of their own.
+# Compile the kernels for CUDA. Requires no GPU; installs NVIDIA's compilers into a separate environment (docs/cuda.md).
 cuda: .venv-cuda/.installed
 	@.venv-cuda/bin/python -m profiling.cuda_ptx $(ARGS)
 	.venv-cuda/bin/pytest tests/test_cuda.py
@@ -38,7 +38,7 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Foreign libraries, each in an environment of its own under .venv-compat (about 1.5 GB each).
+# Test other libraries, each in a separate environment under .venv-compat (docs/compatibility.md).
 compat: compat-gymnasium $(COMPAT)
 
 $(COMPAT): compat-%: .venv-compat/%/.installed

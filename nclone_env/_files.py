@@ -1,4 +1,4 @@
-"""Write files so that nobody ever sees half of one."""
+"""Atomic writes: a file is complete or absent, never partial."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write ``data`` to a temporary file beside ``path``, then rename it to ``path``.
+    """Write ``data`` to a temporary file next to ``path``, then rename it to ``path``.
 
     Raises:
-        OSError: if the folder is missing or cannot be written to; ``path`` is then as it was before.
+        OSError: if the folder is missing or not writable; ``path`` is left unchanged.
     """
     fill_file(path, lambda temporary: temporary.write_bytes(data))
 
 
 def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
-    """Let ``fill`` write a temporary file beside ``path``, then rename it to ``path``.
+    """Call ``fill`` to write a temporary file next to ``path``, then rename it to ``path``.
 
     Args:
-        path: the file to make or to replace.
-        fill: gets the path of the temporary file, whose name ends like that of ``path``.
+        path: file to create or replace.
+        fill: writes the temporary file, given its path; the suffix is that of ``path``.
 
     Raises:
-        OSError: if the folder is missing or cannot be written to; ``path`` is then as it was before.
+        OSError: if the folder is missing or not writable; ``path`` is left unchanged.
     """
     with temporary_beside(path) as temporary:
         fill(temporary)
@@ -36,7 +36,7 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
 
 @contextmanager
 def temporary_beside(path: Path) -> Iterator[Path]:
-    """Give a hidden path beside ``path`` that nobody else writes to; what is there at the end is removed."""
+    """Yield the path of a unique hidden file next to ``path``; the file is removed on exit if it exists."""
     temporary = path.with_name(f".{os.getpid()}-{secrets.token_hex(4)}.{path.name}")
     try:
         yield temporary

@@ -1,4 +1,4 @@
-"""Import what only an extra of the package brings."""
+"""Imports of optional dependencies."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from nclone_env.errors import MissingExtraError
 
 
 def optional_module(name: str, extra: str) -> Any:
-    """Import a module that an extra brings.
+    """Import a module of an optional dependency.
 
     Raises:
-        MissingExtraError: if it is not installed; the message names the extra.
+        MissingExtraError: if it is not installed; the message names the extra to install.
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("_", "-")
-        raise MissingExtraError(
-            f'{package} is needed here and not installed; run: pip install "nclone-env[{extra}]"'
-        ) from error
+        raise MissingExtraError(f'{package} is not installed; run: pip install "nclone-env[{extra}]"') from error

@@ -1,7 +1,7 @@
-"""Every error and warning the package raises on bad input.
+"""Errors and warnings of the package.
 
-Each message names the argument, what was expected, what came, and what to do about it.
-All classes derive from :class:`NcloneError`, so one ``except`` catches them all.
+Each message names the argument, the expected and the actual value, and how to fix it. All errors derive from
+:class:`NcloneError`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ class NcloneWarning(UserWarning):
 
 
 class FormatError(NcloneError, ValueError):
-    """Data are malformed.
+    """Malformed data.
 
     Args:
-        source: file name, or ``<bytes>`` for data without a name.
-        where: ``offset 1230``, ``line 12`` or another place inside the source.
-        expected: what the format asks for there.
-        got: what was found.
+        source: file name, or ``<bytes>`` for data in memory.
+        where: location inside the source, such as ``offset 1230`` or ``line 12``.
+        expected: the value the format requires there.
+        got: the actual value.
     """
 
     def __init__(self, source: str, where: str, expected: str, got: str):
@@ -30,7 +30,7 @@ class FormatError(NcloneError, ValueError):
         self.source, self.where, self.expected, self.got = source, where, expected, got
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:
-        """Pickle by the four parts, so that the error survives a process boundary."""
+        """Pickle the four parts, so that the error can cross process boundaries."""
         return type(self), (self.source, self.where, self.expected, self.got)
 
 
@@ -39,23 +39,23 @@ class LevelFormatError(FormatError):
 
 
 class RecordingError(FormatError):
-    """A recording is malformed, or cannot be made."""
+    """A recording is malformed or cannot be created."""
 
 
 class SnapshotError(FormatError):
-    """A snapshot is malformed, damaged, of other levels or another version, or has no place where it is to go."""
+    """A snapshot is malformed, damaged, incompatible with the environment, or of another version."""
 
 
 class UnknownLevelError(NcloneError, KeyError):
     """A level name is neither a built-in level or set nor a file."""
 
     def __str__(self) -> str:
-        """Show the message as it is (KeyError would quote it)."""
+        """Return the message unquoted (``KeyError`` would quote it)."""
         return str(self.args[0])
 
 
 class UnsupportedLevelError(NcloneError, ValueError):
-    """A level is well-formed but cannot be played as an environment (it has no exit, say)."""
+    """A level is well-formed but unsuitable for an environment, for example without an exit."""
 
 
 class InputsError(NcloneError, ValueError):
@@ -63,14 +63,14 @@ class InputsError(NcloneError, ValueError):
 
 
 class ConfigError(NcloneError, ValueError):
-    """A configuration field is unknown or its value is out of range."""
+    """A configuration field is unknown or its value is invalid."""
 
 
 class ActionError(NcloneError, ValueError):
     """An action has the wrong dtype, shape or range."""
 
 
-class BufferError(NcloneError, ValueError):  # noqa: A001 - the field's word for it, always used qualified
+class BufferError(NcloneError, ValueError):  # noqa: A001 - shadows the builtin only where imported by name
     """An output buffer has the wrong dtype, shape, layout, or is read-only."""
 
 
@@ -79,7 +79,7 @@ class ResetNeededError(NcloneError, RuntimeError):
 
 
 class StepOrderError(NcloneError, RuntimeError):
-    """``recv`` without ``send``, or another call for environments whose step has been sent and not received."""
+    """``recv`` was called without ``send``, or another method between ``send`` and ``recv``."""
 
 
 class ClosedError(NcloneError, RuntimeError):
@@ -87,12 +87,12 @@ class ClosedError(NcloneError, RuntimeError):
 
 
 class MissingExtraError(NcloneError, ImportError):
-    """An optional dependency is needed; the message names the extra that brings it."""
+    """An optional dependency is missing; the message names the extra to install."""
 
 
 class CheckpointError(NcloneError, ValueError):
-    """A checkpoint cannot be read or does not fit the configuration."""
+    """A checkpoint cannot be read or does not match the configuration."""
 
 
 class InertEntityWarning(NcloneWarning):
-    """A level contains entity types that the simulator does not model yet; they do nothing."""
+    """A level contains entity types that the simulator does not model yet; they have no effect."""

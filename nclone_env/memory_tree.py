@@ -1,7 +1,7 @@
-"""The one small way in which every owner of memory reports it.
+"""Memory accounting: every owner of buffers reports them as a tree of nodes.
 
-An object that owns buffers has ``memory() -> MemoryNode``. Nodes form a tree; a leaf says how many bytes there
-are and whether all environments share them or they grow with the number of environments.
+Owners implement ``memory() -> MemoryNode``. A leaf holds the size of a buffer, and whether it is shared by all
+environments or grows with their number.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class MemoryNode:
-    """A named amount of memory, or a group of such amounts.
+    """A named amount of memory, or a group of nodes.
 
     Attributes:
-        name: what owns the bytes.
+        name: name of the owner.
         own_bytes: bytes owned directly, without those of ``children``.
         shared: True if the bytes do not grow with the number of environments.
-        children: parts, reported one by one.
-        mapped: True if the bytes are pages of a file, which other processes that map it share.
+        children: parts of this node.
+        mapped: True if the bytes are pages of a memory-mapped file, shared between processes.
     """
 
     name: str
@@ -34,23 +34,23 @@ class MemoryNode:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of this node and everything below it."""
+        """Bytes of this node and its descendants."""
         return self.own_bytes + sum(child.total_bytes for child in self.children)
 
     def bytes_where(self, shared: bool) -> int:
-        """Bytes of all nodes of the tree that are shared, or of all that are per environment."""
+        """Return the bytes of all shared nodes of the tree, or of all per-environment nodes."""
         own = self.own_bytes if self.shared == shared else 0
         return own + sum(child.bytes_where(shared) for child in self.children)
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, MemoryNode]]:
-        """Yield (depth, node) of the whole tree, parents first."""
+        """Yield (depth, node) for every node of the tree, parents first."""
         yield depth, self
         for child in self.children:
             yield from child.walk(depth + 1)
 
 
 class MemoryOwner(Protocol):
-    """Anything that can say what memory it owns."""
+    """An object that reports the memory it owns."""
 
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
@@ -58,11 +58,11 @@ class MemoryOwner(Protocol):
 
 
 def array_group(name: str, arrays: Mapping[str, np.ndarray], *, shared: bool) -> MemoryNode:
-    """Return a node with one leaf for each non-empty array.
+    """Return a node with one leaf per non-empty array.
 
     Args:
         name: name of the group.
-        arrays: leaf name to the array that owns the bytes.
+        arrays: name of the leaf to array.
         shared: whether all environments share these arrays.
     """
     leaves = tuple(array_node(key, value, shared=shared) for key, value in arrays.items() if value.nbytes)
@@ -75,7 +75,7 @@ def array_node(name: str, array: np.ndarray, *, shared: bool) -> MemoryNode:
 
 
 def is_mapped(array: np.ndarray) -> bool:
-    """Return whether an array lies in a mapped file."""
+    """Return whether an array is backed by a memory-mapped file."""
     base: object = array
     while isinstance(base, np.ndarray):
         base = base.base

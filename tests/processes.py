@@ -11,7 +11,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 
 def run_module(module: str, *arguments: str, **environment: str) -> list[str]:
-    """Return the words that ``python -m module arguments`` prints, with more variables in its environment."""
+    """Return the words printed by ``python -m module arguments`` with additional environment variables."""
     command = [sys.executable, "-m", module, *arguments]
     variables = {**os.environ, **environment}
     done = subprocess.run(command, cwd=REPOSITORY, env=variables, capture_output=True, text=True, check=False)

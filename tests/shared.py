@@ -1,4 +1,4 @@
-"""Where the reference data are, and what the conformance test found out with them."""
+"""Location of the reference data, and totals of the conformance tests that use them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 
 def shared_folder() -> Path | None:
-    """Return the folder with reference data (``NCLONE_SHARED``, else beside the repository), None without one."""
+    """Return the folder of reference data (``NCLONE_SHARED``, else next to the repository), None without one."""
     folder = Path(os.environ.get("NCLONE_SHARED", Path(__file__).parents[2] / "shared"))
     return folder if folder.is_dir() else None
 
@@ -21,7 +21,7 @@ needs_shared = pytest.mark.skipif(SHARED is None, reason="the reference data are
 
 @dataclass
 class Comparison:
-    """Running total of a comparison with recorded traces; those that need what is not modelled yet are skipped."""
+    """Totals of a comparison with recorded traces; traces with entities that are not modelled are skipped."""
 
     traces: int = 0
     frames: int = 0

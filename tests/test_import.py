@@ -1,4 +1,4 @@
-"""What the package brings along when it is imported, in a fresh interpreter."""
+"""Side effects of importing the package, in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_importing_the_package_imports_no_optional_part_of_it(imported):
     assert "nclone_env.render.glyphs" not in imported
 
 
-def test_playing_without_pictures_needs_no_opencv():
+def test_playing_without_pictures_does_not_import_opencv():
     code = (
         "import nclone_env\n"
         "env = nclone_env.create_environment(nclone_env.EnvironmentConfig.for_training())\n"
@@ -69,7 +69,7 @@ def test_gymnasium_can_import_the_package_by_the_name_of_the_environment():
     assert "nclone_env" in modules_after(code)
 
 
-def test_all_public_names_are_there():
+def test_all_public_names_exist():
     import nclone_env
 
     assert sorted(nclone_env.__all__) == list(nclone_env.__all__)
@@ -77,5 +77,5 @@ def test_all_public_names_are_there():
         assert getattr(nclone_env, name).__doc__
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     assert (importlib.resources.files("nclone_env") / "py.typed").is_file()

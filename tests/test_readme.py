@@ -1,4 +1,4 @@
-"""The README's examples run as they stand; the documents agree with the code."""
+"""The examples of the README and of the pages run; tables match the code."""
 
 from __future__ import annotations
 
@@ -52,9 +52,3 @@ def test_table_of_observations_is_the_codes():
         for spec in observation_specs(config.replace(observations=name)):
             shape = "(K,)" if spec.name == "graph_entities" else spec.shape  # by the levels
             assert f"| `{spec.name}` | {shape} | {spec.dtype} | " in text, spec
-
-
-def test_linked_files_exist():
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), (page.name, target)

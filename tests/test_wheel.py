@@ -1,4 +1,4 @@
-"""The wheel is complete: it is built, installed into an empty folder, and played from there."""
+"""The wheel is complete: built, installed into an empty folder, and run from there."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def wheel(tmp_path_factory) -> Path:
     return path
 
 
-def test_the_wheel_holds_the_package_its_levels_and_nothing_else(wheel):
+def test_the_wheel_contains_the_package_its_levels_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert LEVELS
@@ -55,7 +55,7 @@ def test_the_wheel_holds_the_package_its_levels_and_nothing_else(wheel):
     assert modules == {name for name in names if name.endswith(".py")}
 
 
-def test_the_installed_wheel_is_played_from_anywhere(wheel, tmp_path):
+def test_the_installed_wheel_runs_from_any_folder(wheel, tmp_path):
     folder, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     elsewhere.mkdir()
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile")

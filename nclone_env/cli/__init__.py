@@ -1,1 +1,1 @@
-"""The command line: one file a subcommand, put together in ``app``."""
+"""The command line: one module per subcommand, assembled in ``app``."""

@@ -1,4 +1,4 @@
-"""The program: puts the subcommands together and turns errors into exit codes."""
+"""The ``nclone-env`` program: assembles the subcommands and maps errors to exit codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tyro
 
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
-from nclone_env.cli.replay import film_replay, play_replay, record_replay, verify_replays
+from nclone_env.cli.replay import export_video, play_replay, record_replay, verify_replays
 from nclone_env.cli.run import run
 from nclone_env.cli.train import train
 from nclone_env.cli.warmup import warmup
@@ -21,7 +21,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status.
 
     Args:
-        args: arguments after the program's name; those of the process if None.
+        args: arguments after the program name; ``sys.argv[1:]`` if None.
     """
     warnings.showwarning = _show_warning
     try:
@@ -45,7 +45,7 @@ def _app() -> tyro.extras.SubcommandApp:
     replays.command(name="verify")(verify_replays)
     replays.command(name="record")(record_replay)
     replays.command(name="play")(play_replay)
-    replays.command(name="video")(film_replay)
+    replays.command(name="video")(export_video)
     app = tyro.extras.SubcommandApp()
     app.command(train)
     app.command(evaluate)
@@ -57,7 +57,7 @@ def _app() -> tyro.extras.SubcommandApp:
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
-    """Show warnings of this package as one line, without the source they came from."""
+    """Print warnings of this package as one line, without their source location."""
     if issubclass(category, NcloneWarning):
         sys.stderr.write(f"warning: {message}\n")
     else:

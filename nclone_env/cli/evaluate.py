@@ -1,4 +1,4 @@
-"""The subcommand ``evaluate``: measure the policy of a checkpoint."""
+"""``nclone-env evaluate``: evaluate the policy of a checkpoint."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def evaluate(
     video: bool = True,
     output: Path | None = None,
 ) -> int:
-    """Print the success rate of a checkpoint's policy on each level beside that of random actions.
+    """Print the success rate of a checkpoint's policy on each level next to a random baseline.
 
     Args:
-        checkpoint: File written by ``train``.
-        levels: Levels to play; those the policy was trained on if empty.
-        episodes: Episodes of each level.
-        seed: Fixes sampled and random actions.
-        video: Whether to write a video of an evaluated episode.
-        output: Folder of what is written; the folder of the checkpoint if not given.
+        checkpoint: file written by ``train``.
+        levels: levels to evaluate on; the training levels by default.
+        episodes: number of episodes per level.
+        seed: seed of the environments and of sampled and random actions.
+        video: write a video of one episode.
+        output: output folder; the folder of the checkpoint by default.
 
     Returns:
         The exit status, 0.
@@ -56,7 +56,7 @@ def evaluate(
 def evaluate_and_report(
     policy: ActorCritic, environment: EnvironmentConfig, folder: Path, episodes: int, seed: int, video: bool
 ) -> None:
-    """Evaluate a policy, print the table of success rates, save it and a video under ``folder``."""
+    """Evaluate a policy, print the table of success rates, and save the table and a video to ``folder``."""
     from nclone_env.train import report
     from nclone_env.train.evaluate import best_episode, compare
 
@@ -68,11 +68,11 @@ def evaluate_and_report(
     write_file(folder / "evaluation.txt", f"{table}\n".encode())
     if video:
         write_episode(best_episode(results), environment, folder / "episode.mp4")
-    print(f"saved under {folder}")
+    print(f"saved to {folder}")
 
 
 def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Path) -> None:
-    """Play an evaluated episode again and save it as a video."""
+    """Replay an evaluated episode and save it as a video."""
     from nclone_env.train.report import episode_pictures
 
     shown = environment.replace(render_mode="rgb_array")

@@ -1,4 +1,4 @@
-"""``nclone-env levels``: list, show, validate and convert level files, and the files of the level library."""
+"""``nclone-env levels``: list, show, validate and convert levels, and inspect the level cache."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nclone_env.level.validate import validate
 
 
 def list_levels() -> int:
-    """Print the built-in sets with the names and titles of their levels."""
+    """List the built-in sets with the names and titles of their levels."""
     for name, paths in level_sets().items():
         print(f"{name} ({len(paths)} levels)")
         for path in paths:
@@ -31,18 +31,18 @@ def list_levels() -> int:
 
 
 def show_level(level: Positional[str], output: Path | None = None, force: bool = False) -> int:
-    """Print an overview of a level and write its picture.
+    """Print a summary of a level and save a picture of it.
 
     Args:
         level: name of a built-in level, or path of a level file.
-        output: PNG file to write; ``<name>.png`` in the current folder by default.
-        force: overwrite an existing picture.
+        output: PNG file to write; ``<name>.png`` in the current directory by default.
+        force: overwrite an existing file.
     """
     path = _only_file(level)
     if path is None:
         return 1
     raw = read_level(path)
-    _print_overview(raw)
+    _print_summary(raw)
     target = output or Path(f"{path.name if '#' in path.name else path.stem}.png")
     if not _may_write(target, force):
         return 1
@@ -50,10 +50,11 @@ def show_level(level: Positional[str], output: Path | None = None, force: bool =
 
 
 def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
-    """Print what is strange about each level; return 1 if one is malformed or cannot be played, else 0.
+    """Check levels and print all findings; the exit status is 1 if a level is malformed or unplayable, else 0.
 
     Args:
-        levels: names of built-in sets or levels, level files, folders of them, packs, or levels of packs (pack.txt#12).
+        levels: built-in sets or levels by name, level files, folders of level files, packs, or levels of packs
+            (pack.txt#12).
     """
     paths = [path for level in levels for path in resolve(level)]
     faults = sum(_print_findings(path) for path in paths)
@@ -62,18 +63,18 @@ def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
 
 
 def convert_level(source: Positional[str], target: Positional[Path], force: bool = False) -> int:
-    """Convert a level to text or map bytes.
+    """Convert a level to the text format or to map bytes.
 
     Args:
-        source: name of a built-in level, or path of a level file of any format.
-        target: file to write; its suffix says the format: ``.toml`` text, ``.map`` map bytes.
+        source: name of a built-in level, or path of a level file in any format.
+        target: file to write; the suffix selects the format: ``.toml`` text, ``.map`` map bytes.
         force: overwrite an existing file.
     """
     path = _only_file(source)
     if path is None:
         return 1
     if target.suffix not in (TEXT_SUFFIX, MAP_SUFFIX):
-        return _fail(f"target: expected a suffix of {TEXT_SUFFIX} or {MAP_SUFFIX}, got {str(target)!r}")
+        return _fail(f"target: expected a file name ending in {TEXT_SUFFIX} or {MAP_SUFFIX}, got {str(target)!r}")
     if not _may_write(target, force):
         return 1
     raw = read_level(path)
@@ -81,10 +82,10 @@ def convert_level(source: Positional[str], target: Positional[Path], force: bool
 
 
 def show_library(clear: bool = False) -> int:
-    """Print the files that hold compiled levels for all processes, the last used first, and their sizes.
+    """List the cache files of compiled levels with their sizes, most recently used first.
 
     Args:
-        clear: remove them; they are made again when levels are next used.
+        clear: remove all files; they are rebuilt on the next use.
     """
     if clear:
         print(f"removed {array_cache.clear()} files from {array_cache.folder()}")
@@ -93,7 +94,7 @@ def show_library(clear: bool = False) -> int:
 
 
 def _only_file(level: str) -> Path | None:
-    """Return the file of one level; print an error and return None if the name stands for several."""
+    """Return the file of one level; print an error and return None if the name matches several levels."""
     paths = resolve(level)
     if len(paths) == 1:
         return paths[0]
@@ -101,7 +102,7 @@ def _only_file(level: str) -> Path | None:
     return None
 
 
-def _print_overview(raw: RawLevel) -> None:
+def _print_summary(raw: RawLevel) -> None:
     print(f"title      {raw.title}")
     print(f"author     {raw.author or '-'}")
     print(f"level id   {'-' if raw.level_id == UNPUBLISHED else raw.level_id}")
@@ -113,7 +114,7 @@ def _print_overview(raw: RawLevel) -> None:
 
 
 def _print_findings(path: Path) -> bool:
-    """Print the findings of one file; return whether one is an error."""
+    """Print the findings of one level; return whether any is an error."""
     try:
         findings = validate(read_level(path))
     except LevelFormatError as error:
@@ -126,7 +127,7 @@ def _print_findings(path: Path) -> bool:
 
 def _png(raw: RawLevel) -> bytes:
     """Return the picture of a level as a PNG file."""
-    import cv2  # the drawing libraries are not needed for the other commands
+    import cv2  # only this command needs OpenCV
 
     from nclone_env.level.load import load_level
     from nclone_env.render.picture import level_picture
@@ -138,12 +139,12 @@ def _png(raw: RawLevel) -> bytes:
 def _may_write(target: Path, force: bool) -> bool:
     if force or not target.exists():
         return True
-    _fail(f"{target}: expected a new file, got one that exists; --force overwrites it")
+    _fail(f"{target}: file already exists; --force overwrites it")
     return False
 
 
 def _save(target: Path, data: bytes) -> int:
-    """Write a file and say so; return the exit status."""
+    """Write a file and print its path; return the exit status."""
     try:
         write_file(target, data)
     except OSError as error:

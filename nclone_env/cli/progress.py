@@ -1,4 +1,4 @@
-"""The progress of a training run: one line that is rewritten, or a line now and then where nobody watches."""
+"""Progress display of a training run: a live line on a terminal, periodic lines otherwise."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ _BAR = 20
 
 
 class TrainingProgress:
-    """Shows rows of the learning curve as they come.
+    """Displays rows of the learning curve.
 
     Args:
-        total_steps: steps at which the run ends at the latest.
-        stream: where to write; a terminal gets a bar, anything else a plain line every ``interval`` seconds.
-        interval: seconds.
+        total_timesteps: environment steps of the whole run.
+        stream: output stream, stdout by default. A terminal shows a progress bar; any other stream gets a line every
+            ``interval`` seconds.
+        interval: seconds between lines.
     """
 
-    def __init__(self, total_steps: int, stream: TextIO | None = None, interval: float = 10.0):
-        self._total, self._interval = total_steps, interval
+    def __init__(self, total_timesteps: int, stream: TextIO | None = None, interval: float = 10.0):
+        self._total, self._interval = total_timesteps, interval
         self._stream = stream or sys.stdout
         self._live = self._stream.isatty()
         self._started = self._last = time.monotonic()
         self._shown = ""
 
     def __call__(self, row: Mapping[str, float]) -> None:
-        """Show a row."""
+        """Display a row."""
         self._shown = progress_line(row, self._total, time.monotonic() - self._started)
         if self._live:
             print(f"\r\x1b[K{self._shown}", end="", file=self._stream, flush=True)
@@ -37,21 +38,21 @@ class TrainingProgress:
             print(self._shown, file=self._stream, flush=True)
 
     def finish(self) -> None:
-        """Leave the last row on a line of its own."""
+        """Print the last row on its own line."""
         if self._shown:
             print(f"\r\x1b[K{self._shown}" if self._live else self._shown, file=self._stream, flush=True)
 
 
-def progress_line(row: Mapping[str, float], total_steps: int, seconds: float) -> str:
-    """Return one line of text for a row of the learning curve."""
-    done = min(1.0, row["steps"] / total_steps)
+def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float) -> str:
+    """Format a row of the learning curve as one line."""
+    done = min(1.0, row["timesteps"] / total_timesteps)
     bar = "#" * round(done * _BAR)
     played = (
-        f"success {row['success_rate']:.1%} (worst {row['lowest_success_rate']:.1%})  return {row['mean_return']:.2f}  "
+        f"success {row['success_rate']:.1%} (worst {row['min_success_rate']:.1%})  return {row['mean_return']:.2f}  "
         if not math.isnan(row["success_rate"])
         else ""
     )
     return (
         f"[{bar:<{_BAR}}] {done:4.0%} {seconds:4.0f} s  {row['steps_per_second']:,.0f} steps/s  "
-        f"{row['episodes']:,.0f} episodes  {played}{row['environment_kilobytes']:.1f} KB/env"
+        f"{row['episodes']:,.0f} episodes  {played}{row['kilobytes_per_environment']:.1f} KB/env"
     )

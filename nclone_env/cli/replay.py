@@ -1,4 +1,4 @@
-"""``nclone-env replay``: verify, record, play and film recordings."""
+"""``nclone-env replay``: record and verify runs, play them back, and export them as video."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from nclone_env.replay.video import recording_pictures, write_video
 
 
 def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
-    """Play recordings again and print whether the simulator agrees; return 1 if one disagrees, else 0.
+    """Replay recordings and print whether the simulator reproduces them; the exit status is 1 if one differs, else 0.
 
     Args:
-        files: attract files of the game, or recordings of ``replay record``.
+        files: attract files of the game, or recordings made by ``replay record``.
     """
     if not files:
         return _fail("files: expected at least one recording, got none")
@@ -42,22 +42,23 @@ def record_replay(
     scale: float = 1.0,
     force: bool = False,
 ) -> int:
-    """Record a run on a level: given inputs, or a person at the keyboard.
+    """Record a run on a level, from given inputs or from the keyboard.
 
     Args:
-        level: name of a built-in level, a level file, or a level of a pack (pack.txt#12).
-        output: file to write; ``<level>.replay`` in the current folder by default.
-        inputs: words such as "24RJ 3." for 24 frames of right and jump and 3 of nothing; L left, R right, J jump.
-        human: play in a window; S saves the run so far.
-        scale: size of the window; 1 is 1056 x 600 pixels.
+        level: name of a built-in level, path of a level file, or a level of a pack (pack.txt#12).
+        output: file to write; ``<level>.replay`` in the current directory by default.
+        inputs: frame counts and keys, for example "24RJ 3.": 24 frames of right and jump, then 3 without keys; L left,
+            R right, J jump.
+        human: play with the keyboard in a window; S saves the run so far.
+        scale: scale of the window; 1 is 1056 x 600 pixels.
         force: overwrite an existing file.
     """
     if human == bool(inputs):
-        return _fail("inputs, human: expected one of the two; --inputs '24RJ 3.' or --human")
+        return _fail("inputs, human: expected exactly one of --inputs '24RJ 3.' and --human")
     compiled = load_level(level)
     target = output or Path(f"{compiled.name.replace('/', '-')}{SUFFIX}")
     if target.exists() and not force:
-        return _fail(f"{target}: expected a new file, got one that exists; --force overwrites it")
+        return _fail(f"{target}: file already exists; --force overwrites it")
     if not human:
         return _save(Recording.of(compiled, parse_inputs(inputs, "inputs"), {"level": compiled.name}), target)
     from nclone_env.replay import play
@@ -68,11 +69,11 @@ def record_replay(
 
 
 def play_replay(file: Positional[Path], scale: float = 1.0) -> int:
-    """Show a recording in a window, at the speed of the game.
+    """Play back a recording in a window at 60 frames per second.
 
     Args:
-        file: an attract file of the game, or a recording of ``replay record``.
-        scale: size of the window; 1 is 1056 x 600 pixels.
+        file: an attract file of the game, or a recording made by ``replay record``.
+        scale: scale of the window; 1 is 1056 x 600 pixels.
     """
     from nclone_env.replay import play
 
@@ -81,23 +82,23 @@ def play_replay(file: Positional[Path], scale: float = 1.0) -> int:
     return 0
 
 
-def film_replay(
+def export_video(
     file: Positional[Path], output: Path | None = None, scale: float = 1.0, every: int = 1, force: bool = False
 ) -> int:
-    """Write a recording as a video, at the speed of the game.
+    """Export a recording as an MP4 video that plays in real time.
 
     Args:
-        file: an attract file of the game, or a recording of ``replay record``.
-        output: MP4 file to write; ``<file>.mp4`` in the current folder by default.
-        scale: size of the pictures; 1 is 1056 x 600 pixels.
-        every: frames from one picture to the next.
+        file: an attract file of the game, or a recording made by ``replay record``.
+        output: MP4 file to write; ``<file>.mp4`` in the current directory by default.
+        scale: scale of the video; 1 is 1056 x 600 pixels.
+        every: keep every n-th frame.
         force: overwrite an existing file.
     """
     if every < 1:
         return _fail(f"every: expected a whole number of at least 1, got {every}")
     target = output or Path(f"{file.stem}.mp4")
     if target.exists() and not force:
-        return _fail(f"{target}: expected a new file, got one that exists; --force overwrites it")
+        return _fail(f"{target}: file already exists; --force overwrites it")
     pictures = recording_pictures(_recording_of(file), scale, every)
     try:
         count = write_video(pictures, target, FRAMES_PER_SECOND / every)
@@ -108,7 +109,7 @@ def film_replay(
 
 
 def _print_verdict(path: Path, width: int) -> bool:
-    """Print the row of one file; return whether it is well-formed and the simulator agrees."""
+    """Print the table row of one file; return whether the file is valid and the simulator reproduces it."""
     try:
         found = _verify_any(path)
     except FormatError as error:
@@ -122,11 +123,11 @@ def _print_verdict(path: Path, width: int) -> bool:
 
 def _verify_any(path: Path) -> Verdict:
     data = read_bytes(path)
-    return read_recording(data, str(path)).prove() if is_recording(data) else verify(read_attract(data, str(path)))
+    return read_recording(data, str(path)).verify() if is_recording(data) else verify(read_attract(data, str(path)))
 
 
 def _recording_of(path: Path) -> Recording:
-    """Return a recording from a file of either kind."""
+    """Read a recording from an attract file or a recording file."""
     data = read_bytes(path)
     if is_recording(data):
         return read_recording(data, str(path))
@@ -135,7 +136,7 @@ def _recording_of(path: Path) -> Recording:
 
 
 def _save(recording: Recording, target: Path) -> int:
-    """Write a recording and say so; return the exit status."""
+    """Write a recording and print its path; return the exit status."""
     try:
         recording.save(target)
     except OSError as error:

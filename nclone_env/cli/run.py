@@ -1,4 +1,4 @@
-"""``nclone-env run``: step environments with random actions to watch, time or profile them."""
+"""``nclone-env run``: step environments with random actions to watch, benchmark or profile them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Episodes:
     succeeded: int = 0
 
     def add(self, terminated: np.ndarray, truncated: np.ndarray, info: dict[str, Any]) -> None:
-        """Count the episodes that a step of the vector environment finished."""
+        """Count the episodes that ended in a step of the vector environment."""
         self.finished += int((terminated | truncated).sum())
         self.succeeded += int((info["outcome"] == WON).sum())
 
     def __str__(self) -> str:
-        """Return one sentence."""
+        """Return a one-line summary."""
         if not self.finished:
-            return "no episode finished; take more --steps"
+            return "no episode finished; increase --steps"
         rate = self.succeeded / self.finished
         return f"{self.finished:,} episodes, {self.succeeded:,} succeeded ({rate:.1%})"
 
@@ -46,7 +46,7 @@ def run(
     profile_memory: bool = False,
     profile_frames: int = 1000,
     memory_snapshot_interval: int = 100,
-    envs: int = 16,
+    num_envs: int = 16,
     steps: int = 1000,
     levels: tuple[str, ...] = _DEFAULTS.levels,
     observations: tuple[str, ...] = _DEFAULTS.observations,
@@ -57,32 +57,32 @@ def run(
     """Step environments with uniform random actions, in a window or headless.
 
     Args:
-        headless: open no window and step a batch of environments.
-        profile_memory: write a memory and a time profile; needs --headless.
-        profile_frames: steps of the batch that each pass of the profile takes.
-        memory_snapshot_interval: steps between two memory snapshots of the profile.
-        envs: environments in the batch.
-        steps: steps to take when not profiling.
-        levels: built-in sets or levels by name, or files by path.
-        observations: observations to make.
+        headless: step a vector environment without a window.
+        profile_memory: write a memory and a time profile; requires --headless.
+        profile_frames: vector steps per profiling pass.
+        memory_snapshot_interval: vector steps between memory snapshots.
+        num_envs: number of environments.
+        steps: number of vector steps without --profile-memory.
+        levels: built-in sets or levels by name, or level files by path.
+        observations: names of the observations to compute.
         seed: seed of the environments and of the actions.
-        output_dir: folder of the profile's reports.
-        json: also write the profile's statistics as JSON.
+        output_dir: folder for the reports of the profile.
+        json: also write the statistics of the profile as JSON.
 
     Returns:
         The exit code, 0.
 
     Raises:
-        ConfigError: if a value is out of range, or a profile is asked for with a window.
+        ConfigError: if a value is out of range, or ``profile_memory`` is used without ``headless``.
     """
-    if envs < 1 or steps < 1:
-        raise ConfigError(f"envs, steps: expected whole numbers of at least 1, got {envs} and {steps}")
+    if num_envs < 1 or steps < 1:
+        raise ConfigError(f"num_envs, steps: expected whole numbers of at least 1, got {num_envs} and {steps}")
     config = EnvironmentConfig(levels=levels, observations=observations)
     if profile_memory:
         if not headless:
-            raise ConfigError("profile_memory: a window would be profiled too; add --headless")
+            raise ConfigError("profile_memory: requires --headless, otherwise the window would be profiled too")
         settings = ProfileSettings(
-            num_envs=envs,
+            num_envs=num_envs,
             steps=profile_frames,
             interval=memory_snapshot_interval,
             seed=seed,
@@ -91,24 +91,24 @@ def run(
         )
         profile(config, settings, output_dir, json)
     elif headless:
-        run_headless(config, envs, steps, seed)
+        run_headless(config, num_envs, steps, seed)
     else:
         show(levels, steps, seed)
     return 0
 
 
 def profile(config: EnvironmentConfig, settings: ProfileSettings, folder: Path, as_json: bool) -> None:
-    """Profile a vector environment, write the reports, print the verdict and where they are."""
+    """Profile a vector environment, write the reports, print a summary and the paths of the reports."""
     recording = collect.collect(lambda count: _vector(config, count), settings, progress=print)
     found = stats.compute(recording)
     paths = report.write_reports(found, folder, as_json)
     print()
     print(report.summary_text(found))
-    print("written: " + ", ".join(map(str, paths)))
+    print("wrote " + ", ".join(map(str, paths)))
 
 
 def run_headless(config: EnvironmentConfig, num_envs: int, steps: int, seed: int) -> None:
-    """Step a vector environment; print steps/s, episodes and success rate."""
+    """Step a vector environment; print throughput, episodes and success rate."""
     actions = collect.random_actions(num_envs, seed)
     episodes = Episodes()
     env = _vector(config, num_envs)
@@ -122,12 +122,12 @@ def run_headless(config: EnvironmentConfig, num_envs: int, steps: int, seed: int
     seconds = time.perf_counter() - start
     env.close()
     print(f"{num_envs} environments, {steps:,} steps of random actions, seed {seed}")
-    print(f"  {num_envs * steps / seconds:,.0f} environment steps/s, observations and restarts included")
+    print(f"  {num_envs * steps / seconds:,.0f} environment steps/s, including observations and resets")
     print(f"  {episodes}")
 
 
 def show(levels: tuple[str, ...], steps: int, seed: int) -> None:
-    """Play random actions in a window, each held for some frames as a player would; print the outcomes."""
+    """Play random actions in a window, each held for ``frame_skip`` frames; print the outcomes."""
     config = EnvironmentConfig.for_human(levels=levels, frame_skip=_DEFAULTS.frame_skip)
     actions = collect.random_actions(1, seed)
     env = NPlusPlusEnv(config)

@@ -1,4 +1,4 @@
-"""``nclone-env warmup``: compile every kernel now, so that nothing has to wait for it later."""
+"""``nclone-env warmup``: compile every kernel ahead of time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nclone_env.train.gae import estimate_advantages
 
 
 def warmup() -> int:
-    """Compile all kernels into the cache, showing what is being done; at once if they are there already."""
+    """Compile all kernels into the cache and report progress; returns immediately if they are cached."""
     print(f"kernels in {cache_folder()}")
     for name, task in _TASKS:
         _timed(name, task)
@@ -38,7 +38,7 @@ def _simulate() -> None:
 
 
 def _measure() -> None:
-    _ = _any_level().distances  # an environment finds them in a file if there is one
+    _ = _any_level().distances  # an environment would load them from the array cache
 
 
 def _play() -> None:

@@ -1,1 +1,1 @@
-"""The memory profiler: collect a Recording, compute Stats from it, report them."""
+"""The memory profiler: collect a Recording, compute Stats, write reports."""

@@ -1,4 +1,4 @@
-"""What the operating system says: resident memory of this process, and the machine it runs on."""
+"""Queries to the operating system: resident memory of this process, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ _PRINT_RSS = f"print([line.split()[1] for line in open({str(_SMAPS)!r}) if line.
 
 
 class ResidentBytes(NamedTuple):
-    """Resident memory of this process: all of it, shared pages divided, and that without pages of files."""
+    """Resident memory of this process, in bytes."""
 
     rss: int
+    """Resident set size: all resident pages."""
     pss: int
+    """Proportional set size: pages shared by several processes count in proportion."""
     data: int
+    """PSS without file-backed pages."""
 
 
 def resident_bytes() -> ResidentBytes:
-    """Return the resident memory of this process; psutil stands in where the kernel offers no summary.
+    """Return the resident memory of this process, read from ``/proc/self/smaps_rollup`` or from psutil.
 
     Raises:
-        MissingExtraError: if neither ``/proc/self/smaps_rollup`` nor psutil is there.
+        MissingExtraError: if neither is available.
     """
     if not _SMAPS.exists():
         return _resident_by_psutil()
@@ -51,22 +54,22 @@ def _resident_by_psutil() -> ResidentBytes:
             "install the extra: pip install 'nclone-env[profile]'"
         ) from error
     info = psutil.Process().memory_full_info()
-    return ResidentBytes(info.rss, getattr(info, "pss", info.rss), info.uss)  # only Linux knows PSS
+    return ResidentBytes(info.rss, getattr(info, "pss", info.rss), info.uss)  # PSS exists only on Linux
 
 
 def bare_interpreter() -> Stage:
-    """Return the resident memory of a Python that has imported nothing, started as a process of its own.
+    """Return the resident memory of a Python subprocess without any imports.
 
-    Its RSS stands for the PSS: the pages it shares with this process would otherwise be counted by half.
+    Its RSS is used instead of its PSS, which would count the pages it shares with this process only in part.
     """
     if not _SMAPS.exists():
         return Stage(INTERPRETER, 0, "not measured: no /proc/self/smaps_rollup here")
     answer = subprocess.run([sys.executable, "-I", "-S", "-c", _PRINT_RSS], capture_output=True, text=True, check=True)
-    return Stage(INTERPRETER, int(answer.stdout) * 1024, "RSS of a bare Python in a process of its own")
+    return Stage(INTERPRETER, int(answer.stdout) * 1024, "RSS of a bare Python interpreter in a subprocess")
 
 
 def machine() -> Machine:
-    """Return what the report says about this machine."""
+    """Return the description of this machine for the report."""
     return Machine(
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         processor=_processor(),

@@ -1,6 +1,6 @@
-"""Recording: what a profiling run measured, before anything is computed from it.
+"""Recording: the raw measurements of a profiling run.
 
-All sizes are bytes, all times seconds of wall clock, all steps counted from 0 (just after ``reset``).
+All sizes are in bytes and all times in seconds of wall clock; steps are counted from 0 (just after ``reset``).
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ INTERPRETER, LIBRARIES, COMPILED_CODE, ENVIRONMENTS = (
     "compiled code",
     "environments",
 )
-WARM_UP_SHARE = 0.2  # of all steps: the first episodes end and caches fill
+WARM_UP_SHARE = 0.2  # of all steps, during which the first episodes end and caches fill
 
 
 @dataclass(frozen=True)
 class ProfileSettings:
-    """What was asked for."""
+    """Settings of a profiling run."""
 
     num_envs: int
-    """Environments in the batch."""
+    """Number of environments in the batch."""
     steps: int = 1000
-    """Steps of the batch in each pass."""
+    """Vector steps per pass."""
     interval: int = 100
-    """Steps between two snapshots; the last step always has one."""
+    """Steps between snapshots; the last step always has one."""
     seed: int = 0
     """Seed of the environments and of the random actions."""
     levels: tuple[str, ...] = ()
-    """Names of the levels played, for the report."""
+    """Names of the levels, for the report."""
     observations: tuple[str, ...] = ()
-    """Names of the observations made, for the report."""
+    """Names of the observations, for the report."""
 
     def snapshot_steps(self) -> tuple[int, ...]:
         """Return the steps at which snapshots are taken: 0, every ``interval`` steps, and the last."""
@@ -43,51 +43,51 @@ class ProfileSettings:
 
     @property
     def warm_up_steps(self) -> int:
-        """Snapshots taken before this step do not count: a fifth of all steps, rounded up."""
+        """Snapshots before this step are ignored: a fifth of all steps, rounded up."""
         return math.ceil(self.steps * WARM_UP_SHARE)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it was measured."""
+    """Description of the machine."""
 
     system: str
     processor: str
     cores: int
     python: str
     packages: tuple[tuple[str, str], ...]
-    """(name, version) of the packages that matter."""
+    """(name, version) of the relevant packages."""
     resident_source: str
-    """Where resident memory was read: ``/proc/self/smaps_rollup`` or ``psutil``."""
+    """Source of resident memory: ``/proc/self/smaps_rollup`` or ``psutil``."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Resident memory of the process when a named stage was reached."""
+    """Resident memory of the process at a named stage."""
 
     name: str
     pss_bytes: int
-    """Resident memory so far, pages shared by several processes divided among them."""
+    """Proportional set size: pages shared by several processes count in proportion."""
     how: str
-    """How it was measured, for the report."""
+    """Method of measurement, for the report."""
 
 
 @dataclass(frozen=True)
 class Resident:
-    """Resident memory of the process after a step of the untraced pass."""
+    """Resident memory of the process after a step of the plain pass."""
 
     step: int
     rss_bytes: int
-    """All resident pages."""
+    """Resident set size: all resident pages."""
     pss_bytes: int
-    """The same, pages shared by several processes divided among them."""
+    """Proportional set size: pages shared by several processes count in proportion."""
     data_bytes: int
-    """PSS without pages of files: heap, stacks, shared memory. Other processes coming and going leave it."""
+    """PSS without file-backed pages: heap, stacks, shared memory. Independent of other processes."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """What tracemalloc held after a step of the traced pass, without the profiler's own memory."""
+    """Memory traced by tracemalloc after a step of the traced pass, without the profiler's own memory."""
 
     step: int
     traced_bytes: int
@@ -96,7 +96,7 @@ class Traced:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """Live memory allocated by one line of source."""
+    """Live memory allocated by one source line."""
 
     file: str
     line: int
@@ -106,7 +106,7 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class FunctionTime:
-    """Time spent in one function, as cProfile saw it."""
+    """Time spent in one function, measured by cProfile."""
 
     file: str
     line: int
@@ -118,22 +118,22 @@ class FunctionTime:
 
 @dataclass(frozen=True)
 class Recording:
-    """Everything a profiling run measured."""
+    """All measurements of a profiling run."""
 
     machine: Machine
     settings: ProfileSettings
     stages: tuple[Stage, ...]
-    """In the order in which they were reached."""
+    """In chronological order."""
     memory: MemoryNode
-    """What the environments reported when the stage ``environments`` was reached."""
+    """Memory tree of the environments at the stage ``environments``."""
     resident: tuple[Resident, ...]
     traced: tuple[Traced, ...]
     first_lines: tuple[SourceLine, ...]
-    """Every line with live memory at the first snapshot after the warm-up."""
+    """All lines with live memory at the first snapshot after the warm-up."""
     last_lines: tuple[SourceLine, ...]
-    """Every line with live memory at the last snapshot."""
+    """All lines with live memory at the last snapshot."""
     functions: tuple[FunctionTime, ...]
     plain_seconds: float
-    """Time of all steps of the pass without tracing or profiling; snapshots not included."""
+    """Time of all steps of the plain pass, without snapshots."""
     profiled_seconds: float
     """Time of all steps under cProfile."""

@@ -1,4 +1,4 @@
-"""Reporting: text and JSON from Stats. Nothing is measured or computed here beyond laying out a page."""
+"""Reporting: format Stats as text and JSON; nothing is measured here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from nclone_env._files import write_file
 from nclone_env.memory.recording import WARM_UP_SHARE, FunctionTime
 from nclone_env.memory.stats import (
-    FEWEST_SNAPSHOTS,
+    MIN_SNAPSHOTS,
     RESIDENT_FLOOR,
     STANDARD_ERRORS,
     TRACED_FLOOR,
@@ -31,11 +31,11 @@ _PACKAGE_FOLDER = Path(__file__).parents[2]
 
 
 def write_reports(stats: Stats, folder: Path, as_json: bool = False) -> tuple[Path, ...]:
-    """Write the reports into a folder, each to a temporary name first, and return their paths.
+    """Write the reports to a folder, each atomically, and return their paths.
 
     Args:
-        stats: what to report.
-        folder: made if missing.
+        stats: statistics to report.
+        folder: created if it does not exist.
         as_json: also write the statistics as JSON.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def write_reports(stats: Stats, folder: Path, as_json: bool = False) -> tuple[Pa
 
 
 def json_text(stats: Stats) -> str:
-    """Return the statistics as JSON; keys are the fields' names, sizes are bytes, times seconds."""
+    """Return the statistics as JSON; keys are field names, sizes are in bytes, times in seconds."""
     content = {"format": JSON_FORMAT, "version": JSON_VERSION, **dataclasses.asdict(stats)}
     return json.dumps(content, indent=2) + "\n"
 
@@ -58,7 +58,7 @@ def memory_text(stats: Stats) -> str:
     sections = (
         _head("Memory profile", stats),
         _result(stats),
-        _legend(),
+        _glossary(),
         _owners(stats),
         _accounting(stats),
         _snapshots(stats),
@@ -70,7 +70,7 @@ def memory_text(stats: Stats) -> str:
 
 
 def summary_text(stats: Stats) -> str:
-    """Return the few lines that matter most."""
+    """Return a summary of a few lines."""
     return "\n".join(_result(stats))
 
 
@@ -78,7 +78,7 @@ def profile_text(stats: Stats) -> str:
     """Return the report of time by function."""
     ratio = stats.speed.plain / stats.speed.profiled
     speed = (
-        "Speed (1 environment step = one action of one environment)",
+        "Throughput (1 environment step = one action of one environment)",
         *table(
             ("", "env steps/s"),
             (
@@ -86,23 +86,23 @@ def profile_text(stats: Stats) -> str:
                 ("under cProfile (pass 3)", f"{stats.speed.profiled:,.0f}"),
             ),
         ),
-        f"Under cProfile everything takes {ratio:.2f} times as long: read the times below as shares.",
+        f"cProfile slows the steps down by a factor of {ratio:.2f}: read the times below as proportions.",
     )
     sections = (
         _head("Time profile", stats),
         speed,
-        ("Functions by cumulative time (with everything they call)", *_functions(stats, stats.by_cumulative)),
+        ("Functions by cumulative time (including callees)", *_functions(stats, stats.by_cumulative)),
         ("Functions by own time", *_functions(stats, stats.by_own)),
     )
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
 def format_bytes(count: float, sign: bool = False) -> str:
-    """Return a number of bytes with a unit: B, KB (one decimal), MB or GB (two), each 1,024 of the last.
+    """Format a number of bytes with a binary unit: B, KB (one decimal), MB or GB (two decimals).
 
     Args:
         count: bytes.
-        sign: write a plus before what is not negative.
+        sign: prefix non-negative numbers with a plus sign.
     """
     value, unit = abs(count), "B"
     if value < 0.05:
@@ -118,7 +118,7 @@ def format_bytes(count: float, sign: bool = False) -> str:
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return aligned lines: first column to the left, all others to the right, a rule below the titles."""
+    """Format a table: first column left-aligned, others right-aligned, a rule below the titles."""
     widths = [max(len(row[i]) for row in (titles, *rows)) for i in range(len(titles))]
     lines = []
     for row in (titles, ["-" * width for width in widths], *rows):
@@ -131,10 +131,10 @@ def _head(title: str, stats: Stats) -> tuple[str, ...]:
     machine, settings = stats.machine, stats.settings
     facts = (
         ("environments", f"{settings.num_envs}"),
-        ("steps", f"{settings.steps:,} of the batch in each pass, a snapshot every {settings.interval:,}"),
+        ("steps", f"{settings.steps:,} vector steps per pass, a snapshot every {settings.interval:,}"),
         ("actions", f"uniform random, seed {settings.seed}"),
-        ("levels", ", ".join(settings.levels) or "not named"),
-        ("observations", ", ".join(settings.observations) or "not named"),
+        ("levels", ", ".join(settings.levels) or "not specified"),
+        ("observations", ", ".join(settings.observations) or "not specified"),
         ("machine", f"{machine.processor}, {machine.cores} cores, {machine.system}"),
         (
             "versions",
@@ -150,26 +150,26 @@ def _result(stats: Stats) -> tuple[str, ...]:
     own, shared = format_bytes(total.per_env_bytes), format_bytes(total.shared_bytes)
     return (
         "Result",
-        f"  memory   {own} per environment, and {shared} shared by all {stats.settings.num_envs}",
+        f"  memory   {own} per environment, {shared} shared by all {stats.settings.num_envs}",
         f"  growth   {stats.verdict.upper()}",
         *(f"             {item.quantity.ljust(6)}  {_rate(item)}" for item in stats.growths),
         f"  speed    {stats.speed.plain:,.0f} environment steps/s",
     )
 
 
-def _legend() -> tuple[str, ...]:
+def _glossary() -> tuple[str, ...]:
     return (
-        "Words (1 KB is 1,024 bytes)",
-        "  traced  what tracemalloc sees, the profiler itself left out",
-        "  RSS     resident memory of the process",
-        "  PSS     the same, with pages that several processes use divided among them",
-        "  data    PSS without pages of files (program code): these change when other processes start or end",
+        "Glossary (1 KB is 1,024 bytes)",
+        "  traced  memory traced by tracemalloc, without the profiler itself",
+        "  RSS     resident set size of the process",
+        "  PSS     proportional set size: pages shared by several processes count in proportion",
+        "  data    PSS without file-backed pages (program code), which vary as other processes start or end",
     )
 
 
 def _rate(item: Growth) -> str:
     if item.verdict == "undecided":
-        return f"undecided ({item.snapshots} snapshots after warm-up, {FEWEST_SNAPSHOTS} needed)"
+        return f"undecided ({item.snapshots} snapshots after warm-up, at least {MIN_SNAPSHOTS} required)"
     return f"{format_bytes(item.slope, sign=True)} per 1,000 steps (noise margin {format_bytes(item.margin)})"
 
 
@@ -185,7 +185,7 @@ def _owners(stats: Stats) -> tuple[str, ...]:
     ]
     titles = ("owner", "shared", f"all {stats.settings.num_envs} environments", "per environment")
     return (
-        "Memory by owner, as the environments report it (a row contains the rows indented below it)",
+        "Memory by owner, as reported by the environments (a row includes the rows indented below it)",
         *table(titles, rows),
     )
 
@@ -199,18 +199,18 @@ def _accounting(stats: Stats) -> tuple[str, ...]:
     rows = [(part.name, format_bytes(part.share_bytes), part.how) for part in account.parts]
     rows += [
         ("accounted", format_bytes(account.accounted_bytes), "sum of the above"),
-        ("measured", format_bytes(account.measured_bytes), "PSS when the environments stood"),
-        ("not accounted", format_bytes(account.unaccounted_bytes, sign=True), "measured - accounted"),
+        ("measured", format_bytes(account.measured_bytes), "PSS after the environments were created"),
+        ("unaccounted", format_bytes(account.unaccounted_bytes, sign=True), "measured - accounted"),
     ]
     width = max(len(row[1]) for row in rows)
     lines = (f"  {name.ljust(14)}  {size.rjust(width)}  {how}" for name, size, how in rows)
     added = format_bytes(account.environments_measured_bytes, sign=True)
     reported = format_bytes(account.parts[-1].share_bytes)
     return (
-        "Accounted and measured",
+        "Accounted and measured memory",
         *lines,
-        f"  Making the environments changed PSS by {added}; they report {reported}. PSS can rise by less:",
-        "  pages never written are not resident, and memory the warm-up environment freed is used again.",
+        f"  Creating the environments changed the PSS by {added}; they report {reported}. The PSS can rise by less:",
+        "  pages never written are not resident, and memory freed by the warm-up environment is reused.",
     )
 
 
@@ -258,16 +258,16 @@ def _growth(stats: Stats) -> tuple[str, ...]:
         f"Growth: {stats.verdict}",
         *table(titles, rows),
         "",
-        f"  Rule: a least-squares line through the snapshots from step {stats.warm_up_steps:,} on; "
+        f"  Method: a least-squares fit to the snapshots from step {stats.warm_up_steps:,} on; "
         f"the first {WARM_UP_SHARE:.0%} of the steps are warm-up.",
         "  Growing: the slope exceeds the noise margin, and each half of the snapshots alone rises faster",
         "  than the floor (a single jump is not growth). The noise margin is the larger of",
         f"    error: {STANDARD_ERRORS:g} standard errors of the slope, and",
-        f"    floor: {format_bytes(TRACED_FLOOR)} (traced) or {format_bytes(RESIDENT_FLOOR)} (data), "
-        "spread over the steps fitted.",
-        f"  Otherwise flat; undecided with fewer than {FEWEST_SNAPSHOTS} snapshots. "
-        "Growing as a whole if any quantity is.",
-        "  Slower growth than the margin goes unseen: profile more steps to narrow it.",
+        f"    floor: {format_bytes(TRACED_FLOOR)} (traced) or {format_bytes(RESIDENT_FLOOR)} (data) "
+        "divided by the number of fitted steps.",
+        f"  Otherwise flat; undecided with fewer than {MIN_SNAPSHOTS} snapshots. "
+        "The overall verdict is growing if any quantity grows.",
+        "  Growth below the margin is not detected: profile more steps to narrow it.",
     )
 
 
@@ -277,7 +277,7 @@ def _largest(stats: Stats) -> tuple[str, ...]:
         for line in stats.largest_lines
     ]
     return (
-        f"Largest lines at step {stats.settings.steps:,} (tracemalloc, memory made in the traced pass)",
+        f"Largest lines at step {stats.settings.steps:,} (tracemalloc, memory allocated in the traced pass)",
         *table(("line", "live", "blocks"), rows or [("none", "-", "-")]),
     )
 
@@ -293,7 +293,7 @@ def _grown(stats: Stats) -> tuple[str, ...]:
     ]
     first = next((item.step for item in stats.traced if item.step >= stats.warm_up_steps), stats.warm_up_steps)
     return (
-        f"Lines that grew most from step {first:,} to step {stats.settings.steps:,} (tracemalloc)",
+        f"Lines with the most growth from step {first:,} to step {stats.settings.steps:,} (tracemalloc)",
         *table(("line", "growth", "blocks"), rows or [("none", "-", "-")]),
     )
 
@@ -315,7 +315,7 @@ def _functions(stats: Stats, functions: Sequence[FunctionTime]) -> list[str]:
 
 
 def _location(file: str, line: int) -> str:
-    """Return file:line, the file without the folder of the packages, shortened from the left."""
+    """Return file:line, relative to the folder of installed packages and truncated on the left."""
     for folder in (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(_PACKAGE_FOLDER)):
         if file.startswith(folder + os.sep):
             file = file[len(folder) + 1 :]

@@ -1,6 +1,6 @@
-"""Statistics: pure functions from a Recording to Stats, plain data that a reporter prints.
+"""Statistics: pure functions from a Recording to Stats, the plain data of the reports.
 
-Sizes are bytes, rates are bytes per 1,000 steps of the whole batch.
+Sizes are in bytes, rates in bytes per 1,000 vector steps.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from nclone_env.memory_tree import MemoryNode
 
 Verdict = Literal["flat", "growing", "undecided"]
 
-STANDARD_ERRORS = 3.0  # a slope within so many standard errors of zero is noise
-TRACED_FLOOR = 2 * 1024  # bytes over the kept steps that caches and free lists of Python may move
-RESIDENT_FLOOR = 128 * 1024  # bytes over the kept steps: 32 pages, allocators grow by arenas
-FEWEST_SNAPSHOTS = 4
+STANDARD_ERRORS = 3.0  # a slope within this many standard errors of zero is noise
+TRACED_FLOOR = 2 * 1024  # bytes by which Python's caches and free lists may vary over the fitted steps
+RESIDENT_FLOOR = 128 * 1024  # bytes over the fitted steps: 32 pages, since allocators grow by arenas
+MIN_SNAPSHOTS = 4
 TOP_LINES = 15
 TOP_FUNCTIONS = 30
-LEAST_SHARE = 0.001  # of the profiled time; functions below it are not listed
+MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
 
 
 @dataclass(frozen=True)
 class OwnerRow:
-    """One owner of memory in the tree that the environments report."""
+    """One node of the memory tree of the environments."""
 
     depth: int
     name: str
     shared_bytes: int
-    """Bytes of this owner and its parts that all environments share."""
+    """Bytes of this owner and its children that all environments share."""
     environment_bytes: int
-    """Bytes of this owner and its parts that grow with the number of environments, for all of them."""
+    """Bytes of this owner and its children that grow with the number of environments, over all environments."""
     per_env_bytes: float
-    """``environment_bytes`` of one environment."""
+    """``environment_bytes`` per environment."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,18 @@ class Share:
 
 @dataclass(frozen=True)
 class Accounting:
-    """Measured memory set against what can be accounted for.
+    """Measured memory compared with accounted memory.
 
-    A byte is accounted for by an object that reports it, or by the PSS that a stage before the first
-    environment added.
+    A byte is accounted for if an object reports it, or if it was added to the PSS by a stage before the first
+    environment.
     """
 
     parts: tuple[Share, ...]
-    """The stages before the environments, and what the environments report."""
+    """The stages before the environments, and the bytes reported by the environments."""
     measured_bytes: int
-    """PSS when the environments stood."""
+    """PSS after the environments were created."""
     environments_measured_bytes: int
-    """PSS that the environments added."""
+    """PSS added by the environments."""
     accounted_bytes: int
     unaccounted_bytes: int
     """Measured minus accounted; negative if reported memory was not newly resident."""
@@ -79,7 +79,7 @@ class Accounting:
 
 @dataclass(frozen=True)
 class Growth:
-    """A least-squares line through one quantity over the snapshots after the warm-up, and what it says."""
+    """Least-squares fit of one quantity over the snapshots after the warm-up, and its verdict."""
 
     quantity: str
     snapshots: int
@@ -88,11 +88,11 @@ class Growth:
     slope: float
     """Bytes per 1,000 steps."""
     margin: float
-    """Bytes per 1,000 steps that noise may explain: the larger of ``error_margin`` and ``floor_margin``."""
+    """Noise margin in bytes per 1,000 steps: the larger of ``error_margin`` and ``floor_margin``."""
     error_margin: float
     """Three standard errors of the slope."""
     floor_margin: float
-    """The fixed floor, spread over the steps kept."""
+    """The fixed floor divided by the number of fitted steps."""
     first_half_slope: float
     second_half_slope: float
     verdict: Verdict
@@ -100,7 +100,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class GrownLine:
-    """A line of source whose live memory grew between the first snapshot after warm-up and the last."""
+    """A source line whose live memory grew between the first snapshot after the warm-up and the last."""
 
     file: str
     line: int
@@ -110,7 +110,7 @@ class GrownLine:
 
 @dataclass(frozen=True)
 class Speed:
-    """Environment steps per second (steps times environments, restarts included)."""
+    """Environment steps per second (vector steps times environments, including resets)."""
 
     plain: float
     profiled: float
@@ -118,7 +118,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Stats:
-    """Everything the report says."""
+    """The contents of the reports."""
 
     machine: Machine
     settings: ProfileSettings
@@ -164,7 +164,7 @@ def compute(recording: Recording) -> Stats:
 
 
 def owner_rows(root: MemoryNode, num_envs: int) -> tuple[OwnerRow, ...]:
-    """Return one row for each node of the tree, parents first."""
+    """Return one row per node of the tree, parents first."""
     rows = []
     for depth, node in root.walk():
         own = node.bytes_where(shared=False)
@@ -177,28 +177,41 @@ def _owner_name(node: MemoryNode) -> str:
 
 
 def accounting(recording: Recording) -> Accounting:
-    """Set the PSS when the environments stood against the stages before them and what they report."""
+    """Compare the PSS after creating the environments with the earlier stages and the reported bytes."""
     shares, before = [], 0
     for stage in recording.stages:
         if stage.name != ENVIRONMENTS:
             shares.append(Share(stage.name, stage.pss_bytes - before, stage.how))
             before = stage.pss_bytes
-    shares.append(Share(ENVIRONMENTS, recording.memory.total_bytes, "sum of what their owners report"))
+    shares.append(Share(ENVIRONMENTS, recording.memory.total_bytes, "sum of the bytes reported by their owners"))
     measured = next(stage.pss_bytes for stage in recording.stages if stage.name == ENVIRONMENTS)
     accounted = sum(share.share_bytes for share in shares)
     return Accounting(tuple(shares), measured, measured - before, accounted, measured - accounted)
 
 
 def growth(quantity: str, points: Sequence[tuple[int, int]], warm_up: int, floor_bytes: int) -> Growth:
-    """Fit a line through (step, bytes) from the warm-up on and judge it.
+    """Fit a line to the points (step, bytes) after the warm-up and derive a verdict.
 
-    Growing means: the slope exceeds the margin, and each half of the snapshots alone rises by more than the
-    floor's rate, so that a single jump is not taken for growth. Fewer than four snapshots leave it undecided.
+    The verdict is growing if the slope exceeds the noise margin and each half of the snapshots alone has a slope
+    above the floor margin, so that a single jump does not count as growth. It is undecided with fewer than four
+    snapshots.
     """
     kept = np.array([point for point in points if point[0] >= warm_up], dtype=np.float64).reshape(-1, 2)
-    if len(kept) < FEWEST_SNAPSHOTS:
+    if len(kept) < MIN_SNAPSHOTS:
         last = int(kept[-1, 0]) if len(kept) else warm_up
-        return Growth(quantity, len(kept), warm_up, last, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "undecided")
+        return Growth(
+            quantity=quantity,
+            snapshots=len(kept),
+            first_step=warm_up,
+            last_step=last,
+            slope=0.0,
+            margin=0.0,
+            error_margin=0.0,
+            floor_margin=0.0,
+            first_half_slope=0.0,
+            second_half_slope=0.0,
+            verdict="undecided",
+        )
     steps, values = kept[:, 0] / 1000.0, kept[:, 1]
     slope, standard_error = least_squares(steps, values)
     middle = len(kept) // 2
@@ -223,7 +236,7 @@ def growth(quantity: str, points: Sequence[tuple[int, int]], warm_up: int, floor
 
 
 def least_squares(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Return slope and its standard error of the line through (n,) float64 points; the error is 0 for two."""
+    """Return the slope of the fit to n points, (n,) float64 each, and its standard error (0 for two points)."""
     dx = x - x.mean()
     spread = float(dx @ dx)
     slope = float(dx @ y) / spread
@@ -259,6 +272,6 @@ def grown_lines(first: Sequence[SourceLine], last: Sequence[SourceLine]) -> tupl
 
 
 def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[FunctionTime, ...]:
-    """Return the functions with the most time in ``field``, without those below a thousandth of ``whole``."""
-    worth = [item for item in functions if getattr(item, field) >= LEAST_SHARE * whole]
-    return tuple(sorted(worth, key=lambda item: -getattr(item, field))[:TOP_FUNCTIONS])
+    """Return the functions with the most time in ``field``, without those below ``MIN_TIME_SHARE`` of ``whole``."""
+    relevant = [item for item in functions if getattr(item, field) >= MIN_TIME_SHARE * whole]
+    return tuple(sorted(relevant, key=lambda item: -getattr(item, field))[:TOP_FUNCTIONS])

@@ -1,1 +1,1 @@
-"""Recordings: of the game, which the simulator must agree with, and our own, which prove an episode."""
+"""Recordings: attract files of the game, which validate the simulator, and recordings of episodes."""

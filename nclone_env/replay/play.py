@@ -1,4 +1,4 @@
-"""Play a level with the keyboard, and watch recordings, in a window. Needs pygame-ce."""
+"""Play levels with the keyboard and play back recordings in a window. Requires pygame-ce."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ KEYS = {
     **dict.fromkeys(("right", "d"), INPUT_RIGHT),
     **dict.fromkeys(("space", "z", "up", "w"), INPUT_JUMP),
 }
-"""The input bit of each key that moves the ninja."""
+"""Key name to input bit."""
 RESTART, SAVE, QUIT = "r", "s", "escape"
 HELP = "arrows or A D: move   space, Z, W or up: jump   R: restart   S: save the recording   Esc: quit"
 
 
 def input_byte(keys: Iterable[str]) -> int:
-    """Return the input byte for the names of the keys that are down."""
+    """Return the input byte for a set of pressed keys."""
     code = 0
     for key in keys:
         code |= KEYS.get(key, 0)
@@ -38,7 +38,7 @@ def input_byte(keys: Iterable[str]) -> int:
 
 
 def open_window(title: str, scale: float = 1.0) -> Window:
-    """Return a window for pictures of this scale that shows 60 a second.
+    """Return a window for pictures of this scale that runs at 60 frames per second.
 
     Raises:
         MissingExtraError: if pygame-ce is not installed.
@@ -47,14 +47,14 @@ def open_window(title: str, scale: float = 1.0) -> Window:
 
 
 def play(level: LevelSource, save: Callable[[Recording], object], window: Window, scale: float = 1.0) -> None:
-    """Let a person play until the window is closed.
+    """Play a level with the keyboard until the window is closed.
 
-    The first key that moves the ninja starts the clock. After death or victory the ninja rests until a restart.
+    The first key that moves the ninja starts the simulation. After death or victory it pauses until a restart.
 
     Args:
-        level: whatever names one level.
-        save: gets the recording of the run so far whenever the person saves.
-        window: where to play; it is closed in the end.
+        level: the level, in any form that ``load_level`` accepts.
+        save: called with the recording of the run so far when the save key is pressed.
+        window: the window; closed on return.
         scale: pixels of the window per pixel of the world.
     """
     session = Session(level)
@@ -73,7 +73,7 @@ def play(level: LevelSource, save: Callable[[Recording], object], window: Window
 
 
 def watch(pictures: Iterable[np.ndarray], window: Window) -> int:
-    """Show pictures until they end or the window is closed; return how many were shown."""
+    """Show pictures until they end or the window is closed; return the number of pictures shown."""
     shown = 0
     for picture in pictures:
         if not window.show(picture) or QUIT in window.pressed:
@@ -84,5 +84,5 @@ def watch(pictures: Iterable[np.ndarray], window: Window) -> int:
 
 
 def _input_of(held: Collection[str], pressed: Collection[str]) -> int:
-    """Return the input byte; a key pressed and let go within one frame counts."""
+    """Return the input byte; a key pressed and released within one frame counts."""
     return input_byte({*held, *pressed})

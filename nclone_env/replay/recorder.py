@@ -12,19 +12,19 @@ from nclone_env.errors import RecordingError
 from nclone_env.replay.recording import Recording
 
 CONFIGURED = ("frame_skip", "max_frames", "action_space")
-"""Fields of the configuration that go into a recording."""
+"""Configuration fields stored in a recording."""
 
 
 class EpisodeRecorder:
-    """Plays an environment and keeps the inputs of the episode under way.
+    """Records the inputs of the current episode of an environment.
 
-    Use its ``reset`` and ``step`` in place of the environment's; ``recording()`` can be called at any time.
+    Use its ``reset`` and ``step`` instead of the environment's; ``recording()`` can be called at any time.
 
     Args:
-        env: a single environment, also one that ``gymnasium.make`` has wrapped.
+        env: a single environment, possibly wrapped by ``gymnasium.make``.
 
     Raises:
-        RecordingError: if two of its levels have the same name, so that a recording could be of either.
+        RecordingError: if two levels have the same name, which makes recordings ambiguous.
     """
 
     def __init__(self, env: Any):
@@ -33,17 +33,17 @@ class EpisodeRecorder:
         self._levels = {level.name: level.raw for level in self._own.levels}
         if len(self._levels) < len(self._own.levels):
             names = ", ".join(level.name for level in self._own.levels)
-            raise RecordingError("environment", "levels", "levels with different names", names)
+            raise RecordingError("environment", "levels", "levels with distinct names", names)
         self._inputs = bytearray()
         self._level = ""
         self._seed: int | None = None
         self._episode = -1
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode and its recording; as ``NPlusPlusEnv.reset``.
+        """Reset the environment and start a recording; see ``NPlusPlusEnv.reset``.
 
         Raises:
-            RecordingError: if the options ask for a start that is not the level's.
+            RecordingError: if the options start the episode elsewhere than at the start of a level.
         """
         if options and set(options) - {"level"}:
             raise RecordingError("environment", "options", "an episode from the start of a level", repr(options))
@@ -54,7 +54,7 @@ class EpisodeRecorder:
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play one step and record its frames; as ``NPlusPlusEnv.step``."""
+        """Step the environment and record its frames; see ``NPlusPlusEnv.step``."""
         result = self.env.step(action)
         number = np.zeros((), np.int64)
         check_actions(action, self._own.config.action_space, number)
@@ -64,13 +64,14 @@ class EpisodeRecorder:
     def recording(self) -> Recording:
         """Return the recording of the episode so far.
 
-        Its settings are the level's name, the number of the episode since the seed was given, and ``CONFIGURED``.
+        Its settings are the level name, the number of the episode since the last seeded reset, and the fields
+        ``CONFIGURED``.
 
         Raises:
             RecordingError: before the first reset.
         """
         if not self._level:
-            raise RecordingError("environment", "episode", "an episode under way", "none; call reset()")
+            raise RecordingError("environment", "episode", "a started episode", "none; call reset()")
         settings = {name: getattr(self._own.config, name) for name in CONFIGURED}
         settings |= {"level": self._level, "episode": self._episode}
         return Recording.of(self._levels[self._level], bytes(self._inputs), settings, self._seed)

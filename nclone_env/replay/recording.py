@@ -1,29 +1,28 @@
-"""Our own recordings, byte by byte (numbers are little-endian).
+"""The recording format ``.replay``, byte by byte (little-endian).
 
 ====== ===== ==============================================================================================
 offset size  content
 ====== ===== ==============================================================================================
-0      8     89 4E 52 45 50 0D 0A 1A: never text, and damaged by anything that changes line ends
+0      8     magic 89 4E 52 45 50 0D 0A 1A; not valid text, and detects line-ending conversion
 8      4     format version, 1
 12     4     number of frames T
-16     4     size S of the facts
+16     4     size S of the metadata
 20     4     size M of the level
 24     4     size I of the inputs
 28     8     trajectory hash
 36     32    SHA-256 of tiles and records of the level
 68     4     CRC-32 of everything from offset 76
 72     4     CRC-32 of the bytes 0..71
-76     S     facts: a JSON object in UTF-8 with two keys: ``seed`` (a whole number or null) and ``settings`` (an
-             object: what was configured)
+76     S     metadata: a JSON object in UTF-8 with two keys: ``seed`` (an integer or null) and ``settings`` (an object)
 76 + S M     level: map bytes (:mod:`nclone_env.level.formats.map_bytes`), zlib
 ...    I     inputs: T bytes 0..15, zlib
 ====== ===== ==============================================================================================
 
-The trajectory hash is BLAKE2b with a digest of 8 bytes over 33 bytes a frame, in the state after the frame: x, y,
-xspeed, yspeed (float64) and state (int8). Level and inputs fix a run completely; whoever plays them again and gets the
-same hash has seen the ninja do the same in every frame, to the last bit.
+The trajectory hash is BLAKE2b with a digest of 8 bytes over 33 bytes per frame, the state after the frame: x, y,
+xspeed, yspeed (float64) and state (int8). Level and inputs determine a run completely; a replay with the same hash
+matches the original run bit for bit in every frame.
 
-Readers refuse every other size, version, checksum, and whatever follows the inputs.
+Readers reject any other version, wrong sizes and checksums, and trailing data.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
-from nclone_env.replay.verify import Verdict, play_quietly, verdict
+from nclone_env.replay.verify import Verdict, simulate_silently, verdict
 from nclone_env.sim.simulate import Trajectory, check_inputs
 
 MAGIC = b"\x89NREP\r\n\x1a"
 VERSION = 1
 SUFFIX = ".replay"
 MAX_FRAMES = 1 << 24
-"""More than three days of play."""
+"""More than three days at 60 frames per second."""
 
 _HEADER = struct.Struct("<8s5I8s32sI")
 _CHECKSUM = struct.Struct("<I")
@@ -64,14 +63,14 @@ _FRAME = np.dtype([("x", "<f8"), ("y", "<f8"), ("xspeed", "<f8"), ("yspeed", "<f
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A level, the inputs played on it, and a hash of what happened.
+    """A level, the inputs of a run on it, and a hash of the resulting trajectory.
 
     Attributes:
         level: the level.
-        inputs: (T,) uint8, read-only; one input byte 0..15 a frame.
+        inputs: (T,) uint8, read-only; one input byte 0..15 per frame.
         trajectory_hash: 16 hex digits.
-        settings: what was configured; values that JSON knows.
-        seed: of the environment, if there was one.
+        settings: configuration of the run; JSON values.
+        seed: seed of the environment, if any.
     """
 
     level: RawLevel
@@ -84,35 +83,35 @@ class Recording:
     def of(
         cls, level: LevelSource, inputs: Any, settings: Mapping[str, Any] | None = None, seed: int | None = None
     ) -> Recording:
-        """Play inputs and return the recording.
+        """Simulate inputs on a level and return the recording.
 
         Args:
-            level: whatever names one level.
-            inputs: one byte 0..15 a frame; bytes or any sequence of integers.
-            settings: what was configured.
-            seed: of the environment.
+            level: the level, in any form that ``load_level`` accepts.
+            inputs: one byte 0..15 per frame; bytes or any sequence of integers.
+            settings: configuration of the run; JSON values.
+            seed: seed of the environment, if any.
 
         Raises:
-            InputsError: if an input is not a whole number from 0 to 15.
+            InputsError: if an input is not an integer from 0 to 15.
         """
         raw = level if isinstance(level, RawLevel) else load_level(level).raw
         codes = check_inputs(inputs)
         codes.flags.writeable = False
-        return cls(raw, codes, trajectory_hash(play_quietly(raw, codes)), dict(settings or {}), seed)
+        return cls(raw, codes, trajectory_hash(simulate_silently(raw, codes)), dict(settings or {}), seed)
 
-    def prove(self) -> Verdict:
-        """Play the recording again and say whether every frame is as it was."""
-        run = play_quietly(self.level, self.inputs)
+    def verify(self) -> Verdict:
+        """Replay the recording and check that every frame matches."""
+        run = simulate_silently(self.level, self.inputs)
         got = trajectory_hash(run)
         agrees = got == self.trajectory_hash
-        reason = "every frame as recorded" if agrees else f"expected the hash {self.trajectory_hash}, got {got}"
+        reason = "every frame matches" if agrees else f"expected trajectory hash {self.trajectory_hash}, got {got}"
         return verdict(agrees, reason, run, self.level, len(self.inputs))
 
     def save(self, path: Path) -> None:
         """Write the recording to a file.
 
         Raises:
-            RecordingError: if it has no place in the format.
+            RecordingError: if the format cannot represent it.
             OSError: if the file cannot be written.
         """
         write_file(path, write_recording(self))
@@ -127,7 +126,7 @@ def trajectory_hash(run: Trajectory) -> str:
 
 
 def is_recording(data: bytes) -> bool:
-    """Return whether data begin like one of our recordings."""
+    """Return whether the data start with the magic bytes of a recording."""
     return data.startswith(MAGIC)
 
 
@@ -135,19 +134,19 @@ def load_recording(path: Path) -> Recording:
     """Read a recording from a file.
 
     Raises:
-        UnknownLevelError: if there is no file at the path.
-        LevelFormatError: if it cannot be read.
-        RecordingError: if it is malformed.
+        UnknownLevelError: if the file does not exist.
+        LevelFormatError: if the file cannot be read.
+        RecordingError: if the file is malformed.
     """
     return read_recording(read_bytes(path), str(path))
 
 
 def write_recording(recording: Recording) -> bytes:
-    """Return the bytes of a recording; :func:`read_recording` gives the same recording back.
+    """Serialise a recording; the inverse of :func:`read_recording`.
 
     Raises:
-        RecordingError: if the level cannot be written as map bytes, there are too many frames, or settings or seed are
-            no JSON.
+        RecordingError: if the level cannot be written as map bytes, there are too many frames, or settings or seed
+            are not JSON values.
     """
     source = recording.level.source
     try:
@@ -157,7 +156,7 @@ def write_recording(recording: Recording) -> bytes:
     if len(recording.inputs) > MAX_FRAMES:
         raise RecordingError(source, "inputs", f"at most {MAX_FRAMES} frames", str(len(recording.inputs)))
     parts = (
-        _facts(recording),
+        _metadata(recording),
         zlib.compress(level, 9),
         zlib.compress(recording.inputs.astype(np.uint8).tobytes(), 9),
     )
@@ -175,66 +174,70 @@ def write_recording(recording: Recording) -> bytes:
 
 
 def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
-    """Read a recording; it is checked, not played: :meth:`Recording.prove` does that.
+    """Parse and validate a recording without simulating it; see :meth:`Recording.verify`.
 
     Args:
-        data: the whole file.
-        source: file name for messages.
+        data: contents of the file.
+        source: file name for error messages.
 
     Raises:
-        RecordingError: if the data are no recording, of another version, cut off or damaged.
+        RecordingError: if the data are not a recording, of another version, truncated or damaged.
     """
     frames, sizes, run_hash, digest = _read_header(data, source)
-    facts_end = _BODY + sizes[0]
-    level_end = facts_end + sizes[1]
-    settings, seed = _read_facts(data[_BODY:facts_end], source)
-    level = _read_level(_inflate(data[facts_end:level_end], _MAX_MAP, facts_end, source), facts_end, source)
+    metadata_end = _BODY + sizes[0]
+    level_end = metadata_end + sizes[1]
+    settings, seed = _read_metadata(data[_BODY:metadata_end], source)
+    level = _read_level(_inflate(data[metadata_end:level_end], _MAX_MAP, metadata_end, source), metadata_end, source)
     if bytes.fromhex(level.digest) != digest:
         raise RecordingError(source, "offset 36", f"the digest of the level, {level.digest}", digest.hex())
     inputs = _read_inputs(_inflate(data[level_end:], frames, level_end, source), frames, level_end, source)
     return Recording(level, inputs, run_hash.hex(), settings, seed)
 
 
-def _facts(recording: Recording) -> bytes:
-    facts = {"seed": recording.seed, "settings": dict(recording.settings)}
+def _metadata(recording: Recording) -> bytes:
+    metadata = {"seed": recording.seed, "settings": dict(recording.settings)}
     try:
-        return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        return json.dumps(metadata, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         where = "settings and seed"
-        raise RecordingError(recording.level.source, where, "values that JSON knows", str(error)) from error
+        raise RecordingError(recording.level.source, where, "JSON values", str(error)) from error
 
 
 def _read_header(data: bytes, source: str) -> tuple[int, tuple[int, int, int], bytes, bytes]:
-    """Return frames, sizes of the three parts, trajectory hash and digest after checking sizes and checksums."""
+    """Check sizes and checksums; return frames, sizes of the three parts, trajectory hash and digest of the level."""
     if not is_recording(data):
-        raise RecordingError(source, "offset 0", f"a recording, which begins with {MAGIC!r}", repr(data[: len(MAGIC)]))
+        raise RecordingError(source, "offset 0", f"the magic bytes of a recording, {MAGIC!r}", repr(data[: len(MAGIC)]))
     if len(data) < _BODY:
-        raise RecordingError(source, f"offset {len(data)}", f"a header of {_BODY} bytes", "the end")
-    _, version, frames, facts, level, inputs, run_hash, digest, body_sum = _HEADER.unpack_from(data)
+        raise RecordingError(source, f"offset {len(data)}", f"a header of {_BODY} bytes", "end of file")
+    _, version, frames, metadata, level, inputs, run_hash, digest, body_sum = _HEADER.unpack_from(data)
     if version != VERSION:
         raise RecordingError(source, "offset 8", f"format version {VERSION}", str(version))
     if _CHECKSUM.unpack_from(data, _HEADER.size)[0] != zlib.crc32(data[: _HEADER.size]):
-        raise RecordingError(source, f"offset {_HEADER.size}", "the checksum of the header", "another: it is damaged")
-    size = _BODY + facts + level + inputs
+        raise RecordingError(
+            source, f"offset {_HEADER.size}", "a valid header checksum", "a mismatch: the header is damaged"
+        )
+    size = _BODY + metadata + level + inputs
     if len(data) != size:
         raise RecordingError(source, f"offset {min(size, len(data))}", f"a file of {size} bytes", str(len(data)))
     if body_sum != zlib.crc32(data[_BODY:]):
-        raise RecordingError(source, "offset 68", "the checksum of the contents", "another: they are damaged")
+        raise RecordingError(
+            source, "offset 68", "a valid checksum of the contents", "a mismatch: the contents are damaged"
+        )
     if frames > MAX_FRAMES:
         raise RecordingError(source, "offset 12", f"at most {MAX_FRAMES} frames", str(frames))
-    return frames, (facts, level, inputs), run_hash, digest
+    return frames, (metadata, level, inputs), run_hash, digest
 
 
-def _read_facts(text: bytes, source: str) -> tuple[dict[str, Any], int | None]:
+def _read_metadata(text: bytes, source: str) -> tuple[dict[str, Any], int | None]:
     try:
-        facts = json.loads(text)
+        metadata = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RecordingError(source, f"offset {_BODY}", "JSON in UTF-8", str(error)[:80]) from error
-    if isinstance(facts, dict) and set(facts) == {"seed", "settings"}:
-        seed, settings = facts["seed"], facts["settings"]
+    if isinstance(metadata, dict) and set(metadata) == {"seed", "settings"}:
+        seed, settings = metadata["seed"], metadata["settings"]
         if (seed is None or type(seed) is int) and isinstance(settings, dict):
             return settings, seed
-    raise RecordingError(source, f"offset {_BODY}", "an object with a seed and settings", repr(text[:40]))
+    raise RecordingError(source, f"offset {_BODY}", "an object with the keys seed and settings", repr(text[:40]))
 
 
 def _read_level(data: bytes, offset: int, source: str) -> RawLevel:
@@ -250,18 +253,18 @@ def _read_inputs(data: bytes, frames: int, offset: int, source: str) -> np.ndarr
     try:
         inputs = check_inputs(data)
     except InputsError as error:
-        raise RecordingError(source, f"inputs at offset {offset}", "bytes of 0..15", str(error)) from error
+        raise RecordingError(source, f"inputs at offset {offset}", "bytes 0..15", str(error)) from error
     inputs.flags.writeable = False
     return inputs
 
 
 def _inflate(data: bytes, limit: int, offset: int, source: str) -> bytes:
-    """Return uncompressed data of at most ``limit`` bytes; more is refused before it takes memory."""
+    """Decompress at most ``limit`` bytes; larger data are rejected before memory is allocated for them."""
     engine = zlib.decompressobj()
     try:
         plain = engine.decompress(data, limit + 1)
     except zlib.error as error:
         raise RecordingError(source, f"offset {offset}", "zlib data", str(error)) from error
     if len(plain) > limit or not engine.eof or engine.unused_data:
-        raise RecordingError(source, f"offset {offset}", f"one zlib stream of at most {limit} bytes", "another")
+        raise RecordingError(source, f"offset {offset}", f"one zlib stream of at most {limit} bytes", "other data")
     return plain

@@ -1,8 +1,8 @@
-"""Whether a recording of the game and the simulator agree.
+"""Verification of the simulator against attract files of the game.
 
-A recording says how it ended, not where the ninja was (physics 03, section 5). Without input bit 3, the ninja must be
-dead after the last byte and not before. Else the first byte with bit 3, at frame a, is where the player gave up: the
-ninja must be playing after byte a - 1, and dead after byte a + 1. Frames count from 0.
+An attract file determines how its run ended, but not the positions in between (physics 03, section 5). Without input
+bit 3, the ninja must die exactly in the frame of the last byte. Otherwise the player gave up at the first byte with
+bit 3, frame a: the ninja must be alive after byte a - 1 and dead after byte a + 1. Frames are counted from 0.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ STATE_NAMES = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came out when a recording was played again."""
+    """Result of replaying a recording."""
 
     agrees: bool
-    """Whether the simulator does what the recording says."""
+    """Whether the simulator reproduces the recording."""
     reason: str
-    """Why, in words."""
+    """Explanation in words."""
     frames: int
     """Frames of the recording."""
     state: int
     """State of the ninja after the last frame, 0..9."""
     gold: int
-    """Pieces of gold collected."""
+    """Number of gold pieces collected."""
     inert: dict[str, int]
-    """Entities by name that the simulator does not model yet: while there are any, a disagreement may be theirs."""
+    """Entity name to count of entities not modelled yet; they may explain a disagreement."""
 
 
 def verify(file: AttractFile | str | Path) -> Verdict:
-    """Play an attract file and say whether it ends as the game says it ended.
+    """Replay an attract file and check that it ends as in the game.
 
     Raises:
-        UnknownLevelError: if there is no file at the path.
+        UnknownLevelError: if the file does not exist.
         LevelFormatError: if the file is malformed.
     """
     if not isinstance(file, AttractFile):
@@ -67,42 +67,45 @@ def verify(file: AttractFile | str | Path) -> Verdict:
         file = read_attract(read_bytes(path), str(path))
     flags = np.flatnonzero(file.inputs & INPUT_SUICIDE)
     first_flag = int(flags[0]) if len(flags) else None
-    one_more = first_flag is not None and first_flag == len(file.inputs) - 1  # dead one frame after the flag
-    run = play_quietly(file.level, np.append(file.inputs, np.uint8(0)) if one_more else file.inputs)
+    one_more = first_flag is not None and first_flag == len(file.inputs) - 1  # death comes one frame after the flag
+    run = simulate_silently(file.level, np.append(file.inputs, np.uint8(0)) if one_more else file.inputs)
     states = [IMMOBILE, *run.state.tolist()]
-    agrees, reason = _death(states) if first_flag is None else _surrender(states, first_flag)
+    agrees, reason = _death(states) if first_flag is None else _suicide(states, first_flag)
     return verdict(agrees, reason, run, file.level, len(file.inputs))
 
 
-def play_quietly(level: RawLevel, inputs: Any) -> Trajectory:
-    """Play a level without the warning about entities that are not modelled: verdicts name them."""
+def simulate_silently(level: RawLevel, inputs: Any) -> Trajectory:
+    """Simulate without the warning about entities that are not modelled; verdicts list them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InertEntityWarning)
         return simulate(compile_level(level), inputs)
 
 
 def verdict(agrees: bool, reason: str, run: Trajectory, level: RawLevel, frames: int) -> Verdict:
-    """Return a verdict with the facts of a run."""
+    """Return the verdict on a run."""
     state, gold = (int(run.state[-1]), int(run.gold[-1])) if len(run) else (IMMOBILE, 0)
     return Verdict(agrees, reason, frames, state, gold, inert_types(level.records))
 
 
 def _death(states: list[int]) -> tuple[bool, str]:
-    """Judge a recording without bit 3; ``states[n]`` is the state after n frames."""
+    """Check a recording without input bit 3; ``states[n]`` is the state after n frames."""
     last = len(states) - 1
     if states[last] != DEAD:
         return False, f"expected death in the last frame, got {STATE_NAMES[states[last]]}"
     died = states.index(DEAD)
     if died < last:
-        return False, f"expected death in the last frame, got it {last - died} frames before"
-    return True, "dead after the last frame, not before"
+        return False, f"expected death in the last frame, got death {last - died} frames earlier"
+    return True, "death in the last frame"
 
 
-def _surrender(states: list[int], flag: int) -> tuple[bool, str]:
-    """Judge a recording whose first byte with bit 3 is that of frame ``flag``."""
+def _suicide(states: list[int], flag: int) -> tuple[bool, str]:
+    """Check a recording whose first byte with input bit 3 is that of frame ``flag``."""
     before, after = states[flag], states[flag + 2]
     if before >= DEAD:
-        return False, f"expected a living ninja before the player gave up in frame {flag}, got {STATE_NAMES[before]}"
+        return (
+            False,
+            f"expected the ninja to be alive when the player gave up in frame {flag}, got {STATE_NAMES[before]}",
+        )
     if after != DEAD:
         return False, f"expected death after the player gave up in frame {flag}, got {STATE_NAMES[after]}"
     return True, f"alive until the player gave up in frame {flag}, then dead"

@@ -1,4 +1,4 @@
-"""Pictures of a recording, and pictures as a video."""
+"""Rendering of recordings, and video export."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def recording_pictures(recording: Recording, scale: float = 1.0, every: int = 1) -> Iterator[np.ndarray]:
-    """Play a recording and yield its pictures, the start first and the last frame last.
+    """Replay a recording and yield its pictures, from the initial state to the last frame.
 
     Args:
-        recording: what to play.
+        recording: the recording.
         scale: pixels of a picture per pixel of the world.
-        every: frames from one picture to the next.
+        every: yield every n-th frame.
 
     Yields:
         (round(600 * scale), round(1056 * scale), 3) uint8, RGB.
@@ -37,10 +37,10 @@ def recording_pictures(recording: Recording, scale: float = 1.0, every: int = 1)
 
 
 def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
-    """Write pictures as an MP4 (H.264) that plays everywhere; return how many there were.
+    """Write pictures as an MP4 video (H.264); return the number of pictures.
 
     Args:
-        pictures: (height, width, 3) uint8, all of one size; an odd last row or column is left out.
+        pictures: (height, width, 3) uint8, all of the same size; an odd last row or column is cropped.
         path: the file to write.
         rate: pictures per second.
 

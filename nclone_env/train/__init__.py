@@ -1,4 +1,4 @@
-"""Training with PPO; the only part of the package that imports torch (but not on import of this module)."""
+"""PPO training; the only subpackage that imports torch, and only in its modules."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from nclone_env.errors import MissingExtraError
 
 
 def require_training_extra() -> None:
-    """Check that the optional packages of the trainer are installed.
+    """Check that the optional dependencies of the trainer are installed.
 
     Raises:
-        MissingExtraError: if one is not; the message names the extra that brings it.
+        MissingExtraError: if one is missing; the message names the extra to install.
     """
     missing = [name for name in ("torch", "tensorboard", "matplotlib") if find_spec(name) is None]
     if missing:
-        raise MissingExtraError(
-            f'training needs {", ".join(missing)}, which is not installed; run: pip install "nclone-env[train]"'
-        )
+        raise MissingExtraError(f'training requires {", ".join(missing)}; run: pip install "nclone-env[train]"')

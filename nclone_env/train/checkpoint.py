@@ -1,4 +1,4 @@
-"""Checkpoints: a run at an update boundary in one file, readable without executing anything in it."""
+"""Checkpoints: the state of a run after an update in one file, loaded without executing code from it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
 from nclone_env.train.policy import ActorCritic
 
-FORMAT = 1
+FORMAT = 2
 
-# What zipfile and torch.load raise on files that are damaged or something else altogether.
+# Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
     OSError,
     EOFError,
@@ -39,28 +39,28 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint holds; plain values and tensors only."""
+    """Contents of a checkpoint: plain values and tensors only."""
 
     train_config: dict[str, Any]
     """Fields of the ``TrainConfig``."""
     environment_config: dict[str, Any]
     """Fields of the ``EnvironmentConfig``."""
     observation_shapes: dict[str, list[int]]
-    """Shape of each observation the policy sees."""
+    """Shape of each observation of the policy."""
     policy: dict[str, Tensor]
     """Parameters by name."""
     optimiser: dict[str, Any]
-    """State of Adam."""
+    """State of the Adam optimiser."""
     generator: Tensor
-    """State of the random generator of actions and minibatches."""
+    """State of the random generator that samples actions and shuffles minibatches."""
     counters: dict[str, int]
-    """Steps, updates and episodes so far."""
+    """Timesteps, updates and episodes so far."""
     curve: list[dict[str, float]]
     """Rows of the learning curve."""
     package_version: str = __version__
-    """Version of the package that wrote it."""
+    """Version of the package that wrote the file."""
     format: int = FORMAT
-    """Version of this layout."""
+    """Version of the checkpoint format."""
 
 
 def environment_fields(config: EnvironmentConfig) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def environment_fields(config: EnvironmentConfig) -> dict[str, Any]:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint to a temporary file, then rename it; the folder is made."""
+    """Write a checkpoint atomically, creating its folder if necessary."""
     fields = {item.name: getattr(checkpoint, item.name) for item in dataclasses.fields(checkpoint)}
     path.parent.mkdir(parents=True, exist_ok=True)
     fill_file(path, lambda temporary: torch.save(fields, temporary))
@@ -79,25 +79,29 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint.
 
     Raises:
-        CheckpointError: if the file is missing, damaged, no checkpoint, or of another layout.
+        CheckpointError: if the file is missing, damaged, not a checkpoint, or of another format version.
     """
     path = Path(path)
     fields = _read(path)
     names = {item.name for item in dataclasses.fields(Checkpoint)}
     missing = sorted(names - set(fields)) if isinstance(fields, dict) else []
     if missing or not isinstance(fields, dict):
-        got = f"without {', '.join(missing)}" if missing else "with something else in it"
+        got = f"without {', '.join(missing)}" if missing else "with other contents"
         raise _error(path, f"expected a checkpoint of nclone_env, got a file {got}")
     if fields["format"] != FORMAT:
-        raise _error(path, f"expected format {FORMAT}, got {fields['format']} (version {fields['package_version']})")
+        raise _error(
+            path,
+            f"expected checkpoint format {FORMAT}, got {fields['format']}, "
+            f"written by nclone_env {fields['package_version']}",
+        )
     return Checkpoint(**{name: fields[name] for name in names})
 
 
 def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
-    """Return the policy of a checkpoint that was read from ``path``.
+    """Return the policy of a checkpoint that was loaded from ``path``.
 
     Raises:
-        CheckpointError: if parameters and shapes do not fit together.
+        CheckpointError: if the parameters do not match the observation shapes.
     """
     with translated(path):
         hidden = checkpoint.train_config["hidden_size"]
@@ -107,10 +111,10 @@ def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
 
 
 def restore_configs(checkpoint: Checkpoint, path: str | Path) -> tuple[TrainConfig, EnvironmentConfig]:
-    """Return the configurations of a checkpoint that was read from ``path``.
+    """Return the configurations of a checkpoint that was loaded from ``path``.
 
     Raises:
-        CheckpointError: if this version of the package does not know a field or refuses a value.
+        CheckpointError: if a field is unknown to this version of the package, or its value is invalid.
     """
     with translated(path):
         train_config = build(TrainConfig, checkpoint.train_config, "train_config")
@@ -119,16 +123,16 @@ def restore_configs(checkpoint: Checkpoint, path: str | Path) -> tuple[TrainConf
 
 @contextmanager
 def translated(path: str | Path) -> Iterator[None]:
-    """Turn the errors of using a checkpoint's parts into a :class:`CheckpointError` that names the file."""
+    """Convert errors raised while restoring a checkpoint to a :class:`CheckpointError` that names the file."""
     try:
         yield
     except (ConfigError, RuntimeError, KeyError, ValueError, TypeError) as error:
         cause = " ".join(" ".join(str(error).splitlines()[:2]).split())  # torch lists every parameter
-        raise _error(path, f"its content does not fit: {cause}") from error
+        raise _error(path, f"it cannot be restored: {cause}") from error
 
 
 def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Checkpoint, path: Path) -> None:
-    """Check that the environments show what the policy of a checkpoint was trained on.
+    """Check that the policy of a checkpoint was trained on these observations.
 
     Raises:
         CheckpointError: if names or shapes differ.
@@ -140,17 +144,17 @@ def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Chec
 
 def _read(path: Path) -> Any:
     if not path.is_file():
-        raise _error(path, "expected a checkpoint file, found none there")
+        raise _error(path, "expected a checkpoint file, but the file does not exist")
     try:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()
         fields = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as error:
-        raise _error(path, f"expected a checkpoint, but it cannot be read: {error}") from error
+        raise _error(path, f"expected a checkpoint, but the file cannot be read: {error}") from error
     if damaged:
-        raise _error(path, f"expected a whole checkpoint, but its part {damaged} is damaged")
+        raise _error(path, f"expected an intact checkpoint, but its part {damaged} is damaged")
     return fields
 
 
 def _error(path: str | Path, cause: str) -> CheckpointError:
-    return CheckpointError(f"{path}: {cause}; name a file written by 'nclone-env train'")
+    return CheckpointError(f"{path}: {cause}; pass a file written by 'nclone-env train' of this version")

@@ -1,4 +1,4 @@
-"""Configuration of a training run: one flat frozen dataclass that is also the command line."""
+"""Configuration of a training run: one flat frozen dataclass, from which the command line is generated."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from nclone_env.errors import ConfigError
 
 PolicyObservation = Literal["game_state", "player_frame", "global_view"]
 
-# Field name to (type, lowest, highest); both ends are allowed.
+# Field name to (type, minimum, maximum), both inclusive.
 _RANGES: dict[str, tuple[type, float, float]] = {
     "seed": (int, 0, 2**31 - 1),
     "num_envs": (int, 1, 65536),
-    "rollout_length": (int, 1, 65536),
-    "total_steps": (int, 1, 10**12),
-    "epochs": (int, 1, 100),
-    "minibatches": (int, 1, 65536),
+    "num_steps": (int, 1, 65536),
+    "total_timesteps": (int, 1, 10**12),
+    "update_epochs": (int, 1, 100),
+    "num_minibatches": (int, 1, 65536),
     "hidden_size": (int, 1, 4096),
     "success_window": (int, 1, 10**6),
     "checkpoint_interval": (int, 1, 10**9),
     "torch_threads": (int, 1, 1024),
     "learning_rate": (float, 0.0, 1.0),
     "gae_lambda": (float, 0.0, 1.0),
-    "clip": (float, 1e-6, 1.0),
-    "entropy_weight": (float, 0.0, 10.0),
-    "value_weight": (float, 0.0, 100.0),
+    "clip_coef": (float, 1e-6, 1.0),
+    "entropy_coef": (float, 0.0, 10.0),
+    "value_coef": (float, 0.0, 100.0),
     "max_grad_norm": (float, 1e-6, 1e6),
     "stop_at_success": (float, 0.0, 1.0),
 }
@@ -37,67 +37,70 @@ _RANGES: dict[str, tuple[type, float, float]] = {
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Everything that defines a training run; the discount factor is ``reward.gamma``."""
+    """All settings of a training run; the discount factor is ``reward.gamma``."""
 
     levels: tuple[str, ...] = ("first-steps",)
-    """Built-in sets or levels by name, or level files by path; each episode plays one of them."""
+    """Built-in sets or levels by name, or level files by path; each episode is played on one of them."""
     observations: tuple[PolicyObservation, ...] = ("game_state",)
-    """What the policy sees; pictures bring a small convolutional network."""
+    """Observations of the policy; pictures add a small convolutional network."""
     frame_stack: int = 1
-    """Last moments that make one observation; each is stored once and stacks are gathered in time; 1: no stacks."""
+    """Number of recent observations per stack, gathered on demand from observations stored once; 1 disables stacks."""
     frame_skip: int = 4
-    """Frames simulated per step with the same action."""
+    """Frames simulated per step, all with the same action."""
     max_frames: int = 1200
-    """Frames after which an episode is truncated (60 per second)."""
+    """Time limit in frames (60 per second), after which an episode is truncated."""
     reward: RewardConfig = field(default_factory=RewardConfig)
-    """Weights of the reward and the discount factor."""
+    """Reward weights and the discount factor."""
 
     seed: int = 0
-    """Fixes the initial policy, the sampled actions, the minibatches and the environments."""
+    """Seed of the initial policy, the sampled actions, the minibatch order and the environments."""
     num_envs: int = 256
-    """Environments stepped together."""
-    rollout_length: int = 64
-    """Steps of each environment between two updates."""
-    total_steps: int = 2_000_000
-    """Steps of all environments together after which training ends."""
+    """Number of parallel environments."""
+    num_steps: int = 64
+    """Steps per environment in each rollout."""
+    total_timesteps: int = 2_000_000
+    """Total environment steps of the run, over all environments."""
     stop_at_success: float | None = None
-    """Ends training once every level's recent success rate reaches this; None trains to the last step, which
-    also makes the most probable actions reliable."""
+    """Stop early at this recent success rate on every level; None trains to the end, which helps argmax."""
     success_window: int = 100
-    """Episodes of each level that count as recent."""
+    """Number of recent episodes per level over which success rates are averaged."""
 
     hidden_size: int = 128
-    """Units of each of the two hidden layers of the policy and of the value function."""
-    epochs: int = 3
-    """Passes over a rollout in each update."""
-    minibatches: int = 4
-    """Parts a rollout is split into for one pass; must divide num_envs * rollout_length."""
+    """Units per hidden layer; policy and value function have two hidden layers each."""
+    update_epochs: int = 3
+    """Epochs over the rollout per update."""
+    num_minibatches: int = 4
+    """Minibatches per epoch; must divide num_envs * num_steps."""
     learning_rate: float = 1e-3
-    """Step size of Adam at the start."""
-    anneal: bool = True
-    """Lowers the learning rate linearly to 0 at total_steps."""
+    """Initial learning rate of the Adam optimiser."""
+    anneal_lr: bool = True
+    """Anneal the learning rate linearly to 0 at total_timesteps."""
     gae_lambda: float = 0.95
-    """Weight of longer returns in the advantage estimate."""
-    clip: float = 0.2
-    """How far the probability ratio may move from 1 before its gradient is cut off."""
-    entropy_weight: float = 0.01
-    """Weight of the entropy bonus."""
-    value_weight: float = 0.5
-    """Weight of the value loss."""
+    """The lambda of generalised advantage estimation."""
+    clip_coef: float = 0.2
+    """The epsilon of the clipped surrogate objective."""
+    entropy_coef: float = 0.01
+    """Coefficient of the entropy bonus."""
+    value_coef: float = 0.5
+    """Coefficient of the value loss."""
     max_grad_norm: float = 0.5
-    """Longest gradient; longer ones are scaled down."""
+    """Maximum norm of the gradient; larger gradients are scaled down."""
 
     torch_threads: int = 1
-    """Threads of the learner; more than the cores that are really free make it many times slower."""
+    """Threads PyTorch uses for the updates; more than there are idle cores slow training down many times over."""
     output: Path = Path("runs")
-    """Folder under which each run gets its own."""
+    """Folder that contains the run folders."""
     name: str = ""
-    """Folder of this run; made from levels and seed if empty."""
+    """Name of the run folder; derived from levels and seed if empty."""
     checkpoint_interval: int = 50
-    """Updates between two checkpoints."""
+    """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
-        """Normalise sequences and paths and refuse values that make no sense."""
+        """Normalise sequences and paths and validate every field.
+
+        Raises:
+            ConfigError: if a value is invalid.
+        """
         for name in ("levels", "observations"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
@@ -108,23 +111,23 @@ class TrainConfig:
             raise ConfigError(f"levels: expected names or paths as text, got {self.levels!r}")
         for name, limits in _RANGES.items():
             _check_range(name, getattr(self, name), *limits)
-        if self.batch_size % self.minibatches:
+        if self.batch_size % self.num_minibatches:
             raise ConfigError(
-                f"minibatches: expected a divisor of num_envs * rollout_length = {self.batch_size}, "
-                f"got {self.minibatches}; choose a power of two"
+                f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
+                f"got {self.num_minibatches}; choose a power of two"
             )
-        if not isinstance(self.anneal, bool):
-            raise ConfigError(f"anneal: expected True or False, got {self.anneal!r}")
+        if not isinstance(self.anneal_lr, bool):
+            raise ConfigError(f"anneal_lr: expected True or False, got {self.anneal_lr!r}")
         if Path(self.name).name != self.name:
             raise ConfigError(f"name: expected a folder name without separators, got {self.name!r}")
         self.environment()
         for name in self.observations:
             if name not in get_args(PolicyObservation):
                 valid = ", ".join(get_args(PolicyObservation))
-                raise ConfigError(f"observations: the policy of the trainer sees {valid}, got {name!r}")
+                raise ConfigError(f"observations: the trainer supports {valid}, got {name!r}")
 
     def environment(self) -> EnvironmentConfig:
-        """Return the configuration of what the policy plays, which also checks the fields that go into it."""
+        """Return the environment configuration as the policy sees it; validates the fields it is built from."""
         return EnvironmentConfig(
             levels=self.levels,
             observations=self.observations,
@@ -135,37 +138,37 @@ class TrainConfig:
         )
 
     def unstacked_environment(self) -> EnvironmentConfig:
-        """Return the same with single moments: what the trainer steps, whose storage makes the stacks."""
+        """Return the configuration without frame stacks, for rollouts: the rollout storage builds the stacks."""
         return self.environment().replace(observation=ObservationConfig())
 
     @property
     def batch_size(self) -> int:
-        """Steps of one rollout over all environments."""
-        return self.num_envs * self.rollout_length
+        """Steps per rollout over all environments."""
+        return self.num_envs * self.num_steps
 
     @property
     def minibatch_size(self) -> int:
-        """Steps of one minibatch."""
-        return self.batch_size // self.minibatches
+        """Steps per minibatch."""
+        return self.batch_size // self.num_minibatches
 
     @property
-    def updates(self) -> int:
-        """Updates until total_steps are reached, the last rollout in full."""
-        return math.ceil(self.total_steps / self.batch_size)
+    def num_updates(self) -> int:
+        """Number of updates of the run; the last rollout is completed."""
+        return math.ceil(self.total_timesteps / self.batch_size)
 
     @property
     def run_folder(self) -> Path:
-        """Folder of everything this run writes."""
+        """Output folder of this run."""
         levels = "+".join(Path(level).name or "level" for level in self.levels[:3])
         return self.output / (self.name or f"{levels}-seed{self.seed}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values that a checkpoint can hold."""
+        """Return the fields as plain values, for a checkpoint."""
         return plain(dataclasses.asdict(self))
 
 
 def plain(value: Any) -> Any:
-    """Return ``value`` with tuples turned into lists and paths into text, recursively."""
+    """Convert tuples to lists and paths to strings, recursively."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):

@@ -1,4 +1,4 @@
-"""What the trainer needs of a vector environment, and the one it uses unless told otherwise."""
+"""The vector environment interface of the trainer, and its default implementation."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from nclone_env.memory_tree import MemoryNode
 
 
 class VectorEnvironment(Protocol):
-    """The part of ``NPlusPlusVectorEnv`` (restarting in the same step) that the trainer uses."""
+    """The part of ``NPlusPlusVectorEnv`` with same-step autoreset that the trainer uses."""
 
     num_envs: int
     single_observation_space: Any
 
     @property
     def level_names(self) -> tuple[str, ...]:
-        """Names of the levels an episode can play."""
+        """Names of the levels that episodes are played on."""
         ...
 
     def reset(
@@ -33,7 +33,7 @@ class VectorEnvironment(Protocol):
         options: dict[str, Any] | None = None,
         out: Mapping[str, np.ndarray] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Start all environments anew."""
+        """Reset all environments."""
         ...
 
     def step(
@@ -55,12 +55,12 @@ MakeEnvironments = Callable[[EnvironmentConfig, int], VectorEnvironment]
 
 
 def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
-    """Return the vector environment that restarts finished environments in the same step."""
+    """Return a vector environment with same-step autoreset."""
     return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
 
 
 def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each observation of one environment by name, or of stacks of so many."""
+    """Return the shape of each observation of one environment by name, with stacks of ``frame_stack``."""
     space = envs.single_observation_space
     assert isinstance(space, spaces.Dict)
     depth = (frame_stack,) if frame_stack > 1 else ()
@@ -68,15 +68,15 @@ def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[st
 
 
 def kilobytes_per_environment(envs: VectorEnvironment) -> float:
-    """Return the memory that grows with the number of environments, per environment, in KB (1,024 bytes)."""
+    """Return the memory per environment in KB (1,024 bytes), without memory shared by all environments."""
     return envs.memory().bytes_where(shared=False) / envs.num_envs / 1024
 
 
 class FinishedEpisodes(NamedTuple):
-    """Episodes that ended in a vector step, k of them."""
+    """The k episodes that ended in a vector step."""
 
     indices: np.ndarray
-    """(k,) environments."""
+    """(k,) indices of the environments."""
     levels: np.ndarray
     """(k,) indices of the levels played."""
     success: np.ndarray
@@ -88,7 +88,7 @@ class FinishedEpisodes(NamedTuple):
 
 
 def finished_episodes(info: Mapping[str, Any]) -> FinishedEpisodes | None:
-    """Return the episodes that ended in a step with automatic restart, given its ``info``; None if none did."""
+    """Return the episodes that ended in a step with same-step autoreset, given its ``info``; None if none did."""
     if "final_info" not in info:
         return None
     final, indices = info["final_info"], np.flatnonzero(info["_final_info"])

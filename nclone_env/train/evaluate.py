@@ -1,4 +1,4 @@
-"""Measuring a policy: a fixed number of episodes of each level, beside uniform random actions."""
+"""Evaluation of a policy over a fixed number of episodes per level, next to a uniform random baseline."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ Mode = Literal["sampled", "argmax", "random"]
 
 @dataclass(frozen=True)
 class LevelResult:
-    """How one way of acting did on one level."""
+    """Result of one action mode on one level."""
 
     level: str
     """Name of the level."""
     mode: Mode
-    """``sampled`` or ``argmax`` actions of a policy, or uniform ``random`` ones."""
+    """``sampled`` or ``argmax`` actions of a policy, or uniform ``random`` actions."""
     episodes: int
     """Episodes played."""
     success_rate: float
-    """Share of the episodes that reached the exit."""
+    """Fraction of episodes that reached the exit."""
     mean_return: float
     """Mean undiscounted return."""
     mean_frames: float
     """Mean number of simulated frames."""
     best_frames: int | None
-    """Fewest frames of an episode that won; None if none did."""
+    """Frames of the fastest win; None without a win."""
     won: bool
     """Whether ``actions`` reach the exit."""
     actions: np.ndarray = field(repr=False)
-    """(k,) int8, the actions of the fastest win, else of the first environment."""
+    """(k,) int8, actions of the fastest win; without a win, of the first environment."""
 
 
 def evaluate(
@@ -53,20 +53,20 @@ def evaluate(
     seed: int = 0,
     make_envs: MakeEnvironments = make_environments,
 ) -> tuple[LevelResult, ...]:
-    """Play each level in ``episodes_per_level`` environments and count the first episode of each.
+    """Play each level in ``episodes_per_level`` environments and evaluate the first episode of each.
 
-    One episode of every environment counts: else short episodes would be counted more often than long ones.
+    Counting one episode per environment avoids a bias towards short episodes.
 
     Args:
-        policy: the policy to measure; None for uniform random actions.
-        environment: levels, observations and limits.
-        mode: how the policy's actions are chosen; without a policy it is ``random``.
-        episodes_per_level: episodes of each level.
+        policy: the policy to evaluate; None for uniform random actions.
+        environment: configuration of the environments.
+        mode: how actions are chosen; always ``random`` without a policy.
+        episodes_per_level: number of episodes per level.
         seed: fixes the environments and the sampled actions.
-        make_envs: makes the vector environment.
+        make_envs: creates the vector environment.
 
     Returns:
-        One result for each level, in the order of the environment.
+        One result per level, in the order of the environment's levels.
     """
     if policy is None or mode == "random":
         policy, mode = None, "random"
@@ -82,19 +82,19 @@ def compare(
     seed: int = 0,
     make_envs: MakeEnvironments = make_environments,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
-    """Return the results of sampled and of argmax actions of a policy and of random actions, by mode."""
+    """Evaluate sampled and argmax actions of a policy and random actions; return the results by mode."""
     modes: tuple[Mode, ...] = ("sampled", "argmax", "random")
     return {mode: evaluate(policy, environment, mode, episodes_per_level, seed, make_envs) for mode in modes}
 
 
 def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
-    """Return the result whose actions are worth watching: the longest win of the policy, else any episode."""
+    """Return the result to show as a video: the longest win of the policy, else any episode."""
     candidates = [*results.get("argmax", ()), *results.get("sampled", ())] or list(results["random"])
     return max(candidates, key=lambda result: (result.won, len(result.actions)))
 
 
 class _Chooser:
-    """Chooses the actions of all environments, each mode in its own way."""
+    """Chooses the actions of all environments according to a mode."""
 
     def __init__(self, policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int):
         self.mode = mode
@@ -116,7 +116,7 @@ def _play_level(envs: VectorEnvironment, level: str, choose: _Chooser, most_step
     """Play the first episode of every environment on one level."""
     observations, _ = envs.reset(seed=seed, options={"level": level})
     actions = np.zeros((most_steps, envs.num_envs), np.int8)
-    lengths = np.zeros(envs.num_envs, np.int64)  # in steps; 0 while the first episode is under way
+    lengths = np.zeros(envs.num_envs, np.int64)  # in steps; 0 until the first episode ends
     success, returns, frames = (np.zeros(envs.num_envs, kind) for kind in (bool, float, int))
     for t in range(most_steps):
         chosen = choose(observations)

@@ -1,4 +1,4 @@
-"""Generalised advantage estimation (Schulman and others, 2016), in place over a rollout."""
+"""Generalised advantage estimation (Schulman et al., 2016), in place over a rollout."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from nclone_env.jit import kernel
 def estimate_advantages(rewards, values, terminated, truncated, final_values, gamma, gae_lambda, advantages, returns):
     """Fill ``advantages`` and ``returns`` of a rollout of T steps of N environments.
 
-    A terminated step is followed by nothing; a truncated one by the value of its final observation; any other
-    by the value of the next row. No end lets a later advantage flow back into the episode before it.
+    The bootstrap value is 0 after a terminated step, the value of the final observation after a truncated step, and
+    the value of the next row otherwise. Advantages never propagate back across the end of an episode.
 
     Args:
         rewards: (T, N) float32.
-        values: (T + 1, N) float32, value of the observation each step started from, and of the last one.
+        values: (T + 1, N) float32, values of the observations before each step and after the last one.
         terminated: (T, N) bool.
         truncated: (T, N) bool; ignored where ``terminated``.
-        final_values: (T, N) float32, value of the final observation where ``truncated``; not read elsewhere.
+        final_values: (T, N) float32, values of the final observations where ``truncated``; not read elsewhere.
         gamma: discount factor per step.
-        gae_lambda: weight of longer returns, 0 to 1.
+        gae_lambda: the lambda of GAE, 0 to 1.
         advantages: (T, N) float32, written.
         returns: (T, N) float32, written; advantage plus value.
     """

@@ -1,4 +1,4 @@
-"""The training loop: who is called, in which order; the work is done elsewhere."""
+"""The training loop: the order of collection, advantage estimation, update and logging."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ from nclone_env.train.rollout import RolloutStorage
 
 @dataclass
 class Counters:
-    """How far a run has come."""
+    """Progress of a run."""
 
-    steps: int = 0
+    timesteps: int = 0
+    """Environment steps over all environments."""
     updates: int = 0
+    """Policy updates."""
     episodes: int = 0
+    """Finished episodes."""
 
 
 @dataclass
@@ -59,24 +62,24 @@ class Run:
 
     @property
     def checkpoint_path(self) -> Path:
-        """Where the checkpoint of this run is."""
+        """Path of the checkpoint of this run."""
         return self.config.run_folder / "checkpoint.pt"
 
     @property
     def solved(self) -> bool:
-        """Whether the recent success rate of every level is the one at which training stops."""
+        """Whether the recent success rate of every level has reached ``stop_at_success``."""
         target = self.config.stop_at_success
         return target is not None and self.statistics.solved(target)
 
     @property
     def finished(self) -> bool:
-        """Whether training ends here."""
-        return self.counters.steps >= self.config.total_steps or self.solved
+        """Whether training is complete."""
+        return self.counters.timesteps >= self.config.total_timesteps or self.solved
 
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a training run leaves behind."""
+    """Result of a training run."""
 
     policy: ActorCritic
     curve: list[Row]
@@ -91,17 +94,17 @@ def train(
     make_envs: MakeEnvironments = make_environments,
     on_update: Callable[[Row], None] = lambda row: None,
 ) -> TrainResult:
-    """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to its run folder.
+    """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
 
     Args:
-        config: what to train, and how.
-        resume: checkpoint to continue from. Its counters, policy, optimiser and random generator go on;
-            episodes that were under way start anew.
-        make_envs: makes the vector environment.
-        on_update: is called with the row of the learning curve after each update.
+        config: configuration of the run.
+        resume: checkpoint to continue from. Counters, policy, optimiser and random generator are restored;
+            unfinished episodes are restarted.
+        make_envs: creates the vector environment.
+        on_update: called with the row of the learning curve after each update.
 
     Raises:
-        CheckpointError: if ``resume`` cannot be read or does not fit.
+        CheckpointError: if ``resume`` cannot be read or does not match ``config``.
     """
     torch.set_num_threads(config.torch_threads)
     with closing(make_envs(config.unstacked_environment(), config.num_envs)) as envs:
@@ -121,7 +124,7 @@ def train(
 
 
 def collect_rollout(run: Run) -> None:
-    """Fill the storage with the next steps of all environments."""
+    """Fill the storage with the next T steps of all environments."""
     storage, policy, envs = run.storage, run.policy, run.envs
     while not storage.full:
         actions = storage.record(*policy.act(storage.observation(), run.generator))
@@ -131,28 +134,28 @@ def collect_rollout(run: Run) -> None:
         run.counters.episodes += run.statistics.add(info)
         storage.advance()
     storage.record_last_values(policy.value(storage.observation()))
-    run.counters.steps += run.config.batch_size
+    run.counters.timesteps += run.config.batch_size
     run.counters.updates += 1
 
 
 def compute_returns(run: Run) -> None:
-    """Fill in the advantages and returns of the stored rollout."""
+    """Compute the advantages and returns of the stored rollout."""
     arrays, config = run.storage.arrays, run.config
     estimate_advantages(
-        arrays["rewards"],
-        arrays["values"],
-        arrays["terminated"],
-        arrays["truncated"],
-        arrays["final_values"],
+        arrays.rewards,
+        arrays.values,
+        arrays.terminated,
+        arrays.truncated,
+        arrays.final_values,
         config.reward.gamma,
         config.gae_lambda,
-        arrays["advantages"],
-        arrays["returns"],
+        arrays.advantages,
+        arrays.returns,
     )
 
 
 def update_policy(run: Run) -> UpdateStatistics:
-    """Improve the policy with the stored rollout, and make room for the next one."""
+    """Update the policy on the stored rollout and prepare the storage for the next one."""
     run.ppo.set_learning_rate(learning_rate(run.config, run.counters.updates))
     statistics = run.ppo.update(run.storage)
     run.storage.continue_from_end()
@@ -160,24 +163,24 @@ def update_policy(run: Run) -> UpdateStatistics:
 
 
 def learning_rate(config: TrainConfig, update: int) -> float:
-    """Return the step size of an update, counted from 1."""
-    if not config.anneal:
+    """Return the learning rate of an update, counted from 1."""
+    if not config.anneal_lr:
         return config.learning_rate
-    return config.learning_rate * max(0.0, 1 - (update - 1) / config.updates)
+    return config.learning_rate * max(0.0, 1 - (update - 1) / config.num_updates)
 
 
 def log_update(run: Run, statistics: UpdateStatistics, seconds: float) -> None:
     """Append the row of this update to the learning curve."""
     run.curve.append(
         {
-            "steps": run.counters.steps,
+            "timesteps": run.counters.timesteps,
             "updates": run.counters.updates,
             "episodes": run.counters.episodes,
             **run.statistics.summary(),
             **statistics._asdict(),
             "learning_rate": learning_rate(run.config, run.counters.updates),
             "steps_per_second": run.config.batch_size / seconds,
-            "environment_kilobytes": kilobytes_per_environment(run.envs),
+            "kilobytes_per_environment": kilobytes_per_environment(run.envs),
         }
     )
 
@@ -199,11 +202,11 @@ def save_run(run: Run) -> None:
 
 
 def _set_up(config: TrainConfig, envs: VectorEnvironment, resume: str | Path | None) -> Run:
-    """Build all parts of a run and start the environments."""
+    """Build all components of a run and reset the environments."""
     generator = torch.Generator().manual_seed(config.seed)
     policy = ActorCritic(observation_shapes(envs, config.frame_stack), config.hidden_size, generator)
     storage = RolloutStorage(
-        config.rollout_length,
+        config.num_steps,
         config.num_envs,
         envs.single_observation_space,
         config.minibatch_size,
@@ -221,7 +224,7 @@ def _set_up(config: TrainConfig, envs: VectorEnvironment, resume: str | Path | N
     )
     if resume is not None:
         _restore(run, Path(resume))
-    # A resumed run must not see the episodes of the beginning again.
+    # A resumed run must not repeat the episodes of the original run.
     seed = np.random.SeedSequence([config.seed, run.counters.updates]).generate_state(1)[0]
     envs.reset(seed=int(seed >> 1), out=storage.reset_outputs())
     return run
@@ -239,9 +242,9 @@ def _restore(run: Run, path: Path) -> None:
 
 
 def _record_truncations(run: Run, info: dict) -> None:
-    """Store the values of the final observations of episodes that the time limit has just cut off."""
+    """Store the values of the final observations of episodes truncated at the cursor."""
     storage = run.storage
-    indices = np.flatnonzero(storage.arrays["truncated"][storage.cursor])
+    indices = np.flatnonzero(storage.arrays.truncated[storage.cursor])
     if len(indices):
         final = storage.final_observations(indices, info["final_obs"])
         storage.record_final_values(indices, run.policy.value(final))

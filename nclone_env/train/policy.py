@@ -1,4 +1,4 @@
-"""The actor-critic: a small network over the state vector, with a convolutional trunk for each picture."""
+"""The actor-critic network: MLPs over the state vector and convolutional features of each picture."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Observations = Mapping[str, Tensor]
 
 
 class ActorCritic(nn.Module):
-    """Policy over six actions and value function, each with two hidden layers of its own.
+    """Policy over six actions and value function, as separate MLPs of two hidden layers.
 
-    Vectors go in as they are; each picture passes a convolutional trunk that both share. A stack of k vectors is one
-    long vector, a stack of k pictures a picture of k channels.
+    Vectors are used unchanged; each picture passes through a convolutional trunk shared by actor and critic. A stack
+    of k vectors is flattened to one vector, a stack of k pictures becomes k channels.
 
     Args:
         observation_shapes: name to the shape of one observation: (d,) float32 or (height, width, 1) uint8, or
             stacks of them, (k, d) or (k, height, width, 1).
         hidden_size: units of each hidden layer.
-        generator: source of the initial weights; torch's own if None.
+        generator: random generator of the initial weights; torch's default generator if None.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ActorCritic(nn.Module):
         return torch.log_softmax(self.actor(features), dim=1), self.critic(features).squeeze(1)
 
     def act(self, observations: Observations, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-        """Sample an action for each of n observations, without gradients.
+        """Sample an action for each of n observations without gradients.
 
         Returns:
             actions (n,) int64, their log probabilities (n,) and values (n,) float32.
@@ -67,12 +67,12 @@ class ActorCritic(nn.Module):
             return self.actor(self._features(observations)).argmax(dim=1)
 
     def value(self, observations: Observations) -> Tensor:
-        """Return the values (n,) float32 of n observations, without gradients."""
+        """Return the values (n,) float32 of n observations without gradients."""
         with torch.inference_mode():
             return self.critic(self._features(observations)).squeeze(1)
 
     def evaluate_actions(self, observations: Observations, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return log probabilities of given actions (n,), entropies and values, each (n,) with gradients."""
+        """Return the log probabilities of actions (n,), entropies and values, each (n,) with gradients."""
         log_probs, values = self(observations)
         entropies = -(log_probs.exp() * log_probs).sum(dim=1)
         return log_probs.gather(1, actions.unsqueeze(1)).squeeze(1), entropies, values
@@ -86,14 +86,14 @@ class ActorCritic(nn.Module):
 
 
 class _Picture(nn.Module):
-    """Bytes (n, height, width, 1) or (n, k, height, width, 1) to floats (n, 1 or k, height, width) in [0, 1]."""
+    """Convert uint8 (n, height, width, 1) or (n, k, height, width, 1) to float (n, 1 or k, height, width) in [0, 1]."""
 
     def forward(self, picture: Tensor) -> Tensor:
         return picture.movedim(-1, -3).flatten(1, -3).float().mul_(1 / 255)
 
 
 def _picture_trunk(shape: tuple[int, ...]) -> nn.Sequential:
-    """Return the network from a picture to its features; each side must have 36 pixels or more."""
+    """Return a CNN from a picture to its features; both sides must be at least 36 pixels."""
     convolutions = nn.Sequential(
         _Picture(),
         nn.Conv2d(math.prod(shape[:-3]) * shape[-1], 16, 8, stride=4),
@@ -116,7 +116,7 @@ def _tower(width: int, hidden: int, outputs: int) -> nn.Sequential:
 
 
 def _initialise(policy: ActorCritic, generator: torch.Generator | None) -> None:
-    """Draw orthogonal weights; a small last layer makes the first policy nearly uniform."""
+    """Initialise with orthogonal weights; a small last layer makes the initial policy nearly uniform."""
     for module in policy.modules():
         if isinstance(module, (nn.Linear, nn.Conv2d)):
             nn.init.orthogonal_(module.weight, math.sqrt(2), generator=generator)

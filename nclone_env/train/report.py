@@ -1,4 +1,4 @@
-"""What a person sees of a run: a table of success rates, the learning curve, the pictures of an episode."""
+"""Human-readable reports of a run: a table of success rates, the learning curve, the pictures of an episode."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nclone_env.train.evaluate import LevelResult
 
 
 def success_table(results: Mapping[Any, Sequence[LevelResult]], known_frames: Mapping[str, int]) -> str:
-    """Return success rates in percent as text: a line for each level and their mean, a column for each mode.
+    """Format success rates as a text table: one row per level and their mean, one column per mode.
 
-    Three more columns show the mean frames of an episode of the first mode, the fewest frames of any win, and the
-    frames of the shortest known solution.
+    Further columns are the mean frames of an episode in the first mode, the frames of the fastest win, and the frames
+    of the shortest known solution.
 
     Args:
         results: mode to the results of all levels, in the same order for every mode.
@@ -33,7 +33,7 @@ def success_table(results: Mapping[Any, Sequence[LevelResult]], known_frames: Ma
         known = f"{known_frames.get(same_level[0].level, '-'):>10}"
         lines.append(f"{same_level[0].level:<{width}}{rates}{same_level[0].mean_frames:>10.0f}{best}{known}")
     lines.append(f"{'mean':<{width}}" + "".join(f"{mean_success(each):>10.1%}" for each in results.values()))
-    lines.append(f"{first[0].episodes} episodes of each level; frames: mean of {first[0].mode} episodes")
+    lines.append(f"{first[0].episodes} episodes per level; frames: mean of {first[0].mode} episodes")
     return "\n".join(lines)
 
 
@@ -43,35 +43,35 @@ def mean_success(results: Sequence[LevelResult]) -> float:
 
 
 def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> None:
-    """Draw success rate and mean return over steps as PNG.
+    """Plot success rate and mean return over timesteps as PNG.
 
     Args:
-        rows: the learning curve, as the trainer returns it.
-        path: the picture to write.
+        rows: rows of the learning curve.
+        path: PNG file to write.
 
     Raises:
         MissingExtraError: if matplotlib is not installed.
     """
-    figure_class = optional_module("matplotlib.figure", "train").Figure  # draws with Agg, needs no display
+    figure_class = optional_module("matplotlib.figure", "train").Figure  # uses Agg, needs no display
     figure = figure_class(figsize=(8, 6), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
-    steps = [row["steps"] for row in rows]
-    upper.plot(steps, [row["success_rate"] for row in rows], label="mean of levels")
-    upper.plot(steps, [row["lowest_success_rate"] for row in rows], label="worst level", linewidth=0.8)
+    timesteps = [row["timesteps"] for row in rows]
+    upper.plot(timesteps, [row["success_rate"] for row in rows], label="mean over levels")
+    upper.plot(timesteps, [row["min_success_rate"] for row in rows], label="worst level", linewidth=0.8)
     upper.set(ylabel="success rate of recent episodes", ylim=(-0.02, 1.02))
     upper.legend(loc="lower right")
-    lower.plot(steps, [row["mean_return"] for row in rows])
-    lower.set(xlabel="steps of all environments", ylabel="mean return of recent episodes")
+    lower.plot(timesteps, [row["mean_return"] for row in rows])
+    lower.set(xlabel="timesteps", ylabel="mean return of recent episodes")
     for axes in (upper, lower):
         axes.grid(alpha=0.3)
     fill_file(path, lambda temporary: figure.savefig(temporary, dpi=120, format="png"))
 
 
 def episode_pictures(environment: Any, level: str, actions: np.ndarray) -> Iterator[np.ndarray]:
-    """Play an episode again and yield its pictures (height, width, 3) uint8, the start first.
+    """Replay an episode and yield its pictures (height, width, 3) uint8, starting with the initial state.
 
     Args:
-        environment: a single environment with ``render_mode="rgb_array"``; it stays open.
+        environment: a single environment with ``render_mode="rgb_array"``; the caller closes it.
         level: name of the level.
         actions: (k,) actions of the episode.
     """

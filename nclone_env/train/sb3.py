@@ -1,4 +1,4 @@
-"""The environments as Stable-Baselines3 wants them; the only module that imports it."""
+"""Adapter to Stable-Baselines3; the only module that imports it."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _VecEnv: Any = optional_module("stable_baselines3.common.vec_env", "sb3").VecEnv
 
 
 class NPlusPlusVecEnv(_VecEnv):
-    """A Stable-Baselines3 ``VecEnv`` over one native vector environment: one process, no stacking.
+    """A Stable-Baselines3 ``VecEnv`` backed by one native vector environment in one process.
 
-    Observations are a dict of arrays (num_envs, ...), so policies are ``MultiInputPolicy``. They are safe to keep, but
-    Stable-Baselines3 copies them all the same, into its rollout or replay buffer: the memory of both counts.
+    Observations are a dict of arrays (num_envs, ...), so use ``MultiInputPolicy``. They are safe to keep, but
+    Stable-Baselines3 copies them into its rollout or replay buffer anyway: budget memory for both.
 
-    The info of an environment whose episode goes on is empty. That of one whose episode ended has ``level`` (name),
-    ``outcome``, ``gold``, ``frames``, ``episode_frames``, ``episode_steps`` and ``episode_return`` of that episode,
-    ``terminal_observation``, ``TimeLimit.truncated`` and ``episode`` (return ``r`` and length ``l``), which
+    The info dict of an environment is empty while its episode continues. When the episode ends it contains ``level``
+    (name), ``outcome``, ``gold``, ``frames``, ``episode_frames``, ``episode_steps`` and ``episode_return`` of that
+    episode, ``terminal_observation``, ``TimeLimit.truncated`` and ``episode`` (return ``r`` and length ``l``), which
     Stable-Baselines3 logs without ``VecMonitor``.
 
     Args:
-        config: what to build; the defaults of :class:`EnvironmentConfig` if None.
+        config: environment configuration; the defaults of :class:`EnvironmentConfig` if None.
         num_envs: number of environments.
-        num_threads: threads that share the work; by default one per core if there is enough of it.
-        **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
+        num_threads: number of worker threads; by default one per core if the batch is large enough.
+        **fields: fields of :class:`EnvironmentConfig` that override ``config``.
 
     Raises:
-        MissingExtraError: when this module is imported without Stable-Baselines3.
-        ConfigError, UnknownLevelError, LevelFormatError, UnsupportedLevelError: as the native environment.
+        MissingExtraError: on import of this module, if Stable-Baselines3 is not installed.
+        ConfigError, UnknownLevelError, LevelFormatError, UnsupportedLevelError: as for the native environment.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class NPlusPlusVecEnv(_VecEnv):
         super().__init__(self.native.num_envs, self.native.single_observation_space, self.native.single_action_space)
 
     def reset(self) -> Buffers:
-        """Begin new episodes, with the seeds of ``seed()`` and the options of ``set_options()``, which are used up.
+        """Start new episodes with the seeds of ``seed()`` and the options of ``set_options()``, then clear both.
 
         Raises:
-            ConfigError: if the options are not the same for all environments, or one is unknown.
+            ConfigError: if the options differ between environments, or one is unknown.
         """
         seeds = None if all(seed is None for seed in self._seeds) else self._seeds
         observations, info = self.native.reset(seed=seeds, options=self._common_options())
@@ -69,17 +69,17 @@ class NPlusPlusVecEnv(_VecEnv):
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Keep the actions for ``step_wait``."""
+        """Store the actions for ``step_wait``."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Buffers, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Advance every environment by one step; where an episode ends, the next one begins.
+        """Step every environment once; finished environments are reset in the same step.
 
         Returns:
-            Observations, rewards (n,) float64, ends (n,) bool, and a dict an environment.
+            Observations, rewards (n,) float64, dones (n,) bool, and one info dict per environment.
 
         Raises:
-            ActionError, ResetNeededError, ClosedError: as the native environment.
+            ActionError, ResetNeededError, ClosedError: as for the native environment.
         """
         observations, rewards, terminated, truncated, info = self.native.step(self._actions)
         ended = terminated | truncated
@@ -89,22 +89,22 @@ class NPlusPlusVecEnv(_VecEnv):
         return observations, rewards, ended, infos
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the native environment, once for each of the indices."""
+        """Return an attribute of the native environment once per index."""
         return [getattr(self.native, attr_name)] * len(self._chosen(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refuse: the environments have no attributes of their own.
+        """Not supported: one object holds all environments.
 
         Raises:
             ConfigError: always.
         """
         raise ConfigError(
             f"set_attr: expected no attribute, as one object holds all environments, got {attr_name!r}; "
-            f"make the environment with other fields, or set it on .native"
+            f"create the environment with other fields, or set it on .native"
         )
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Show the first environment, for ``"render"``.
+        """Render the first environment; ``"render"`` is the only supported method.
 
         Raises:
             ConfigError: for any other method.
@@ -117,7 +117,7 @@ class NPlusPlusVecEnv(_VecEnv):
         return [self.native.render()] * len(self._chosen(indices))
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Return that no environment is wrapped."""
+        """Return False for every environment: none is wrapped."""
         return [False] * len(self._chosen(indices))
 
     def get_images(self) -> Sequence[np.ndarray | None]:
@@ -125,11 +125,11 @@ class NPlusPlusVecEnv(_VecEnv):
         return list(self.native.render() or ())
 
     def memory(self) -> MemoryNode:
-        """Return the tree of all bytes the environments own; the buffers of Stable-Baselines3 are not among them."""
+        """Return the memory tree of the environments; it does not include the buffers of Stable-Baselines3."""
         return self.native.memory()
 
     def close(self) -> None:
-        """End threads and window; calling it again does nothing."""
+        """Stop the threads and close the window; idempotent."""
         self.native.close()
 
     def _final_info(self, info: dict[str, Any], index: int, only_truncated: bool) -> dict[str, Any]:

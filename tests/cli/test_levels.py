@@ -26,7 +26,7 @@ def level(tmp_path):
 
 @pytest.fixture
 def picture(monkeypatch):
-    """Stand-ins for the drawing, so that only the command is tested: a red picture."""
+    """Replace rendering by a red picture, so that only the command is tested."""
     loader, drawer = ModuleType("nclone_env.level.load"), ModuleType("nclone_env.render.picture")
     red = np.zeros((600, 1056, 3), np.uint8)
     red[..., 0] = 255
@@ -59,14 +59,14 @@ def test_existing_files_need_force(tmp_path, level, capsys):
     target.write_bytes(b"precious")
     assert convert_level(str(level), target) == 1
     assert target.read_bytes() == b"precious"
-    assert "expected a new file, got one that exists; --force overwrites it" in capsys.readouterr().err
+    assert "file already exists; --force overwrites it" in capsys.readouterr().err
     assert convert_level(str(level), target, force=True) == 0
     assert target.read_bytes() == write_map(RAW)
 
 
-def test_targets_that_cannot_be(tmp_path, level, capsys):
+def test_invalid_targets_are_refused(tmp_path, level, capsys):
     assert convert_level(str(level), tmp_path / "x.png") == 1
-    assert "target: expected a suffix of .toml or .map, got" in capsys.readouterr().err
+    assert "target: expected a file name ending in .toml or .map, got" in capsys.readouterr().err
     assert convert_level(str(level), tmp_path / "none" / "x.map") == 1
     assert "cannot be written: No such file or directory" in capsys.readouterr().err
     (tmp_path / "folder.map").mkdir()
@@ -75,7 +75,7 @@ def test_targets_that_cannot_be(tmp_path, level, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.map", "small.toml"]
 
 
-def test_one_level_is_wanted(tmp_path, level, capsys):
+def test_several_levels_are_refused(tmp_path, level, capsys):
     (tmp_path / "other.toml").write_text(level.read_text())
     assert convert_level(str(tmp_path), tmp_path / "x.map") == 1
     assert show_level(str(tmp_path)) == 1
@@ -109,7 +109,7 @@ def test_level_without_exit_is_an_error(tmp_path, capsys):
     assert "error: " in capsys.readouterr().out
 
 
-def test_show_prints_an_overview_and_writes_a_picture(tmp_path, monkeypatch, level, picture, capsys):
+def test_show_prints_a_summary_and_writes_a_picture(tmp_path, monkeypatch, level, picture, capsys):
     cv2 = pytest.importorskip("cv2")
     monkeypatch.chdir(tmp_path)
     assert show_level(str(level)) == 0
@@ -124,7 +124,7 @@ def test_show_prints_an_overview_and_writes_a_picture(tmp_path, monkeypatch, lev
     assert "--force overwrites it" in capsys.readouterr().err
 
 
-def test_show_writes_where_it_is_told(tmp_path, level, picture):
+def test_show_writes_to_the_output_path(tmp_path, level, picture):
     assert show_level(str(level), tmp_path / "p.png") == 0
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert read_level(level).digest == RAW.digest

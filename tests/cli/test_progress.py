@@ -5,13 +5,13 @@ import io
 from nclone_env.cli.progress import TrainingProgress, progress_line
 
 ROW = {
-    "steps": 250_000,
+    "timesteps": 250_000,
     "steps_per_second": 43_210.9,
     "episodes": 1234,
     "success_rate": 0.5,
-    "lowest_success_rate": 0.25,
+    "min_success_rate": 0.25,
     "mean_return": 3.14159,
-    "environment_kilobytes": 0.72,
+    "kilobytes_per_environment": 0.72,
 }
 
 
@@ -24,11 +24,11 @@ def test_line():
 
 def test_line_before_the_first_episode_ends():
     nan = float("nan")
-    row = ROW | {"episodes": 0, "success_rate": nan, "lowest_success_rate": nan, "mean_return": nan}
+    row = ROW | {"episodes": 0, "success_rate": nan, "min_success_rate": nan, "mean_return": nan}
     assert progress_line(row, 1_000_000, 1.0).endswith("0 episodes  0.7 KB/env")
 
 
-def test_plain_stream_gets_lines_now_and_then_and_the_last_one():
+def test_plain_stream_gets_periodic_lines_and_the_last_one():
     stream = io.StringIO()
     progress = TrainingProgress(1_000_000, stream, interval=1e9)
     for _ in range(3):

@@ -16,7 +16,7 @@ from ..shared import SHARED, needs_shared
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder to be in, with a level and two recordings of the game on it, one of them wrong."""
+    """The current directory, with a level and two attract files on it, one of them wrong."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deadly").write_bytes(write_map(DEADLY))
     (tmp_path / "good").write_bytes(make_attract(DEADLY, bytes([RIGHT] * (DEATH + 1))))
@@ -38,12 +38,12 @@ def test_verify_prints_a_table(folder, capsys):
         str(DEATH + 1),
         "dead",
         "1",
-        "dead after the last frame, not before",
+        "death in the last frame",
     ]
     assert lines[2] == "1 recordings, 0 disagree"
 
 
-def test_one_that_disagrees_is_the_exit_status(folder, capsys):
+def test_a_disagreement_sets_the_exit_status(folder, capsys):
     assert run("verify", "good", "bad") == 1
     out = capsys.readouterr().out
     assert "expected death in the last frame, got" in out
@@ -74,7 +74,7 @@ def test_record_and_verify(folder, capsys):
     assert recording.inputs.tolist() == [2] * 20 + [3] * 3 + [0] * 4
     assert f"wrote deadly.replay (27 frames, hash {recording.trajectory_hash})" in capsys.readouterr().out
     assert run("verify", "deadly.replay") == 0
-    assert "every frame as recorded" in capsys.readouterr().out
+    assert "every frame matches" in capsys.readouterr().out
 
 
 def test_a_damaged_recording_disagrees(folder, capsys):
@@ -83,7 +83,7 @@ def test_a_damaged_recording_disagrees(folder, capsys):
     data[30] ^= 1
     (folder / "deadly.replay").write_bytes(data)
     assert run("verify", "deadly.replay") == 1
-    assert "expected the checksum of the header" in capsys.readouterr().out
+    assert "expected a valid header checksum" in capsys.readouterr().out
 
 
 def test_a_built_in_level_names_the_file(folder):
@@ -94,7 +94,7 @@ def test_a_built_in_level_names_the_file(folder):
 def test_record_refuses(folder, capsys):
     assert run("record", "deadly") == 1
     assert run("record", "deadly", "--human", "--inputs", "3R") == 1
-    assert "expected one of the two" in capsys.readouterr().err
+    assert "expected exactly one of" in capsys.readouterr().err
     assert run("record", "deadly", "--inputs", "3X") == 2
     assert "inputs: word 1: expected a count" in capsys.readouterr().err
     assert run("record", "deadly", "--inputs", "3R", "--output", "none/x.replay") == 1
@@ -103,10 +103,10 @@ def test_record_refuses(folder, capsys):
     assert run("record", "deadly", "--inputs", "3R", "--output", "x.replay") == 1
     assert (folder / "x.replay").read_text() == "precious"
     assert run("record", "deadly", "--inputs", "3R", "--output", "x.replay", "--force") == 0
-    assert load_recording(folder / "x.replay").prove().agrees
+    assert load_recording(folder / "x.replay").verify().agrees
 
 
-def test_record_by_a_person(folder, monkeypatch, capsys):
+def test_record_from_the_keyboard(folder, monkeypatch, capsys):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     keys = iter((pygame.K_RIGHT, pygame.K_s, pygame.K_ESCAPE))

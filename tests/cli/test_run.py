@@ -23,8 +23,8 @@ def stub_environment(monkeypatch):
     return made
 
 
-def test_headless_prints_speed_episodes_and_success(capsys, stub_environment):
-    assert command.run(headless=True, envs=4, steps=100) == 0
+def test_headless_prints_throughput_episodes_and_success(capsys, stub_environment):
+    assert command.run(headless=True, num_envs=4, steps=100) == 0
     text = capsys.readouterr().out
     assert "4 environments, 100 steps of random actions, seed 0" in text
     assert "environment steps/s" in text
@@ -33,8 +33,8 @@ def test_headless_prints_speed_episodes_and_success(capsys, stub_environment):
 
 
 def test_a_run_without_finished_episodes_says_so(capsys):
-    command.run(headless=True, envs=2, steps=10)
-    assert "no episode finished; take more --steps" in capsys.readouterr().out
+    command.run(headless=True, num_envs=2, steps=10)
+    assert "no episode finished; increase --steps" in capsys.readouterr().out
 
 
 def test_a_profile_writes_its_reports_and_prints_the_verdict(capsys, tmp_path):
@@ -43,7 +43,7 @@ def test_a_profile_writes_its_reports_and_prints_the_verdict(capsys, tmp_path):
         profile_memory=True,
         profile_frames=200,
         memory_snapshot_interval=20,
-        envs=3,
+        num_envs=3,
         output_dir=tmp_path / "out",
         json=True,
     )
@@ -78,7 +78,7 @@ class OneStub:
         self.closed = True
 
 
-def test_without_headless_one_environment_is_shown(capsys, monkeypatch):
+def test_without_headless_a_window_shows_one_environment(capsys, monkeypatch):
     monkeypatch.setattr(command, "NPlusPlusEnv", OneStub)
     assert command.run(steps=100) == 0
     assert OneStub.made.config.render_mode == "human"
@@ -91,12 +91,12 @@ def test_without_headless_one_environment_is_shown(capsys, monkeypatch):
 
 
 def test_a_profile_with_a_window_is_refused():
-    with pytest.raises(ConfigError, match=r"profile_memory: .*add --headless"):
+    with pytest.raises(ConfigError, match="profile_memory: requires --headless"):
         command.run(profile_memory=True)
 
 
-@pytest.mark.parametrize("numbers", [{"envs": 0}, {"steps": 0}])
-def test_numbers_out_of_range_are_refused(numbers):
+@pytest.mark.parametrize("numbers", [{"num_envs": 0}, {"steps": 0}])
+def test_options_out_of_range_are_refused(numbers):
     with pytest.raises(ConfigError, match="at least 1, got"):
         command.run(headless=True, **numbers)
 

@@ -1,4 +1,4 @@
-"""The subcommands ``train`` and ``evaluate``, whole, on a toy in place of the real environments."""
+"""The subcommands ``train`` and ``evaluate`` end to end, on a toy environment."""
 
 import sys
 
@@ -43,8 +43,8 @@ def toy(monkeypatch):
 def test_train_then_evaluate(toy, tmp_path, capsys):
     config = TrainConfig(
         num_envs=32,
-        rollout_length=16,
-        total_steps=1024,
+        num_steps=16,
+        total_timesteps=1024,
         max_frames=80,
         torch_threads=1,
         output=tmp_path,
@@ -53,8 +53,8 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
     assert train(config, episodes=20) == 0
     printed = capsys.readouterr().out
     assert "training on first-steps with 32 environments" in printed
-    assert "all steps are done after 1,024 steps" in printed
-    assert "20 episodes of each level" in printed
+    assert "total_timesteps reached after 1,024 timesteps" in printed
+    assert "20 episodes per level" in printed
     written = {path.name for path in (tmp_path / "toy").iterdir()}
     files = {"checkpoint.pt", "learning_curve.csv", "learning_curve.png", "evaluation.txt", "episode.mp4"}
     assert written == files | {"tensorboard"}
@@ -63,7 +63,7 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
 
     other = tmp_path / "other"
     assert evaluate(tmp_path / "toy" / "checkpoint.pt", episodes=20, output=other) == 0
-    assert (other / "evaluation.txt").read_text() == table, "the same policy and seed do the same"
+    assert (other / "evaluation.txt").read_text() == table, "the same policy and seed give the same table"
     assert {path.name for path in other.iterdir()} == {"evaluation.txt", "episode.mp4"}
 
 
@@ -76,5 +76,5 @@ def test_evaluate_names_a_bad_file(tmp_path):
 
 def test_missing_torch_is_named(monkeypatch):
     monkeypatch.setattr("nclone_env.train.find_spec", lambda name: None if name == "torch" else object())
-    with pytest.raises(MissingExtraError, match=r'training needs torch, .* pip install "nclone-env\[train\]"'):
+    with pytest.raises(MissingExtraError, match=r'training requires torch; run: pip install "nclone-env\[train\]"'):
         require_training_extra()

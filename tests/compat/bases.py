@@ -1,4 +1,4 @@
-"""What the tests with foreign libraries share."""
+"""Shared parts of the compatibility tests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 FIELDS = {"levels": "hazards", "observations": ("game_state",), "max_frames": 200}
-"""Episodes of at most fifty steps, which random actions also end by dying."""
+"""Episodes of at most fifty steps, some of which random actions end by death."""
 
 
 class Kept:
-    """Keeps observations as a library might, without copying them, and knows what they were."""
+    """Keeps observations without copying them, as a library might, together with copies for comparison."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[Any, np.ndarray]] = []
@@ -23,7 +23,7 @@ class Kept:
         self._pairs += [(array, np.asarray(array).copy()) for array in observations.values()]
 
     def check(self) -> None:
-        """Check that none has changed since, and that they were not all the same."""
+        """Check that no observation has changed since, and that they differ from each other."""
         assert len(self._pairs) > 2
         for array, before in self._pairs:
             np.testing.assert_array_equal(np.asarray(array), before)
@@ -43,7 +43,7 @@ def check_learned(before: np.ndarray, after: np.ndarray) -> None:
 
 
 def run_example(library: str) -> dict[str, Any]:
-    """Run the example of a library in docs/compatibility.md as it stands and return its variables."""
+    """Run the example of a library in docs/compatibility.md verbatim and return its variables."""
     text = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
     (section,) = (part for part in text.split("\n## ") if part.startswith(f"{library}\n"))
     (block,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)

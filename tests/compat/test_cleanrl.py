@@ -1,4 +1,4 @@
-"""A loop in the style of CleanRL: one file, plain torch, Gymnasium's own calls and wrappers, nothing of ours."""
+"""A CleanRL-style training loop in plain PyTorch, with only Gymnasium's API and wrappers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUM_ENVS, STEPS, GAMMA, LAMBDA, CLIP = 16, 64, 0.99, 0.95, 0.2
 
 
 class Agent(nn.Module):
-    """Actor and critic with a common trunk."""
+    """Actor and critic with a shared trunk."""
 
     def __init__(self, envs):
         super().__init__()

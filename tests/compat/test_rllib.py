@@ -1,4 +1,4 @@
-"""RLlib: one iteration of PPO with Ray running on this machine."""
+"""RLlib: one iteration of PPO on a local Ray cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 through the adapter: its contract, and algorithms that learn."""
+"""Stable-Baselines3 through the adapter: the ``VecEnv`` contract and training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL = {"n_steps": 64, "batch_size": 256, "n_epochs": 2, "seed": 7, "device": "
 
 
 class Rollout(BaseCallback):
-    """Copies what the rollout buffer holds at the end of the first rollout."""
+    """Copies the contents of the rollout buffer at the end of the first rollout."""
 
     def _on_rollout_end(self) -> None:
         if not hasattr(self, "actions"):

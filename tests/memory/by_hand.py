@@ -1,4 +1,4 @@
-"""A recording made by hand, with round numbers."""
+"""A hand-written recording with round numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS = range(0, 1001, 100)
 
 
 def recording(traced_per_step: int = 0) -> Recording:
-    """Return a recording made by hand: 4 environments, 1,000 steps."""
+    """Return a hand-written recording of 4 environments over 1,000 steps."""
     tree = MemoryNode(
         "environment",
         children=(MemoryNode("levels", 3000, shared=True), MemoryNode("state", 4000, shared=False)),

@@ -57,12 +57,12 @@ def test_a_leak_outside_python_is_found_in_resident_memory():
     assert data.slope == pytest.approx(4 * 4096 * 1000, rel=0.1)
 
 
-def test_a_single_jump_is_no_leak():
+def test_a_single_jump_is_not_a_leak():
     assert stats_of(jump_at=600).verdict == "flat"
 
 
-def test_the_profiler_leaves_its_own_memory_out():
-    steps = ProfileSettings(2, steps=100, interval=2)  # many snapshots: whatever piled up would show
+def test_the_profiler_excludes_its_own_memory():
+    steps = ProfileSettings(2, steps=100, interval=2)  # many snapshots, so that any accumulation would show
     traced, first, last = traced_pass(lambda count: StubVectorEnv(count), steps)
     assert len(traced) == 51
     assert max(item.traced_bytes for item in traced[10:]) - traced[10].traced_bytes < 512
@@ -70,7 +70,7 @@ def test_the_profiler_leaves_its_own_memory_out():
     assert not tracemalloc.is_tracing()
 
 
-def test_tracing_that_somebody_else_started_goes_on():
+def test_tracing_started_before_continues():
     tracemalloc.start()
     try:
         traced_pass(lambda count: StubVectorEnv(count), ProfileSettings(1, steps=4, interval=2))
@@ -115,7 +115,7 @@ def test_snapshots_are_taken_after_exactly_their_steps():
         (ProfileSettings(1, steps=10), "interval: expected at most the number of steps, 10, got 100"),
     ],
 )
-def test_numbers_out_of_range_are_refused(settings, message):
+def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message):
         check(settings)
 

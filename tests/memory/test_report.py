@@ -38,11 +38,11 @@ from .by_hand import recording
         (5000 * 1024**3, "5,000.00 GB"),
     ],
 )
-def test_bytes_are_written_with_the_unit_that_fits(count, text):
+def test_bytes_are_formatted_with_the_right_unit(count, text):
     assert format_bytes(count) == text
 
 
-def test_the_sign_is_written_when_asked_for():
+def test_the_sign_is_formatted_on_request():
     assert format_bytes(2048, sign=True) == "+2.0 KB"
     assert format_bytes(-2048, sign=True) == "-2.0 KB"
 
@@ -56,15 +56,15 @@ def test_tables_are_aligned():
     ]
 
 
-def test_the_memory_report_says_what_was_measured():
+def test_the_memory_report_contains_the_measurements():
     text = memory_text(compute(recording(traced_per_step=100)))
     words = " ".join(text.split())
     for expected in (
-        "memory 1,000 B per environment, and 2.9 KB shared by all 4",
+        "memory 1,000 B per environment, 2.9 KB shared by all 4",
         "growth GROWING",
         "traced +97.7 KB per 1,000 steps (noise margin 2.5 KB)",
         "levels 2.9 KB - - state - 3.9 KB 1,000 B",
-        "not accounted +500 B measured - accounted",
+        "unaccounted +500 B measured - accounted",
         "100 * 14.6 KB 10 87.9 KB 78.1 KB 68.4 KB",
         "a.py:1 +300 B +1 c.py:3 +50 B +1",
     ):
@@ -73,13 +73,13 @@ def test_the_memory_report_says_what_was_measured():
     assert max(map(len, text.splitlines())) <= 110
 
 
-def test_an_undecided_report_says_what_is_missing():
+def test_an_undecided_report_names_the_required_snapshots():
     made = recording()
     short = dataclasses.replace(made, traced=made.traced[-3:], resident=made.resident[-3:])
-    assert "undecided (3 snapshots after warm-up, 4 needed)" in memory_text(compute(short))
+    assert "undecided (3 snapshots after warm-up, at least 4 required)" in memory_text(compute(short))
 
 
-def test_the_time_report_names_both_speeds_and_orders_functions():
+def test_the_time_report_has_both_throughputs_and_sorts_functions():
     text = profile_text(compute(recording()))
     assert "without profiling (pass 1)        8,000" in text
     assert "under cProfile (pass 3)           2,000" in text
@@ -97,7 +97,7 @@ def test_json_holds_every_field_of_the_statistics():
     assert content["owners"][0]["per_env_bytes"] == 1000.0
 
 
-def test_reports_are_written_whole_and_leave_nothing_else(tmp_path):
+def test_reports_are_written_atomically(tmp_path):
     stats = compute(recording())
     folder = tmp_path / "new" / "folder"
     assert [path.name for path in write_reports(stats, folder)] == [MEMORY_REPORT, PROFILE_REPORT]

@@ -31,7 +31,7 @@ def test_the_fit_of_a_straight_line_is_exact():
     assert error == 0.0
 
 
-def test_the_fit_matches_the_closed_form_worked_out_by_hand():
+def test_the_fit_matches_a_hand_computed_example():
     # x - mean: -1 0 1; slope = (-1*0 + 0*3 + 1*4) / 2 = 2
     # residuals -1/3, 2/3, -1/3; variance 2/3, error sqrt(1/3)
     slope, error = least_squares(np.array([0.0, 1.0, 2.0]), np.array([0.0, 3.0, 4.0]))
@@ -115,7 +115,7 @@ def test_lines_are_ordered_by_size_and_by_growth():
     ]
 
 
-def test_compute_puts_it_together():
+def test_compute_combines_all_statistics():
     stats = compute(recording(traced_per_step=100))
     assert stats.verdict == "growing"
     assert [item.verdict for item in stats.growths] == ["growing", "flat"]

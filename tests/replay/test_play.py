@@ -1,4 +1,4 @@
-"""Playing with the keyboard: events are posted as if by a person."""
+"""Keyboard play, with posted keyboard events."""
 
 import numpy as np
 import pytest
@@ -21,47 +21,48 @@ def pygame(monkeypatch):
     return pytest.importorskip("pygame")
 
 
-class Person(Window):
-    """A window in which things happen by themselves.
+class ScriptedWindow(Window):
+    """A window that posts scripted events.
 
     Args:
         pygame: the module.
-        deeds: what is done before each picture: ``+left`` presses a key, ``-left`` lets it go, ``quit`` closes.
+        events: events posted before each picture, by its number: ``+left`` presses a key, ``-left`` releases it,
+            ``quit`` closes the window.
     """
 
-    def __init__(self, pygame, deeds: dict[int, str]):
+    def __init__(self, pygame, events: dict[int, str]):
         super().__init__(SIZE, frames_per_second=0)
-        self._module, self.deeds, self.pictures = pygame, deeds, []
+        self._module, self.events, self.pictures = pygame, events, []
         pygame.event.clear()
 
     def show(self, picture):
-        for deed in self.deeds.get(len(self.pictures), "").split():
-            self._module.event.post(self._event(deed))
+        for event in self.events.get(len(self.pictures), "").split():
+            self._module.event.post(self._event(event))
         self.pictures.append(picture.copy())
-        assert len(self.pictures) < 2000, "nobody quits"
+        assert len(self.pictures) < 2000, "the window was never closed"
         return super().show(picture)
 
-    def _event(self, deed):
-        if deed == "quit":
+    def _event(self, event):
+        if event == "quit":
             return self._module.event.Event(self._module.QUIT)
-        kind = self._module.KEYDOWN if deed[0] == "+" else self._module.KEYUP
-        return self._module.event.Event(kind, key=self._module.key.key_code(deed[1:]))
+        kind = self._module.KEYDOWN if event[0] == "+" else self._module.KEYUP
+        return self._module.event.Event(kind, key=self._module.key.key_code(event[1:]))
 
 
-def played(pygame, deeds):
-    """Return the person, and the recordings saved."""
-    person, saved = Person(pygame, deeds), []
-    play(DEADLY, saved.append, person, SCALE)
-    assert not person.is_open
-    return person, saved
+def played(pygame, events):
+    """Return the window, and the recordings saved."""
+    window, saved = ScriptedWindow(pygame, events), []
+    play(DEADLY, saved.append, window, SCALE)
+    assert not window.is_open
+    return window, saved
 
 
 def test_keys_make_inputs(pygame):
-    deeds = {3: "+right", 10: "+space", 14: "-space", 20: "-right +a", 25: "-a", 30: "+s", 31: "quit"}
-    _, (recording,) = played(pygame, deeds)
+    events = {3: "+right", 10: "+space", 14: "-space", 20: "-right +a", 25: "-a", 30: "+s", 31: "quit"}
+    _, (recording,) = played(pygame, events)
     wanted = [2] * 7 + [3] * 4 + [2] * 6 + [4] * 5 + [0] * 5
     assert recording.inputs.tolist() == wanted
-    assert recording.prove().agrees
+    assert recording.verify().agrees
     assert recording.level.digest == DEADLY.digest
 
 
@@ -76,20 +77,20 @@ def test_a_tap_within_one_frame_counts(pygame):
     assert recording.inputs.tolist() == [1]
 
 
-def test_restart_begins_anew(pygame):
-    person, (recording,) = played(pygame, {0: "+right", 20: "-right +r", 30: "+left", 33: "+s", 34: "quit"})
+def test_restart_discards_the_run(pygame):
+    window, (recording,) = played(pygame, {0: "+right", 20: "-right +r", 30: "+left", 33: "+s", 34: "quit"})
     assert recording.inputs.tolist() == [4] * 3
-    assert (person.pictures[21] == person.pictures[0]).all()
-    assert (person.pictures[20] != person.pictures[0]).any()
+    assert (window.pictures[21] == window.pictures[0]).all()
+    assert (window.pictures[20] != window.pictures[0]).any()
 
 
 def test_nothing_is_recorded_after_death(pygame):
     _, (recording,) = played(pygame, {0: "+right", 300: "+s", 301: "quit"})
-    assert recording.prove().state == DEAD
+    assert recording.verify().state == DEAD
     assert len(recording.inputs) < 290
 
 
-def test_saving_again_and_saving_nothing(pygame):
+def test_saving_twice_and_saving_without_frames(pygame):
     _, saved = played(pygame, {0: "+s -s", 5: "+right", 10: "+s -s", 12: "+s", 15: "quit"})
     assert [len(recording.inputs) for recording in saved] == [5, 7]
 
@@ -99,18 +100,18 @@ def test_keys_together():
     assert input_byte([]) == 0
 
 
-def test_losing_the_focus_lets_all_keys_go(pygame):
-    person = Person(pygame, {0: "+right"})
-    person.show(np.zeros((60, 106, 3), np.uint8))
-    assert person.held == {"right"}
+def test_losing_the_focus_releases_all_keys(pygame):
+    window = ScriptedWindow(pygame, {0: "+right"})
+    window.show(np.zeros((60, 106, 3), np.uint8))
+    assert window.held == {"right"}
     pygame.event.post(pygame.event.Event(pygame.WINDOWFOCUSLOST))
-    person.show(np.zeros((60, 106, 3), np.uint8))
-    assert person.held == person.pressed == set()
-    person.close()
+    window.show(np.zeros((60, 106, 3), np.uint8))
+    assert window.held == window.pressed == set()
+    window.close()
 
 
-@pytest.mark.parametrize(("deeds", "shown"), [({}, 11), ({4: "quit"}, 4), ({4: "+escape"}, 4)])
-def test_watching(pygame, deeds, shown):
-    person = Person(pygame, deeds)
-    assert watch(recording_pictures(Recording.of(DEADLY, [RIGHT] * 10), SCALE), person) == shown
-    assert not person.is_open
+@pytest.mark.parametrize(("events", "shown"), [({}, 11), ({4: "quit"}, 4), ({4: "+escape"}, 4)])
+def test_watching(pygame, events, shown):
+    window = ScriptedWindow(pygame, events)
+    assert watch(recording_pictures(Recording.of(DEADLY, [RIGHT] * 10), SCALE), window) == shown
+    assert not window.is_open

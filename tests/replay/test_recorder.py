@@ -1,4 +1,4 @@
-"""Episodes of an environment become recordings."""
+"""Recording of episodes."""
 
 import gymnasium
 import numpy as np
@@ -35,7 +35,7 @@ def test_the_recording_ends_as_the_episode_did(level, state, frame_skip):
     recorder = recorder_of(level, frame_skip=frame_skip)
     info = play(recorder, [RIGHT] * 300, seed=7)
     recording = read_recording(write_recording(recorder.recording()))
-    verdict = recording.prove()
+    verdict = recording.verify()
     assert verdict.agrees
     assert (verdict.frames, verdict.state, verdict.gold) == (info["episode_frames"], state, info["gold"])
     assert recording.level.digest == level.digest
@@ -57,8 +57,8 @@ def test_each_frame_is_recorded_with_its_input():
     assert recorder.recording().inputs.tolist() == wanted.tolist()
 
 
-def test_the_run_is_that_of_the_environment():
-    """The recording's trajectory passes through the world the environment is in after each step."""
+def test_the_recording_reproduces_the_states_of_the_environment():
+    """The trajectory of the recording contains the state of the environment after each step."""
     recorder = recorder_of(WALK, frame_skip=2)
     recorder.reset(seed=1)
     for action in np.random.default_rng(1).integers(0, 6, 40):
@@ -76,7 +76,7 @@ def test_wrapped_environment_with_the_other_action_space():
     assert recorder.recording().settings["action_space"] == "multi_discrete"
 
 
-def test_a_new_episode_begins_a_new_recording():
+def test_a_new_episode_starts_a_new_recording():
     recorder = recorder_of(WALK, QUICK_WIN)
     play(recorder, [RIGHT] * 10, seed=3, options={"level": "corridor"})
     first = recorder.recording()
@@ -85,8 +85,8 @@ def test_a_new_episode_begins_a_new_recording():
     assert (first.level.digest, len(first.inputs), first.seed, first.settings["episode"]) == (WALK.digest, 40, 3, 0)
     assert second.level.digest == QUICK_WIN.digest
     assert (second.seed, second.settings["episode"]) == (3, 1)
-    assert first.prove().agrees
-    assert second.prove().agrees
+    assert first.verify().agrees
+    assert second.verify().agrees
 
 
 def test_a_refused_action_is_not_recorded():
@@ -97,11 +97,11 @@ def test_a_refused_action_is_not_recorded():
     assert len(recorder.recording().inputs) == 0
 
 
-def test_what_cannot_be_recorded():
-    with pytest.raises(RecordingError, match="levels: expected levels with different names, got corridor, corridor"):
+def test_unrecordable_episodes_are_refused():
+    with pytest.raises(RecordingError, match="levels: expected levels with distinct names, got corridor, corridor"):
         recorder_of(WALK, corridor((3, 126), (4, 90)))
     recorder = recorder_of(WALK)
-    with pytest.raises(RecordingError, match=r"expected an episode under way, got none; call reset\(\)"):
+    with pytest.raises(RecordingError, match=r"expected a started episode, got none; call reset\(\)"):
         recorder.recording()
     with pytest.raises(RecordingError, match="options: expected an episode from the start of a level"):
         recorder.reset(options={"state": b""})

@@ -1,4 +1,4 @@
-"""Our own recordings: what is written is read and proved, and what is damaged is refused."""
+"""Recordings round-trip and verify; damaged files are refused."""
 
 import hashlib
 import json
@@ -35,13 +35,15 @@ RECORDING = Recording.of(DEADLY, [RIGHT] * 30 + [1, 3, 5, 0] * 5, SETTINGS, seed
 DATA = write_recording(RECORDING)
 
 
-def built(frames=2, facts=b'{"seed":null,"settings":{}}', level=None, inputs=b"\1\2", digest=None, version=1) -> bytes:
-    """Return a recording put together from the description of the format, with right checksums."""
+def built(
+    frames=2, metadata=b'{"seed":null,"settings":{}}', level=None, inputs=b"\1\2", digest=None, version=1
+) -> bytes:
+    """Return the bytes of a recording built from the description of the format, with valid checksums."""
     level = zlib.compress(write_map(DEADLY)) if level is None else level
     inputs = zlib.compress(inputs)
-    body = facts + level + inputs
+    body = metadata + level + inputs
     digest = bytes.fromhex(DEADLY.digest) if digest is None else digest
-    header = MAGIC + struct.pack("<5I", version, frames, len(facts), len(level), len(inputs)) + bytes(8) + digest
+    header = MAGIC + struct.pack("<5I", version, frames, len(metadata), len(level), len(inputs)) + bytes(8) + digest
     header += struct.pack("<I", zlib.crc32(body))
     return header + struct.pack("<I", zlib.crc32(header)) + body
 
@@ -58,7 +60,7 @@ def test_round_trip():
     assert again.inputs.tobytes() == RECORDING.inputs.tobytes()
     assert (again.trajectory_hash, again.settings, again.seed) == (RECORDING.trajectory_hash, SETTINGS, 2**63 + 5)
     assert write_recording(again) == DATA
-    assert again.prove().agrees
+    assert again.verify().agrees
 
 
 @pytest.mark.parametrize("frames", [0, 1, 5000])
@@ -67,7 +69,7 @@ def test_round_trip_of_any_length(frames):
     again = read_recording(write_recording(recording))
     assert again.inputs.tolist() == recording.inputs.tolist()
     assert again.seed is None
-    assert again.prove().agrees
+    assert again.verify().agrees
 
 
 def test_the_format_by_hand():
@@ -84,31 +86,31 @@ def test_the_hash_by_hand():
     assert hashlib.blake2b(b"".join(rows), digest_size=8).hexdigest() == RECORDING.trajectory_hash
 
 
-def test_the_hash_notices_one_bit():
+def test_the_hash_detects_one_bit():
     for name in ("x", "y", "xspeed", "yspeed"):
         run = simulate(DEADLY, RECORDING.inputs)
         getattr(run, name)[17] = np.nextafter(getattr(run, name)[17], np.inf)
         assert trajectory_hash(run) != RECORDING.trajectory_hash
 
 
-def test_another_input_is_no_proof():
+def test_another_input_does_not_verify():
     for frame in (0, 20, 29):
         inputs = RECORDING.inputs.copy()
         inputs[frame] ^= RIGHT
-        verdict = Recording(RECORDING.level, inputs, RECORDING.trajectory_hash).prove()
+        verdict = Recording(RECORDING.level, inputs, RECORDING.trajectory_hash).verify()
         assert not verdict.agrees
-        assert verdict.reason.startswith(f"expected the hash {RECORDING.trajectory_hash}, got ")
+        assert verdict.reason.startswith(f"expected trajectory hash {RECORDING.trajectory_hash}, got ")
 
 
-def test_another_level_is_no_proof():
+def test_another_level_does_not_verify():
     higher = room([(GOLD, 44, 58, 0, 0)], spawn=(40, 57))
-    assert not Recording(higher, RECORDING.inputs, RECORDING.trajectory_hash).prove().agrees
+    assert not Recording(higher, RECORDING.inputs, RECORDING.trajectory_hash).verify().agrees
 
 
-def test_known_solutions_are_proved():
+def test_known_solutions_verify():
     for name, inputs in known_solutions().items():
         recording = Recording.of(name, inputs)
-        verdict = read_recording(write_recording(recording)).prove()
+        verdict = read_recording(write_recording(recording)).verify()
         assert verdict.agrees
         assert verdict.state == CELEBRATING, name
 
@@ -129,25 +131,25 @@ def test_every_flipped_bit_is_refused():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", r"x: offset 0: expected a recording, which begins with .*, got b''"),
-        (MAGIC, "x: offset 8: expected a header of 76 bytes, got the end"),
+        (b"", r"x: offset 0: expected the magic bytes of a recording, .*, got b''"),
+        (MAGIC, "x: offset 8: expected a header of 76 bytes, got end of file"),
         (DATA + b"\0", rf"x: offset {len(DATA)}: expected a file of {len(DATA)} bytes, got {len(DATA) + 1}"),
         (built(version=2), "x: offset 8: expected format version 1, got 2"),
         (built(frames=3), "expected 3 frames, got 2"),
-        (built(frames=1), "expected one zlib stream of at most 1 bytes, got another"),
+        (built(frames=1), "expected one zlib stream of at most 1 bytes, got other data"),
         (built(frames=2**24 + 1), "x: offset 12: expected at most 16777216 frames, got 16777217"),
-        (built(inputs=b"\1\x10"), "expected bytes of 0..15, got inputs: .* got 16 at frame 1"),
+        (built(inputs=b"\1\x10"), "expected bytes 0..15, got inputs: .* got 16 at frame 1"),
         (built(digest=bytes(32)), "x: offset 36: expected the digest of the level, "),
         (built(level=b"nothing"), "x: offset 103: expected zlib data, got"),
         (built(level=zlib.compress(b"short")), "x: level at offset 103, offset 5: expected a map of at least 1230"),
         (built(level=zlib.compress(bytes(10_000_000))), "expected one zlib stream of at most 165065 bytes"),
         (built(level=zlib.compress(write_map(DEADLY)) + b"x"), "expected one zlib stream of at most 165065 bytes"),
-        (built(facts=b"{"), "x: offset 76: expected JSON in UTF-8, got"),
-        (built(facts=b"\xff"), "x: offset 76: expected JSON in UTF-8, got"),
-        (built(facts=b"[" * 100_000), "x: offset 76: expected JSON in UTF-8, got"),
-        (built(facts=b"{}"), "x: offset 76: expected an object with a seed and settings, got"),
-        (built(facts=b'{"seed":true,"settings":{}}'), "expected an object with a seed and settings, got"),
-        (built(facts=b'{"seed":1,"settings":[]}'), "expected an object with a seed and settings, got"),
+        (built(metadata=b"{"), "x: offset 76: expected JSON in UTF-8, got"),
+        (built(metadata=b"\xff"), "x: offset 76: expected JSON in UTF-8, got"),
+        (built(metadata=b"[" * 100_000), "x: offset 76: expected JSON in UTF-8, got"),
+        (built(metadata=b"{}"), "x: offset 76: expected an object with the keys seed and settings, got"),
+        (built(metadata=b'{"seed":true,"settings":{}}'), "expected an object with the keys seed and settings, got"),
+        (built(metadata=b'{"seed":1,"settings":[]}'), "expected an object with the keys seed and settings, got"),
     ],
     ids=range(19),
 )
@@ -156,15 +158,15 @@ def test_malformed_recordings_are_named(data, message):
 
 
 def test_fuzz():
-    """Whatever the facts, sizes and parts are, with right checksums: a recording or RecordingError, nothing else."""
+    """Random metadata, sizes and parts with valid checksums give a recording or a RecordingError, nothing else."""
     rng = random.Random(3)
     outcomes = Counter()
     for _ in range(2000):
         parts = {
-            "facts": json.dumps({"seed": 1, "settings": {"a": 1}}).encode(),
+            "metadata": json.dumps({"seed": 1, "settings": {"a": 1}}).encode(),
             "level": zlib.compress(write_map(DEADLY)),
         }
-        name = rng.choice(("facts", "level", "inputs", "frames"))
+        name = rng.choice(("metadata", "level", "inputs", "frames"))
         if name == "frames":
             data = built(frames=rng.choice((0, 1, 2, 3, 2**31)))
         else:
@@ -179,10 +181,10 @@ def test_fuzz():
     assert min(outcomes["read"], outcomes["refused"]) > 100
 
 
-def test_what_cannot_be_written():
-    with pytest.raises(RecordingError, match="settings and seed: expected values that JSON knows"):
+def test_unrepresentable_recordings_are_refused():
+    with pytest.raises(RecordingError, match="settings and seed: expected JSON values"):
         write_recording(Recording.of(DEADLY, b"", {"a": float("nan")}))
-    with pytest.raises(RecordingError, match="settings and seed: expected values that JSON knows"):
+    with pytest.raises(RecordingError, match="settings and seed: expected JSON values"):
         write_recording(Recording.of(DEADLY, b"", {"a": object()}))
     with pytest.raises(RecordingError, match="title: expected at most 128 characters"):
         write_recording(Recording.of(RawLevel(DEADLY.tiles, DEADLY.records, title="x" * 129), b""))
@@ -194,7 +196,7 @@ def test_files(tmp_path):
     path = tmp_path / "a.replay"
     RECORDING.save(path)
     assert path.read_bytes() == DATA
-    assert load_recording(path).prove().agrees
+    assert load_recording(path).verify().agrees
     path.write_bytes(DATA[:-1])
     with pytest.raises(RecordingError, match=r"a\.replay: "):
         load_recording(path)

@@ -1,4 +1,4 @@
-"""Recordings of the game: the rule, on levels of ours and on the game's own files."""
+"""Verification of attract files, on synthetic levels and on files of the game."""
 
 import numpy as np
 import pytest
@@ -14,11 +14,11 @@ from ..sim.levels import room
 from .bases import DEADLY, RIGHT, SUICIDE, WINNABLE, attract
 
 DEATH = int(np.flatnonzero(simulate(DEADLY, [RIGHT] * 200).state == DEAD)[0])
-"""The frame in which the ninja is dead."""
+"""The frame after which the ninja is dead."""
 COMPLETE = ("0", "1", "3", "8", "18")
-"""Files without anything but tiles, mines, gold, exits and switches."""
+"""Files with only tiles, mines, gold, exits and switches."""
 WITH_LASERS = ("15", "19")
-"""In the second a laser kills in the last frame."""
+"""In the second file a laser kills in the last frame."""
 
 
 def test_dead_after_the_last_frame():
@@ -31,7 +31,7 @@ def test_dead_after_the_last_frame():
     ("inputs", "reason"),
     [
         ([RIGHT] * DEATH, "expected death in the last frame, got "),
-        ([RIGHT] * (DEATH + 4), "expected death in the last frame, got it 3 frames before"),
+        ([RIGHT] * (DEATH + 4), "expected death in the last frame, got death 3 frames earlier"),
         ([0] * (DEATH + 1), "expected death in the last frame, got "),
         ([], "expected death in the last frame, got immobile"),
     ],
@@ -44,7 +44,7 @@ def test_no_death_in_the_last_frame(inputs, reason):
 
 @pytest.mark.parametrize("rest", [(), (0,), (0, 0), (SUICIDE, 0, RIGHT)])
 def test_given_up(rest):
-    """The ninja dies one frame after the flag, whether or not the recording goes on so long."""
+    """The ninja dies one frame after the flag, even if the recording ends before."""
     verdict = verify(attract(DEADLY, [RIGHT] * 10 + [SUICIDE | RIGHT, *rest]))
     assert verdict.agrees
     assert verdict.frames == 11 + len(rest)
@@ -58,11 +58,11 @@ def test_given_up_in_the_first_frame():
 def test_given_up_when_already_dead(late):
     verdict = verify(attract(DEADLY, [RIGHT] * (DEATH + 1 + late) + [SUICIDE, 0]))
     assert not verdict.agrees
-    assert verdict.reason.startswith("expected a living ninja before the player gave up")
+    assert verdict.reason.startswith("expected the ninja to be alive when the player gave up")
 
 
 def test_given_up_after_winning():
-    """In state 8 the flag has no effect, so the recording cannot be one of the game."""
+    """The flag has no effect in state 8, so this is not a recording of the game."""
     verdict = verify(attract(WINNABLE, [RIGHT] * 200 + [SUICIDE, 0]))
     assert not verdict.agrees
     assert verdict.reason.endswith("got won")
@@ -73,7 +73,7 @@ def test_inert_types_are_named_without_a_warning():
     assert verdict.inert == {}  # type 27 does nothing in the game
 
 
-def test_files_that_are_none(tmp_path):
+def test_files_of_other_kinds_are_refused(tmp_path):
     with pytest.raises(UnknownLevelError):
         verify(tmp_path / "none")
     (tmp_path / "short").write_bytes(b"\0" * 20)
@@ -92,7 +92,7 @@ def test_recordings_of_the_game(number):
 
 @needs_shared
 @pytest.mark.parametrize("number", COMPLETE)
-def test_another_end_is_noticed(number):
+def test_another_ending_is_detected(number):
     """One frame more or less, or the player giving up after death."""
     file = read_attract((SHARED / "attract" / number).read_bytes())
     flagged = bool((file.inputs & SUICIDE).any())
@@ -105,8 +105,8 @@ def test_another_end_is_noticed(number):
 
 
 @needs_shared
-def test_one_changed_input_is_noticed():
-    """Only a recording without a flag says when the ninja dies by itself."""
+def test_one_changed_input_is_detected():
+    """Only a recording without a flag determines the frame of death."""
     file = read_attract((SHARED / "attract" / "0").read_bytes())
     inputs = file.inputs.copy()
     inputs[300] ^= 1

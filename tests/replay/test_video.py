@@ -1,4 +1,4 @@
-"""Pictures of a recording, and pictures as a video."""
+"""Rendering of recordings, and video export."""
 
 import importlib
 

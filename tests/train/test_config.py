@@ -1,4 +1,4 @@
-"""Training configuration: defaults hold, nonsense is refused by name."""
+"""Training configuration: defaults are valid, invalid values are rejected by name."""
 
 import ast
 import dataclasses
@@ -15,8 +15,8 @@ from nclone_env.train.config import TrainConfig
 
 
 def test_derived_sizes():
-    config = TrainConfig(num_envs=10, rollout_length=6, minibatches=4, total_steps=100)
-    assert (config.batch_size, config.minibatch_size, config.updates) == (60, 15, 2)
+    config = TrainConfig(num_envs=10, num_steps=6, num_minibatches=4, total_timesteps=100)
+    assert (config.batch_size, config.minibatch_size, config.num_updates) == (60, 15, 2)
 
 
 def test_environment_follows_the_fields():
@@ -26,7 +26,7 @@ def test_environment_follows_the_fields():
     assert (environment.frame_skip, environment.max_frames, environment.reward.gamma) == (2, 300, 0.9)
 
 
-def test_the_policy_plays_stacks_and_the_trainer_steps_moments():
+def test_the_policy_sees_stacks_and_the_environments_return_single_observations():
     config = TrainConfig(frame_stack=4)
     assert config.environment().observation.frame_stack == 4
     assert config.unstacked_environment() == TrainConfig().environment()
@@ -37,15 +37,15 @@ def test_the_policy_plays_stacks_and_the_trainer_steps_moments():
     [
         ({"num_envs": 0}, "num_envs: expected a whole number from 1 to 65536, got 0"),
         ({"frame_stack": 0}, "frame_stack: expected a whole number from 1 to 64, got 0"),
-        ({"epochs": 2.0}, "epochs: expected a whole number from 1 to 100, got 2.0"),
+        ({"update_epochs": 2.0}, "update_epochs: expected a whole number from 1 to 100, got 2.0"),
         ({"learning_rate": "x"}, "learning_rate: expected a number from 0 to 1, got 'x'"),
-        ({"clip": 0.0}, "clip: expected a number from 1e-06 to 1, got 0.0"),
+        ({"clip_coef": 0.0}, "clip_coef: expected a number from 1e-06 to 1, got 0.0"),
         ({"stop_at_success": 95}, "stop_at_success: expected a number from 0 to 1, got 95"),
-        ({"minibatches": 3}, "minibatches: expected a divisor of num_envs . rollout_length = 16384, got 3"),
+        ({"num_minibatches": 3}, "num_minibatches: expected a divisor of num_envs . num_steps = 16384, got 3"),
         ({"levels": (1,)}, "levels: expected names or paths as text"),
         ({"observations": ("game",)}, "observations: expected one of 'game_state'"),
         ({"name": "a/b"}, "name: expected a folder name without separators, got 'a/b'"),
-        ({"anneal": 1}, "anneal: expected True or False, got 1"),
+        ({"anneal_lr": 1}, "anneal_lr: expected True or False, got 1"),
         ({"reward": {"gama": 1}}, "reward: unknown field 'gama'; valid fields: .*gamma"),
     ],
 )

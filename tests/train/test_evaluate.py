@@ -1,4 +1,4 @@
-"""Evaluation on a toy: fair counts, the right way of acting, an episode to show."""
+"""Evaluation on a toy environment: unbiased counts, action modes, the episode to show."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_sampled_lies_between_argmax_and_random():
 
 
 def test_counts_the_first_episode_of_each_environment():
-    """Half of the walkers finish at once, and again and again while the others are in their first episode."""
+    """Half of the walkers finish immediately, and repeatedly while the others play their first episode."""
 
     class Unequal(LineWorld):
         def _start(self, indices):

@@ -1,4 +1,4 @@
-"""Whole training runs on a toy: it learns, repeats itself bit for bit, and goes on from a checkpoint."""
+"""Training runs on a toy environment: learning, bit-for-bit determinism, and resuming from a checkpoint."""
 
 import csv
 import dataclasses
@@ -22,8 +22,8 @@ from .stub import LineWorld
 def config(tmp_path, **fields):
     defaults = {
         "num_envs": 32,
-        "rollout_length": 16,
-        "total_steps": 32 * 16 * 4,
+        "num_steps": 16,
+        "total_timesteps": 32 * 16 * 4,
         "max_frames": 80,
         "hidden_size": 32,
         "torch_threads": 1,
@@ -36,16 +36,16 @@ def config(tmp_path, **fields):
 
 
 def reproducible(result):
-    """Return the learning curve without the one column that a clock wrote, as text so that nan equals nan."""
+    """Return the learning curve without its only timed column, as text so that nan equals nan."""
     return [{k: repr(v) for k, v in row.items() if k != "steps_per_second"} for row in result.curve]
 
 
 def test_learns_and_stops_when_every_level_is_solved(tmp_path):
-    settings = config(tmp_path, total_steps=200_000, stop_at_success=0.95, anneal=False)
+    settings = config(tmp_path, total_timesteps=200_000, stop_at_success=0.95, anneal_lr=False)
     result = train(settings, make_envs=LineWorld)
     assert result.solved
-    assert result.counters.steps < 100_000
-    assert result.curve[-1]["lowest_success_rate"] >= 0.95
+    assert result.counters.timesteps < 100_000
+    assert result.curve[-1]["min_success_rate"] >= 0.95
     learnt, chance = (evaluate(policy, settings.environment(), make_envs=LineWorld) for policy in (result.policy, None))
     assert min(level.success_rate for level in learnt) >= 0.9
     assert max(level.success_rate for level in chance) < 0.5
@@ -62,7 +62,7 @@ def test_same_seed_same_curve_other_seed_other_curve(tmp_path):
     assert all(torch.equal(a, b) for a, b in parameters)
 
 
-def test_truncated_episodes_are_continued_by_the_value_of_their_final_observation(tmp_path, monkeypatch):
+def test_truncated_episodes_bootstrap_from_the_value_of_their_final_observation(tmp_path, monkeypatch):
     finals = []
 
     class Recording(LineWorld):
@@ -75,20 +75,20 @@ def test_truncated_episodes_are_continued_by_the_value_of_their_final_observatio
     checked = []
 
     def check(run):
-        stored = run.storage.arrays["final_values"][run.storage.arrays["truncated"]]
+        stored = run.storage.arrays.final_values[run.storage.arrays.truncated]
         seen = {"game_state": torch.from_numpy(np.stack(finals))}
-        # not bit for bit: the size of a matrix product changes the order of its sums
+        # tolerance: the size of a matrix product changes the order of its sums
         np.testing.assert_allclose(stored, run.policy.value(seen).numpy(), rtol=0, atol=1e-6)
         checked.append(len(finals))
         finals.clear()
         compute_returns(run)
 
     monkeypatch.setattr(loop, "compute_returns", check)
-    train(config(tmp_path, max_frames=16, total_steps=1024), make_envs=Recording)
+    train(config(tmp_path, max_frames=16, total_timesteps=1024), make_envs=Recording)
     assert min(checked) > 50
 
 
-def test_rollouts_join_and_end_in_a_value(tmp_path, monkeypatch):
+def test_rollouts_are_contiguous_and_end_with_a_bootstrap_value(tmp_path, monkeypatch):
     ends = []
 
     def check(run):
@@ -96,9 +96,9 @@ def test_rollouts_join_and_end_in_a_value(tmp_path, monkeypatch):
         if ends:
             assert torch.equal(seen[0], ends[-1])
         ends.append(seen[-1].clone())
-        # not bit for bit: see above
+        # tolerance: see above
         values = run.policy.value({"game_state": seen.flatten(0, 1)}).reshape(17, 32).numpy()
-        np.testing.assert_allclose(run.storage.arrays["values"], values, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(run.storage.arrays.values, values, rtol=0, atol=1e-6)
         compute_returns(run)
 
     monkeypatch.setattr(loop, "compute_returns", check)
@@ -117,8 +117,8 @@ def test_run_folder_and_callback(tmp_path):
     result = train(settings, make_envs=make, on_update=rows.append)
     assert worlds[0].closed
     assert rows == result.curve
-    assert [row["steps"] for row in rows] == [512, 1024, 1536, 2048]
-    assert rows[-1]["environment_kilobytes"] == 2.0
+    assert [row["timesteps"] for row in rows] == [512, 1024, 1536, 2048]
+    assert rows[-1]["kilobytes_per_environment"] == 2.0
     with (tmp_path / "run" / "learning_curve.csv").open() as file:
         table = list(csv.DictReader(file))
     assert [float(row["entropy"]) for row in table] == [row["entropy"] for row in rows]
@@ -130,25 +130,25 @@ def test_run_folder_and_callback(tmp_path):
 
 
 def test_resume_continues(tmp_path):
-    half = train(config(tmp_path, total_steps=1024, name="half"), make_envs=LineWorld)
+    half = train(config(tmp_path, total_timesteps=1024, name="half"), make_envs=LineWorld)
     saved = load_checkpoint(half.checkpoint)
     one, two = (
-        train(config(tmp_path, total_steps=2048, name=name), half.checkpoint, LineWorld) for name in ("one", "two")
+        train(config(tmp_path, total_timesteps=2048, name=name), half.checkpoint, LineWorld) for name in ("one", "two")
     )
-    assert one.counters.steps == 2048
+    assert one.counters.timesteps == 2048
     assert one.counters.updates == 4
     assert one.counters.episodes > half.counters.episodes
-    assert [row["steps"] for row in one.curve] == [512, 1024, 1536, 2048]
+    assert [row["timesteps"] for row in one.curve] == [512, 1024, 1536, 2048]
     assert reproducible(one)[:2] == reproducible(half)
     assert reproducible(one) == reproducible(two)
     assert any(not torch.equal(one.policy.state_dict()[k], v) for k, v in saved.policy.items())
 
 
-def test_resume_starts_from_everything_saved(tmp_path):
-    half = train(config(tmp_path, total_steps=1024, name="half"), make_envs=LineWorld)
-    again = train(config(tmp_path, total_steps=1024, name="again"), half.checkpoint, LineWorld)
+def test_resume_restores_everything_saved(tmp_path):
+    half = train(config(tmp_path, total_timesteps=1024, name="half"), make_envs=LineWorld)
+    again = train(config(tmp_path, total_timesteps=1024, name="again"), half.checkpoint, LineWorld)
     before, after = load_checkpoint(half.checkpoint), load_checkpoint(again.checkpoint)
-    assert after.counters == before.counters == {"steps": 1024, "updates": 2, "episodes": half.counters.episodes}
+    assert after.counters == before.counters == {"timesteps": 1024, "updates": 2, "episodes": half.counters.episodes}
     assert torch.equal(after.generator, before.generator)
     for name, tensor in before.policy.items():
         assert torch.equal(after.policy[name], tensor)
@@ -165,39 +165,39 @@ def test_resumed_environments_get_a_new_seed(tmp_path):
         worlds.append(LineWorld(*arguments))
         return worlds[-1]
 
-    half = train(config(tmp_path, total_steps=512), make_envs=make)
-    train(config(tmp_path, total_steps=1024), half.checkpoint, make)
+    half = train(config(tmp_path, total_timesteps=512), make_envs=make)
+    train(config(tmp_path, total_timesteps=1024), half.checkpoint, make)
     assert worlds[0].seeds != worlds[1].seeds
 
 
 def test_resume_refuses_other_observations(tmp_path):
-    half = train(config(tmp_path, total_steps=512), make_envs=LineWorld)
-    other = config(tmp_path, observations=("game_state", "player_frame"), num_envs=2, rollout_length=4)
+    half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
+    other = config(tmp_path, observations=("game_state", "player_frame"), num_envs=2, num_steps=4)
     with pytest.raises(CheckpointError, match=r"checkpoint.pt: expected a policy for observations .*player_frame"):
         train(other, half.checkpoint, LineWorld)
 
 
 def test_resume_refuses_another_network(tmp_path):
-    half = train(config(tmp_path, total_steps=512), make_envs=LineWorld)
-    with pytest.raises(CheckpointError, match=r"checkpoint.pt: its content does not fit: .*size mismatch"):
+    half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: it cannot be restored: .*size mismatch"):
         train(config(tmp_path, hidden_size=16), half.checkpoint, LineWorld)
 
 
 def test_trains_on_pictures(tmp_path):
     settings = config(
-        tmp_path, observations=("game_state", "player_frame"), num_envs=4, rollout_length=4, total_steps=32
+        tmp_path, observations=("game_state", "player_frame"), num_envs=4, num_steps=4, total_timesteps=32
     )
     result = train(settings, make_envs=LineWorld)
     assert result.counters.updates == 2
 
 
-def test_learning_rate_anneals_to_nearly_nothing(tmp_path):
+def test_learning_rate_is_annealed_linearly(tmp_path):
     settings = config(tmp_path, learning_rate=0.004)
     assert [learning_rate(settings, update) for update in (1, 2, 3, 4)] == [0.004, 0.003, 0.002, 0.001]
-    assert learning_rate(dataclasses.replace(settings, anneal=False), 4) == 0.004
+    assert learning_rate(dataclasses.replace(settings, anneal_lr=False), 4) == 0.004
 
 
-def test_nothing_is_said_before_a_long_episode_could_have_ended():
+def test_statistics_are_nan_before_a_long_episode_could_have_ended():
     statistics = EpisodeStatistics(("a",), window=1, longest=3)
     columns = {"level": np.zeros(1, int), "outcome": np.array([WON])}
     columns |= {"episode_return": np.ones(1), "episode_frames": np.ones(1)}
@@ -216,6 +216,6 @@ def test_statistics_keep_the_last_episodes_of_each_level():
         assert statistics.add({"final_info": columns, "_final_info": np.array([True, True, False])}) == 2
     assert statistics.add({}) == 0
     assert statistics.means("success").tolist() == [1.0, 0.5]
-    assert statistics.summary()["lowest_success_rate"] == 0.5
+    assert statistics.summary()["min_success_rate"] == 0.5
     assert statistics.solved(0.5)
     assert not statistics.solved(0.6)

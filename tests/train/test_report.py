@@ -1,4 +1,4 @@
-"""The table, the picture, the pictures of an episode."""
+"""The success table, the plot of the learning curve, the pictures of an episode."""
 
 import importlib
 
@@ -25,13 +25,13 @@ def test_table():
         "the drop     97.0%      0.0%       200         -         -",
         "b           100.0%      2.0%       200        88        80",
         "mean         98.5%      1.0%",
-        "100 episodes of each level; frames: mean of sampled episodes",
+        "100 episodes per level; frames: mean of sampled episodes",
     ]
 
 
 def test_learning_curve_picture(tmp_path):
     rows = [
-        {"steps": s, "success_rate": rate, "lowest_success_rate": rate, "mean_return": rate}
+        {"timesteps": s, "success_rate": rate, "min_success_rate": rate, "mean_return": rate}
         for s, rate in ((1, float("nan")), (2, 0.1), (3, 0.7))
     ]
     path = tmp_path / "curve.png"

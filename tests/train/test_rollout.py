@@ -13,7 +13,7 @@ SPACE = spaces.Dict(
 
 
 def filled(length=4, num_envs=6, minibatch=8):
-    """Return a storage in which every entry says where it belongs: step * 100 + environment."""
+    """Return a storage in which every entry encodes its place: step * 100 + environment."""
     storage = RolloutStorage(length, num_envs, SPACE, minibatch)
     labels = np.arange(num_envs)
     storage.reset_outputs()["game_state"][:] = labels[:, None]
@@ -23,14 +23,14 @@ def filled(length=4, num_envs=6, minibatch=8):
         storage.step_outputs()["game_state"][:] = (labels + 100 * (t + 1))[:, None]
         storage.record_outcome(-labels - 100 * t, labels == t, labels == t + 1)
         storage.advance()
-    storage.arrays["advantages"][:] = storage.arrays["log_probs"] + 0.5
-    storage.arrays["returns"][:] = storage.arrays["log_probs"] + 0.25
+    storage.arrays.advantages[:] = storage.arrays.log_probs + 0.5
+    storage.arrays.returns[:] = storage.arrays.log_probs + 0.25
     return storage
 
 
 def addresses(storage):
-    arrays = {**storage.arrays, **storage.observation_arrays}
-    tensors = {**storage.tensors, **storage.observations}
+    arrays = {**storage.arrays._asdict(), **storage.observation_arrays}
+    tensors = {**storage.tensors._asdict(), **storage.observations}
     return {name: (array.ctypes.data, tensors[name].data_ptr()) for name, array in arrays.items()}
 
 
@@ -43,9 +43,9 @@ def test_environment_writes_the_row_the_policy_reads_next():
     storage = filled()
     for t in range(5):
         assert (storage.observations["game_state"][t, :, 0].numpy() == np.arange(6) + 100 * t).all()
-    assert (storage.arrays["rewards"][2] == -np.arange(6) - 200).all()
-    assert storage.arrays["terminated"][2].tolist() == [False, False, True, False, False, False]
-    assert storage.arrays["truncated"][2].tolist() == [False, False, False, True, False, False]
+    assert (storage.arrays.rewards[2] == -np.arange(6) - 200).all()
+    assert storage.arrays.terminated[2].tolist() == [False, False, True, False, False, False]
+    assert storage.arrays.truncated[2].tolist() == [False, False, False, True, False, False]
 
 
 def test_overflow_is_refused():
@@ -64,12 +64,12 @@ def test_last_values_need_a_full_rollout():
 
 def test_clear_moves_only_the_cursor():
     storage = filled()
-    before, values = addresses(storage), {n: a.copy() for n, a in storage.arrays.items()}
+    before, values = addresses(storage), [array.copy() for array in storage.arrays]
     storage.clear()
     assert storage.cursor == 0
     assert addresses(storage) == before
-    for name, array in storage.arrays.items():
-        np.testing.assert_array_equal(array, values[name])
+    for array, value in zip(storage.arrays, values):
+        np.testing.assert_array_equal(array, value)
 
 
 def test_continue_from_end_keeps_the_last_observations():
@@ -96,7 +96,7 @@ def test_minibatches_cover_every_step_once_with_aligned_fields():
             seen += batch.actions.tolist()
         assert sorted(seen) == [100 * t + i for t in range(4) for i in range(6)]
         orders.append(seen)
-    assert orders[0] != orders[1], "each epoch has an order of its own"
+    assert orders[0] != orders[1], "each epoch has its own order"
 
 
 def test_minibatches_reuse_their_buffers():

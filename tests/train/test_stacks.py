@@ -1,4 +1,4 @@
-"""Stacks gathered in time are those of the environment, bit for bit, and what sees them can be saved and measured."""
+"""Stacks gathered from the storage equal those of the environment bit for bit; policies on stacks save and resume."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def plain(tensors):
 
 
 def fill(storage, single, stacked, actions, first):
-    """Play a rollout in both environments; return the stacks it is made of and how episodes ended."""
+    """Play a rollout in both environments; return its stacks and the numbers of terminations and truncations."""
     stacks, outcomes = [copies(first)], np.zeros(2, int)
     for row in actions:
         assert_same(plain(storage.observation()), stacks[-1])
@@ -54,7 +54,7 @@ def fill(storage, single, stacked, actions, first):
 
 @pytest.mark.parametrize(("length", "depth"), [(12, 4), (2, 4), (5, 1), (3, 3)])
 def test_stacks_are_those_of_the_environment(length, depth):
-    """Over ends of all kinds and over the border between rollouts, also those shorter than a stack."""
+    """Across terminations, truncations and rollout boundaries, and for rollouts shorter than a stack."""
     single, stacked = make(1), make(depth)
     storage = RolloutStorage(length, NUM_ENVS, single.single_observation_space, length * 2, depth)
     single.reset(seed=4, out=storage.reset_outputs())
@@ -65,7 +65,7 @@ def test_stacks_are_those_of_the_environment(length, depth):
     for rows in actions.reshape(-1, length, NUM_ENVS):
         stacks, outcomes = fill(storage, single, stacked, rows, now)
         ends, now = ends + outcomes, stacks[-1]
-        storage.arrays["returns"][:] = np.arange(length * NUM_ENVS).reshape(length, NUM_ENVS)
+        storage.arrays.returns[:] = np.arange(length * NUM_ENVS).reshape(length, NUM_ENVS)
         seen = 0
         for batch in storage.minibatches(generator):
             for place, step in enumerate(batch.returns.long().tolist()):
@@ -77,20 +77,22 @@ def test_stacks_are_those_of_the_environment(length, depth):
     assert ends.min() > 2, "episodes are terminated and truncated"
 
 
-def test_each_moment_is_stored_once():
+def test_each_observation_is_stored_once():
     space = make(1).single_observation_space
-    moment = 30 * 4 + 128 * 128
+    observation = 30 * 4 + 128 * 128
     totals = {}
     for depth in (1, 2, 4):
         storage = RolloutStorage(8, NUM_ENVS, space, 12, depth)
-        assert sum(array.nbytes for array in storage.observation_arrays.values()) == (8 + depth) * NUM_ENVS * moment
+        assert (
+            sum(array.nbytes for array in storage.observation_arrays.values()) == (8 + depth) * NUM_ENVS * observation
+        )
         totals[depth] = storage.memory().total_bytes
-    begins, acting, minibatch = 2 * NUM_ENVS, 2 * NUM_ENVS * moment, 2 * 12 * moment
-    assert totals[4] - totals[2] == 2 * NUM_ENVS * moment + begins + acting + minibatch
+    starts, policy_inputs, minibatch = 2 * NUM_ENVS, 2 * NUM_ENVS * observation, 2 * 12 * observation
+    assert totals[4] - totals[2] == 2 * NUM_ENVS * observation + starts + policy_inputs + minibatch
 
 
-def test_policy_sees_all_moments():
-    """Pictures become channels and vectors one long one; what the places hold matters."""
+def test_policy_sees_every_observation_of_a_stack():
+    """Stacked pictures become channels, stacked vectors one long vector; every entry affects the value."""
     shapes = {"game_state": (3, 30), "player_frame": (3, 40, 40, 1)}
     generator = torch.Generator().manual_seed(0)
     policy = ActorCritic(shapes, 16, generator)
@@ -108,9 +110,9 @@ def test_policy_sees_all_moments():
             assert (policy.value(other) != values).all()
 
 
-def test_a_policy_with_stacks_is_saved_and_measured_and_goes_on(tmp_path):
-    fields = {"num_envs": 4, "rollout_length": 8, "minibatches": 2, "hidden_size": 8, "max_frames": 40}
-    config = TrainConfig(frame_stack=3, total_steps=96, output=tmp_path, name="run", **fields)
+def test_a_policy_with_stacks_is_saved_evaluated_and_resumed(tmp_path):
+    fields = {"num_envs": 4, "num_steps": 8, "num_minibatches": 2, "hidden_size": 8, "max_frames": 40}
+    config = TrainConfig(frame_stack=3, total_timesteps=96, output=tmp_path, name="run", **fields)
     result = train(config)
     content = load_checkpoint(result.checkpoint)
     assert content.observation_shapes == {"game_state": [3, 30]}
@@ -118,7 +120,7 @@ def test_a_policy_with_stacks_is_saved_and_measured_and_goes_on(tmp_path):
     assert environment.observation.frame_stack == 3
     first, *_ = evaluate(policy, environment, episodes_per_level=2)
     assert first.mean_frames > 0
-    longer = {"total_steps": 160, "output": tmp_path, **fields}
-    assert train(TrainConfig(frame_stack=3, **longer), resume=result.checkpoint).counters.steps == 160
+    longer = {"total_timesteps": 160, "output": tmp_path, **fields}
+    assert train(TrainConfig(frame_stack=3, **longer), resume=result.checkpoint).counters.timesteps == 160
     with pytest.raises(CheckpointError, match="expected a policy for observations"):
         train(TrainConfig(frame_stack=2, **longer), resume=result.checkpoint)
