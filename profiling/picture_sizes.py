@@ -29,9 +29,9 @@ FRAME_HEIGHT, VIEW_HEIGHT, GAP = 504, 600, 8
 
 def lasers() -> Scene:
     """Return the made-up level of the contact sheet with four lasers that point anywhere."""
-    tiles, records = sample_level()
-    records += [(LASER_TURRET, x, y, 0, 0) for x, y in ((26, 20), (60, 46), (100, 36), (150, 50))]
-    levels = make_levels((tiles, records))
+    tiles, entities = sample_level()
+    entities += [f"laser_turret {x} {y}" for x, y in ((26, 20), (60, 46), (100, 36), (150, 50))]
+    levels = make_levels((tiles, entities))
     worlds = put_worlds(levels, [(263.6, 318.2, 0, 3, 1)])
     entities = levels.arrays.entities
     for number, entity in enumerate(entities[entities["type"] == LASER_TURRET]):

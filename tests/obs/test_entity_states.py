@@ -17,7 +17,7 @@ from nclone_env.sim.tick import tick
 from ..env.bases import RIGHT, WALK, corridor
 from ..naive.entity_list import listed
 from ..shared import SHARED, needs_shared
-from .levels import BUILT_IN, run
+from .levels import BUILT_IN, compiled, run
 
 PLACES = {feature.name: place for place, feature in enumerate(ENTITY_STATE)}
 SINE_LIMIT = 1e-6  # the simulator's own sine against the library's
@@ -36,7 +36,7 @@ def check(envs, observations) -> set[int]:
     for i in range(envs.num_envs):
         level = batch.level_set.levels[batch.worlds.ninjas[i]["level"]]
         states, kinds = observations["entity_states"][i], observations["entity_kinds"][i]
-        expected = listed(level, batch.worlds, i)[: len(states)]
+        expected = listed(compiled(level), batch.worlds, i)[: len(states)]
         count = int(observations["entity_count"][i, 0])
         assert count == len(expected)
         assert kinds[:count].tolist() == [kind for _, kind, _ in expected]
@@ -136,18 +136,18 @@ def unseen() -> Level:
     return build_level(*entities, tiles=tiles, spawn=(42, 50), title="unseen")
 
 
-def compare_velocities(raw, frames, agreeing) -> None:
+def compare_velocities(level, frames, agreeing) -> None:
     """Play at random; note for every moving thing whether it moved by its velocity."""
-    envs = make(1, raw, 128, max_frames=10_000)
+    envs = make(1, level, 128, max_frames=10_000)
     observations, batch = envs.reset(seed=1)[0], envs._batch
-    level, draw = batch.level_set.levels[0], np.random.default_rng(3)
+    draw = np.random.default_rng(3)
     for frame in range(frames):
         if frame % 20 == 0:
             inputs = int(draw.choice([0, 4, 2, 5, 3]))
         if batch.worlds.ninjas["state"][0] >= 6:
             observations = envs.reset()[0]
         ninja = np.array([batch.worlds.ninjas[name][0] for name in "xy"])
-        before, movers = listed(level, batch.worlds, 0), batch.worlds.movers[0].copy()
+        before, movers = listed(compiled(level), batch.worlds, 0), batch.worlds.movers[0].copy()
         tick(batch.level_set.arrays, batch.worlds, 0, inputs)
         for place, (_, kind, row) in enumerate(before):  # drones may turn in their first frame
             velocity, offset = observations["entity_states"][0, place, 2:4] * 8.0, np.array(row[:2]) * 528
