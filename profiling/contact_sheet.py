@@ -11,14 +11,15 @@ import cv2
 import numpy as np
 
 from nclone_env.kinds import REGULAR_DOOR
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.formats.entity_lines import format_entity
+from nclone_env.level.raw import RawLevel, Record
 from nclone_env.render import raster
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.glyphs import glyphs
 from nclone_env.render.looks import LOOKS, Appearance, appearance, layers_of
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS, tile_outline
-from tests.render.scenes import Record, make_levels, pictures_of, put_worlds
+from tests.render.scenes import make_levels, pictures_of, put_worlds
 
 ZOOM = 3
 COLUMNS = 19
@@ -56,8 +57,8 @@ def appearances() -> list[Appearance]:
     return [shown for shown in found if shown is not None]
 
 
-def sample_level() -> tuple[np.ndarray, list[Record]]:
-    """Return the (23, 42) tiles and the records of one made-up scene with every type that is simulated."""
+def sample_level() -> tuple[np.ndarray, list[str]]:
+    """Return the (23, 42) tiles and the entity lines of one made-up scene with every type that is simulated."""
     tiles = np.zeros((23, 42), dtype=np.uint8)
     tiles[14:, :] = 1
     tiles[13, 4:9] = (8, 1, 1, 9, 0)
@@ -72,7 +73,7 @@ def sample_level() -> tuple[np.ndarray, list[Record]]:
     records += [(10, 36, 46 + 4 * k, 6 + k, 0) for k in range(2)] + [(11, 34 + 5 * k, 30, k, 0) for k in range(8)]
     records += [(14, 50, 54, 0, 0), (26, 58, 42, 4, 0), (16, 76, 59, 0, 0), (17, 44, 44, 0, 0), (24, 42, 38, 0, 0)]
     records += [(20, 30, 50, 2, 0), (20, 100, 50, 0, 0), (25, 66, 40, 0, 0), (28, 50, 46, 0, 0)]
-    return tiles, records
+    return tiles, [format_entity(Record(*record)) for record in records]
 
 
 def sample_observations() -> list[np.ndarray]:

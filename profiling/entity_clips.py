@@ -19,7 +19,7 @@ import numpy as np
 from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELL_SIZE, FRAMES_PER_SECOND
-from nclone_env.level.compile import Level
+from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays, pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs

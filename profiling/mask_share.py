@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated
 
 import numpy as np
@@ -15,7 +14,6 @@ import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import Action, NPlusPlusVectorEnv
-from nclone_env.errors import InertEntityWarning
 from profiling.machine import describe
 
 NUM_ENVS, HOLD = 64, 4
@@ -50,7 +48,6 @@ def main(
     steps: Annotated[int, tyro.conf.arg(help="steps of each environment")] = 500,
 ) -> None:
     """Print a row for each level set and frame_skip."""
-    warnings.simplefilter("ignore", InertEntityWarning)
     print(describe())
     print(f"share of observations that mask, % of {NUM_ENVS} x {steps}")
     print(f"{'levels':<28}{'frame_skip':>10}{'any':>8}" + "".join(f"{action.name:>12}" for action in Action))

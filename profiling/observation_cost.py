@@ -19,8 +19,8 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
 from nclone_env.env.threads import OWN_SEAT
+from nclone_env.level.scenes import mine_field
 from profiling.machine import describe
-from tests.obs.levels import mine_field
 
 REPEATS = 5
 STEPS_BETWEEN = 5

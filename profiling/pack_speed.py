@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
-from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nclone_env.errors import InertEntityWarning
-from nclone_env.level.catalog import level_name, level_sets, resolve
-from nclone_env.level.compile import Level, compile_level
-from nclone_env.level.formats.reader import read_level
+from nclone_env.level.catalog import level_sets
+from nclone_env.level.compile import compile_level
+from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.load import load_level
+from nclone_env.level.reference import LevelRef, resolve
 from nclone_env.sim.state import make_worlds
 from profiling.machine import describe
 from profiling.simulator_speed import run
 
+T = TypeVar("T")
 FRAMES = 20_000
 RUNS = 3
 SLOWEST = 5
@@ -39,6 +38,7 @@ class Row(NamedTuple):
     """What was measured of a level."""
 
     level: Level
+    entities: int
     compile_ms: float
     size_kb: float
     fields_ms: float
@@ -48,14 +48,11 @@ class Row(NamedTuple):
     """Million frames/s."""
 
 
-def compiled(raw: RawLevel, name: str) -> tuple[Level, float, float]:
-    """Return a level, the milliseconds it took to compile, and those of its distance fields."""
+def timed(task: Callable[[], T]) -> tuple[T, float]:
+    """Return the result of a call and the milliseconds it took."""
     started = time.perf_counter()
-    level = compile_level(raw, name)
-    level.memory()  # asks for all of its arrays
-    between = time.perf_counter()
-    _ = level.distances
-    return level, 1e3 * (between - started), 1e3 * (time.perf_counter() - between)
+    result = task()
+    return result, 1e3 * (time.perf_counter() - started)
 
 
 def frames_per_second(levels: LevelSet) -> float:
@@ -69,13 +66,16 @@ def frames_per_second(levels: LevelSet) -> float:
     return best
 
 
-def measure(path: Path) -> Row:
+def measure(ref: LevelRef) -> Row:
     """Return the row of a level."""
-    level, compile_ms, fields_ms = compiled(read_level(path), level_name(path))
+    level = ref.load()
+    arrays, compile_ms = timed(lambda: compile_level(level))
+    distances, fields_ms = timed(arrays.distances)
     levels = pack([level])
-    sizes = level.memory().total_bytes / 1024, level.distances.nbytes / 1024
+    size_kb, fields_kb = sum(array.nbytes for array in arrays) / 1024, distances.nbytes / 1024
     world = sum(array.nbytes for array in make_worlds(1, levels))
-    return Row(level, compile_ms, sizes[0], fields_ms, sizes[1], world, frames_per_second(levels) / 1e6)
+    entities = len(arrays.entities)
+    return Row(level, entities, compile_ms, size_kb, fields_ms, fields_kb, world, frames_per_second(levels) / 1e6)
 
 
 def report(source: str, rows: Sequence[Row], each: bool) -> None:
@@ -99,20 +99,19 @@ def report(source: str, rows: Sequence[Row], each: bool) -> None:
     )
     for index in np.argsort(speeds)[: len(rows) if each else SLOWEST]:
         level, size = rows[index].level, rows[index].world_bytes
-        kinds = f"{level.raw.title!r}, {len(level.entities)} entities, {size:.0f} bytes a world"
+        kinds = f"{level.raw.title!r}, {rows[index].entities} entities, {size:.0f} bytes a world"
         print(f"    {speeds[index]:8.2f}  {level.name} {kinds}")
 
 
 def main(arguments: list[str]) -> None:
     """Print one block an argument, and one of all."""
     print(describe())
-    warnings.simplefilter("ignore", InertEntityWarning)
     each, names = "--each" in arguments, [name for name in arguments if name != "--each"]
-    first = pack([compile_level(read_level(next(iter(level_sets().values()))[0]))])
+    first = pack([load_level(next(iter(level_sets().values()))[0])])
     run(first.arrays, make_worlds(1, first), 1, 0)  # compile or load the kernels
     everything: list[Row] = []
     for source in names or list(level_sets()):
-        rows = [measure(path) for path in resolve(source)]
+        rows = [measure(ref) for ref in resolve(source)]
         report(source, rows, each)
         everything += rows
     report("all", everything, each=False)

@@ -16,6 +16,7 @@ from nclone_env.kinds import LASER_TURRET
 from nclone_env.level.level_set import LevelArrays, pack
 from nclone_env.level.load import load_level
 from nclone_env.render.compose import write_global_view, write_player_frame
+from nclone_env.sim.entities.laser.record import BEAM_ANGLE
 from nclone_env.sim.state import WorldArrays
 from profiling.contact_sheet import sample_level
 from tests.render.scenes import make_levels, pictures_of, put_worlds
@@ -29,13 +30,13 @@ FRAME_HEIGHT, VIEW_HEIGHT, GAP = 504, 600, 8
 
 def lasers() -> Scene:
     """Return the made-up level of the contact sheet with four lasers that point anywhere."""
-    tiles, records = sample_level()
-    records += [(LASER_TURRET, x, y, 0, 0) for x, y in ((26, 20), (60, 46), (100, 36), (150, 50))]
-    levels = make_levels((tiles, records))
+    tiles, entities = sample_level()
+    entities += [f"laser_turret {x} {y}" for x, y in ((26, 20), (60, 46), (100, 36), (150, 50))]
+    levels = make_levels((tiles, entities))
     worlds = put_worlds(levels, [(263.6, 318.2, 0, 3, 1)])
     entities = levels.arrays.entities
     for number, entity in enumerate(entities[entities["type"] == LASER_TURRET]):
-        worlds.movers[0, entity["mover"]]["uy"] = (0.3, -2.6, 2.2, math.pi)[number]
+        worlds.movers[0, entity["mover"]][BEAM_ANGLE] = (0.3, -2.6, 2.2, math.pi)[number]
     return levels.arrays, worlds
 
 

@@ -16,10 +16,12 @@ import numpy as np
 
 from nclone_env.config import RenderConfig
 from nclone_env.jit import copy_bytes, kernel
+from nclone_env.kinds import kind_name
 from nclone_env.level.level_set import LevelArrays
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture
+from nclone_env.sim.entities.laser.record import BEAM_ANGLE
 from nclone_env.sim.state import WorldArrays
 from tests.render.scenes import make_levels, pictures_of, put_worlds
 
@@ -76,11 +78,12 @@ def scene(entity_count: int, types: Sequence[int]) -> tuple[LevelArrays, WorldAr
     tiles = draw.choice([0, 0, 0, 1, 1, *range(2, 34)], (23, 42))
     kinds = draw.choice(types, entity_count).tolist()
     xs, ys = draw.integers(4, 172, entity_count).tolist(), draw.integers(4, 96, entity_count).tolist()
-    records = [(*item, 2 * (number % 4), 0) for number, item in enumerate(zip(kinds, xs, ys, strict=True))]
-    levels = make_levels((tiles, records))
+    places = enumerate(zip(kinds, xs, ys, strict=True))
+    entities = [f"{kind_name(kind)} {x} {y} {2 * (number % 4)}" for number, (kind, x, y) in places]
+    levels = make_levels((tiles, entities))
     ninjas = [(draw.uniform(24, 1032), draw.uniform(24, 576), 0, k % 9, 1) for k in range(WORLDS)]
     worlds = put_worlds(levels, ninjas)
-    worlds.movers["uy"] = draw.uniform(-np.pi, np.pi, worlds.movers.shape)  # lasers point anywhere
+    worlds.movers[BEAM_ANGLE] = draw.uniform(-np.pi, np.pi, worlds.movers.shape)  # lasers point anywhere
     return levels.arrays, worlds
 
 

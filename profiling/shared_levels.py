@@ -18,7 +18,6 @@ import queue
 import re
 import tempfile
 import time
-import warnings
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
-from nclone_env.errors import InertEntityWarning
 from nclone_env.jit import cache_root
 from nclone_env.level import array_cache
 from nclone_env.level.library import level_library, shared_level_set
@@ -87,7 +85,6 @@ def play(levels: str, folder: str, environments: int, pictures: bool, everybody:
 
 def _enter(folder: str) -> None:
     """Keep level files in a folder of our own, but compiled kernels where they are; nowhere if it is empty."""
-    warnings.simplefilter("ignore", InertEntityWarning)
     if folder:
         array_cache.folder = lambda: Path(folder)
     else:

@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from nclone_env import NPlusPlusEnv
-from nclone_env.errors import InertEntityWarning
 from nclone_env.jit import kernel
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.compile import Level
+from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
+from nclone_env.level.records import count_exits
 from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
 from nclone_env.sim.state import WorldArrays, make_worlds
 from profiling.machine import describe
@@ -96,7 +95,7 @@ def world_bytes(worlds: WorldArrays) -> int:
 
 def measure_bytes_form(level: Level) -> tuple[float, float]:
     """Return microseconds of ``get_state`` and ``set_state``."""
-    if not len(level.exits):
+    if not count_exits(level.raw.records):
         return float("nan"), float("nan")
     env = NPlusPlusEnv(levels=(level,), observations=("game_state",))
     env.reset(seed=0)
@@ -110,7 +109,6 @@ def measure_bytes_form(level: Level) -> tuple[float, float]:
 def main(names: list[str]) -> None:
     """Print one row an argument."""
     print(describe())
-    warnings.simplefilter("ignore", InertEntityWarning)
     sources = names or list(level_sets())
     print(f"{'median / worst':<28}{'levels':>7}" + "".join(f"{name:>16}" for name in COLUMNS) + "  largest world")
     for source in sources:

@@ -61,7 +61,7 @@ def _is_set(orientation: int, state: int) -> int:
 
 
 def _is_under_way(orientation: int, state: int) -> int:
-    return int(state >= evil_ninja.CHARGING)
+    return int(state & 3 >= evil_ninja.CHARGING)
 
 
 def _is_chasing(orientation: int, state: int) -> int:

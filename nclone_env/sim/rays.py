@@ -1,7 +1,7 @@
 """Rays through the cells, line of sight and shots (physics 01, section 3.10; physics 03, sections 3.2 to 3.5).
 
-Tiles and shut doors stop a ray, open doors do not (physics 03, section 14, rule S6); other entities never do. A point without extent
-is swept, so a segment on whose inner part the ray starts does not stop it.
+Tiles and closed doors stop a ray, open doors do not (physics 03, section 14, rule S6); other entities never do. A point
+without extent is swept, so a segment on whose inner part the ray starts does not stop it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def ray(levels, states, index, level, x, y, dx, dy):
 
 @kernel
 def sees(levels, states, index, ninja, x, y):
-    """Return whether a targetable ninja can be seen from a point (03, section 3.3)."""
+    """Return whether a targetable ninja can be seen from a point (physics 03, section 3.3)."""
     if not is_targetable(ninja):
         return False
     dx, dy = ninja["x"] - x, ninja["y"] - y
@@ -140,7 +140,7 @@ def is_beside(ninja, x, y, dx, dy, slack):
 
 @kernel
 def shot(levels, states, index, ninja, x, y, dx, dy):
-    """Return whether a beam from (x, y) along the unit vector (dx, dy) hits a targetable ninja (03, section 3.4)."""
+    """Return whether a beam from (x, y) along the unit vector (dx, dy) hits the ninja (physics 03, section 3.4)."""
     if not is_targetable(ninja) or not is_beside(ninja, x, y, dx, dy, _SLACK):
         return False
     length = ray(levels, states, index, ninja["level"], x, y, dx, dy)
@@ -155,7 +155,7 @@ def shot(levels, states, index, ninja, x, y, dx, dy):
 def step_meets_wall(levels, states, index, level, x, y, mx, my):
     """Return whether a point meets a segment within one step (mx, my), by the cells of the step's rectangle.
 
-    This is the sweep of rockets (03, section 8.2 and rules R2 and R3).
+    This is the sweep of rockets (physics 03, section 8.2, rules R2 and R3).
     """
     xe, ye = x + mx, y + my
     first_column, last_column = clamp_cell(lesser(x, xe), COLUMNS - 1), clamp_cell(greater(x, xe), COLUMNS - 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nclone_env.constants import ENTITY_NAMES
+from nclone_env.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 SPECIFICATION = ROOT / "docs" / "physics"
@@ -176,9 +176,9 @@ def test_references_between_the_parts(page):
         assert not [number for number in numbers if number not in sections(own)]
 
 
-@pytest.mark.parametrize("number", range(len(ENTITY_NAMES)), ids=ENTITY_NAMES)
+@pytest.mark.parametrize("number", range(len(KINDS)), ids=[kind.name for kind in KINDS])
 def test_every_kind_has_its_evidence(number):
-    name = ENTITY_NAMES[number].replace("_", " ")
+    name = KINDS[number].name.replace("_", " ")
     rows = re.findall(rf"^\| {name} \({number}\).*\|$", (SPECIFICATION / "README.md").read_text(), flags=re.MULTILINE)
     assert len(rows) == 1
 

@@ -49,7 +49,7 @@ def test_a_file_that_is_no_level(tmp_path):
 @pytest.mark.parametrize("kept", [40, 500, 1200, -1])
 def test_a_truncated_map(tmp_path, kept):
     path = tmp_path / "cut.map"
-    path.write_bytes(write_map(WALK)[:kept])
+    path.write_bytes(write_map(WALK.raw)[:kept])
     with pytest.raises(errors.LevelFormatError, match=r"cut\.map: offset \d+: expected .* got "):
         make(levels=path)
 

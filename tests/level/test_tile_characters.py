@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from nclone_env.constants import ENTITY_NAMES, MAX_TILE
+from nclone_env.constants import MAX_TILE
+from nclone_env.kinds import KINDS
 from nclone_env.level.formats.text import KEYS, format_text, parse_text
 from nclone_env.level.formats.tile_characters import TILE_CHARACTERS, TILES
 from nclone_env.level.validate import validate
@@ -35,8 +36,8 @@ def test_legend_in_the_document_agrees():
 
 def test_names_and_keys_in_the_document_agree():
     names = re.findall(r"^\| (\d+) \| `(\w\w+)` \|$", DOCUMENT, re.MULTILINE)
-    assert [name for _, name in names] == list(ENTITY_NAMES)
-    assert [int(number) for number, _ in names] == list(range(len(ENTITY_NAMES)))
+    assert [name for _, name in names] == [kind.name for kind in KINDS]
+    assert [int(number) for number, _ in names] == list(range(len(KINDS)))
     keys = re.search(r"\| key \| content \|\n\|---\|---\|\n(.*?)\n\n", DOCUMENT, re.DOTALL)[1]
     assert re.findall(r"^\| `(\w+)` \|", keys, re.MULTILINE) == list(KEYS)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from nclone_env.level.compile import Level
+from nclone_env.level.compile import CompiledLevel
 from nclone_env.sim.state import WorldArrays
 
 DRONES = {12: 0.4285714285714285, 13: 0.2857142857142857, 14: 8 / 7, 15: 8 / 7, 26: 1.3}
@@ -19,7 +19,7 @@ def clipped(value: float) -> float:
     return min(max(value, -1.0), 1.0)
 
 
-def listed(level: Level, worlds: WorldArrays, index: int) -> list[tuple[float, int, tuple[float, ...]]]:
+def listed(level: CompiledLevel, worlds: WorldArrays, index: int) -> list[tuple[float, int, tuple[float, ...]]]:
     """Return (squared distance, kind, row) of all that matters, nearest first."""
     ninja, states, things = worlds.ninjas[index], worlds.entity_states[index], []
     for slot, entity in enumerate(level.entities):
@@ -28,13 +28,13 @@ def listed(level: Level, worlds: WorldArrays, index: int) -> list[tuple[float, i
             continue
         kind += kind in (6, 8)
         x, y = float(entity["x"]), float(entity["y"])
-        if slot in level.table.mover_slots:
-            mover = worlds.movers[index, list(level.table.mover_slots).index(slot)]
+        if slot in level.mover_slots:
+            mover = worlds.movers[index, list(level.mover_slots).index(slot)]
             x, y = float(mover["x"]), float(mover["y"])
         else:
             mover = None
         things.append((x, y, kind, facts(kind, state, entity, mover, worlds, index)))
-    for door in level.table.doors:
+    for door in level.doors:
         kind, state = int(door["type"]), int(states[door["owner"]])
         shut = (state == 0) != (kind == 8)
         if kind == 6 and not shut:
@@ -95,17 +95,17 @@ def motion(kind, state, entity, mover, worlds, index):
         return np.multiply(turned, 2 * DRONES[15]), turned
     if kind in (12, 13):
         if state >> 2 & 3 in (1, 2):
-            return still, unit(mover["ux"] - mover["x"], mover["uy"] - mover["y"])
+            return still, unit(mover["a"] - mover["x"], mover["b"] - mover["y"])
         return (np.multiply(turned, DRONES[kind]) if state >> 2 & 3 == 0 else still), turned
     if kind == 16:
         side = (0, 1, -1)[state]
         return (side * 24 / 7, 0), (side, 0)
     if kind in (17, 25):
-        return (mover["ux"], mover["uy"]), still
+        return (mover["a"], mover["b"]), still
     if kind == 20:
         charge = {0: (1, 0), 2: (0, 1), 4: (-1, 0)}.get(int(entity["orientation"]), (0, -1))
         return np.multiply(charge, (0, 20 / 7, -8 / 7)[state]), charge
-    pair = (0.0, 0.0) if mover is None else (mover["ux"], mover["uy"])
+    pair = (0.0, 0.0) if mover is None else (mover["a"], mover["b"])
     if kind == 28:
         return np.multiply(pair, (0, 0, -4, 1)[state & 3]), np.multiply(pair, (0, 1, -1, 1)[state & 3])
     if kind == 18 and state >= 16:
@@ -116,8 +116,8 @@ def motion(kind, state, entity, mover, worlds, index):
         return follow(state, entity, mover, worlds, index), still
     if kind == 23:
         sense = (0, 1, -1)[state]
-        velocity = (-math.sin(mover["ux"]) * sense, math.cos(mover["ux"]) * sense)
-        return velocity, (math.cos(mover["uy"]), math.sin(mover["uy"]))
+        velocity = (-math.sin(mover["a"]) * sense, math.cos(mover["a"]) * sense)
+        return velocity, (math.cos(mover["b"]), math.sin(mover["b"]))
     return still, still
 
 
@@ -137,7 +137,7 @@ def rocket_speed(step: int) -> float:
 def follow(state, entity, mover, worlds, index):
     """Return the way of an evil ninja in the next frame."""
     trail, frame = worlds.trail[index], int(worlds.ninjas[index]["frame"])
-    met, number = int(mover["ux"]), int(mover["uy"])
+    met, number = int(mover["a"]), int(mover["b"])
     if state == 3:
         x, y = trail[(frame + 2 - 120 * number) % len(trail)]
         return x - mover["x"], y - mover["y"]

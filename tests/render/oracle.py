@@ -7,17 +7,18 @@ from functools import lru_cache
 
 import numpy as np
 
-from nclone_env.level.entities import MOVER_TYPES
+from nclone_env.kinds import KINDS
 from nclone_env.render.glyphs import glyphs
 from nclone_env.render.looks import appearance, layers_of
 from nclone_env.render.raster import GREYS, stamp
 from nclone_env.render.shapes import PAINTS
+from nclone_env.sim.entities.laser.record import BEAM_ANGLE
 
 from .bands import put_beams
 from .scenes import make_levels, pictures_of
 
 SOLID = PAINTS["solid"].grey
-MOVING = sorted(MOVER_TYPES)
+MOVING = [kind.number for kind in KINDS if kind.has_mover]
 SWITCH_OF = {6: 7, 8: 9}
 
 
@@ -58,7 +59,7 @@ def drawn(levels, worlds, index):
         if kind == 18 and states[number] >= 16:
             found.append((18, 0, 0, entity))
         if kind == 23 and entity["mover"] >= 0:
-            orientation = round(float(worlds.movers[index, entity["mover"]]["uy"]) / (math.pi / 4)) % 8
+            orientation = round(float(worlds.movers[index, entity["mover"]][BEAM_ANGLE]) / (math.pi / 4)) % 8
         if kind != 5:
             found.append((SWITCH_OF.get(kind, kind), orientation, states[number], where))
     found.append((0, 0 if ninja["facing"] > 0 else 4, ninja["state"], ninja))

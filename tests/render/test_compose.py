@@ -8,8 +8,10 @@ import cv2
 import numpy as np
 import pytest
 
+from nclone_env.kinds import GOLD, LASER_TURRET, MINE, kind_name
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.shapes import PAINTS
+from nclone_env.sim.entities.laser.record import BEAM_ANGLE
 
 from .oracle import MOVING, blended, drawn, full_grey, full_size, oracle_global_view, oracle_player_frame
 from .scenes import NO_TILES, make_levels, pictures_of, put_worlds, random_scene
@@ -52,8 +54,8 @@ def test_different_scenes_give_different_pictures():
     assert (global_view(*first, 0) != global_view(*second, 0)).any()
 
 
-def in_empty_level(ninja, *records):
-    levels = make_levels((NO_TILES, records))
+def in_empty_level(ninja, *entities):
+    levels = make_levels((NO_TILES, entities))
     return levels.arrays, put_worlds(levels, [ninja])
 
 
@@ -81,12 +83,12 @@ def test_nothing_is_written_outside_the_output():
 def one_entity(entity_type, state=0, orientation=0, ninja_state=0, facing=1):
     """Return a level with one entity, and a door far away so that its trigger can be shown alone."""
     ninja = (330.25, 300.75, 0, ninja_state, facing)
-    records = [(max(entity_type, 1), 60, 51, orientation, 0)]
+    entities = [f"{kind_name(max(entity_type, 1))} 60 51 {orientation}"]
     if entity_type in (3, 6, 8):
-        records.append((entity_type + 1, 120, 80, 0, 0))
+        entities.append(f"{kind_name(entity_type + 1)} 120 80")
     if entity_type in (4, 7, 9):
-        records = [(entity_type - 1, 120, 80, orientation, 0), (entity_type, 60, 51, 0, 0)]
-    levels, worlds = in_empty_level(ninja, *records)
+        entities = [f"{kind_name(entity_type - 1)} 120 80 {orientation}", f"{kind_name(entity_type)} 60 51"]
+    levels, worlds = in_empty_level(ninja, *entities)
     worlds.entity_states[0, 1 if entity_type == 4 else 0] = state
     return levels, worlds
 
@@ -126,7 +128,7 @@ def test_toggle_mines_look_like_mines():
 def test_bits_of_a_state_that_nobody_sees_change_nothing():
     for kind, state, bits in ((28, 2, 4), (14, 3, 4), (12, 10, 112), (18, 16, 8), (19, 8, 64)):
         np.testing.assert_array_equal(
-            player_frame(*substituted(kind, state), 0), player_frame(*substituted(kind, state | bits), 0)
+            player_frame(*inactive(kind, state), 0), player_frame(*inactive(kind, state | bits), 0)
         )
 
 
@@ -134,48 +136,52 @@ def test_bits_of_a_state_that_nobody_sees_change_nothing():
 def test_phases_of_turrets_and_drones_are_distinct(draw):
     looks = [(kind, phase << 2 | heading) for kind in (12, 13) for phase in range(3) for heading in range(4)]
     looks += [(15, 0), (15, 4), (18, 0), (18, 1), (18, 20), (19, 0), (19, 1), (19, 185), (22, 0), (22, 3)]
-    assert len({draw(*substituted(*look), 0).tobytes() for look in looks}) == len(looks)
+    assert len({draw(*inactive(*look), 0).tobytes() for look in looks}) == len(looks)
     for kind, first, second in ((19, 0, 200), (12, 1, 13), (22, 2, 3), (18, 1, 15)):
-        np.testing.assert_array_equal(draw(*substituted(kind, first), 0), draw(*substituted(kind, second), 0))
+        np.testing.assert_array_equal(draw(*inactive(kind, first), 0), draw(*inactive(kind, second), 0))
 
 
 @pytest.mark.parametrize("draw", [player_frame, global_view])
 def test_a_laser_points_where_its_beam_does(draw):
-    levels, worlds = one_entity(17)  # has a mover
-    entities, header = levels.entities.copy(), levels.header.copy()
-    entities["type"], header["run_count"] = 23, 0  # as if it did not act: no beam
-    levels = levels._replace(header=header)
-    for eighth in range(8):
-        worlds.movers[0, 0]["uy"] = (eighth if eighth < 4 else eighth - 8) * math.pi / 4 + 0.3
-        pointing = draw(levels._replace(entities=entities), worlds, 0)
-        np.testing.assert_array_equal(pointing, draw(*substituted(23, 0, eighth), 0))
+    levels, worlds = inactive(LASER_TURRET, 0)
+
+    def pointing(angle):
+        worlds.movers[0, 0][BEAM_ANGLE] = angle
+        return draw(levels, worlds, 0)
+
+    eighths = [(eighth if eighth < 4 else eighth - 8) * math.pi / 4 for eighth in range(8)]
+    pictures = [pointing(angle) for angle in eighths]
+    assert len({picture.tobytes() for picture in pictures}) == 8
+    for angle, picture in zip(eighths, pictures, strict=True):
+        np.testing.assert_array_equal(pointing(angle + 0.3), picture)
+        np.testing.assert_array_equal(pointing(angle - 0.3), picture)
 
 
 @pytest.mark.parametrize("draw", [player_frame, global_view])
 def test_a_turret_stays_while_its_rocket_flies(draw):
-    empty, idle, flying = (draw(*substituted(*look), 0).astype(int) for look in ((2, 1), (18, 0), (18, 20)))
+    empty, idle, flying = (draw(*inactive(*look), 0).astype(int) for look in ((2, 1), (18, 0), (18, 20)))
     ring = idle != empty
     assert ring.sum() > 8
     assert ((flying != empty) >= ring).all()
 
 
-def substituted(entity_type, state, orientation=0):
-    """Return a level whose one entity is declared to be of any type, also one that is not modelled."""
-    levels, worlds = one_entity(1, state, orientation)
-    entities = levels.entities.copy()
-    entities["type"] = entity_type
-    return levels._replace(entities=entities), worlds
+def inactive(entity_type, state, orientation=0):
+    """Return a level with one entity that does not act, so that no beam is drawn."""
+    levels, worlds = one_entity(entity_type, state, orientation)
+    header = levels.header.copy()
+    header["run_count"] = 0
+    return levels._replace(header=header), worlds
 
 
-def test_types_that_are_not_modelled_yet_are_drawn():
-    pictures = {player_frame(*substituted(kind, 0), 0).tobytes() for kind in (2, 12, 13, 15, 18, 19, 22, 23, 14)}
+def test_kinds_are_told_apart():
+    pictures = {player_frame(*inactive(kind, 0), 0).tobytes() for kind in (2, 12, 13, 15, 18, 19, 22, 23, 14)}
     assert len(pictures) == 9
 
 
-def test_unknown_types_states_and_tiles_draw_nothing():
+def test_unknown_states_and_tiles_draw_nothing():
     nothing = player_frame(*one_entity(2, 1), 0)
-    for entity_type, state in ((0, 0), (27, 0), (29, 0), (255, 255), (1, 200), (7, 1), (5, 0)):
-        np.testing.assert_array_equal(player_frame(*substituted(entity_type, state), 0), nothing)
+    for entity_type, state in ((MINE, 200), (MINE, 3), (GOLD, 255)):
+        np.testing.assert_array_equal(player_frame(*inactive(entity_type, state), 0), nothing)
     levels, worlds = one_entity(2, 1)
     tiles = levels.tiles.copy()
     tiles[0, 12, 14] = 38

@@ -13,10 +13,10 @@ def test_glyphs_are_made_once_and_read_only():
 
 
 def test_kinds_are_numbers_of_planes():
-    for table in (glyphs().kinds, glyphs().door_kinds):
+    for table in (glyphs().appearances, glyphs().door_appearances):
         assert table.min() >= -1
         assert table.max() < len(full_size_planes())
-    assert (glyphs().door_kinds[[5, 6, 8]] >= 0).all()
+    assert (glyphs().door_appearances[[5, 6, 8]] >= 0).all()
 
 
 def test_the_package_itself_does_not_import_opencv():

@@ -13,7 +13,7 @@ import pytest
 
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import InputsError, RecordingError, UnknownLevelError
-from nclone_env.kinds import GOLD
+from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.solutions import known_solutions
@@ -27,7 +27,6 @@ from nclone_env.replay.recording import (
 )
 from nclone_env.sim.simulate import simulate
 
-from ..sim.levels import room
 from .bases import DEADLY, RIGHT
 
 SETTINGS = {"frame_skip": 4, "level": "déjà vu"}
@@ -39,10 +38,10 @@ def built(
     frames=2, metadata=b'{"seed":null,"settings":{}}', level=None, inputs=b"\1\2", digest=None, version=1
 ) -> bytes:
     """Return the bytes of a recording built from the description of the format, with valid checksums."""
-    level = zlib.compress(write_map(DEADLY)) if level is None else level
+    level = zlib.compress(write_map(DEADLY.raw)) if level is None else level
     inputs = zlib.compress(inputs)
     body = metadata + level + inputs
-    digest = bytes.fromhex(DEADLY.digest) if digest is None else digest
+    digest = bytes.fromhex(DEADLY.raw.digest) if digest is None else digest
     header = MAGIC + struct.pack("<5I", version, frames, len(metadata), len(level), len(inputs)) + bytes(8) + digest
     header += struct.pack("<I", zlib.crc32(body))
     return header + struct.pack("<I", zlib.crc32(header)) + body
@@ -56,7 +55,7 @@ def refused(data: bytes) -> str:
 
 def test_round_trip():
     again = read_recording(DATA)
-    assert again.level.digest == DEADLY.digest
+    assert again.level.digest == DEADLY.raw.digest
     assert again.inputs.tobytes() == RECORDING.inputs.tobytes()
     assert (again.trajectory_hash, again.settings, again.seed) == (RECORDING.trajectory_hash, SETTINGS, 2**63 + 5)
     assert write_recording(again) == DATA
@@ -103,7 +102,7 @@ def test_another_input_does_not_verify():
 
 
 def test_another_level_does_not_verify():
-    higher = room([(GOLD, 44, 58, 0, 0)], spawn=(40, 57))
+    higher = build_room("gold 44 58", spawn=(40, 57))
     assert not Recording(higher, RECORDING.inputs, RECORDING.trajectory_hash).verify().agrees
 
 
@@ -143,7 +142,7 @@ def test_every_flipped_bit_is_refused():
         (built(level=b"nothing"), "x: offset 103: expected zlib data, got"),
         (built(level=zlib.compress(b"short")), "x: level at offset 103, offset 5: expected a map of at least 1230"),
         (built(level=zlib.compress(bytes(10_000_000))), "expected one zlib stream of at most 165065 bytes"),
-        (built(level=zlib.compress(write_map(DEADLY)) + b"x"), "expected one zlib stream of at most 165065 bytes"),
+        (built(level=zlib.compress(write_map(DEADLY.raw)) + b"x"), "expected one zlib stream of at most 165065 bytes"),
         (built(metadata=b"{"), "x: offset 76: expected JSON in UTF-8, got"),
         (built(metadata=b"\xff"), "x: offset 76: expected JSON in UTF-8, got"),
         (built(metadata=b"[" * 100_000), "x: offset 76: expected JSON in UTF-8, got"),
@@ -164,7 +163,7 @@ def test_fuzz():
     for _ in range(2000):
         parts = {
             "metadata": json.dumps({"seed": 1, "settings": {"a": 1}}).encode(),
-            "level": zlib.compress(write_map(DEADLY)),
+            "level": zlib.compress(write_map(DEADLY.raw)),
         }
         name = rng.choice(("metadata", "level", "inputs", "frames"))
         if name == "frames":
@@ -187,7 +186,7 @@ def test_unrepresentable_recordings_are_refused():
     with pytest.raises(RecordingError, match="settings and seed: expected JSON values"):
         write_recording(Recording.of(DEADLY, b"", {"a": object()}))
     with pytest.raises(RecordingError, match="title: expected at most 128 characters"):
-        write_recording(Recording.of(RawLevel(DEADLY.tiles, DEADLY.records, title="x" * 129), b""))
+        write_recording(Recording.of(RawLevel(DEADLY.raw.tiles, DEADLY.raw.records, title="x" * 129), b""))
     with pytest.raises(InputsError):
         Recording.of(DEADLY, [16])
 

@@ -11,9 +11,10 @@ import pytest
 from nclone_env.constants import DEAD
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
+from nclone_env.sim.entities import gauss_turret, rocket_turret, shove_thwump
+from nclone_env.sim.entities.laser.record import BEAM_ANGLE
+from nclone_env.sim.session import Session
 from profiling.entity_clips import FOLDER, clips, play, surroundings
-
-from .recorder import remembered
 
 CLIPS = clips()
 
@@ -21,7 +22,7 @@ CLIPS = clips()
 @lru_cache(maxsize=len(CLIPS))
 def played(name):
     """Return the world after each frame; row 0 is frame 1."""
-    return remembered(CLIPS[name].level, CLIPS[name].inputs)
+    return Session(CLIPS[name].level).record(CLIPS[name].inputs)
 
 
 def ninja_at(name, frame):
@@ -103,20 +104,24 @@ def test_gauss_turret_shoots_15_frames_after_its_aim_has_settled():
     gaps = []
     for frame in (132, 199, 260):
         aim = mover_at("gauss_turret", frame)
-        gaps.append(beside("gauss_turret", frame, 360, 264, aim["ux"] - 360, aim["uy"] - 264))
+        gaps.append(
+            beside("gauss_turret", frame, 360, 264, aim[gauss_turret.AIM_X] - 360, aim[gauss_turret.AIM_Y] - 264)
+        )
     assert [gap < 10 for gap in gaps] == [False, False, True]
 
 
 def test_rocket_flies_straight_on_when_the_ninja_is_behind_and_bursts_at_the_ceiling():
     flying = changes("rocket_turret", lambda state: (state >= 1) + (state >= 16))
     assert flying == {1: 1, 16: 2, 228: 0, 229: 1, 244: 2, 315: 0}
-    directions = played("rocket_turret").movers["ux"][:, 0]
+    directions = played("rocket_turret").movers[rocket_turret.DIRECTION_X][:, 0]
     assert len(set(directions[130:170])) > 30
     assert len(set(directions[179:227])) == 1
     rocket = mover_at("rocket_turret", 227)
     assert 216 < rocket["y"] < 216 + 16 / 7  # in its last frame before the ceiling
     last = mover_at("rocket_turret", 314)
-    at_end = np.array([last["x"] + 16 / 7 * last["ux"], last["y"] + 16 / 7 * last["uy"]])
+    at_end = np.array(
+        [last["x"] + 16 / 7 * last[rocket_turret.DIRECTION_X], last["y"] + 16 / 7 * last[rocket_turret.DIRECTION_Y]]
+    )
     assert np.linalg.norm(ninja_at("rocket_turret", 315) - at_end) < 10
     assert np.linalg.norm(ninja_at("rocket_turret", 314) - (last["x"], last["y"])) >= 10
 
@@ -136,12 +141,12 @@ def test_surface_laser_rounds_two_corners():
     assert corner["y"] == 258.1
     side = mover_at("laser_surface", 100)
     assert side["x"] == block_right + 5.9
-    assert side["ux"] == 0.0
+    assert side[shove_thwump.PRESS_X] == 0.0
     end = mover_at("laser_surface", 147)
     assert math.hypot(end["x"] - block_right, end["y"] - block_bottom) == pytest.approx(5.9, abs=1e-9)
     for frame, kills in ((146, False), (147, True)):
         laser = mover_at("laser_surface", frame - 1)
-        line = (laser["x"], laser["y"], math.cos(laser["uy"]), math.sin(laser["uy"]))
+        line = (laser["x"], laser["y"], math.cos(laser[BEAM_ANGLE]), math.sin(laser[BEAM_ANGLE]))
         assert (beside("laser_surface", frame, *line) < 10) == kills
 
 

@@ -5,18 +5,17 @@ from itertools import pairwise
 import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD
-from nclone_env.sim.entities.gauss_turret import AIMING, IDLE, RECOVERING, WARNING
+from nclone_env.level.build import build_level
+from nclone_env.sim.entities.gauss_turret import AIM_X, AIM_Y, AIMING, IDLE, RECOVERING, WARNING
 
-from .levels import empty_level
 from .shooting import ShootingRange
 
-GAUSS = 19
 NINJA = (500.0, 300.0)
 BLOCK = {(16, 12): 1}  # between the turret and the ninja
 
 
 def gauss(tiles=None):
-    return ShootingRange(empty_level([(GAUSS, 50, 50, 0, 0)], tiles))
+    return ShootingRange(build_level("gauss_turret 50 50", tiles=tiles))
 
 
 def test_the_zones_and_the_shot_at_a_ninja_that_stands_still():
@@ -30,8 +29,8 @@ def test_the_zones_and_the_shot_at_a_ninja_that_stands_still():
     # twice the time of zone 0 from frame 2, zone 1 from 39, zone 2 from 74, zone 3 from 91
     assert gained == [0] * 37 + [1] * 35 + [3] * 17 + [7] * 13
     assert states[103] == WARNING
-    assert float(turret.mover["ux"]) == 485.5090575375572
-    assert float(turret.mover["uy"]) == 300.0
+    assert float(turret.mover[AIM_X]) == 485.5090575375572
+    assert float(turret.mover[AIM_Y]) == 300.0
     assert states[117] == WARNING + 14
     assert turret.frame(NINJA) == DEAD
     assert turret.state == RECOVERING
@@ -40,17 +39,17 @@ def test_the_zones_and_the_shot_at_a_ninja_that_stands_still():
 def test_a_shot_misses_a_ninja_that_steps_aside_and_the_aim_is_kept():
     turret = gauss()
     turret.until(118, NINJA)
-    aim = float(turret.mover["ux"])
+    aim = float(turret.mover[AIM_X])
     turret.frame((500.0, 310.0))
     assert turret.ninja["state"] != DEAD
     turret.until(133, NINJA)
     assert turret.state == RECOVERING + 14
     turret.until(134, NINJA)
     assert turret.state == AIMING
-    assert turret.mover["ux"] == aim
+    assert turret.mover[AIM_X] == aim
     turret.until(135, NINJA)
     assert turret.state == AIMING + 7  # at once in the innermost zone
-    assert turret.mover["ux"] > aim
+    assert turret.mover[AIM_X] > aim
 
 
 def test_the_shot_goes_on_to_the_first_wall():
@@ -68,10 +67,10 @@ def test_it_loses_and_forgets_a_ninja_out_of_sight():
     assert turret.state == IDLE
     turret.until(70, (500.0, 500.0))
     assert turret.state == AIMING
-    assert turret.mover["uy"] > 300.0
+    assert turret.mover[AIM_Y] > 300.0
     turret.until(71, NINJA)
     assert turret.state == IDLE
-    assert (turret.mover["ux"], turret.mover["uy"]) == (300.0, 300.0)
+    assert (turret.mover[AIM_X], turret.mover[AIM_Y]) == (300.0, 300.0)
 
 
 def test_the_warning_does_not_need_sight_and_recovery_ends_without():
@@ -86,14 +85,14 @@ def test_the_warning_does_not_need_sight_and_recovery_ends_without():
     behind.until(119, NINJA)
     behind.until(134, (460.0, 427.0))
     assert behind.state == IDLE
-    assert (behind.mover["ux"], behind.mover["uy"]) == (300.0, 300.0)
+    assert (behind.mover[AIM_X], behind.mover[AIM_Y]) == (300.0, 300.0)
 
 
 def test_it_leads_by_a_frame_and_a_half():
     turret = gauss()
     turret.until(1, NINJA, (2.0, 0.0))
     turret.until(2, NINJA, (2.0, 0.0))
-    assert float(turret.mover["ux"]) == 300.0 + 0.019999999999999997 * 203.0
+    assert float(turret.mover[AIM_X]) == 300.0 + 0.019999999999999997 * 203.0
 
 
 @pytest.mark.parametrize("place", [(300.0, 300.0), (309.9, 300.0)])

@@ -6,22 +6,28 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import DEAD
+from nclone_env.level.build import build_level
+from nclone_env.sim.entities.laser.record import (
+    BEAM_ANGLE,
+    CLOCKWISE,
+    COUNTERCLOCKWISE,
+    FRAMES_LEFT,
+    NORMAL_ANGLE,
+    SPINNER,
+)
 from nclone_env.sim.entities.laser.surface_skip import _INSIDE, _OUTSIDE
-from nclone_env.sim.entities.laser.turret import CLOCKWISE, COUNTERCLOCKWISE, SPINNER
 
 from ..naive.geometry import TileWorld
 from ..naive.laser import NaiveSurfaceLaser
-from .levels import empty_level
 from .shooting import ShootingRange
 
-LASER, DOOR, TRAP = 23, 5, 8
 FAR_AWAY = (900.0, 500.0)
 HALF_PI = np.pi / 2
 BLOCK = {(21, 11): 1}  # spans 504 to 528 and 264 to 288
 
 
-def laser(x, y, orientation=0, mode=0, tiles=None, records=()):
-    return ShootingRange(empty_level([*records, (LASER, x // 6, y // 6, orientation, mode)], tiles))
+def laser(x, y, orientation=0, mode=0, *, tiles=None, entities=()):
+    return ShootingRange(build_level(*entities, f"laser_turret {x // 6} {y // 6} {orientation} {mode}", tiles=tiles))
 
 
 @pytest.mark.parametrize(
@@ -39,14 +45,14 @@ def laser(x, y, orientation=0, mode=0, tiles=None, records=()):
 def test_round_a_block(frame, x, y, angle):
     """The values of the specification have six decimals."""
     mover = laser(516, 264, 6, tiles=BLOCK).until(frame, FAR_AWAY)
-    assert (mover["x"], mover["y"], mover["ux"]) == pytest.approx((x, y, angle), abs=5.1e-7)
+    assert (mover["x"], mover["y"], mover[NORMAL_ANGLE]) == pytest.approx((x, y, angle), abs=5.1e-7)
 
 
 def test_a_surface_laser_is_placed_above_its_surface():
     turret = laser(516, 264, 6, tiles=BLOCK)
     assert turret.state == CLOCKWISE
     assert (turret.mover["x"], turret.mover["y"]) == (516.0, 258.1)
-    assert turret.mover["ux"] == turret.mover["uy"] == -HALF_PI
+    assert turret.mover[NORMAL_ANGLE] == turret.mover[BEAM_ANGLE] == -HALF_PI
     assert turret.mover["cell"] == -1
 
 
@@ -75,14 +81,14 @@ def test_the_way_is_that_of_ten_single_steps(shape, mode):
     assert turret.state != SPINNER
     level = turret.session.levels.tiles[0]
     mover = turret.mover
-    place = float(mover["x"]), float(mover["y"]), float(mover["ux"])
+    place = float(mover["x"]), float(mover["y"]), float(mover[NORMAL_ANGLE])
     naive = NaiveSurfaceLaser(TileWorld(level[1:24, 1:43]), *place, 1 if turret.state == CLOCKWISE else -1)
     glides = 0
     for frame in range(1, 500):
         mover = turret.until(frame, FAR_AWAY)
-        glides += int(mover["timer"] > 0)
+        glides += int(mover[FRAMES_LEFT] > 0)
         x, y, angle = naive.frame()
-        turn = (mover["ux"] - angle + np.pi) % (2 * np.pi) - np.pi
+        turn = (mover[NORMAL_ANGLE] - angle + np.pi) % (2 * np.pi) - np.pi
         assert (mover["x"], mover["y"], turn) == pytest.approx((x, y, 0.0), abs=1e-6), frame
     assert glides > 150
 
@@ -154,7 +160,7 @@ def test_inside_a_wall_it_comes_out():
 
 
 def test_on_a_shut_door_it_takes_its_facing_and_stays():
-    turret = laser(300, 300, 4, records=[(DOOR, 50, 50, 0, 0)])
+    turret = laser(300, 300, 4, entities=["regular_door 50 50"])
     mover = turret.session.worlds.movers[0, 0]
     assert (mover["x"], mover["y"]) == (294.1, 300.0)
     turret.until(4, FAR_AWAY)
@@ -162,7 +168,7 @@ def test_on_a_shut_door_it_takes_its_facing_and_stays():
 
 
 def test_an_open_door_is_no_surface():
-    turret = laser(300, 300, 4, records=[(TRAP, 50, 50, 0, 0), (9, 20, 80, 0, 0)])
+    turret = laser(300, 300, 4, entities=["trap_door 50 50", "trap_door_switch 20 80"])
     assert turret.session.worlds.entity_states[0, 1] == SPINNER
 
 
@@ -171,8 +177,8 @@ def test_on_a_curve_the_beam_follows():
     seen = set()
     for frame in range(1, 40):
         mover = turret.until(frame, FAR_AWAY)
-        seen.add(round(float(mover["ux"]), 2))
-        turn = float(mover["uy"] - mover["ux"])
+        seen.add(round(float(mover[NORMAL_ANGLE]), 2))
+        turn = float(mover[BEAM_ANGLE] - mover[NORMAL_ANGLE])
         assert abs(np.arctan2(np.sin(turn), np.cos(turn))) < 0.2
     assert len(seen) > 10
 
@@ -181,9 +187,9 @@ def test_a_spinner_turns_with_its_sense_after_it_shot():
     angle = 0.010471975
     for mode, sense in ((0, 1), (1, -1), (2, 1)):
         turret = laser(300, 300, 0, mode)
-        assert turret.mover["uy"] == 0.0
-        assert turret.until(1, FAR_AWAY)["uy"] == sense * angle
-        assert turret.until(300, FAR_AWAY)["uy"] == pytest.approx(sense * 300 * angle, abs=1e-11)
+        assert turret.mover[BEAM_ANGLE] == 0.0
+        assert turret.until(1, FAR_AWAY)[BEAM_ANGLE] == sense * angle
+        assert turret.until(300, FAR_AWAY)[BEAM_ANGLE] == pytest.approx(sense * 300 * angle, abs=1e-11)
 
 
 def test_a_spinner_kills_in_the_frame_that_begins_in_its_beam():

@@ -32,7 +32,7 @@ def touch(ninja, entity, contacts):
 
 @kernel
 def throw(ninja, contacts, boost_x, boost_y):
-    """Move the ninja by two thirds of a boost, which become its velocity; it counts as airborne (physics 02, section 5.3)."""
+    """Move the ninja by two thirds of a boost, which become its velocity (physics 02, section 5.3)."""
     wx, wy = boost_x * 2.0 / 3.0, boost_y * 2.0 / 3.0
     ninja["x"] += wx
     ninja["y"] += wy
