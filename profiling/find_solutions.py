@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 from nclone_env._files import write_file
+from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING
-from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.level.catalog import level_sets, levels_folder, resolve
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions
 from nclone_env.sim.simulate import simulate

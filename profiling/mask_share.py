@@ -15,6 +15,7 @@ import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import Action, NPlusPlusVectorEnv
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.errors import InertEntityWarning
 from profiling.machine import describe
 
@@ -35,7 +36,7 @@ def masked_share(level: str, frame_skip: int, steps: int) -> np.ndarray:
     draw, total = np.random.default_rng(0), np.zeros(7)
     observations, _ = envs.reset(seed=0)
     for _ in range(steps // HOLD):
-        actions = draw.integers(0, 6, NUM_ENVS)
+        actions = draw.integers(0, NUM_ACTIONS, NUM_ENVS)
         for _ in range(HOLD):
             masked = observations["action_mask"] == 0
             total[:6] += masked.mean(axis=0)

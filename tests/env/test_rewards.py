@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env import NPlusPlusEnv, RewardConfig, load_level, simulate
+from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, EXIT, EXIT_SWITCH, GOLD
-from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.errors import ConfigError
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.routes.distance import distance_at
