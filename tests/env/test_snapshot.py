@@ -224,7 +224,7 @@ def test_wrong_starts():
         pass
     over = env.get_state()
     for kind in (env, NPlusPlusVectorEnv(None, 2, **SMALL)):
-        with pytest.raises(SnapshotError, match="expected an episode that goes on, got one that is over"):
+        with pytest.raises(SnapshotError, match="expected an episode in progress, got one that is over"):
             kind.reset(seed=2, options={"state": over})
         with pytest.raises(errors.ConfigError, match="expected either 'level' or 'state', got both"):
             kind.reset(options={"state": over, "level": 0})
