@@ -96,12 +96,12 @@ class Batch:
             cache = shared_cache(self.level_set, config.observation.reachability_slots)
             dtype = np.dtype(config.observation.dtype)
             self._reach = Reachability(self.level_set, cache, self.num_envs, slots, dtype, same_step)
-        self._no_view = self._view({}, NO_QUERIES)
+        self._empty_view = self._view({}, NO_QUERIES)
 
     def _make_passes(self, reward_function: RewardFunction | None) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
-        arrays, view = self._arrays, self._no_view
-        rewards = RewardPass(reward_function, arrays) if reward_function else None
+        arrays, view = self._arrays, self._empty_view
+        rewards = RewardPass(reward_function, arrays) if reward_function is not None else None
         self._step_passes = _configured(StepPass(arrays, view), rewards, self._masks, self._reach)
         self._reset_passes = _configured(ResetPass(arrays, self._reset_mask, view), self._masks, self._reach)
 
@@ -175,7 +175,7 @@ class Batch:
     def _call(self, passes: tuple[Pass, ...], out: Buffers, final: Buffers, base: int) -> Call:
         reach = self._reach
         out_view = self._view(out, reach.queries if reach else NO_QUERIES)
-        final_view = self._view(final, reach.final_queries if reach else NO_QUERIES) if final else self._no_view
+        final_view = self._view(final, reach.final_queries if reach else NO_QUERIES) if final else self._empty_view
         return Call(passes, self._arrays, out, final, out_view, final_view, base)
 
     def _view(self, buffers: Buffers, queries: np.ndarray) -> ObservationArrays:

@@ -120,9 +120,7 @@ def _checked(data: Any, digest: bytes, levels: LevelSet) -> bytes:
     if len(data) != least + size:
         raise SnapshotError(_SOURCE, "offset 12", f"{least + size} bytes as the header says", str(len(data)))
     if _CHECKSUM.unpack_from(data, _HEADER.size + size)[0] != zlib.crc32(data[: -_CHECKSUM.size]):
-        raise SnapshotError(
-            _SOURCE, f"offset {_HEADER.size + size}", "the checksum", "another: the snapshot is damaged"
-        )
+        raise SnapshotError(_SOURCE, f"offset {_HEADER.size + size}", "the checksum", "another: it was damaged")
     if got != digest:
         mine = f"the level set of this environment ({_listed(levels)}; digest {digest.hex()[:16]})"
         raise SnapshotError(_SOURCE, "offset 16", mine, f"another, with digest {got.hex()[:16]}; use the same levels")
