@@ -6,8 +6,8 @@ pygame. Kernels are compiled on first use, or ahead of time by ``nclone-env warm
 
 from __future__ import annotations
 
+from nclone_env.actions import Action
 from nclone_env.config import EnvironmentConfig, ObservationConfig, RenderConfig, RewardConfig
-from nclone_env.env.actions import Action
 from nclone_env.env.create import create_environment, create_vector_environment, register
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.env.vector import NPlusPlusVectorEnv

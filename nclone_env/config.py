@@ -1,4 +1,4 @@
-"""Configuration of environments: frozen dataclasses, one line of documentation a field."""
+"""Configuration of environments: frozen dataclasses with a docstring per field."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ OBSERVATION_NAMES: tuple[str, ...] = get_args(ObservationName)
 DEFAULT_OBSERVATIONS: tuple[str, ...] = ("game_state", "player_frame", "global_view")
 VectorDtype = Literal["float32", "float16"]
 MOST_LISTED_ENTITIES = 128
-"""Largest ``max_entities``: what kernels have room for on their stack."""
+"""Largest ``max_entities``: kernels keep that many on their stack."""
 ActionSpaceName = Literal["discrete", "multi_discrete"]
 RenderMode = Literal["rgb_array", "human"]
 
 
 @dataclass(frozen=True)
 class RewardConfig:
-    """Weights of the reward; a step's reward is the sum of what happened in its frames.
+    """Weights of the reward; the reward of a step sums the events of its frames.
 
-    Shaping is potential-based (Ng, Harada and Russell, 1999): ``gamma * potential(next) - potential(now)``, where
-    the potential is minus the length of the way still to go (to a switch and on to its exit), in units of the
-    level's whole way, and 0 when the episode has terminated.
+    Shaping is potential-based (Ng, Harada and Russell, 1999): ``gamma * potential(next) - potential(current)``. The
+    potential is the negative remaining path length (to a switch and on to its exit) in multiples of the initial one,
+    and 0 once the episode has terminated.
     """
 
     completion: float = 10.0
     """Added when the ninja touches an open exit."""
     switch: float = 1.0
-    """Added when an exit switch is taken."""
+    """Added when an exit switch is collected."""
     death: float = -1.0
     """Added when the ninja dies."""
     time: float = -0.0005
@@ -46,10 +46,10 @@ class RewardConfig:
     shaping: float = 5.0
     """Weight of the shaping term; 0 turns it off."""
     gamma: float = 0.995
-    """Discount factor per step, of the shaping term and of the trainer."""
+    """Discount factor per step, for the shaping term and the trainer."""
 
     def __post_init__(self) -> None:
-        """Refuse values that make no sense."""
+        """Reject values out of range."""
         for item in dataclasses.fields(self):
             _check_number(item.name, getattr(self, item.name), low=-math.inf, high=math.inf)
         _check_number("gamma", self.gamma, low=0.0, high=1.0)
@@ -57,19 +57,19 @@ class RewardConfig:
 
 @dataclass(frozen=True)
 class RenderConfig:
-    """Sizes of the pictures. A reduced picture shows the average over the area of each of its pixels."""
+    """Sizes of the pictures. A pixel of a reduced picture is the average over its area."""
 
     player_frame_size: int = 128
     """Side of the square ``player_frame`` in pixels."""
     player_frame_scale: float = 1.0
     """Side of a pixel of ``player_frame`` in world pixels: 2 shows twice as far with the same bytes."""
     global_view_size: tuple[int, int] = (128, 256)
-    """Height and width of ``global_view`` in pixels; the whole world of 600 x 1056 world pixels fills it."""
+    """Height and width of ``global_view`` in pixels; it shows the whole world, 600 x 1056 world pixels."""
     picture_scale: float = 1.0
     """Scale of the ``rgb_array`` and ``human`` picture; 1 is 1056 x 600 pixels."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes that cannot be drawn or that nobody can mean."""
+        """Reject sizes that cannot be drawn, or that are surely a mistake."""
         check_integer("player_frame_size", self.player_frame_size, low=16, high=512)
         _check_number("player_frame_scale", self.player_frame_scale, low=1.0, high=16.0)
         shown = self.player_frame_size * self.player_frame_scale
@@ -99,22 +99,22 @@ class RenderConfig:
 
 @dataclass(frozen=True)
 class ObservationConfig:
-    """How the observations are made that ``EnvironmentConfig.observations`` names."""
+    """Options of the observations named in ``EnvironmentConfig.observations``."""
 
     dtype: VectorDtype = "float32"
-    """Of all vectors of features; ``float16`` is the float32 value rounded to nearest, ties to even."""
+    """Dtype of all feature vectors; ``float16`` is the float32 value rounded to nearest, ties to even."""
     frame_stack: int = 1
-    """Last observations in one, oldest first, on a new first axis of every array that stacks; 1: no stack."""
+    """Number of stacked observations, oldest first, on a new first axis of every array that stacks; 1: no stack."""
     max_entities: int = 32
-    """Rows of ``entity_states``: how many of the nearest entities are listed."""
+    """Rows of ``entity_states``: the number of nearest entities listed."""
     locals_size: int = 21
-    """Side of ``locals`` in squares of 12 pixels; odd, so that the ninja is in the middle one."""
+    """Side of ``locals`` in squares of 12 pixels; odd, so that one square is in the middle."""
     reachability_slots: int | None = None
-    """Fields of ``reachability`` kept, 54 KB each, one for each state of a level's doors; None: two a level, 64 at
-    least. Fewer than are in use make every step slow; ``reachability_counts`` of the environment tells."""
+    """Capacity of the ``reachability`` cache in entries of 54 KB, one per state of a level's doors; None: two per
+    level, at least 64. With fewer slots than entries in use every step is slow; see ``reachability_counts``."""
 
     def __post_init__(self) -> None:
-        """Refuse sizes that cannot be made."""
+        """Reject sizes out of range."""
         _check_choice("dtype", self.dtype, get_args(VectorDtype))
         check_integer("frame_stack", self.frame_stack, low=1, high=64)
         check_integer("max_entities", self.max_entities, low=1, high=MOST_LISTED_ENTITIES)
@@ -132,7 +132,7 @@ class EnvironmentConfig:
     levels: tuple[Any, ...] = ("first-steps",)
     """Built-in sets or levels by name, files or packs by path, map bytes, or loaded levels; an episode plays one."""
     observations: tuple[str, ...] = DEFAULT_OBSERVATIONS
-    """Which observations are made, of ``OBSERVATION_NAMES``; what is not named costs nothing."""
+    """Names of the observations, from ``OBSERVATION_NAMES``; the others cost nothing."""
     action_space: ActionSpaceName = "discrete"
     """``discrete``: 3 * jump + direction; ``multi_discrete``: [direction, jump]. Directions: none, left, right."""
     frame_skip: int = 4
@@ -142,14 +142,14 @@ class EnvironmentConfig:
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Weights of the reward."""
     observation: ObservationConfig = field(default_factory=ObservationConfig)
-    """How the observations are made: dtype, stack and sizes."""
+    """Options of the observations: dtype, stack and sizes."""
     render: RenderConfig = field(default_factory=RenderConfig)
     """Sizes of the pictures."""
     render_mode: RenderMode | None = None
-    """What ``render()`` returns: ``rgb_array`` a picture, ``human`` nothing (it shows a window)."""
+    """Behaviour of ``render()``: ``rgb_array`` returns a picture, ``human`` shows a window."""
 
     def __post_init__(self) -> None:
-        """Normalise sequences to tuples and refuse values that make no sense."""
+        """Normalise sequences to tuples and reject values out of range."""
         for name in ("levels", "observations"):
             value = getattr(self, name)
             single = isinstance(value, (str, bytes)) or not isinstance(value, (tuple, list))
@@ -180,7 +180,7 @@ class EnvironmentConfig:
 
     @property
     def frames_per_second(self) -> float:
-        """Steps per second of play at the game's speed."""
+        """Steps per second at the speed of the game."""
         return FRAMES_PER_SECOND / self.frame_skip
 
     @property
@@ -199,22 +199,22 @@ class EnvironmentConfig:
 
     @classmethod
     def for_training(cls, **fields: Any) -> EnvironmentConfig:
-        """Return the preset for learning: the state vector alone, short episodes."""
+        """Return the preset for training: the state vector alone, short episodes."""
         return build(cls, {"observations": ("game_state",), "max_frames": 1200, **fields})
 
     @classmethod
     def for_parallel_training(cls, **fields: Any) -> EnvironmentConfig:
-        """Return the preset for thousands of environments: as for training, with shorter episodes."""
+        """Return the preset for thousands of environments: as :meth:`for_training`, with shorter episodes."""
         return build(cls, {"observations": ("game_state",), "max_frames": 600, **fields})
 
     @classmethod
     def for_evaluation(cls, **fields: Any) -> EnvironmentConfig:
-        """Return the preset for measuring a policy: full episodes, pictures on request."""
+        """Return the preset for evaluating a policy: full episodes, rendering to arrays."""
         return build(cls, {"observations": ("game_state",), "render_mode": "rgb_array", **fields})
 
     @classmethod
     def for_human(cls, **fields: Any) -> EnvironmentConfig:
-        """Return the preset for watching: one frame a step, shown in a window."""
+        """Return the preset for watching: one frame per step, shown in a window."""
         return build(cls, {"observations": ("game_state",), "frame_skip": 1, "render_mode": "human", **fields})
 
 
@@ -224,7 +224,7 @@ def build(kind: type, fields: Mapping[str, Any], argument: str = "configuration"
     Args:
         kind: the dataclass.
         fields: values by field name.
-        argument: what to call the mapping in messages.
+        argument: name of the mapping in messages.
 
     Raises:
         ConfigError: if a name is not a field; the message lists the valid ones.
@@ -236,6 +236,21 @@ def build(kind: type, fields: Mapping[str, Any], argument: str = "configuration"
             f"{argument}: unknown field {', '.join(map(repr, unknown))}; valid fields: {', '.join(valid)}"
         )
     return kind(**fields)
+
+
+def config_from(config: EnvironmentConfig | None, fields: Mapping[str, Any]) -> EnvironmentConfig:
+    """Return a configuration with some fields replaced; the defaults with these fields if it is None.
+
+    Raises:
+        ConfigError: if ``config`` is no configuration, or a field is unknown or out of range.
+    """
+    if config is None:
+        return build(EnvironmentConfig, fields, "environment")
+    if not isinstance(config, EnvironmentConfig):
+        raise ConfigError(
+            f"config: expected an EnvironmentConfig, got {config!r}; pass its fields as keyword arguments (levels=...)"
+        )
+    return config.replace(**fields)
 
 
 def _check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
@@ -260,7 +275,7 @@ def _view_size(size: Any) -> tuple[int, int]:
 
 
 def check_integer(name: str, value: Any, low: int, high: int) -> None:
-    """Refuse what is not a whole number within bounds.
+    """Reject a value that is not a whole number within bounds.
 
     Raises:
         ConfigError: naming the argument, the bounds and the value.

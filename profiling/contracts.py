@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
+from nclone_env.actions import NUM_ACTIONS
 
 T = TypeVar("T")
 CONTRACTS = ("default", "out=", "copy=False")
@@ -45,7 +46,7 @@ def begin(
 
 def random_actions(num_envs: int, rows: int = 64) -> list[np.ndarray]:
     """Return actions, each (num_envs,), to be played again and again."""
-    return list(np.random.default_rng(0).integers(0, 6, (rows, num_envs)))
+    return list(np.random.default_rng(0).integers(0, NUM_ACTIONS, (rows, num_envs)))
 
 
 def restart_ended(env: gymnasium.vector.VectorEnv, step: tuple[Any, ...], arguments: dict[str, Any]) -> None:

@@ -40,11 +40,10 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import make_buffers
 from nclone_env.env.batch import playable_levels
 from nclone_env.env.compiled.observe import NO_OBSERVATIONS, kernel_view
-from nclone_env.env.compiled.records import EPISODE, EVENT, NEXT_STEP, RESULT, make_settings
+from nclone_env.env.compiled.records import NEXT_STEP
 from nclone_env.env.compiled.step import step_range
-from nclone_env.env.curriculum import level_thresholds
+from nclone_env.env.compiled.step_arrays import make_step_arrays
 from nclone_env.obs.spec import observation_specs
-from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim import copy
 from nclone_env.sim.copy import copy_world, hash_world
 from nclone_env.sim.state import make_worlds
@@ -75,12 +74,11 @@ def branch(source, indices, target, hashes):
         hashes[index] = hash_world(target, index)
 
 
-def step(levels, fields, worlds, pictures, settings, thresholds, episodes, actions, results, events, out, final):
+def step(arrays, out, final):
     """Step an environment; arguments as of ``step_range``."""
     index = cuda.grid(1)
-    if index < actions.shape[0]:
-        own = (thresholds, episodes, actions, results, events)
-        step_range(levels, fields, worlds, pictures, settings, *own, out, final, 0, 0, index, index + 1)
+    if index < arrays.actions.shape[0]:
+        step_range(arrays, out, final, 0, 0, index, index + 1)
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {"play": play, "branch": branch, "step": step}
@@ -96,12 +94,8 @@ def arguments(name: str) -> tuple[Any, ...]:
         return levels.arrays, worlds, np.zeros((_WORLDS, 1), np.uint8)
     if name == "branch":
         return worlds, actions, worlds, np.zeros(_WORLDS, np.uint64)
-    pictures, settings = picture_arrays(config, levels.arrays), make_settings(config, NEXT_STEP)
-    episodes, results = np.zeros(_WORLDS, EPISODE), np.zeros(_WORLDS, RESULT)
     out = kernel_view(make_buffers(observation_specs(config), _WORLDS))
-    events, thresholds = np.zeros(0, EVENT), level_thresholds(np.ones(len(levels.levels)))
-    own = (thresholds, episodes, actions, results, events)
-    return (levels.arrays, levels.fields, worlds, pictures, settings, *own, out, NO_OBSERVATIONS)
+    return make_step_arrays(config, levels, _WORLDS, NEXT_STEP), out, NO_OBSERVATIONS
 
 
 @contextmanager

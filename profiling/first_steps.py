@@ -22,6 +22,7 @@ import tyro
 from matplotlib.figure import Figure
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.cli.warmup import warmup
 from profiling.contracts import LEVELS, begin, in_fresh_process
 from profiling.machine import describe
@@ -39,7 +40,7 @@ def call_times(kind: str, levels: tuple[str, ...], steps: int) -> np.ndarray:
         env, arguments = begin(kind.split()[0], config, num_envs, autoreset_mode="SameStep")
         call = partial(env.step, **arguments)
     seconds = np.zeros(-(-steps // num_envs))
-    actions = np.random.default_rng(0).integers(0, 6, (len(seconds), num_envs))
+    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (len(seconds), num_envs))
     for index, row in enumerate(actions):
         started = time.perf_counter()
         call(row)

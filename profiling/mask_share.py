@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated
 
 import numpy as np
@@ -14,6 +15,8 @@ import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import Action, NPlusPlusVectorEnv
+from nclone_env.actions import NUM_ACTIONS
+from nclone_env.errors import InertEntityWarning
 from profiling.machine import describe
 
 NUM_ENVS, HOLD = 64, 4
@@ -33,7 +36,7 @@ def masked_share(level: str, frame_skip: int, steps: int) -> np.ndarray:
     draw, total = np.random.default_rng(0), np.zeros(7)
     observations, _ = envs.reset(seed=0)
     for _ in range(steps // HOLD):
-        actions = draw.integers(0, 6, NUM_ENVS)
+        actions = draw.integers(0, NUM_ACTIONS, NUM_ENVS)
         for _ in range(HOLD):
             masked = observations["action_mask"] == 0
             total[:6] += masked.mean(axis=0)
@@ -48,6 +51,7 @@ def main(
     steps: Annotated[int, tyro.conf.arg(help="steps of each environment")] = 500,
 ) -> None:
     """Print a row for each level set and frame_skip."""
+    warnings.simplefilter("ignore", InertEntityWarning)
     print(describe())
     print(f"share of observations that mask, % of {NUM_ENVS} x {steps}")
     print(f"{'levels':<28}{'frame_skip':>10}{'any':>8}" + "".join(f"{action.name:>12}" for action in Action))

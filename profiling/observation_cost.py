@@ -18,9 +18,10 @@ import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
-from nclone_env.env.threads import OWN_SEAT
-from nclone_env.level.scenes import mine_field
+from nclone_env.actions import NUM_ACTIONS
+from nclone_env.env.threads import CALLING_THREAD
 from profiling.machine import describe
+from tests.obs.levels import mine_field
 
 REPEATS = 5
 STEPS_BETWEEN = 5
@@ -60,18 +61,18 @@ def cost(config: EnvironmentConfig, num_envs: int, rounds: int) -> tuple[float, 
         {name: np.full(space.shape, 1, space.dtype) for name, space in envs.observation_space.spaces.items()}
         for _ in range(2)
     )
-    nobody = np.zeros(num_envs, np.bool_)
+    none = np.zeros(num_envs, np.bool_)
     batch = envs._batch
 
     def observe() -> None:
-        batch.reset_task(nobody, out, 0)(OWN_SEAT, 0, num_envs)
+        batch.reset_call(none, out, 0)(CALLING_THREAD, 0, num_envs)
         batch.finish(out, {})
 
     envs.reset(seed=0, out=out)
     observing, copying = [], []
     for _ in range(rounds):
         for _ in range(STEPS_BETWEEN):
-            envs.step(draw.integers(0, 6, num_envs), out=out)
+            envs.step(draw.integers(0, NUM_ACTIONS, num_envs), out=out)
         observing.append(best_time(observe))
         copying.append(best_time(lambda: [np.copyto(other[name], out[name]) for name in out]))
     envs.close()

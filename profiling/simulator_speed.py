@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 
+from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.constants import CELEBRATING, DEAD
-from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.jit import kernel, local_f64
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level_set import LevelSet, pack
@@ -49,7 +49,7 @@ def run(levels, worlds, frames, seed):
     for frame in range(frames):
         if frame % HOLD == 0:
             random = next_random(random)
-            inputs = INPUT_OF_ACTION[(random >> 16) % 6]
+            inputs = INPUT_OF_ACTION[(random >> 16) % NUM_ACTIONS]
         tick(levels, worlds, 0, inputs)
         state = worlds.ninjas[0]["state"]
         if state == DEAD or state == CELEBRATING:
@@ -70,7 +70,7 @@ def sample(levels, worlds, seed):
         for frame in range(37):
             if frame % HOLD == 0:
                 random = next_random(random)
-                inputs = INPUT_OF_ACTION[(random >> 16) % 6]
+                inputs = INPUT_OF_ACTION[(random >> 16) % NUM_ACTIONS]
             tick(levels, worlds, last, inputs)
             state = worlds.ninjas[last]["state"]
             if state == DEAD or state == CELEBRATING:

@@ -17,8 +17,8 @@ def create_environment(config: EnvironmentConfig | None = None, **options: Any) 
     """Return a single environment; the defaults of :class:`EnvironmentConfig` if ``config`` is None.
 
     Args:
-        config: what to build.
-        **options: the other arguments of :class:`NPlusPlusEnv`, fields of the configuration among them.
+        config: configuration.
+        **options: the other arguments of :class:`NPlusPlusEnv`, including fields of the configuration.
     """
     return NPlusPlusEnv(config, **options)
 
@@ -29,7 +29,7 @@ def create_vector_environment(
     """Return ``num_envs`` environments in one process.
 
     Args:
-        config: what to build; the defaults of :class:`EnvironmentConfig` if None.
+        config: configuration; the defaults of :class:`EnvironmentConfig` if None.
         num_envs: number of environments.
         **options: the other arguments of :class:`NPlusPlusVectorEnv`: ``autoreset_mode``, ``num_threads``, ``copy``,
             ``ring``, ``num_groups``, ``reward_function``, and fields of the configuration.
@@ -38,7 +38,7 @@ def create_vector_environment(
 
 
 def register() -> None:
-    """Make ``nclone/NPlusPlus-v0`` known to ``gymnasium.make`` and ``gymnasium.make_vec``."""
+    """Register ``nclone/NPlusPlus-v0`` for ``gymnasium.make`` and ``gymnasium.make_vec``."""
     if ENVIRONMENT_ID not in gymnasium.registry:
         gymnasium.register(
             id=ENVIRONMENT_ID,

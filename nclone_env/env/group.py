@@ -1,4 +1,4 @@
-"""A range of environments of a batch that is stepped as one, at once or in the background."""
+"""A range of environments of a batch that is stepped together, in the foreground or in the background."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nclone_env.memory_tree import MemoryNode
 
 
 class Group:
-    """Environments ``first`` to ``last - 1`` with the memory for what calls about them return."""
+    """Environments ``first`` to ``last - 1`` with the memory for the outputs of their calls."""
 
     def __init__(self, batch: Batch, first: int, last: int, ring: int | None):
         self.first, self.last = first, last
@@ -26,16 +26,16 @@ class Group:
 
     @property
     def actions(self) -> np.ndarray:
-        """(n,) int64, what the next step plays."""
+        """(n,) int64, the actions of the next step."""
         return self._batch.actions[self.first : self.last]
 
     @property
     def pending(self) -> bool:
-        """Whether a step has been sent and not been received."""
+        """Whether a step has been sent and not yet received."""
         return self._pending is not None
 
     def take(self, out: Mapping[str, np.ndarray] | None) -> Outputs:
-        """Return what the next call fills.
+        """Return the outputs for the next call to fill.
 
         Raises:
             BufferError: if ``out`` does not fit.
@@ -43,29 +43,29 @@ class Group:
         return self._memory.take(out)
 
     def reset(self, mask: np.ndarray, outputs: Outputs) -> None:
-        """Begin new episodes where ``mask``, one bool an environment of the batch, is set."""
-        task = self._batch.reset_task(mask, outputs.observations, self.first)
-        self._batch.workers.run(self._job, task, self.first, self.last)
+        """Begin new episodes where ``mask``, one bool per environment of the batch, is set."""
+        call = self._batch.reset_call(mask, outputs.observations, self.first)
+        self._batch.workers.run(self._job, call, self.first, self.last)
         self._batch.finish(outputs.observations, {})
         outputs.fill(self._batch.results[self.first : self.last])
 
     def step(self, outputs: Outputs) -> None:
         """Advance every environment by one step."""
-        task = self._batch.step_task(outputs.observations, outputs.final, self.first)
-        self._batch.workers.run(self._job, task, self.first, self.last)
+        call = self._batch.step_call(outputs.observations, outputs.final, self.first)
+        self._batch.workers.run(self._job, call, self.first, self.last)
         self._complete(outputs)
 
     def send(self, outputs: Outputs) -> None:
-        """Begin to advance every environment by one step."""
-        task = self._batch.step_task(outputs.observations, outputs.final, self.first)
-        self._batch.workers.start(self._job, task, self.first, self.last)
+        """Begin a step of every environment in the background."""
+        call = self._batch.step_call(outputs.observations, outputs.final, self.first)
+        self._batch.workers.start(self._job, call, self.first, self.last)
         self._pending = outputs
 
     def receive(self) -> Outputs:
         """Wait for the step that was sent.
 
         Raises:
-            StepOrderError: if none was.
+            StepOrderError: if none was sent.
         """
         if self._pending is None:
             raise StepOrderError("recv() was called before send(); send the actions of the step first")
@@ -79,5 +79,5 @@ class Group:
         outputs.fill(self._batch.results[self.first : self.last])
 
     def memory(self) -> MemoryNode:
-        """Return the bytes for what calls return."""
+        """Return the bytes of the outputs."""
         return self._memory.memory()

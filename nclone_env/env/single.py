@@ -7,40 +7,40 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from nclone_env.config import EnvironmentConfig, build
+from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.actions import action_space, check_actions
+from nclone_env.env.arguments import check_options, check_seed
 from nclone_env.env.arrays.pool import RecyclingPool
+from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.records import DISABLED, OUTCOMES
 from nclone_env.env.compiled.reward_function import RewardFunction
-from nclone_env.env.level_access import LevelAccess
-from nclone_env.env.options import check_options, check_seed
+from nclone_env.env.lifecycle import AFTER_RESET, IN_EPISODE, NOT_CLOSED, Lifecycle, Phase
 from nclone_env.env.spaces import observation_space
-from nclone_env.env.threads import OWN_SEAT
+from nclone_env.env.threads import CALLING_THREAD
 from nclone_env.env.viewer import Viewer
-from nclone_env.errors import ClosedError, ConfigError, ResetNeededError
 from nclone_env.memory_tree import MemoryNode
 
 Observation = dict[str, np.ndarray]
 
 
-class NPlusPlusEnv(LevelAccess, gymnasium.Env[Observation, Any]):
+class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
     """N++ as a Gymnasium environment.
 
-    Observations are a dict of the configured names; see ``obs.spec``. They are safe to keep: a buffer is reused only
-    when nobody holds it any more. ``info`` has ``level`` (name), ``frames`` (simulated in this step), ``outcome``
-    (``playing``, ``won``, ``died``, ``timed_out``), ``gold``, and of the episode so far ``episode_frames``,
+    Observations are a dict of the configured names (``obs.spec``). They are safe to keep: a buffer is reused only once
+    all references to it are gone. ``info`` has ``level`` (name), ``frames`` (simulated in this step), ``outcome``
+    (``playing``, ``won``, ``died``, ``timed_out``), ``gold``, and, about the episode so far, ``episode_frames``,
     ``episode_steps`` and ``episode_return``.
 
     Args:
-        config: what to build; the defaults of :class:`EnvironmentConfig` if None.
-        reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step,
-            instead of the configured one; it is compiled by Numba, if that has not been done.
+        config: configuration; the defaults of :class:`EnvironmentConfig` if None.
+        reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
+            replaces the configured one. Numba compiles it unless it is compiled already.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:
         ConfigError: if a field is unknown or out of range.
-        UnknownLevelError: if a level is neither built in nor a file.
+        UnknownLevelError: if a level is neither built-in nor a file.
         LevelFormatError: if a level file is malformed.
         UnsupportedLevelError: if a level has no exit.
     """
@@ -63,9 +63,9 @@ class NPlusPlusEnv(LevelAccess, gymnasium.Env[Observation, Any]):
         self._reward_function = reward_function
         self._batch = Batch(config, 1, DISABLED, 1, reward_function, like)
         self._pool = RecyclingPool(self._batch.specs, 1)
-        self._everyone = np.ones(1, dtype=np.bool_)
+        self._all = np.ones(1, dtype=np.bool_)
         self._viewer = Viewer(self.config)
-        self._phase = "new"
+        self._lifecycle = Lifecycle()
         self.observation_space = observation_space(self._batch.specs)  # type: ignore[assignment]
         self.action_space = action_space(self.config.action_space)
         self.render_mode = self.config.render_mode
@@ -75,10 +75,13 @@ class NPlusPlusEnv(LevelAccess, gymnasium.Env[Observation, Any]):
         """Begin an episode.
 
         Args:
-            seed: restarts the random choice of levels, which is then that of a vector environment's first one with
-                this seed; None goes on with it.
+            seed: seeds the random choice of levels, as it seeds environment 0 of a vector environment; None continues
+                the current sequence.
             options: ``{"level": name or index}`` plays that level in this episode; ``{"state": snapshot}`` begins it
                 in the world of the snapshot, whose frames count towards the time limit.
+
+        Returns:
+            Observation and info.
 
         Raises:
             ConfigError: if an option is unknown, or the seed is not a whole number of at least 0.
@@ -86,95 +89,98 @@ class NPlusPlusEnv(LevelAccess, gymnasium.Env[Observation, Any]):
             SnapshotError: if the snapshot is malformed, of other levels, or its episode is over.
             ClosedError: after ``close``.
         """
-        self._check_open("reset")
+        self._lifecycle.check("reset", NOT_CLOSED)
         chosen = check_options(options, ("level", "state"))
         start = self._batch.read_start(chosen["state"]) if "state" in chosen else None
         bits = None if seed is None else check_seed(seed)
         super().reset(seed=None if seed is None else int(seed))
-        if bits is None and self._phase == "new":
+        if bits is None and self._lifecycle.phase is Phase.NEW:
             bits = int(self.np_random.integers(2**63))
         if bits is not None:
-            self._batch.seed(np.array([bits], dtype=np.uint64), self._everyone)
+            self._batch.seed(np.array([bits], dtype=np.uint64), self._all)
         buffers = self._pool.take()
         if start is not None:
             self._batch.begin_at(start, 0)
             self._batch.observe(0, buffers)
         else:
             if "level" in chosen:
-                self._batch.choose_level(chosen["level"], self._everyone)
-            self._batch.reset_task(self._everyone, buffers, 0)(OWN_SEAT, 0, 1)
+                self._batch.choose_level(chosen["level"], self._all)
+            self._batch.reset_call(self._all, buffers, 0)(CALLING_THREAD, 0, 1)
             self._batch.finish(buffers, {})
-        self._phase = "playing"
+        self._lifecycle.phase = Phase.RUNNING
         self._show()
         return self._row(buffers), self._info()
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play ``frame_skip`` frames with one action, fewer if the episode ends.
 
+        Args:
+            action: an integer 0..5, or (2,) integers for ``multi_discrete``.
+
+        Returns:
+            Observation, reward, terminated, truncated, info.
+
         Raises:
             ActionError: if the action has the wrong dtype, shape or range.
             ResetNeededError: before ``reset`` or after the end of the episode.
             ClosedError: after ``close``.
         """
-        self._check_open("step")
-        if self._phase != "playing":
-            state = "before the first reset" if self._phase == "new" else "after the end of the episode"
-            raise ResetNeededError(f"step() was called {state}; call reset() to begin an episode")
+        self._lifecycle.check("step", IN_EPISODE)
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
         buffers = self._pool.take()
-        self._batch.step_task(buffers, {}, 0)(OWN_SEAT, 0, 1)
+        self._batch.step_call(buffers, {}, 0)(CALLING_THREAD, 0, 1)
         self._batch.finish(buffers, {})
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
         if terminated or truncated:
-            self._phase = "over"
+            self._lifecycle.phase = Phase.OVER
         self._show()
         return self._row(buffers), float(result["reward"]), terminated, truncated, self._info()
 
     def get_state(self) -> bytes:
-        """Return a snapshot: world, episode and random choices to come, as bytes that can be stored.
+        """Return a snapshot of world, episode and random state, as bytes that can be stored.
 
         Raises:
             ResetNeededError: before the first ``reset`` or ``set_state``.
             ClosedError: after ``close``.
         """
-        self._check_begun("get_state")
+        self._lifecycle.check("get_state", AFTER_RESET)
         return self._batch.get_state(0)
 
     def set_state(self, state: bytes) -> tuple[Observation, dict[str, Any]]:
-        """Become what the environment was that the snapshot was taken from; the same actions then do the same.
+        """Restore a snapshot; the same actions then have the same results as after it was taken.
 
         Args:
-            state: from ``get_state`` of an environment, single or of a vector, with the same levels.
+            state: from ``get_state`` of a single or vector environment with the same levels.
 
         Returns:
             Observation and info of that state.
 
         Raises:
-            SnapshotError: if it is no snapshot, damaged, or of other levels or another version; nothing is changed.
+            SnapshotError: if it is malformed, damaged, or of other levels or another version; nothing is changed.
             ClosedError: after ``close``.
         """
-        self._check_open("set_state")
+        self._lifecycle.check("set_state", NOT_CLOSED)
         self._batch.set_state(0, state)
-        self._phase = "over" if self._batch.episodes[0]["over"] else "playing"
+        self._lifecycle.phase = Phase.OVER if self._batch.episodes[0]["over"] else Phase.RUNNING
         self._show()
         buffers = self._pool.take()
         self._batch.observe(0, buffers)
         return self._row(buffers), self._info()
 
     def clone(self) -> NPlusPlusEnv:
-        """Return another environment in the same state that shares the levels with this one.
+        """Return another environment in the same state; both share the levels.
 
         Raises:
             ClosedError: after ``close``.
         """
-        self._check_open("clone")
+        self._lifecycle.check("clone", NOT_CLOSED)
         other = type(self).__new__(type(self))
         other._set_up(self.config, self._reward_function, like=self._batch)
-        if self._phase != "new":
+        if self._lifecycle.phase is not Phase.NEW:
             other._batch.set_state(0, self._batch.get_state(0))
             other._batch.copy_stack(self._batch)
-            other._phase = self._phase
+            other._lifecycle.phase = self._lifecycle.phase
         return other
 
     def render(self) -> np.ndarray | None:
@@ -184,30 +190,21 @@ class NPlusPlusEnv(LevelAccess, gymnasium.Env[Observation, Any]):
             ResetNeededError: before ``reset``.
             ClosedError: after ``close``.
         """
-        self._check_begun("render")
+        self._lifecycle.check("render", AFTER_RESET)
         if self.render_mode is None:
             gymnasium.logger.warn("render() draws nothing without a render_mode; make the environment with one")
             return None
         return self._viewer.render(self._batch)
 
     def memory(self) -> MemoryNode:
-        """Return the tree of all bytes this environment owns."""
+        """Return the tree of all bytes that this environment owns."""
         return MemoryNode("environment", children=(self._batch.memory(), self._pool.memory("recycled observations")))
 
     def close(self) -> None:
-        """Free the window; calling it again does nothing."""
+        """Close the window and end the environment; further calls do nothing."""
         self._viewer.close()
         self._batch.close()
-        self._phase = "closed"
-
-    def _check_open(self, call: str) -> None:
-        if self._phase == "closed":
-            raise ClosedError(f"{call}() was called after close(); make a new environment")
-
-    def _check_begun(self, call: str) -> None:
-        self._check_open(call)
-        if self._phase == "new":
-            raise ResetNeededError(f"{call}() was called before the first reset; call reset() to begin an episode")
+        self._lifecycle.phase = Phase.CLOSED
 
     def _show(self) -> None:
         if self.render_mode == "human":
@@ -228,18 +225,3 @@ class NPlusPlusEnv(LevelAccess, gymnasium.Env[Observation, Any]):
             "episode_steps": int(result["episode_steps"]),
             "episode_return": float(result["episode_return"]),
         }
-
-
-def config_from(config: EnvironmentConfig | None, fields: dict[str, Any]) -> EnvironmentConfig:
-    """Return the configuration with other values in some fields; the defaults of the others if it is None.
-
-    Raises:
-        ConfigError: if it is no configuration, or a field is unknown or out of range.
-    """
-    if config is None:
-        return build(EnvironmentConfig, fields, "environment")
-    if not isinstance(config, EnvironmentConfig):
-        raise ConfigError(
-            f"config: expected an EnvironmentConfig, got {config!r}; pass its fields as keyword arguments (levels=...)"
-        )
-    return config.replace(**fields)

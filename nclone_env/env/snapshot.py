@@ -3,7 +3,7 @@
 ====== ===== ==============================================================================================
 offset size  content
 ====== ===== ==============================================================================================
-0      8     89 4E 53 54 41 0D 0A 1A: never text, and damaged by anything that changes line ends
+0      8     89 4E 53 54 41 0D 0A 1A: not text, and damaged by any conversion of line ends
 8      4     format version, 1
 12     4     size N of the contents
 16     32    SHA-256 of the level set: names and digests of its levels, layout of the records
@@ -12,8 +12,8 @@ offset size  content
 48 + N 4     CRC-32 of everything before
 ====== ===== ==============================================================================================
 
-The contents are everything that an environment's future depends on besides its configuration and the actions, and what
-its last step said. The checksum is against damage, not against forgery: load only what you made.
+The contents determine an environment's future, given its configuration and the actions, and include its last result.
+The checksum detects damage, not forgery: load only snapshots from trusted sources.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _CHECKSUM = struct.Struct("<I")
 _SOURCE = "state"
 
 Rows = dict[str, np.ndarray]
-"""Arrays by name; here those of one environment, (1, ...)."""
+"""Arrays by name; here the rows of one environment, (1, ...)."""
 
 
 def level_set_digest(levels: LevelSet, arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return the SHA-256 of the levels and of the layout of the records that an environment consists of.
+    """Return the SHA-256 of the levels and of the layout of the records of an environment.
 
-    How many records there are follows from the levels; of a trail, from the time limit too.
+    The number of records follows from the levels; that of a trail, from the time limit too.
     """
     digest = hashlib.sha256()
     for level in levels.levels:
@@ -58,7 +58,7 @@ def write_snapshot(digest: bytes, arrays: Mapping[str, np.ndarray], index: int) 
 
     Args:
         digest: of the level set.
-        arrays: everything that is kept per environment, (n, ...) each.
+        arrays: the state of all environments, (n, ...) each.
         index: environment.
     """
     contents = b"".join(array[index : index + 1].tobytes() for array in arrays.values())
@@ -67,16 +67,16 @@ def write_snapshot(digest: bytes, arrays: Mapping[str, np.ndarray], index: int) 
 
 
 def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], levels: LevelSet) -> Rows:
-    """Return the rows of an environment by array name, (1, ...) each; nothing is written anywhere.
+    """Return the rows of an environment by array name, (1, ...) each, without writing them.
 
     Args:
         data: the snapshot.
-        digest: of the level set of the environment that it is for.
-        arrays: the arrays that it is for.
-        levels: their level set.
+        digest: of the level set of the target environment.
+        arrays: arrays of the target environment.
+        levels: level set of the target environment.
 
     Raises:
-        SnapshotError: if it is no snapshot, of another version or level set, cut off or damaged.
+        SnapshotError: if it is malformed, of another version or level set, truncated or damaged.
     """
     contents = memoryview(_checked(data, digest, levels))[_HEADER.size : -_CHECKSUM.size]
     size = sum(row_bytes(array) for array in arrays.values())
@@ -94,7 +94,7 @@ def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], le
 
 
 def place_rows(rows: Rows, arrays: Mapping[str, np.ndarray], index: int) -> None:
-    """Write the rows of an environment into its place."""
+    """Write the rows of a snapshot to an environment."""
     for name, row in rows.items():
         arrays[name][index : index + 1] = row
 
@@ -105,7 +105,7 @@ def row_bytes(array: np.ndarray) -> int:
 
 
 def _checked(data: Any, digest: bytes, levels: LevelSet) -> bytes:
-    """Return the data if header and checksum are right."""
+    """Return the data after checking header and checksum."""
     if not isinstance(data, (bytes, bytearray)):
         raise SnapshotError(_SOURCE, "type", "the bytes that get_state() returned", type(data).__name__)
     data = bytes(data)
@@ -120,7 +120,7 @@ def _checked(data: Any, digest: bytes, levels: LevelSet) -> bytes:
     if len(data) != least + size:
         raise SnapshotError(_SOURCE, "offset 12", f"{least + size} bytes as the header says", str(len(data)))
     if _CHECKSUM.unpack_from(data, _HEADER.size + size)[0] != zlib.crc32(data[: -_CHECKSUM.size]):
-        raise SnapshotError(_SOURCE, f"offset {_HEADER.size + size}", "the checksum", "another: it is damaged")
+        raise SnapshotError(_SOURCE, f"offset {_HEADER.size + size}", "the checksum", "another: it was damaged")
     if got != digest:
         mine = f"the level set of this environment ({_listed(levels)}; digest {digest.hex()[:16]})"
         raise SnapshotError(_SOURCE, "offset 16", mine, f"another, with digest {got.hex()[:16]}; use the same levels")
@@ -133,7 +133,7 @@ def _listed(levels: LevelSet) -> str:
 
 
 def _check_levels(rows: Rows, count: int) -> None:
-    """Refuse numbers of levels that do not exist: kernels look them up unchecked."""
+    """Reject level numbers that do not exist: kernels use them unchecked."""
     for name, field, least in (("ninjas", "level", 0), ("episodes", "next_level", -1), ("results", "level", 0)):
         value = int(rows[name][field][0])
         if not least <= value < count:

@@ -11,19 +11,19 @@ from nclone_env.obs.spec import ObservationSpec
 
 
 def observation_space(specs: Sequence[ObservationSpec]) -> gymnasium.spaces.Dict:
-    """Return the single observation space: a Dict with one Box an observation."""
+    """Return the single observation space: a Dict with one Box per array."""
     return gymnasium.spaces.Dict({spec.name: _box(spec, spec.shape) for spec in specs})
 
 
 def batched_space(specs: Sequence[ObservationSpec], num_envs: int) -> gymnasium.spaces.Dict:
-    """Return the observation space of ``num_envs`` environments, equal to what Gymnasium's ``batch_space`` makes."""
+    """Return the observation space of ``num_envs`` environments, equal to Gymnasium's ``batch_space``."""
     return gymnasium.spaces.Dict({spec.name: _box(spec, (num_envs, *spec.shape)) for spec in specs})
 
 
 def _box(spec: ObservationSpec, shape: tuple[int, ...]) -> gymnasium.spaces.Box:
     """Return a Box whose bounds are views of one element.
 
-    Gymnasium keeps two bounds and two masks for every element: four times the bytes of the pictures themselves.
+    Gymnasium stores two bounds and two masks per element, four times the bytes of a picture.
     """
     box = gymnasium.spaces.Box(spec.low, spec.high, (1,) * len(shape), spec.dtype.type)
     for name in ("low", "high", "bounded_below", "bounded_above"):

@@ -1,4 +1,4 @@
-"""Splits a batch of environments over threads that wait for work: the kernels release the interpreter lock."""
+"""A thread pool that runs kernels over ranges of environments; the kernels release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -7,131 +7,127 @@ import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
-from types import TracebackType
 from typing import Any
 
 Task = Callable[[int, int, int], None]
-"""Is called as ``task(seat, first, last)``; no two calls with one seat run at the same time."""
+"""Called as ``task(worker, first, last)``; no two calls with the same worker slot run at the same time."""
 
-OWN_SEAT = 0
-"""Seat of the thread that calls."""
-_SMALLEST_SHARE = 64  # environments per thread below which handing work over costs more than it saves
-_PARTS = 4  # a thread, if they are not smaller than that
+CALLING_THREAD = 0
+"""Worker slot of the thread that calls."""
+_MIN_CHUNK = 64  # environments; handing over less work costs more than it saves
+_CHUNKS_PER_THREAD = 4  # unless they would be smaller than that
 
 
 class Job:
-    """The parts of a range, each for the thread that takes it first; used again and again by one caller.
+    """A range of environments in chunks, each processed by the first free thread; reused by one caller.
 
-    A thread that comes late finds no part left, or helps with the next work. Nothing of a task is kept when it is
-    done, whoever comes late: its arrays may be meant for somebody else by then.
+    A thread that arrives late finds no chunk left, or helps with the next range. No thread keeps a reference to a
+    finished task: its arrays may be in use elsewhere by then.
     """
 
-    __slots__ = ("_done", "_first", "_last", "_numbers", "_owed", "_parts", "_task")
+    __slots__ = ("_chunks", "_done", "_first", "_last", "_numbers", "_outstanding", "_task")
 
     def __init__(self) -> None:
-        self._done: SimpleQueue[Any] = SimpleQueue()
+        self._done: SimpleQueue[BaseException | None] = SimpleQueue()
         self._task: Task | None = None
-        self._first = self._last = self._parts = self._owed = 0
+        self._first = self._last = self._chunks = self._outstanding = 0
         self._numbers = iter(range(0))
 
-    def begin(self, task: Task, first: int, last: int, parts: int) -> None:
-        """Offer the parts of a range; their numbers come last, as they are what others look for.
+    def begin(self, task: Task, first: int, last: int, chunks: int) -> None:
+        """Offer the chunks of a range to threads that call :meth:`work`.
 
-        If the caller was interrupted while it waited, by a key say, the work of then is waited for first.
+        If the caller was interrupted while it waited for an earlier range, that range is finished first.
         """
-        self._await_answers()
-        self._task, self._first, self._last, self._parts, self._owed = task, first, last, parts, parts
-        self._numbers = iter(range(parts))  # the interpreter gives no two threads the same one
+        self._await_outcomes()
+        self._task, self._first, self._last = task, first, last
+        self._chunks = self._outstanding = chunks
+        self._numbers = iter(range(chunks))  # set last: threads look here; the interpreter hands out each number once
 
-    def work(self, seat: int) -> None:
-        """Take parts until none is left; there is one answer a part."""
+    def work(self, worker: int) -> None:
+        """Process chunks until none is left, and report the outcome of each."""
         for number in self._numbers:
-            with self:
-                self._task(seat, self._bound(number), self._bound(number + 1))  # type: ignore[misc]
-
-    def __enter__(self) -> None:
-        """Begin with a part."""
-
-    def __exit__(self, kind: type | None, failure: BaseException | None, trace: TracebackType | None) -> bool:
-        """Answer for a part with what it raised, or None; whoever waits raises it, and this thread goes on."""
-        self._done.put(failure)
-        return True
+            try:
+                self._task(worker, self._bound(number), self._bound(number + 1))  # type: ignore[misc]
+            except BaseException as failure:  # noqa: BLE001 - finish() raises it in the caller; this thread goes on
+                self._done.put(failure)
+            else:
+                self._done.put(None)
 
     def finish(self) -> None:
-        """Wait for all parts; raise what went wrong in one."""
-        wrong = self._await_answers()
+        """Wait for all chunks; raise the exception of one that failed."""
+        failure = self._await_outcomes()
         self._task = None
-        if wrong is not None:
-            raise wrong
+        if failure is not None:
+            raise failure
 
-    def _await_answers(self) -> BaseException | None:
-        wrong: BaseException | None = None
-        while self._owed > 0:
-            wrong = self._done.get() or wrong
-            self._owed -= 1
-        return wrong
+    def _await_outcomes(self) -> BaseException | None:
+        failure: BaseException | None = None
+        while self._outstanding > 0:
+            failure = self._done.get() or failure
+            self._outstanding -= 1
+        return failure
 
     def _bound(self, number: int) -> int:
-        return self._first + (self._last - self._first) * number // self._parts
+        return self._first + (self._last - self._first) * number // self._chunks
 
 
 class Workers:
-    """Threads that run kernels over ranges of environments; results do not depend on who does what.
+    """Threads that run tasks over ranges of environments; results do not depend on the schedule.
 
-    A range is cut into more parts than there are threads, and whoever is free takes the next: a thread that wakes up
-    late, or shares its core with another process, keeps nobody waiting. The threads are started with the first work
-    for them, and again in a child process, which inherits none.
+    A range is cut into more chunks than there are threads, and each free thread takes the next chunk, so a thread that
+    wakes up late or shares its core with another process does not delay the others. Threads are started on first use,
+    and again in a forked child process, which inherits none.
 
     Args:
         num_envs: environments of the batch.
-        num_threads: how many threads share the work; by default one per core if there is enough of it.
+        num_threads: number of threads; by default one per core, fewer for small batches.
     """
 
     def __init__(self, num_envs: int, num_threads: int | None = None):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = num_threads or min(cores, max(1, num_envs // _SMALLEST_SHARE))
+        threads = num_threads or min(cores, max(1, num_envs // _MIN_CHUNK))
         self.count = max(1, min(threads, num_envs))
         self._inboxes: list[SimpleQueue[Any]] = []
         self._owner = 0
 
     @property
-    def seats(self) -> int:
-        """Number of seats, each with scratch memory of its own: one for the calling thread, one for each worker."""
+    def slots(self) -> int:
+        """Number of worker slots, each with its own scratch memory: the calling thread's and one per thread."""
         return self.count + 1
 
     def run(self, job: Job, task: Task, first: int, last: int) -> None:
-        """Call ``task`` for the parts of a range, some of them in this thread, and wait for all.
+        """Process a range, in part in this thread, and wait for all of it.
 
         Args:
-            job: none of whose work is under way.
-            task: what to do.
-            first: begin of the range.
-            last: end of the range.
+            job: a job without outstanding chunks.
+            task: called for each chunk.
+            first: first environment.
+            last: one past the last environment.
         """
         if self.count == 1:
-            task(OWN_SEAT, first, last)
+            task(CALLING_THREAD, first, last)
             return
-        job.begin(task, first, last, self._parts(last - first))
+        job.begin(task, first, last, self._count_chunks(last - first))
         self._hand_out(job, self.count - 1)
-        job.work(OWN_SEAT)
+        job.work(CALLING_THREAD)
         job.finish()
 
     def start(self, job: Job, task: Task, first: int, last: int) -> None:
-        """Begin with the work of :meth:`run` in other threads; ``job.finish`` waits for it."""
-        job.begin(task, first, last, self._parts(last - first))
+        """Begin to process a range in other threads; ``job.finish`` waits for it. Arguments as of :meth:`run`."""
+        job.begin(task, first, last, self._count_chunks(last - first))
         self._hand_out(job, self.count)
 
-    def _parts(self, size: int) -> int:
-        """Return into how many parts to cut a range: at least one a thread, more if there is enough work."""
-        return min(size, max(self.count, min(_PARTS * self.count, size // _SMALLEST_SHARE)))
+    def _count_chunks(self, size: int) -> int:
+        """Return the number of chunks of a range: at least one per thread, more if there is enough work."""
+        return min(size, max(self.count, min(_CHUNKS_PER_THREAD * self.count, size // _MIN_CHUNK)))
 
     def _hand_out(self, job: Job, threads: int) -> None:
         if self._owner != os.getpid():
             self._inboxes = [SimpleQueue() for _ in range(self.count)]
             self._owner = os.getpid()
             weakref.finalize(self, _dismiss, self._inboxes)
-            for seat, inbox in enumerate(self._inboxes, start=OWN_SEAT + 1):
-                Thread(target=_work, args=(seat, inbox), name=f"nclone-env-{seat}", daemon=True).start()
+            for worker, inbox in enumerate(self._inboxes, start=CALLING_THREAD + 1):
+                Thread(target=_work, args=(worker, inbox), name=f"nclone-env-{worker}", daemon=True).start()
         for inbox in self._inboxes[:threads]:
             inbox.put(job)
 
@@ -142,11 +138,11 @@ class Workers:
         self._inboxes, self._owner = [], 0
 
 
-def _work(seat: int, inbox: SimpleQueue[Any]) -> None:
-    """Do what comes in until None does."""
+def _work(worker: int, inbox: SimpleQueue[Any]) -> None:
+    """Work on incoming jobs until None arrives."""
     while (job := inbox.get()) is not None:
-        job.work(seat)
-        del job
+        job.work(worker)
+        del job  # waiting for the next job must not keep this one
 
 
 def _dismiss(inboxes: list[SimpleQueue[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The vector environment: many environments in one process, advanced by one compiled call."""
+"""The vector environment: many environments in one process, stepped by one compiled call per chunk."""
 
 from __future__ import annotations
 
@@ -11,21 +11,28 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from nclone_env.config import EnvironmentConfig, check_integer
+from nclone_env.config import EnvironmentConfig, check_integer, config_from
 from nclone_env.env.actions import action_space, check_actions
+from nclone_env.env.arguments import (
+    check_assignment,
+    check_indices,
+    check_mask,
+    check_options,
+    check_seeds,
+    check_weights,
+    per_environment,
+)
 from nclone_env.env.arrays.buffers import Buffers, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, Outputs
+from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled import records
 from nclone_env.env.compiled.reward_function import RewardFunction
-from nclone_env.env.curriculum import check_assignment, check_weights
 from nclone_env.env.group import Group
-from nclone_env.env.level_access import LevelAccess
-from nclone_env.env.options import check_indices, check_mask, check_options, check_seeds, per_environment
-from nclone_env.env.single import config_from
+from nclone_env.env.lifecycle import AFTER_RESET, NOT_CLOSED, Lifecycle, Phase
 from nclone_env.env.spaces import batched_space, observation_space
 from nclone_env.env.viewer import Viewer
-from nclone_env.errors import ClosedError, ConfigError, ResetNeededError, StepOrderError
+from nclone_env.errors import ConfigError, StepOrderError
 from nclone_env.memory_tree import MemoryNode
 
 _MODES = {
@@ -33,32 +40,41 @@ _MODES = {
     AutoresetMode.SAME_STEP: records.SAME_STEP,
     AutoresetMode.DISABLED: records.DISABLED,
 }
-_MOST_ENVS, _MOST_THREADS, _MOST_RING = 1 << 24, 1024, 1024
+_MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
 Step = tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 
 
-class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndarray]):
+class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndarray]):
     """``num_envs`` environments in one process, stepped by compiled code on several threads.
 
-    Observations are a dict of arrays (num_envs, ...). By default everything that is returned is safe to keep, and
-    memory that nobody keeps is used again; with ``out`` observations go into the caller's arrays; with ``copy=False``
-    everything is in a ring of ``ring`` batches (docs/memory.md).
+    Observations are a dict of arrays (num_envs, ...). Three contracts define who owns what a call returns
+    (docs/memory.md):
+
+    - default: everything returned is safe to keep; a buffer is reused once all references to it are gone.
+    - ``out``: observations are written into arrays of the caller.
+    - ``copy=False``: everything returned is valid until the ``ring``-th call after.
 
     ``info`` has the columns ``level`` (index in ``level_names``), ``frames``, ``outcome`` (code, see
     ``env.compiled.records.OUTCOMES``), ``gold``, ``episode_frames``, ``episode_steps`` and ``episode_return`` as arrays
     (num_envs,) about the step just made, each with its ``_name`` mask. In same-step mode ``final_obs`` and
-    ``final_info`` hold the last observation and the columns of the episodes that ended; other rows mean nothing.
+    ``final_info`` hold the last observation and the columns of episodes that ended; their other rows are undefined.
+
+    The rows of one environment around the end of an episode, with actions ``a`` and observations ``obs``::
+
+        next-step   obs[t] --a[t]--> last obs, reward, done --a ignored--> first obs, reward 0, frames 0 --a-->
+        same-step   obs[t] --a[t]--> first obs, reward, done, last obs in final_obs --a-->
+        disabled    obs[t] --a[t]--> last obs, reward, done --a ignored--> last obs, reward 0, done --reset--> first obs
 
     Args:
-        config: what to build; the defaults of :class:`EnvironmentConfig` if None.
+        config: configuration; the defaults of :class:`EnvironmentConfig` if None.
         num_envs: number of environments.
-        autoreset_mode: when finished environments begin anew (Gymnasium's ``AutoresetMode`` or its value).
-        num_threads: threads that share the work; by default one per core if there is enough of it.
-        copy: whether what is returned is safe to keep; else it is valid until the ``ring``-th call after.
-        ring: number of batches in turn with ``copy=False``.
-        num_groups: number of equal groups of environments that ``send`` and ``recv`` step each on its own.
-        reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step,
-            instead of the configured one; it is compiled by Numba, if that has not been done.
+        autoreset_mode: when the next episode begins (Gymnasium's ``AutoresetMode`` or its value).
+        num_threads: number of threads; by default one per core, fewer for small batches.
+        copy: whether returned arrays are safe to keep.
+        ring: number of batches used in turn with ``copy=False``.
+        num_groups: number of equal groups of environments that ``send`` and ``recv`` step independently.
+        reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
+            replaces the configured one. Numba compiles it unless it is compiled already.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:
@@ -78,12 +94,12 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         reward_function: RewardFunction | None = None,
         **fields: Any,
     ):
-        self.closed = True  # until all is made: Gymnasium closes what is dropped, even if an argument was refused
+        self.closed = True  # for now: Gymnasium's __del__ closes environments that are not, even half-built ones
         self.config = config_from(config, fields)
-        check_integer("num_envs", num_envs, low=1, high=_MOST_ENVS)
+        check_integer("num_envs", num_envs, low=1, high=_MAX_ENVS)
         if num_threads is not None:
-            check_integer("num_threads", num_threads, low=1, high=_MOST_THREADS)
-        check_integer("ring", ring, low=1, high=_MOST_RING)
+            check_integer("num_threads", num_threads, low=1, high=_MAX_THREADS)
+        check_integer("ring", ring, low=1, high=_MAX_RING)
         check_integer("num_groups", num_groups, low=1, high=int(num_envs))
         if num_groups > 1 and self.config.observation.frame_stack > 1:
             raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
@@ -93,10 +109,10 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         self._all = Group(self._batch, 0, num_envs, None if copy else ring)
         edges = [num_envs * group // num_groups for group in range(num_groups + 1)]
         self._groups = [Group(self._batch, *edge, None if copy else ring) for edge in itertools.pairwise(edges)]
-        self._everyone = np.ones(num_envs, dtype=np.bool_)
-        self._everyone.flags.writeable = False
+        self._all_mask = np.ones(num_envs, dtype=np.bool_)
+        self._all_mask.flags.writeable = False
         self._viewer = Viewer(self.config)
-        self._begun = False
+        self._lifecycle = Lifecycle()
         self.autoreset_mode = mode
         self.metadata = {
             "render_modes": ["rgb_array", "human"],
@@ -120,12 +136,15 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         """Begin new episodes.
 
         Args:
-            seed: environment i gets ``seed + i``, or the i-th of a list; None goes on with the random choices.
+            seed: environment i gets ``seed + i``, or the i-th of a list; None continues the random sequence.
             options: ``{"level": name or index}`` plays that level; ``{"state": snapshot}`` begins in the world of the
-                snapshot; of both, a list of n gives each environment its own; ``{"reset_mask": (n,) bool}`` resets
+                snapshot; either may be a list with one item per environment; ``{"reset_mask": (n,) bool}`` resets
                 only those.
-            out: arrays by name that are written: all observations, and any of rewards, terminations, truncations and
-                the columns of ``info``.
+            out: arrays to write, by name: all observations, and any of rewards, terminations, truncations and the
+                columns of ``info``.
+
+        Returns:
+            Observations and info.
 
         Raises:
             ConfigError: if an option is unknown, the mask has the wrong shape or dtype, or a seed is not a whole
@@ -133,24 +152,24 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
             UnknownLevelError: if the level is not one of ``level_names``.
             SnapshotError: if the snapshot is malformed, of other levels, or its episode is over.
             BufferError: if ``out`` does not fit.
-            StepOrderError: while a step is sent and not received.
+            StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
         """
-        self._check_idle("reset")
+        self._check("reset", NOT_CLOSED)
         outputs = self._all.take(out)
         chosen = check_options(options, ("level", "state", "reset_mask"))
         states = per_environment("options['state']", chosen["state"], self.num_envs) if "state" in chosen else {}
         starts = {index: self._batch.read_start(state) for index, state in states.items()}
-        mask = check_mask(chosen.get("reset_mask"), self.num_envs) if self._begun else self._everyone
+        mask = check_mask(chosen.get("reset_mask"), self.num_envs) if self._begun else self._all_mask
         self._choose_levels(chosen.get("level"), mask)
         self._seed(seed, mask)
         for index, start in starts.items():
             if mask[index]:
                 self._batch.begin_at(start, index)
-        anew = mask.copy()
-        anew[list(starts)] = False
-        self._all.reset(anew, outputs)
-        self._begun = True
+        from_start = mask.copy()
+        from_start[list(starts)] = False
+        self._all.reset(from_start, outputs)
+        self._lifecycle.phase = Phase.RUNNING
         return outputs.observations, outputs.info
 
     def step(self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None) -> Step:
@@ -164,24 +183,24 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
             Observations, rewards (n,) float64, terminations (n,) bool, truncations (n,) bool, info.
 
         Raises:
-            ActionError: if the actions have the wrong dtype, shape or range; nothing is advanced then.
+            ActionError: if the actions have the wrong dtype, shape or range; no environment is stepped then.
             BufferError: if ``out`` does not fit.
             ResetNeededError: before the first ``reset``.
-            StepOrderError: while a step is sent and not received.
+            StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
         """
-        self._check_begun("step")
+        self._check("step", AFTER_RESET)
         outputs = self._all.take(out)
         check_actions(actions, self.config.action_space, self._all.actions)
         self._all.step(outputs)
         return _returned(outputs)
 
     def send(self, actions: Any, group: int = 0, *, out: Mapping[str, np.ndarray] | None = None) -> None:
-        """Begin a step of one group in the background and return at once; ``recv`` returns what ``step`` would.
+        """Begin a step of one group in the background and return at once; ``recv`` returns its results.
 
         Args:
             actions: (g,) integers 0..5 for the g environments of the group, or (g, 2) for ``multi_discrete``.
-            group: 0 to ``num_groups - 1``; the groups are equal shares of the environments, in order.
+            group: 0 to ``num_groups - 1``; the groups are equal, consecutive ranges of environments.
             out: as in ``step``, with g rows.
 
         Raises:
@@ -196,43 +215,43 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         chosen.send(outputs)
 
     def recv(self, group: int = 0) -> Step:
-        """Wait for the step that was sent for a group; return what ``step`` does, of the group alone.
+        """Wait for the step sent for a group; return the results of ``step`` for that group.
 
         Raises:
-            StepOrderError: if none was sent.
+            StepOrderError: if no step was sent.
             ResetNeededError, ClosedError: as ``step``.
         """
         return _returned(self._group("recv", group).receive())
 
     def set_level_weights(self, weights: Any = None) -> None:
-        """Let the episodes that begin from now on play each level as often as its weight says.
+        """Draw the levels of future episodes with probabilities proportional to weights.
 
         Args:
-            weights: one number of at least 0 for each of ``level_names``, or some by name (the others get 0); None
-                for equal ones.
+            weights: one number of at least 0 for each of ``level_names``, or some by name (the others get 0); None:
+                equal weights.
 
         Raises:
             UnknownLevelError: if a name is not one of ``level_names``.
             ConfigError: if the number of weights is wrong, one is negative or not finite, or all are 0.
-            StepOrderError: while a step is sent and not received.
+            StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
         """
-        self._check_idle("set_level_weights")
+        self._check("set_level_weights", NOT_CLOSED)
         self._batch.set_weights(check_weights(weights, self.level_names))
 
     def assign_levels(self, levels: Any = None) -> None:
-        """Let the episodes that begin from now on play a level of the environment's own.
+        """Assign levels to environments for all future episodes.
 
         Args:
-            levels: n names or indices, with None where levels are drawn; None: they are drawn everywhere.
+            levels: n names or indices, with None where levels are drawn at random; None: drawn everywhere.
 
         Raises:
             UnknownLevelError: if a level is not one of ``level_names``.
-            ConfigError: if there are not n of them.
-            StepOrderError: while a step is sent and not received.
+            ConfigError: if there are not n items.
+            StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
         """
-        self._check_idle("assign_levels")
+        self._check("assign_levels", NOT_CLOSED)
         self._batch.episodes["own_level"] = check_assignment("levels", levels, self.level_names, self.num_envs)
 
     def get_state(self, index: int) -> bytes:
@@ -247,18 +266,18 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         return self._batch.get_state(index)
 
     def set_state(self, index: int, state: bytes) -> tuple[Buffers, dict[str, Any]]:
-        """Make one environment what the one was that a snapshot was taken from; the same actions then do the same.
+        """Restore one environment from a snapshot; the same actions then have the same results.
 
         Args:
             index: environment.
-            state: from ``get_state`` of an environment, single or of a vector, with the same levels.
+            state: from ``get_state`` of a single or vector environment with the same levels.
 
         Returns:
             Its observation and the values of the ``info`` columns.
 
         Raises:
-            SnapshotError: if it is no snapshot, damaged, or of other levels or another version, or if its episode is
-                over in same-step mode; nothing is changed.
+            SnapshotError: if it is malformed, damaged, of other levels or another version, or if its episode is over in
+                same-step mode; nothing is changed.
             ConfigError, ResetNeededError, ClosedError: as ``get_state``.
         """
         self._check_index("set_state", "index", index)
@@ -266,7 +285,7 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         return self._observed(index)
 
     def copy_world(self, source: int, target: int) -> tuple[Buffers, dict[str, Any]]:
-        """Make one environment a copy of another, with its episode and random choices to come.
+        """Copy the whole state of one environment to another: world, episode and random state.
 
         Returns:
             Observation of the copy and the values of the ``info`` columns.
@@ -280,48 +299,49 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         return self._observed(target)
 
     def gather(self, indices: Any, *, out: Mapping[str, np.ndarray] | None = None) -> tuple[Buffers, dict[str, Any]]:
-        """Make environment i a copy of what environment ``indices[i]`` is now: survivors, or many futures of one.
+        """Copy the whole state of environment ``indices[i]`` to environment i, for all i, as population methods do.
 
         Args:
-            indices: (n,) integers; any environment, any number of times.
+            indices: (n,) integers, with repetitions.
             out: as in ``reset``.
 
         Returns:
-            Observations and info of all, as ``reset``.
+            Observations and info of all environments, as ``reset``.
 
         Raises:
             ConfigError: if the indices have the wrong dtype, shape or range; nothing is changed.
             BufferError: if ``out`` does not fit.
             ResetNeededError, ClosedError: as ``get_state``.
         """
-        self._check_begun("gather")
+        self._check("gather", AFTER_RESET)
         chosen = check_indices(indices, self.num_envs)
         outputs = self._all.take(out)
         self._batch.gather(chosen)
-        self._all.reset(~self._everyone, outputs)
+        self._all.reset(~self._all_mask, outputs)
         return outputs.observations, outputs.info
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return a tuple with the picture of the first environment, or show it in ``human`` mode."""
-        self._check_begun("render")
+        self._check("render", AFTER_RESET)
         if self.render_mode is None:
             return None
         picture = self._viewer.render(self._batch)
         return None if picture is None else (picture,)
 
     def memory(self) -> MemoryNode:
-        """Return the tree of all bytes this environment owns."""
-        parts = [group.memory() for group in (self._all, *self._groups)]
-        children = (self._batch.memory(), *(part for part in parts if part.total_bytes))
+        """Return the tree of all bytes that this environment owns."""
+        outputs = [group.memory() for group in (self._all, *self._groups)]
+        children = (self._batch.memory(), *(node for node in outputs if node.total_bytes))
         return MemoryNode("vector environment", children=children)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """End threads and window (called once by ``close``); steps that were sent are waited for."""
+        """Wait for sent steps, end the threads and close the window; called once by ``close``."""
         for group in self._groups:
             if group.pending:
                 group.receive()
         self._viewer.close()
         self._batch.close()
+        self._lifecycle.phase = Phase.CLOSED
 
     def _choose_levels(self, level: Any, mask: np.ndarray) -> None:
         if isinstance(level, (list, tuple, np.ndarray)):
@@ -331,21 +351,19 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
             self._batch.choose_level(level, mask)
 
     def _group(self, call: str, group: int) -> Group:
-        self._check_open(call)
-        if not self._begun:
-            raise ResetNeededError(f"{call}() was called before the first reset; call reset() to begin the episodes")
+        self._lifecycle.check(call, AFTER_RESET)
         check_integer("group", group, low=0, high=len(self._groups) - 1)
         return self._groups[group]
 
     def _seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
         if not self._begun:
-            self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._everyone)
+            self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._all_mask)
         if seed is not None:
             bits, given = check_seeds(seed, self.num_envs)
             self._batch.seed(bits, given & mask)
 
     def _check_index(self, call: str, name: str, index: int) -> None:
-        self._check_begun(call)
+        self._check(call, AFTER_RESET)
         check_integer(name, index, low=0, high=self.num_envs - 1)
 
     def _observed(self, index: int) -> tuple[Buffers, dict[str, Any]]:
@@ -355,20 +373,16 @@ class NPlusPlusVectorEnv(LevelAccess, gymnasium.vector.VectorEnv[Buffers, np.nda
         row = {name: array[0] for name, array in buffers.items()}
         return row, {name: self._batch.results[name][index].item() for name in COLUMNS}
 
-    def _check_begun(self, call: str) -> None:
-        self._check_idle(call)
-        if not self._begun:
-            raise ResetNeededError(f"{call}() was called before the first reset; call reset() to begin the episodes")
+    @property
+    def _begun(self) -> bool:
+        return self._lifecycle.phase is not Phase.NEW
 
-    def _check_idle(self, call: str) -> None:
-        self._check_open(call)
+    def _check(self, call: str, allowed: tuple[Phase, ...]) -> None:
+        """Reject a call in other phases than the allowed ones, or while a step is in flight."""
+        self._lifecycle.check(call, allowed)
         for number, group in enumerate(self._groups):
             if group.pending:
                 raise StepOrderError(f"{call}() was called while a step of group {number} is sent; call recv({number})")
-
-    def _check_open(self, call: str) -> None:
-        if self.closed:
-            raise ClosedError(f"{call}() was called after close(); make a new environment")
 
 
 def _returned(outputs: Outputs) -> Step:

@@ -1,4 +1,4 @@
-"""What ``render()`` shows: a picture, or a window. Drawing libraries are imported only here and only when used."""
+"""The picture or window of ``render()``; drawing libraries are imported on first use."""
 
 from __future__ import annotations
 

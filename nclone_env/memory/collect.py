@@ -25,6 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.random import default_rng  # numpy imports it lazily: 5 MB that would be attributed to the first steps
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.errors import ConfigError
 from nclone_env.memory.process import bare_interpreter, machine, resident_bytes
 from nclone_env.memory.recording import (
@@ -41,7 +42,6 @@ from nclone_env.memory.recording import (
 )
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
-ACTIONS = 6
 _ACTION_BLOCK = 256  # steps sampled at once, so that sampling is negligible in the times
 _TOUCH_STEPS = 10  # steps after which an environment has written all its buffers
 # Allocations of tracemalloc and of the profiler itself.
@@ -222,7 +222,7 @@ def random_actions(num_envs: int, seed: int) -> Iterator[np.ndarray]:
     """Yield seeded uniform actions, (num_envs,) int64 in 0..5, indefinitely."""
     generator = default_rng(seed)
     while True:
-        yield from generator.integers(0, ACTIONS, size=(_ACTION_BLOCK, num_envs), dtype=np.int64)
+        yield from generator.integers(0, NUM_ACTIONS, size=(_ACTION_BLOCK, num_envs), dtype=np.int64)
 
 
 class ResidentLog:

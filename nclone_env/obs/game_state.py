@@ -1,4 +1,4 @@
-"""The writer of ``game_state``; the meaning of each element stands in ``obs.spec.GAME_STATE``."""
+"""The writer of ``game_state``; ``obs.spec.GAME_STATE`` defines its elements."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from nclone_env.sim.entities.mine import ARMED, RADII
 
 _TOP_SPEED = 8.0
 _SIGHT = 96.0
-_STEPS = 8  # of the lattice, 96 pixels
+_STEPS = 8  # lattice steps, 96 pixels
 _MINE_REACH = RADII[ARMED] + RADIUS
 
 
 @kernel
 def write_game_state(levels, fields, worlds, index, max_frames, row, out):
-    """Write the 30 numbers of one world.
+    """Write the 30 elements of one world.
 
     Args:
         levels: ``LevelArrays``.
@@ -53,17 +53,17 @@ def write_game_state(levels, fields, worlds, index, max_frames, row, out):
     out[row, 9] = clip(ninja["floor_y"])
     out[row, 10] = clip(ninja["jump_duration"] / MAX_JUMP_DURATION) if jumping else 0.0
     out[row, 11] = ninja["jump_held"]
-    out[row, 12] = timer_left(ninja["floor_buffer"])
-    out[row, 13] = timer_left(ninja["wall_buffer"])
+    out[row, 12] = buffer_remaining(ninja["floor_buffer"])
+    out[row, 13] = buffer_remaining(ninja["wall_buffer"])
     out[row, 14] = 1.0 if open_exit_count(levels, worlds, index) > 0 else 0.0
-    write_way(levels, fields, worlds, index, row, out)
+    write_path(levels, fields, worlds, index, row, out)
     write_mine(levels, worlds, index, row, out)
     out[row, 29] = clip(1.0 - ninja["frame"] / max_frames)
 
 
 @kernel
-def write_way(levels, fields, worlds, index, row, out):
-    """Write the elements about the objective, the way to it and the room around the ninja."""
+def write_path(levels, fields, worlds, index, row, out):
+    """Write the elements about the objective, the path to it and the clearance around the ninja."""
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
     x, y = ninja["x"], ninja["y"]
@@ -72,19 +72,19 @@ def write_way(levels, fields, worlds, index, row, out):
     out[row, 15] = clip((entity["x"] - x) / (WORLD_WIDTH / 2.0))
     out[row, 16] = clip((entity["y"] - y) / (WORLD_HEIGHT / 2.0))
     length, out[row, 18], out[row, 19] = way_from(fields, field, x, y, 3)
-    whole = header["start_distance"]
-    out[row, 17] = clip(length / whole) if length < math.inf and 0.0 < whole < math.inf else 1.0
+    initial = header["start_distance"]
+    out[row, 17] = clip(length / initial) if length < math.inf and 0.0 < initial < math.inf else 1.0
     _, out[row, 20], out[row, 21] = way_from(fields, field, x, y, 10)
     _, j, i = nearest_node(fields, field, x, y)
-    out[row, 25] = room(fields, field, j, i, 0, -1)
-    out[row, 26] = room(fields, field, j, i, 0, 1)
-    out[row, 27] = room(fields, field, j, i, -1, 0)
-    out[row, 28] = room(fields, field, j, i, 1, 0)
+    out[row, 25] = clearance(fields, field, j, i, 0, -1)
+    out[row, 26] = clearance(fields, field, j, i, 0, 1)
+    out[row, 27] = clearance(fields, field, j, i, -1, 0)
+    out[row, 28] = clearance(fields, field, j, i, 1, 0)
 
 
 @kernel
-def room(fields, field, j, i, down, right):
-    """Return how many lattice steps in a direction are free, as a share of 96 pixels."""
+def clearance(fields, field, j, i, down, right):
+    """Return the free distance in a direction, in lattice steps, as a share of 96 pixels."""
     _, rows, columns = fields.shape
     for step in range(1, _STEPS + 1):
         row, column = j + step * down, i + step * right
@@ -122,14 +122,14 @@ def write_mine(levels, worlds, index, row, out):
 
 
 @kernel
-def timer_left(timer):
-    """Return the share of a jump timer's five frames that is left; 0 if it does not run."""
+def buffer_remaining(timer):
+    """Return the remaining share of a jump buffer's five frames; 0 if its timer does not run."""
     return (5.0 - timer) / 5.0 if 0 <= timer <= 4 else 0.0
 
 
 @kernel
 def clip(value):
-    """Return the value limited to -1..1."""
+    """Return the value clipped to -1..1."""
     if value < -1.0:
         return -1.0
     if value > 1.0:

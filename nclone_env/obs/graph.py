@@ -1,4 +1,4 @@
-"""The writer of ``graph``: which graph of ``level.graph`` it is, where the ninja is in it, and what has changed."""
+"""The writer of ``graph``: index of the level's graph, node of the ninja, and state of the entities."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from nclone_env.level.routes.graph import NO_NODE
 from nclone_env.obs.entity_states import matters
 from nclone_env.sim.entities.door import is_closed
 
-THERE, SHUT = 1, 2
+PRESENT, CLOSED = 1, 2
 NO_LATTICE = np.zeros((0, 0, 0), np.int16)
 NO_LATTICE.flags.writeable = False
 
 
 @kernel
 def write_graph(levels, worlds, index, lattice, row, level, node, entities):
-    """Write what of a graph depends on the world.
+    """Write the dynamic part of a graph.
 
     Args:
         levels: ``LevelArrays``.
         worlds: ``WorldArrays``.
         index: world.
         lattice: (L, 51, 89) int16 of ``Graphs``.
-        row: row of the others to write.
-        level: (n, 1) int32, the graph.
-        node: (n, 1) int32, the place of the free node of the lattice nearest to the ninja, of the 16 around it;
-            ``NO_NODE`` if none is free.
-        entities: (n, K) uint8, for each entity ``THERE`` until it is taken or used for good, plus ``SHUT`` while it is
-            a door that is shut, or the switch of one.
+        row: row of the remaining arrays to write.
+        level: (n, 1) int32, index of the graph.
+        node: (n, 1) int32, place of the free lattice point nearest to the ninja among the 16 around it; ``NO_NODE`` if
+            none is free.
+        entities: (n, K) uint8, for each entity ``PRESENT`` until it is collected or used up, plus ``CLOSED`` while it
+            is a closed door, or the switch of one.
     """
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
@@ -44,15 +44,15 @@ def write_graph(levels, worlds, index, lattice, row, level, node, entities):
             kind = levels.entities[header["first_entity"] + slot]["type"]
             state = worlds.entity_states[index, slot]
             if kind == REGULAR_DOOR or matters(kind, state):
-                value += THERE
+                value += PRESENT
             if (kind == REGULAR_DOOR or kind == LOCKED_DOOR or kind == TRAP_DOOR) and is_closed(kind, state):
-                value += SHUT
+                value += CLOSED
         entities[row, slot] = value
 
 
 @kernel
 def nearest_place(lattice, level, x, y):
-    """Return the place of the nearest free node of the 16 around a point, ``NO_NODE`` if none of them is free."""
+    """Return the place of the nearest free lattice point of the 16 around (x, y); ``NO_NODE`` if none is free."""
     _, rows, columns = lattice.shape
     i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
     best, found = math.inf, NO_NODE

@@ -1,4 +1,4 @@
-"""float32 to float16, as bits: kernels for the CPU cannot store a float16, so they write its bits as uint16."""
+"""Conversion of float32 to the bits of float16, as uint16: Numba's CPU target cannot store float16."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from nclone_env.jit import kernel
 
 _INFINITE = 0x7F800000
-_OVERFLOW = 0x477FF000  # 65520, the least that is rounded to infinity
+_OVERFLOW = 0x477FF000  # 65520, the smallest value that rounds to infinity
 _NORMAL = 0x38800000  # 2 ** -14
 _BIAS = 0x38000000  # difference of the exponents' biases
 _TINY = 2.0**24  # steps of a subnormal float16 in 1
@@ -17,7 +17,7 @@ _TINY = 2.0**24  # steps of a subnormal float16 in 1
 def half_bits(value):
     """Return the bits of a float32 rounded to float16: to nearest, ties to even, as NumPy does.
 
-    NaN stays NaN, with the sign.
+    NaN stays NaN and keeps its sign.
     """
     bits = np.int64(np.float32(value).view(np.uint32))
     sign, magnitude = (bits >> 16) & 0x8000, bits & 0x7FFFFFFF

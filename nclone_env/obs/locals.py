@@ -1,7 +1,7 @@
-"""The writer of ``locals``: how solid the surroundings of the ninja are, in squares of 12 pixels.
+"""The writer of ``locals``: an occupancy grid around the ninja, in squares of 12 pixels.
 
-A quarter of a tile is a square, so that four numbers tell a slope's direction, which one number a tile would not; and
-a byte of 0 to 255 goes into a network as it is, which tile numbers would not.
+A square is a quarter of a tile, so that four values give the direction of a slope, which one value per tile would not.
+Occupancy from 0 to 255 can be fed to a network directly; tile numbers are categories and cannot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SOLID = 255
 
 
 def _quarter_shares() -> tuple[int, ...]:
-    """Return 4 numbers a tile, upper left, upper right, lower left, lower right: solid share of the quarter * 255."""
+    """Return 4 numbers per tile, upper left, upper right, lower left, lower right: solid share of the quarter * 255."""
     quarters = SOLID_SAMPLES.reshape(-1, 2, 6, 2, 6).mean(axis=(2, 4))
     return tuple(int(share * SOLID + 0.5) for share in quarters.ravel().tolist())
 
@@ -27,14 +27,14 @@ QUARTER_SHARES = _quarter_shares()
 
 @kernel
 def write_locals(levels, worlds, index, out):
-    """Write the window around the ninja of one world.
+    """Write the occupancy grid around the ninja of one world.
 
     Args:
         levels: ``LevelArrays``.
         worlds: ``WorldArrays``.
         index: world.
-        out: (S, S) uint8, S odd, [row, column]: 0 free to 255 solid, also outside the world. The square with the
-            ninja's centre is in the middle. Shut doors are solid, one square thick, in the cell that holds them.
+        out: (S, S) uint8, S odd, [row, column]: 0 free to 255 solid; squares outside the world are solid. The centre
+            of the ninja lies in the middle square. Closed doors are solid and one square thick, in their own cell.
     """
     ninja = worlds.ninjas[index]
     level, side = ninja["level"], out.shape[0]
@@ -58,7 +58,7 @@ def write_locals(levels, worlds, index, out):
 
 @kernel
 def fill_door(door, left, top, out):
-    """Make the squares along a door solid, as far as they are in the window."""
+    """Make the squares along a door solid where they are in the window."""
     if door["vertical"] != 0:
         first_u = last_u = beside(door["x"], door["column"])
         first_v, last_v = (door["y"] - 12) // 12, (door["y"] + 11) // 12
@@ -73,5 +73,5 @@ def fill_door(door, left, top, out):
 
 @kernel
 def beside(line, cell):
-    """Return the square at a line, pixels, on the side of a cell, both on the same axis."""
+    """Return the square next to a line, pixels, on the side of a cell, both on the same axis."""
     return min(max(line // 12, 2 * cell), 2 * cell + 1)

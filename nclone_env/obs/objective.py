@@ -1,4 +1,4 @@
-"""Where the ninja has to go next, and how far that is."""
+"""The objective of the ninja, and the remaining path length to the exit."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def open_exit_count(levels, worlds, index):
 def objective(levels, fields, worlds, index):
     """Return (field, slot) of the objective: its row in ``fields`` and its entity.
 
-    Until a switch is taken it is the nearest switch as the crow flies, with the field of the shortest whole way; then
-    the open exit with the shortest way.
+    Until a switch is collected, it is the switch nearest in a straight line, with the field of the shortest path by any
+    switch to its exit; then the open exit with the shortest path.
     """
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
@@ -51,9 +51,9 @@ def objective(levels, fields, worlds, index):
 
 
 @kernel
-def way_left(levels, fields, worlds, index):
-    """Return the length of the way still to go as a share of the level's whole way; infinite if there is none."""
+def path_remaining(levels, fields, worlds, index):
+    """Return the remaining path length as a multiple of the initial one; infinite without a path."""
     field, _ = objective(levels, fields, worlds, index)
     ninja = worlds.ninjas[index]
-    whole = levels.header[ninja["level"]]["start_distance"]
-    return distance_at(fields, field, ninja["x"], ninja["y"]) / whole
+    initial = levels.header[ninja["level"]]["start_distance"]
+    return distance_at(fields, field, ninja["x"], ninja["y"]) / initial

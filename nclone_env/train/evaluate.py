@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.train.environments import (
     MakeEnvironments,
@@ -16,7 +17,7 @@ from nclone_env.train.environments import (
     finished_episodes,
     make_environments,
 )
-from nclone_env.train.policy import ACTIONS, ActorCritic
+from nclone_env.train.policy import ActorCritic
 
 Mode = Literal["sampled", "argmax", "random"]
 
@@ -105,7 +106,7 @@ class _Chooser:
     def __call__(self, observations: Any) -> np.ndarray:
         """Return the actions (n,) int64 for observations (n, *shape)."""
         if self._policy is None:
-            return self._random.integers(ACTIONS, size=self._num_envs)
+            return self._random.integers(NUM_ACTIONS, size=self._num_envs)
         tensors = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
         if self.mode == "argmax":
             return self._policy.argmax(tensors).numpy()

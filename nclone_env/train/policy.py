@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-ACTIONS = 6
+from nclone_env.actions import NUM_ACTIONS
+
 _PICTURE_FEATURES = 128
 
 Observations = Mapping[str, Tensor]
@@ -41,7 +42,7 @@ class ActorCritic(nn.Module):
             _PICTURE_FEATURES if name in pictures else math.prod(shape)
             for name, shape in self.observation_shapes.items()
         )
-        self.actor = _tower(width, hidden_size, ACTIONS)
+        self.actor = _tower(width, hidden_size, NUM_ACTIONS)
         self.critic = _tower(width, hidden_size, 1)
         _initialise(self, generator)
 

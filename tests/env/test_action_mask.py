@@ -132,24 +132,24 @@ def test_every_bit_of_a_world_counts():
 
 
 @pytest.mark.parametrize(("num_envs", "threads"), [(1, 1), (7, 3), (64, 5), (5, 5), (1000, 16)])
-def test_no_two_calls_at_a_time_have_the_same_seat(num_envs, threads):
+def test_no_two_concurrent_calls_have_the_same_worker_slot(num_envs, threads):
     workers, job = Workers(num_envs, threads), Job()
     lock, busy, shared, calls = threading.Lock(), set(), [], []
 
-    def task(seat, first, last):
+    def task(worker, first, last):
         with lock:
-            shared.extend(busy & {seat})
-            busy.add(seat)
+            shared.extend(busy & {worker})
+            busy.add(worker)
         time.sleep(0.001)
         with lock:
-            busy.remove(seat)
-            calls.append((seat, first, last))
+            busy.remove(worker)
+            calls.append((worker, first, last))
 
     for _ in range(5):
         workers.run(job, task, 0, num_envs)
         assert sorted(index for _, first, last in calls for index in range(first, last)) == list(range(num_envs))
         assert len(calls) >= min(threads, num_envs)
-        assert all(0 <= seat < workers.seats for seat, _, _ in calls)
+        assert all(0 <= worker < workers.slots for worker, _, _ in calls)
         calls.clear()
     workers.close()
     assert not shared

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nclone_env import Action, NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.env.actions import INPUT_OF_ACTION
+from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.errors import ActionError
 
 from .bases import assert_same

@@ -1,6 +1,12 @@
-"""What a batch allocates."""
+"""The allocation and the passes of a batch."""
 
-from nclone_env.config import EnvironmentConfig
+import gc
+import weakref
+
+import pytest
+
+from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
+from nclone_env.kinds import EVIL_NINJA
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.records import NEXT_STEP
 from nclone_env.level.build import build_room
@@ -12,3 +18,40 @@ def test_an_environment_bounds_the_trail_by_its_time_limit():
     batch = Batch(config, 2, NEXT_STEP, num_threads=1)
     assert batch.worlds.trail.shape == (2, 200, 2)
     batch.close()
+
+
+def pay(event):
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("observations", "reward_function", "step", "reset"),
+    [
+        ("game_state", None, ["StepPass"], ["ResetPass"]),
+        ("game_state", pay, ["StepPass", "RewardPass"], ["ResetPass"]),
+        (
+            OBSERVATION_NAMES,
+            pay,
+            ["StepPass", "RewardPass", "ActionMasks", "Reachability"],
+            ["ResetPass", "ActionMasks", "Reachability"],
+        ),
+    ],
+    ids=["plain", "rewarded", "all"],
+)
+def test_the_passes_of_a_call_follow_from_the_configuration(observations, reward_function, step, reset):
+    config = EnvironmentConfig(observations=observations)
+    batch = Batch(config, 2, NEXT_STEP, num_threads=1, reward_function=reward_function)
+    assert [type(one).__name__ for one in batch._step_passes] == step
+    assert [type(one).__name__ for one in batch._reset_passes] == reset
+    batch.close()
+
+
+def test_a_batch_is_freed_without_the_garbage_collector():
+    batch = Batch(EnvironmentConfig(observations=OBSERVATION_NAMES), 2, NEXT_STEP, reward_function=pay)
+    reference = weakref.ref(batch)
+    gc.disable()
+    try:
+        del batch
+        assert reference() is None
+    finally:
+        gc.enable()

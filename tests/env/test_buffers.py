@@ -172,7 +172,7 @@ def test_rows_of_a_storage_are_filled_one_by_one():
         ({"game_state": STATE[:1]}, r"expected float32 \(2, 30\), got float32 \(1, 30\)"),
         ({"game_state": STATE[0]}, r"expected float32 \(2, 30\), got float32 \(30,\)"),
         ({"game_state": np.zeros((30, 2), np.float32).T}, r"expected a C-contiguous, aligned array, got strides"),
-        ({"game_state": np.zeros((2, 60), np.float32)[:, ::2]}, r"got strides \(240, 8\); pass one that np.empty made"),
+        ({"game_state": np.zeros((2, 60), np.float32)[:, ::2]}, r"got strides \(240, 8\); pass a new array"),
         ({"game_state": unaligned()}, "expected a C-contiguous, aligned array, got an unaligned one"),
         ({"game_state": read_only()}, "expected a writable array, got a read-only one; pass a copy"),
     ],

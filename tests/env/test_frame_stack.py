@@ -20,20 +20,20 @@ class Queue:
     """Stacks of single observations, in the naive way."""
 
     def __init__(self):
-        self.moments = []
+        self.observations = []
 
     def start(self, observation):
-        self.moments = [copies(observation)] * DEPTH
+        self.observations = [copies(observation)] * DEPTH
         return self
 
     def push(self, observation):
-        self.moments = [*self.moments[1:], copies(observation)]
+        self.observations = [*self.observations[1:], copies(observation)]
         return self
 
     def __call__(self) -> dict[str, np.ndarray]:
-        newest = self.moments[-1]
+        newest = self.observations[-1]
         return {
-            name: newest[name] if name == "action_mask" else np.stack([moment[name] for moment in self.moments])
+            name: newest[name] if name == "action_mask" else np.stack([one[name] for one in self.observations])
             for name in newest
         }
 
@@ -159,7 +159,7 @@ def test_stacks_are_reported_and_cost_nothing_unless_asked_for():
     plain.reset()
     envs.reset()
     names = [{node.name: node.total_bytes for _, node in e.memory().walk()} for e in (plain, envs)]
-    assert names[1][f"frame stack ({DEPTH} moments)"] == DEPTH * NUM_ENVS * 120
+    assert names[1][f"frame stack of {DEPTH}"] == DEPTH * NUM_ENVS * 120
     assert names[1]["recycled observations"] == DEPTH * NUM_ENVS * 120
     assert not any(name.startswith("frame stack") for name in names[0])
 

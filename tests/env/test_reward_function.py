@@ -17,7 +17,7 @@ from .bases import choices
 
 def distance(event):
     """Return how far the ninja got to the right."""
-    return event["x"] - event["x0"]
+    return event["x"] - event["x_before"]
 
 
 WEIGHTS = dataclasses.asdict(EnvironmentConfig().reward)
@@ -25,7 +25,7 @@ WEIGHTS = dataclasses.asdict(EnvironmentConfig().reward)
 
 @numba.njit
 def compiled(event):
-    return event["x"] - event["x0"]
+    return event["x"] - event["x_before"]
 
 
 def run(envs, steps=80):
@@ -54,7 +54,7 @@ def test_the_default_written_as_a_function_gives_the_same(mode, num_threads):
             total += completion
         elif event["outcome"] == DIED:
             total += death
-        return total + shaping * (gamma * event["potential"] - event["potential0"])
+        return total + shaping * (gamma * event["potential"] - event["potential_before"])
 
     expected = run(make(autoreset_mode=mode))
     for left, right in zip(run(make(autoreset_mode=mode, num_threads=num_threads, reward_function=same)), expected):
@@ -94,13 +94,16 @@ def test_a_single_environment_takes_a_function_too():
     assert env.clone().step(2)[1] > 0
 
 
+NOT_COMPILED = r"reward_function: expected a function of one event that Numba can compile and that returns a number"
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (3, r"reward_function: expected a function of one event that returns a number, got 3"),
-        (lambda event: event["nothing"], r"reward_function: expected what Numba can compile, .* fields x0, y0, x, y"),
-        (lambda event, more: 0.0, r"reward_function: expected what Numba can compile"),
-        (lambda event: "much", r"reward_function: expected what Numba can compile"),
+        (lambda event: event["nothing"], rf"{NOT_COMPILED}, .* has the fields x_before, y_before, x, y"),
+        (lambda event, more: 0.0, NOT_COMPILED),
+        (lambda event: "much", NOT_COMPILED),
     ],
 )
 def test_what_is_no_reward_function_is_refused(function, message):

@@ -224,7 +224,7 @@ def test_wrong_starts():
         pass
     over = env.get_state()
     for kind in (env, NPlusPlusVectorEnv(None, 2, **SMALL)):
-        with pytest.raises(SnapshotError, match="expected an episode that goes on, got one that is over"):
+        with pytest.raises(SnapshotError, match="expected an episode in progress, got one that is over"):
             kind.reset(seed=2, options={"state": over})
         with pytest.raises(errors.ConfigError, match="expected either 'level' or 'state', got both"):
             kind.reset(options={"state": over, "level": 0})
@@ -420,7 +420,7 @@ def test_messages_name_what_was_expected_and_what_came(pair):
     refused(env, state[:8] + b"\2\0\0\0" + state[12:], "offset 8: expected format version 1, got 2")
     refused(env, state[:20], "expected at least 52 bytes, got the end")
     refused(env, state[:-1], rf"expected {len(state)} bytes as the header says, got {len(state) - 1}")
-    refused(env, state[:-1] + b"\0", "expected the checksum, got another: it is damaged")
+    refused(env, state[:-1] + b"\0", "expected the checksum, got another: it was damaged")
     refused(env, "text", "state: type: expected the bytes that .* returned, got str")
     refused(env, sealed(state[:100] + bytes(state[101:105]) + state[100:]), "bytes as the header says")
 

@@ -1,4 +1,4 @@
-"""Threads that wait for work: what goes wrong in one reaches the caller, and nothing of it the next call."""
+"""The thread pool: exceptions reach the caller, leave the next call intact, and no task outlives its call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def workers():
 def played(workers, job) -> list[int]:
     lock, seen = threading.Lock(), []
 
-    def task(seat, first, last):
+    def task(worker, first, last):
         with lock:
             seen.extend(range(first, last))
 
@@ -30,10 +30,10 @@ def played(workers, job) -> list[int]:
 
 
 @pytest.mark.parametrize("culprit", [0, 4, 9])
-def test_what_a_task_raises_reaches_the_caller_and_the_next_call_is_right(workers, culprit):
+def test_an_exception_of_a_task_reaches_the_caller_and_the_next_call_is_right(workers, culprit):
     job = Job()
 
-    def task(seat, first, last):
+    def task(worker, first, last):
         if first <= culprit < last:
             raise ArithmeticError(f"environment {culprit}")
 
@@ -43,28 +43,28 @@ def test_what_a_task_raises_reaches_the_caller_and_the_next_call_is_right(worker
         assert played(workers, job) == list(range(10))
 
 
-def test_a_thread_that_is_held_up_keeps_nobody_waiting():
-    """All parts but the one that it is at are done by the other."""
-    workers, job, seats, lock = Workers(4096, num_threads=2), Job(), {}, threading.Lock()
+def test_a_stalled_thread_does_not_delay_the_others():
+    """The other thread processes all chunks but the one in which the first is stalled."""
+    workers, job, slots, lock = Workers(4096, num_threads=2), Job(), {}, threading.Lock()
     rest_done = threading.Event()
 
-    def task(seat, first, last):
+    def task(worker, first, last):
         with lock:
-            seats[first, last] = seat
-            if max(last for _, last in seats) == 4096:
+            slots[first, last] = worker
+            if max(last for _, last in slots) == 4096:
                 rest_done.set()
         if first == 0:
             assert rest_done.wait(10.0)
 
     workers.run(job, task, 0, 4096)
     workers.close()
-    assert len(seats) > 2
-    assert sorted(list(seats.values()).count(seat) for seat in {*seats.values()}) == [1, len(seats) - 1]
+    assert len(slots) > 2
+    assert sorted(list(slots.values()).count(slot) for slot in {*slots.values()}) == [1, len(slots) - 1]
 
 
 @pytest.mark.parametrize("background", [False, True])
-def test_nothing_of_a_task_is_kept(workers, background):
-    """Memory for what calls return is used again once nobody refers to it, and a late thread must not."""
+def test_no_reference_to_a_finished_task_is_kept(workers, background):
+    """Output arrays are recycled once all references to them are gone, so a late thread must hold none."""
 
     class Memory:
         pass
@@ -73,7 +73,7 @@ def test_nothing_of_a_task_is_kept(workers, background):
         job, memory = Job(), Memory()
         reference = weakref.ref(memory)
 
-        def task(seat, first, last, memory=memory):
+        def task(worker, first, last, memory=memory):
             pass
 
         if background:
@@ -85,10 +85,10 @@ def test_nothing_of_a_task_is_kept(workers, background):
         assert reference() is None
 
 
-def test_what_goes_wrong_in_the_background_reaches_who_waits(workers):
+def test_an_exception_in_the_background_reaches_the_caller_that_waits(workers):
     job = Job()
 
-    def task(seat, first, last):
+    def task(worker, first, last):
         raise ArithmeticError("in the background")
 
     workers.start(job, task, 0, 10)
@@ -97,18 +97,18 @@ def test_what_goes_wrong_in_the_background_reaches_who_waits(workers):
     assert played(workers, job) == list(range(10))
 
 
-def test_after_an_interrupted_wait_nothing_of_the_old_work_is_left(workers):
-    """As when a key interrupts the wait: the answers to the old work do not count for the new."""
+def test_an_interrupted_wait_is_completed_before_the_next_range_begins(workers):
+    """As when a key interrupts the wait: the outcomes of the old range do not count for the new one."""
     job, lock, running, most = Job(), threading.Lock(), set(), []
 
-    def slow(seat, first, last):
+    def slow(worker, first, last):
         with lock:
             running.add(first)
         time.sleep(0.05)
         with lock:
             running.remove(first)
 
-    def quick(seat, first, last):
+    def quick(worker, first, last):
         with lock:
             most.append(len(running))
 

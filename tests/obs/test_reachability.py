@@ -107,7 +107,7 @@ class Search:
         self.free = {node for node in everywhere if not any(self.near(node, door) for door in self.shut)}
         self.total = len(everywhere)
         opened = [bool(states[slot]) for slot in arrays.exits]
-        self.switch_left, self.exit_open = not all(opened), any(opened)
+        self.switch_remaining, self.exit_open = not all(opened), any(opened)
         exits, switches = ([(int(e["x"]), int(e["y"])) for e in arrays.entities[arrays.exits + k]] for k in (0, 1))
         self.switches = [p for p, is_open in zip(switches, opened) if not is_open]
         self.exits = [p for p, is_open in zip(exits, opened) if is_open] or exits
@@ -161,7 +161,7 @@ def check(envs, index, draw, count) -> list[dict[str, float]]:
     observe(envs, index)
     fields = np.empty((3, 51, 89), np.float32)
     compute_fields(batch.level_set, batch._reach.queries[index, KEY:], fields)
-    if search.switch_left:
+    if search.switch_remaining:
         check_field(fields[0], ways["switch"])
     check_field(fields[1], ways["exit"])
     free = sorted(search.free)
@@ -175,9 +175,9 @@ def check(envs, index, draw, count) -> list[dict[str, float]]:
             x, y = 12 * node[0] + draw.uniform(-9, 9), 12 * node[1] + draw.uniform(-9, 9)
         place(envs, x, y, index)
         got = observe(envs, index)
-        assert got["switch_left"] == search.switch_left
+        assert got["switch_remaining"] == search.switch_remaining
         assert got["exit_open"] == search.exit_open
-        assert got["area"] == pytest.approx(search.area(x, y), abs=1e-6)
+        assert got["reachable_area"] == pytest.approx(search.area(x, y), abs=1e-6)
         for plane, (name, way) in enumerate(ways.items()):
             check_way(got, name, search, way, fields[plane], x, y)
         found.append(got)
@@ -186,9 +186,9 @@ def check(envs, index, draw, count) -> list[dict[str, float]]:
 
 def check_way(got, name, search, way, field, x, y) -> None:
     lengths = [(length + way[node], node) for length, node in search.around(x, y) if node in way]
-    counts = bool(lengths) and (name == "exit" or search.switch_left)
+    counts = bool(lengths) and (name == "exit" or search.switch_remaining)
     assert got[f"{name}_reachable"] == counts
-    direction = (got[f"{name}_x"], got[f"{name}_y"])
+    direction = (got[f"{name}_direction_x"], got[f"{name}_direction_y"])
     if not counts:
         assert (got[f"{name}_distance"], *direction) == (1, 0, 0)
         return
@@ -221,7 +221,7 @@ def test_against_a_search_in_plain_python(level, different):
         for kind in (*DOORS, EXIT):
             for entry in states_of(envs, kind):
                 envs._batch.worlds.entity_states[entry] = draw.integers(2)
-        areas |= {round(row["area"], 3) for row in check(envs, 0, draw, 12)}
+        areas |= {round(row["reachable_area"], 3) for row in check(envs, 0, draw, 12)}
     assert len(areas) >= different
 
 
@@ -240,33 +240,29 @@ def test_recorded_levels_with_doors_against_the_search():
 def test_doors_decide_what_can_be_reached():
     envs = make(1, rooms())
     first = dict(zip(NAMES, envs.reset()[0]["reachability"][0].tolist()))
-    assert (first["switch_left"], first["switch_reachable"], first["exit_open"], first["exit_reachable"]) == (
+    assert (first["switch_remaining"], first["switch_reachable"], first["exit_open"], first["exit_reachable"]) == (
         1,
         0,
         0,
         0,
     )
-    assert (first["switch_distance"], first["exit_x"]) == (1, 0)
+    assert (first["switch_distance"], first["exit_direction_x"]) == (1, 0)
     (locked,), (trap,), (exit_,) = (states_of(envs, kind) for kind in (LOCKED_DOOR, TRAP_DOOR, EXIT))
     states = envs._batch.worlds.entity_states
     states[locked] = 1
     opened = observe(envs)
     assert (opened["switch_reachable"], opened["exit_reachable"]) == (1, 1)
-    assert opened["switch_x"] == pytest.approx(1.0, abs=0.01)
-    assert opened["area"] == 1
-    assert 0 < first["area"] < 1
+    assert opened["switch_direction_x"] == pytest.approx(1.0, abs=0.01)
+    assert opened["reachable_area"] == 1
+    assert 0 < first["reachable_area"] < 1
     straight = 6 * (100 - 20)
     assert opened["switch_distance"] == pytest.approx(straight / (straight + 528), abs=0.03)
     states[trap] = 1
     assert (observe(envs)["switch_reachable"], observe(envs)["exit_reachable"]) == (1, 0)
     states[exit_] = 1
     taken = observe(envs)
-    assert (taken["switch_left"], taken["switch_reachable"], taken["switch_distance"], taken["switch_x"]) == (
-        0,
-        0,
-        1,
-        0,
-    )
+    names = ("switch_remaining", "switch_reachable", "switch_distance", "switch_direction_x")
+    assert [taken[name] for name in names] == [0, 0, 1, 0]
     assert taken["exit_open"] == 1
 
 
@@ -291,8 +287,8 @@ def test_the_world_beyond_the_walls():
     for x, y in ((-500.0, 100.0), (500.0, 10_000.0), (0.0, 0.0), (1056.0, 600.0), (20.0, 20.0)):
         place(envs, x, y)
         got = observe(envs)
-        assert (got["switch_reachable"], got["exit_reachable"], got["area"]) == (0, 0, 0)
-        assert (got["switch_distance"], got["exit_distance"], got["exit_x"]) == (1, 1, 0)
+        assert (got["switch_reachable"], got["exit_reachable"], got["reachable_area"]) == (0, 0, 0)
+        assert (got["switch_distance"], got["exit_distance"], got["exit_direction_x"]) == (1, 1, 0)
 
 
 def levels_with_doors():

@@ -6,7 +6,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.env.actions import Action
+from nclone_env.actions import Action
 from nclone_env.errors import CheckpointError
 from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
 from nclone_env.train.config import TrainConfig

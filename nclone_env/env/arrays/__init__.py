@@ -1,1 +1,1 @@
-"""Arrays that observations and results are returned in."""
+"""The arrays in which observations and results are returned."""

@@ -1,4 +1,4 @@
-"""Arrays by name: made from a table, and checked when a caller brings them."""
+"""Arrays by name: allocation from specs, and the check of arrays provided by the caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Buffers = dict[str, np.ndarray]
 
 
 class ArraySpec(Protocol):
-    """Name, shape and dtype of what an array holds for one environment."""
+    """Name, shape and dtype of the row of one environment."""
 
     @property
     def name(self) -> str:
@@ -21,7 +21,7 @@ class ArraySpec(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape without the axis of the environments."""
+        """Shape without the environment axis."""
 
     @property
     def dtype(self) -> np.dtype:
@@ -29,14 +29,14 @@ class ArraySpec(Protocol):
 
 
 def make_buffers(specs: Sequence[ArraySpec], num_envs: int) -> Buffers:
-    """Return arrays by name, each (num_envs, *shape), zeroed; the system gives memory to what is first written."""
+    """Return zeroed arrays by name, each (num_envs, *shape); pages are committed on first write."""
     return {spec.name: np.zeros((num_envs, *spec.shape), dtype=spec.dtype) for spec in specs}
 
 
 def check_buffers(
     out: Mapping[str, Any], required: Sequence[ArraySpec], optional: Sequence[ArraySpec], num_envs: int
 ) -> None:
-    """Refuse a mapping of arrays to write into, unless it fits.
+    """Check a mapping of output arrays.
 
     Raises:
         BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape.
@@ -55,10 +55,10 @@ def check_buffers(
 
 
 def check_buffer(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Refuse an array that a kernel could not write as it is.
+    """Check that kernels can write an array directly.
 
     Raises:
-        BufferError: naming the argument, what was expected and what came.
+        BufferError: if dtype, shape, layout or writability is wrong.
     """
     if isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape and array.flags.carray:
         return
@@ -72,7 +72,7 @@ def check_buffer(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype)
     if not array.flags.c_contiguous or not array.flags.aligned:
         got = "an unaligned one" if array.flags.c_contiguous else f"strides {array.strides}"
         raise errors.BufferError(
-            f"{argument}: expected a C-contiguous, aligned array, got {got}; pass one that np.empty made, or its rows"
+            f"{argument}: expected a C-contiguous, aligned array, got {got}; pass a new array or whole rows of one"
         )
     if not array.flags.writeable:
         raise errors.BufferError(f"{argument}: expected a writable array, got a read-only one; pass a copy")

@@ -1,10 +1,10 @@
-"""What a reset or step returns, and whose memory it is in.
+"""The outputs of a reset or step, and the three contracts of their ownership.
 
 =========== ==================================================== ================================================
 contract    observations                                         rewards, terminations, truncations, info, final_obs
 =========== ==================================================== ================================================
-default     recycled: yours as long as you hold a part of them   recycled too
-``out=``    the caller's arrays                                  the caller's where ``out`` has them, else a ring
+default     recycled: valid while any reference to them exists   the same
+``out=``    arrays of the caller                                 arrays of the caller that ``out`` has, else a ring
                                                                  of 2; one ``final_obs``, valid until the next call
 copy=False  a ring of k: valid until the k-th call after         the same ring
 =========== ==================================================== ================================================
@@ -29,7 +29,7 @@ _PLURALS = {"reward": "rewards", "terminated": "terminations", "truncated": "tru
 
 
 class ColumnSpec(NamedTuple):
-    """A column of the results: its name in ``out`` and in ``info``, and the field of ``RESULT`` it is filled from."""
+    """A column of the results: its name in ``out`` and ``info``, and its field of ``RESULT``."""
 
     name: str
     shape: tuple[int, ...]
@@ -43,14 +43,14 @@ _ENDED = ColumnSpec("ended", (), np.dtype(np.bool_), "")
 
 @dataclass(eq=False)
 class Outputs:
-    """What one call returns of n environments.
+    """The arrays that one call returns for n environments.
 
     Attributes:
         observations: arrays (n, ...) by name.
         columns: arrays (n,) by the names of ``RESULT_SPECS``.
-        final: arrays (n, ...) by observation name for the last observations of episodes; empty if never asked for.
-        ended: (n,) bool, which episodes ended.
-        info: the dict for ``info``, after :meth:`fill` the one of the two that fits: with ended episodes or without.
+        final: last observations of episodes, arrays (n, ...) by name; empty unless in same-step mode.
+        ended: (n,) bool, mask of the episodes that ended.
+        info: the ``info`` dict; after :meth:`fill` with ``final_obs`` if any episode ended.
     """
 
     observations: Buffers
@@ -62,15 +62,15 @@ class Outputs:
     _with_final: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, observations: Buffers, columns: Buffers, final: Buffers, everyone: np.ndarray) -> Outputs:
-        """Return outputs over arrays; ``columns`` has the array ``ended`` too, ``everyone`` is the mask of all."""
+    def of(cls, observations: Buffers, columns: Buffers, final: Buffers, all_mask: np.ndarray) -> Outputs:
+        """Return outputs over arrays; ``columns`` includes ``ended``, ``all_mask`` is (n,) True."""
         info: dict[str, Any] = {}
         for name in COLUMNS:
-            info[name], info[f"_{name}"] = columns[name], everyone
+            info[name], info[f"_{name}"] = columns[name], all_mask
         return cls(observations, columns, final, columns["ended"], info, info)
 
     def fill(self, results: np.ndarray) -> None:
-        """Copy the (n,) ``RESULT`` records into the columns, and complete the info."""
+        """Copy the (n,) ``RESULT`` records into the columns, and select the info."""
         for spec in RESULT_SPECS:
             self.columns[spec.name][...] = results[spec.result]
         if self.final:
@@ -79,7 +79,7 @@ class Outputs:
             self.info = self.info_with_final() if some else self._plain
 
     def info_with_final(self) -> dict[str, Any]:
-        """Return the info with ended episodes, made on the first call."""
+        """Return the info for calls in which episodes ended, made on first use."""
         if not self._with_final:
             final_info: dict[str, Any] = {}
             for name in COLUMNS:
@@ -90,20 +90,20 @@ class Outputs:
 
 
 class OutputMemory:
-    """The memory for what the calls about a range of n environments return.
+    """The memory for the outputs of calls on n environments.
 
     Args:
         specs: observations.
         num_envs: n.
-        keeps_final: whether ``final_obs`` is ever asked for.
-        ring: None, or the number of batches that are reused in turn instead of recycled.
+        keeps_final: whether calls return ``final_obs``.
+        ring: number of batches used in turn; None: recycled arrays.
     """
 
     def __init__(self, specs: Sequence[ArraySpec], num_envs: int, keeps_final: bool, ring: int | None):
         self._specs, self._num_envs = tuple(specs), num_envs
         self._final_specs = self._specs if keeps_final else ()
-        self._everyone = np.ones(num_envs, dtype=np.bool_)
-        self._everyone.flags.writeable = False
+        self._all_mask = np.ones(num_envs, dtype=np.bool_)
+        self._all_mask.flags.writeable = False
         self._observations = RecyclingPool(self._specs, num_envs)
         self._columns = RecyclingPool((*RESULT_SPECS, _ENDED), num_envs)
         self._final = RecyclingPool(self._final_specs, num_envs)
@@ -112,10 +112,10 @@ class OutputMemory:
         self._final_beside: Buffers = {}
 
     def take(self, out: Mapping[str, np.ndarray] | None) -> Outputs:
-        """Return what the next call fills.
+        """Return the outputs for the next call to fill.
 
         Args:
-            out: the caller's arrays, or None.
+            out: arrays of the caller, or None.
 
         Raises:
             BufferError: if ``out`` does not fit.
@@ -124,7 +124,7 @@ class OutputMemory:
             return self._written_into(out)
         if self._ring is not None:
             return self._ring.take()
-        return Outputs.of(self._observations.take(), self._columns.take(), self._final.take(), self._everyone)
+        return Outputs.of(self._observations.take(), self._columns.take(), self._final.take(), self._all_mask)
 
     def take_observations(self) -> Buffers:
         """Return recycled observations alone."""
@@ -137,11 +137,11 @@ class OutputMemory:
         if len(out) == len(self._specs):
             return outputs
         columns = {name: out.get(name, array) for name, array in outputs.columns.items()}
-        return Outputs.of(outputs.observations, columns, outputs.final, self._everyone)
+        return Outputs.of(outputs.observations, columns, outputs.final, self._all_mask)
 
     def _fixed(self) -> Outputs:
         specs = self._specs, (*RESULT_SPECS, _ENDED), self._final_specs
-        return self._prepared(*(make_buffers(part, self._num_envs) for part in specs))
+        return self._prepared(*(make_buffers(group, self._num_envs) for group in specs))
 
     def _beside(self) -> Outputs:
         if not self._final_beside:
@@ -149,7 +149,7 @@ class OutputMemory:
         return self._prepared({}, make_buffers((*RESULT_SPECS, _ENDED), self._num_envs), self._final_beside)
 
     def _prepared(self, observations: Buffers, columns: Buffers, final: Buffers) -> Outputs:
-        outputs = Outputs.of(observations, columns, final, self._everyone)
+        outputs = Outputs.of(observations, columns, final, self._all_mask)
         outputs.info_with_final()
         return outputs
 
@@ -169,8 +169,8 @@ class OutputMemory:
 
 
 def _ring_memory(name: str, ring: Ring[Outputs] | None, owned: Sequence[str]) -> MemoryNode:
-    """Return the bytes of those arrays of a ring's batches that it owns, by their attributes."""
+    """Return the bytes of the arrays that a ring owns; ``owned`` names the attributes of its outputs."""
     groups = []
     for number, outputs in enumerate(ring.made if ring else ()):
-        groups += [array_group(f"{part} {number}", getattr(outputs, part), shared=False) for part in owned]
+        groups += [array_group(f"{name} {number}", getattr(outputs, name), shared=False) for name in owned]
     return MemoryNode(name, children=tuple(groups))

@@ -1,4 +1,4 @@
-"""Who may write an array again, and when: memory that is recycled once nobody holds it, and rings of it."""
+"""Reuse of arrays: a pool that recycles unreferenced arrays, and a ring of fixed batches."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class RecyclingPool:
-    """Hands out arrays that are safe to keep, and reuses those that nobody keeps.
+    """Hands out arrays that are safe to keep, and reuses them once they are unreferenced.
 
-    What is handed out are views; NumPy makes every further view refer to the owner of the memory too, so the
-    owner's reference count tells whether anyone still holds a part of it. Nothing is made before it is asked for.
+    It hands out views. NumPy makes every further view refer to the array that owns the memory too, so the reference
+    count of the owner shows whether any view is left. Arrays are allocated on first use.
     """
 
     def __init__(self, specs: Sequence[ArraySpec], num_envs: int):
@@ -27,12 +27,12 @@ class RecyclingPool:
         self._shapes = {spec.name: ((num_envs, *spec.shape), spec.dtype) for spec in specs}
 
     def take(self) -> Buffers:
-        """Return by name a view of an array that nobody else holds, made if there is none; contents are anything."""
+        """Return by name a view of an unreferenced array, allocated if there is none; its contents are undefined."""
         return {name: self._free(name)[:] for name in self._arrays}
 
     def _free(self, name: str) -> np.ndarray:
         for array in self._arrays[name]:
-            if sys.getrefcount(array) == _UNHELD:
+            if sys.getrefcount(array) == _UNREFERENCED:
                 return array
         shape, dtype = self._shapes[name]
         array = np.zeros(shape, dtype)
@@ -51,19 +51,19 @@ class RecyclingPool:
         ]
 
 
-def _count_unheld() -> int:
-    """Return the reference count that the loop of ``RecyclingPool._free`` sees of an array that nobody holds."""
+def _unreferenced_count() -> int:
+    """Return the reference count of an unreferenced array in the loop of ``RecyclingPool._free``."""
     arrays = [np.zeros(1)]
     for array in arrays:
         return sys.getrefcount(array)
     raise AssertionError
 
 
-_UNHELD = _count_unheld()
+_UNREFERENCED = _unreferenced_count()
 
 
 class Ring(Generic[T]):
-    """Hands out the same few things in turn, each made when its turn first comes."""
+    """Hands out ``count`` items in turn, each made when first needed."""
 
     def __init__(self, make: Callable[[], T], count: int):
         self._make = make
@@ -71,7 +71,7 @@ class Ring(Generic[T]):
         self.made: list[T] = []
 
     def take(self) -> T:
-        """Return the next one; it is handed out again ``count`` calls later."""
+        """Return the next item; it is handed out again ``count`` calls later."""
         turn = next(self._turns)
         if turn == len(self.made):
             self.made.append(self._make())

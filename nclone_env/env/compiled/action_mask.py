@@ -1,6 +1,6 @@
-"""The ``action_mask``: which actions would do the same as one with a lower number.
+"""The ``action_mask``: 0 for each action that has exactly the effect of an action with a lower number.
 
-It is written after the step by a kernel of its own, which environments without the mask do not even compile.
+It is written after the step by a kernel of its own; environments without the mask do not compile it.
 """
 
 from __future__ import annotations
@@ -9,79 +9,80 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.env.actions import INPUT_OF_ACTION
-from nclone_env.env.compiled.frames import simulate_frames
+from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS, NUM_DIRECTIONS
+from nclone_env.env.compiled.passes import Call
+from nclone_env.env.compiled.step import simulate_frames
+from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import kernel, specialised
 from nclone_env.level.level_set import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.sim.copy import copy_world, equal_worlds
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim.state import make_worlds
 
-ACTIONS = 6
-_DIRECTIONS = 3
-MASK_AT_END = (1, 0, 0, 0, 0, 0)
-"""Once an episode is over no action does anything."""
+_NAME = "action_mask"
+MASK_AT_END = (1,) + (0,) * (NUM_ACTIONS - 1)
+"""After the end of an episode all actions have the same effect: none."""
 
 
 class ActionMasks:
     """Writes the masks of a batch.
 
     Args:
-        levels: what is played.
-        settings: (1,) ``SETTINGS``.
-        episodes: (n,) ``EPISODE`` of the batch.
-        seats: number of places from which threads may write at the same time.
-        worlds: the worlds of the batch.
+        levels: levels of the batch.
+        arrays: ``StepArrays`` of the batch.
+        slots: number of worker slots.
     """
 
-    def __init__(self, levels: LevelSet, settings: np.ndarray, episodes: np.ndarray, seats: int, worlds: WorldArrays):
-        self._levels, self._settings, self._episodes = levels, settings, episodes
-        rows = worlds.trail.shape[1]
-        self._scratch = make_worlds(ACTIONS * seats, levels, rows if levels.max_trail else None)
-        nothing = np.zeros((0, ACTIONS), np.int8)
-        self._write = specialised(mask_range, *self._arguments(worlds, nothing), 0, 0, 0, 0)
+    def __init__(self, levels: LevelSet, arrays: StepArrays, slots: int):
+        trail_rows = arrays.worlds.trail.shape[1]
+        self._scratch = make_worlds(NUM_ACTIONS * slots, levels, trail_rows if levels.max_trail else None)
+        unused = np.zeros((0, NUM_ACTIONS), np.int8)
+        self._write = specialised(mask_range, *self._arguments(arrays, unused), 0, 0, 0, 0)
 
-    def write(self, worlds: WorldArrays, out: np.ndarray, base: int, seat: int, first: int, last: int) -> None:
-        """Write the masks of environments ``first`` to ``last - 1``.
-
-        Args:
-            worlds: of the batch.
-            out: (n, 6) int8.
-            base: environment whose row is the first of ``out``.
-            seat: of the thread that calls.
-            first: first environment.
-            last: end of the environments.
-        """
-        self._write(*self._arguments(worlds, out), base, seat, first, last)
+    def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
+        """Write the masks of environments ``first`` to ``last - 1`` into ``call.out["action_mask"]``, (n, 6) int8."""
+        self._write(*self._arguments(call.arrays, call.out[_NAME]), call.base, worker, first, last)
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the worlds that actions are tried on."""
-        return array_group("worlds of action_mask", self._scratch._asdict(), shared=False)
+        """Return the bytes of the worlds on which actions are tried."""
+        return array_group(f"worlds of {_NAME}", self._scratch._asdict(), shared=False)
 
-    def _arguments(self, worlds: WorldArrays, out: np.ndarray) -> tuple[Any, ...]:
-        own = (self._settings, self._episodes, self._scratch)
-        return (self._levels.arrays, worlds, *own, out)
+    def _arguments(self, arrays: StepArrays, out: np.ndarray) -> tuple[Any, ...]:
+        return arrays.levels, arrays.worlds, arrays.settings, arrays.episodes, self._scratch, out
 
 
 @kernel
-def mask_range(levels, worlds, settings, episodes, scratch, out, base, seat, first, last):
-    """Play every action on copies of environments ``first`` to ``last - 1``; arguments as in :class:`ActionMasks`."""
+def mask_range(levels, worlds, settings, episodes, scratch, out, base, worker, first, last):
+    """Write the masks of environments ``first`` to ``last - 1``.
+
+    Args:
+        levels: ``LevelArrays``.
+        worlds: ``WorldArrays``.
+        settings: (1,) ``SETTINGS``.
+        episodes: (n,) ``EPISODE``.
+        scratch: ``WorldArrays`` with six rows per worker slot, overwritten.
+        out: (n, 6) int8.
+        base: environment of the first row of ``out``.
+        worker: worker slot.
+        first: first environment.
+        last: one past the last environment.
+    """
     rules = settings[0]
     for index in range(first, last):
         if episodes[index]["over"] != 0:
-            for action in range(ACTIONS):
+            for action in range(NUM_ACTIONS):
                 out[index - base, action] = MASK_AT_END[action]
         else:
             frame_skip, max_frames = rules["frame_skip"], rules["max_frames"]
-            write_mask(levels, worlds, index, frame_skip, max_frames, scratch, ACTIONS * seat, index - base, out)
+            write_mask(levels, worlds, index, frame_skip, max_frames, scratch, NUM_ACTIONS * worker, index - base, out)
 
 
 @kernel
 def write_mask(levels, worlds, index, frame_skip, max_frames, scratch, first_row, row, out):
-    """Write 1 for each action if no lower one leads to the same world, else 0.
+    """Write 1 for each action that leads to another world than every lower action, else 0.
 
-    The same means every bit: remembered inputs, timers and the frame counter too. A world remembers whether jump was
-    pressed in its last frame, so only actions that agree in jump can lead to the same; the others are not compared.
+    Worlds are compared bit by bit, with remembered inputs, timers and the frame counter. A world remembers whether jump
+    was pressed in its last frame, so only actions with the same jump input can coincide; the others are not compared.
 
     Args:
         levels: ``LevelArrays``.
@@ -94,10 +95,10 @@ def write_mask(levels, worlds, index, frame_skip, max_frames, scratch, first_row
         row: row of ``out``.
         out: (n, 6) int8, in the order of ``Action``.
     """
-    for action in range(ACTIONS):
+    for action in range(NUM_ACTIONS):
         copy_world(worlds, index, scratch, first_row + action)
         simulate_frames(levels, scratch, first_row + action, INPUT_OF_ACTION[action], frame_skip, max_frames)
         out[row, action] = 1
-        for lower in range(action - action % _DIRECTIONS, action):
+        for lower in range(action - action % NUM_DIRECTIONS, action):
             if out[row, lower] != 0 and equal_worlds(scratch, first_row + lower, first_row + action):
                 out[row, action] = 0

@@ -1,4 +1,4 @@
-"""Writes the configured observations of one world into rows of the caller's arrays."""
+"""Writes the configured observations of one environment into rows of the output arrays."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from nclone_env.obs.game_state import write_game_state
 from nclone_env.obs.graph import NO_LATTICE, write_graph
 from nclone_env.obs.half import round_table, round_vector
 from nclone_env.obs.locals import write_locals
-from nclone_env.obs.reachability import NO_QUERIES, note_query
+from nclone_env.obs.reachability import NO_QUERIES, write_query
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
 from nclone_env.render.compose import write_global_view, write_player_frame
 
-_ELSEWHERE = frozenset({"game_state", "player_frame", "global_view", "action_mask"})  # no extras, see there
+_NOT_EXTRAS = frozenset({"game_state", "player_frame", "global_view", "action_mask"})  # written without ExtraArrays
 _HALF = np.dtype(np.float16)
 
 
 class Scratch(NamedTuple):
-    """What threads write on the way to an observation; arrays without rows where it is not needed.
+    """float32 vectors before they are rounded to float16, one row per worker slot; no rows where nothing is rounded.
 
     Attributes:
-        game_state: (seats, 30) float32; vectors before they are rounded to float16.
-        entity_states: (seats, K, 12) float32.
+        game_state: (slots, 30) float32.
+        entity_states: (slots, K, 12) float32.
     """
 
     game_state: np.ndarray
@@ -39,13 +39,13 @@ class Scratch(NamedTuple):
 
 
 class ExtraArrays(NamedTuple):
-    """The arrays of what few ask for, as in ``ObservationArrays``; environments without any have None instead.
+    """The arrays of less common observations, as in ``ObservationArrays``; None in environments without any.
 
-    The kernels are compiled a second time for those that have, so that nobody else pays a byte or a branch.
+    The kernels are compiled separately for the two cases, so extras cost other environments neither bytes nor branches.
 
     Attributes:
         half_game_state: (n, 30) uint16, bits of float16.
-        entity_states: (n, K, 12) float32; the rows of the scratch if they are rounded to float16 afterwards.
+        entity_states: (n, K, 12) float32; the scratch if they are rounded to float16 afterwards.
         half_entity_states: (n, K, 12) uint16, bits of float16.
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
@@ -53,8 +53,8 @@ class ExtraArrays(NamedTuple):
         graph_level: (n, 1) int32.
         graph_node: (n, 1) int32.
         graph_entities: (n, K) uint8.
-        lattice: (L, 51, 89) int16, read-only, of ``level.graph.Graphs``.
-        queries: (N, Q) float64, a row an environment of the batch: what ``env.reachability`` answers after the step.
+        lattice: (L, 51, 89) int16, read-only, of ``level.routes.graph.Graphs``.
+        queries: (N, Q) float64, one row per environment of the batch; answered by ``env.reachability`` after the step.
     """
 
     half_game_state: np.ndarray
@@ -71,10 +71,10 @@ class ExtraArrays(NamedTuple):
 
 
 class ObservationArrays(NamedTuple):
-    """One array for each kind of observation, with a row an environment; no rows where it is not asked for.
+    """One array per observation, one row per environment; no rows for observations that are not configured.
 
     Attributes:
-        game_state: (n, 30) float32; the rows of the scratch if they are rounded to float16 afterwards.
+        game_state: (n, 30) float32; the scratch if it is rounded to float16 afterwards.
         player_frame: (n, S, S, 1) uint8.
         global_view: (n, H, W, 1) uint8.
         extras: ``ExtraArrays``, or None.
@@ -102,17 +102,17 @@ _NO_EXTRAS: dict[str, np.ndarray] = {
 }
 
 
-def make_scratch(specs: Sequence[ObservationSpec], seats: int) -> Scratch | None:
-    """Return the scratch that the writers of some arrays need, None if none of them is an extra.
+def make_scratch(specs: Sequence[ObservationSpec], slots: int) -> Scratch | None:
+    """Return the scratch memory that observing needs; None without extras.
 
     Args:
-        specs: the arrays of one moment.
-        seats: number of places from which threads may observe at the same time.
+        specs: the unstacked observations.
+        slots: number of worker slots.
     """
     rounded = [spec for spec in specs if spec.dtype == _HALF and spec.name != "reachability"]
-    if not rounded and {spec.name for spec in specs} <= _ELSEWHERE:
+    if not rounded and {spec.name for spec in specs} <= _NOT_EXTRAS:
         return None
-    rows = {spec.name: np.zeros((seats, *spec.shape), np.float32) for spec in rounded}
+    rows = {spec.name: np.zeros((slots, *spec.shape), np.float32) for spec in rounded}
     return Scratch(
         rows.get("game_state", NO_OBSERVATIONS.game_state),
         rows.get("entity_states", _NO_EXTRAS["entity_states"]),
@@ -125,9 +125,10 @@ def kernel_view(
     queries: np.ndarray = NO_QUERIES,
     lattice: np.ndarray = NO_LATTICE,
 ) -> ObservationArrays:
-    """Return observations as kernels take them: float16 as its bits.
+    """Return observations as kernels take them: float16 arrays as their bits.
 
-    Spelled out, because ``_replace`` leaves a tuple in the interpreter's free list at every call, up to 128 KB.
+    The tuples are built field by field: each ``_replace`` would leave a tuple in the interpreter's free list, up to
+    128 KB in all.
 
     Args:
         buffers: arrays by name.
@@ -163,46 +164,43 @@ def kernel_view(
 
 
 @called_kernel
-def observe(levels, fields, worlds, pictures, index, max_frames, row, seat, out):
-    """Write a row of every array of ``out`` that has rows.
+def observe(arrays, index, row, worker, out):
+    """Write one row of every array of ``out`` that has rows.
 
     Args:
-        levels: ``LevelArrays``.
-        fields: (F, 51, 89) float32 distance fields.
-        worlds: ``WorldArrays``.
-        pictures: ``PictureArrays``.
-        index: world.
-        max_frames: frames after which an episode is truncated.
+        arrays: ``StepArrays``.
+        index: environment.
         row: row to write.
-        seat: row of the scratch to use.
+        worker: row of the scratch to use.
         out: ``ObservationArrays``.
     """
+    levels, worlds, pictures = arrays.levels, arrays.worlds, arrays.pictures
     if out.game_state.shape[0] > 0:
-        place = vector_row(out.extras, row, seat)
-        write_game_state(levels, fields, worlds, index, max_frames, place, out.game_state)
+        place, max_frames = vector_row(out.extras, row, worker), arrays.settings[0]["max_frames"]
+        write_game_state(levels, arrays.fields, worlds, index, max_frames, place, out.game_state)
     if out.player_frame.shape[0] > 0:
         write_player_frame(levels, worlds, index, pictures, out.player_frame[row])
     if out.global_view.shape[0] > 0:
         write_global_view(levels, worlds, index, pictures, out.global_view[row])
-    write_extras(levels, worlds, index, row, seat, out.game_state, out.extras)
+    write_extras(levels, worlds, index, row, worker, out.game_state, out.extras)
 
 
 @kernel
-def vector_row(extras, row, seat):
-    """Return the row that float32 vectors are written to: that of the scratch if they are rounded afterwards."""
+def vector_row(extras, row, worker):
+    """Return the row that float32 vectors are written to: the worker's row of the scratch if they are rounded later."""
     if extras is None:
         return row
     if extras.half_game_state.shape[0] > 0 or extras.half_entity_states.shape[0] > 0:
-        return seat
+        return worker
     return row
 
 
 @called_kernel
-def write_extras(levels, worlds, index, row, seat, game_state, extras):
-    """Write a row of the arrays of ``extras`` that have rows; nothing if it is None."""
+def write_extras(levels, worlds, index, row, worker, game_state, extras):
+    """Write one row of the arrays of ``extras`` that have rows; nothing if ``extras`` is None."""
     if extras is None:
         return
-    place = vector_row(extras, row, seat)
+    place = vector_row(extras, row, worker)
     if extras.half_game_state.shape[0] > 0:
         round_vector(game_state, place, extras.half_game_state, row)
     if extras.entity_kinds.shape[0] > 0:
@@ -216,4 +214,4 @@ def write_extras(levels, worlds, index, row, seat, game_state, extras):
         level, node, entities = extras.graph_level, extras.graph_node, extras.graph_entities
         write_graph(levels, worlds, index, extras.lattice, row, level, node, entities)
     if extras.queries.shape[0] > 0:
-        note_query(levels, worlds, index, extras.queries)
+        write_query(levels, worlds, index, extras.queries)

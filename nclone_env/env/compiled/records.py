@@ -1,10 +1,12 @@
-"""Records of the compiled step: what an environment remembers, what a step says, and the settings of both."""
+"""Records of the compiled step: the state of an episode, the result of a step, its event, and the settings."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, RewardConfig
 
 EPISODE = np.dtype(
     [
@@ -19,8 +21,9 @@ EPISODE = np.dtype(
     ],
     align=True,
 )
-"""Kept per environment: seed, return and steps so far, potential of the state, count of episodes begun, level of the
-next episode and that of every episode (-1 where there is none), and whether the episode is over."""
+"""State of an environment's episode: seed of the random levels, return and steps so far, potential of the current
+state, number of episodes begun, level requested for the next episode and level assigned to every episode (-1: none),
+and 1 once the episode is over."""
 
 RESULT = np.dtype(
     [
@@ -37,19 +40,20 @@ RESULT = np.dtype(
     ],
     align=True,
 )
-"""What the last step of an environment did, in the episode it belongs to; ``frames`` are those of the step."""
+"""Result of an environment's last step, about the episode that the step belongs to; ``frames`` counts the frames of
+the step."""
 
 EVENT = np.dtype(
     [
-        ("x0", "f8"),
-        ("y0", "f8"),
+        ("x_before", "f8"),
+        ("y_before", "f8"),
         ("x", "f8"),
         ("y", "f8"),
         ("vx", "f8"),
         ("vy", "f8"),
-        ("potential0", "f8"),
+        ("potential_before", "f8"),
         ("potential", "f8"),
-        ("earned", "f8"),
+        ("return_before", "f8"),
         ("frames", "i4"),
         ("gold", "i4"),
         ("switches", "i4"),
@@ -57,9 +61,10 @@ EVENT = np.dtype(
     ],
     align=True,
 )
-"""What happened in a step, for reward functions of users: place of the ninja before and after (pixels), its velocity
-(pixels per frame), minus the way still to go before and after (in whole ways; 0 after the end), what the episode had
-earned before, frames simulated, pieces of gold and exit switches taken, and the outcome code."""
+"""A step as custom reward functions see it: ninja position before and after (pixels) and velocity after (pixels per
+frame), potential before and after (minus the path length to the exit, in multiples of the initial one; 0 once the
+episode has terminated), return of the episode before the step, frames simulated, pieces of gold and exit switches
+collected in the step, and the outcome code."""
 
 PLAYING, WON, DIED, TIMED_OUT = range(4)
 OUTCOMES = ("playing", "won", "died", "timed_out")
@@ -67,19 +72,34 @@ OUTCOMES = ("playing", "won", "died", "timed_out")
 
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 
+_REWARD_FIELDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
 SETTINGS = np.dtype(
-    [(name, "f8") for name in ("completion", "switch", "death", "time", "gold", "shaping", "gamma")]
-    + [("frame_skip", "i4"), ("max_frames", "i4"), ("autoreset", "i4")],
+    [(name, "f8") for name in _REWARD_FIELDS] + [("frame_skip", "i4"), ("max_frames", "i4"), ("autoreset", "i4")],
     align=True,
 )
-"""Reward weights and rules that kernels need, one record."""
+"""The fields of ``RewardConfig``, and the rules of a step, as kernels need them."""
+
+_RANDOM_BITS = 63
 
 
 def make_settings(config: EnvironmentConfig, autoreset: int) -> np.ndarray:
     """Return the (1,) ``SETTINGS`` record of a configuration."""
     settings = np.zeros(1, dtype=SETTINGS)
-    for name in ("completion", "switch", "death", "time", "gold", "shaping", "gamma"):
+    for name in _REWARD_FIELDS:
         settings[name] = getattr(config.reward, name)
     settings["frame_skip"], settings["max_frames"] = config.frame_skip, config.max_frames
     settings["autoreset"] = autoreset
     return settings
+
+
+def level_thresholds(weights: np.ndarray) -> np.ndarray:
+    """Return the bounds, (L,) uint64, below which a 63-bit random number selects each level.
+
+    Args:
+        weights: (L,) float64, at least 0, not all 0.
+    """
+    shares = np.cumsum(weights / weights.sum())
+    bounds = [min(int(share * 2**_RANDOM_BITS), 2**_RANDOM_BITS) for share in shares.tolist()]
+    last = int(np.flatnonzero(weights)[-1])
+    bounds[last:] = [2**_RANDOM_BITS] * (len(bounds) - last)
+    return np.array(bounds, dtype=np.uint64)

@@ -1,142 +1,151 @@
-"""The compiled step of a batch of environments: actions, frames, reward, autoreset, observation in one call."""
+"""The compiled step: action, frames, reward, autoreset and observation of a range of environments in one call.
+
+``arrays`` is the ``StepArrays`` of the environments everywhere, ``index`` the environment.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nclone_env.env.actions import INPUT_OF_ACTION
-from nclone_env.env.compiled.frames import simulate_frames
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.compiled.observe import observe
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
 from nclone_env.env.compiled.rewards import potential, reward
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.obs.objective import open_exit_count
-from nclone_env.sim.tick import start
+from nclone_env.sim.tick import start, tick
 
 _GOLDEN, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S1, _S30, _S27, _S31 = np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 @kernel
-def step_range(
-    levels, fields, worlds, pictures, settings, thresholds,
-    episodes, actions, results, events, out, final, base, seat, first, last,
-):  # fmt: skip
-    """Step environments ``first`` to ``last - 1``.
+def step_range(arrays, out, final, base, worker, first, last):
+    """Step environments ``first`` to ``last - 1`` with ``arrays.actions``.
 
     Args:
-        levels: ``LevelArrays``.
-        fields: (F, 51, 89) float32 distance fields.
-        worlds: (n,) worlds, changed in place.
-        pictures: ``PictureArrays``.
-        settings: (1,) ``SETTINGS``.
-        thresholds: (L,) uint64, growing; the bounds below which a number of 63 bits draws each level.
-        episodes: (n,) ``EPISODE``, changed in place.
-        actions: (n,) int64, 0..5.
-        results: (n,) ``RESULT``, written.
-        events: (n,) ``EVENT``, written for the reward function of a user, or empty if there is none.
-        out: ``ObservationArrays``, written: what the agents act on next.
-        final: ``ObservationArrays``; rows of episodes that ended are written in same-step mode.
-        base: environment whose row is the first of ``out`` and ``final``.
-        seat: of the thread that calls.
+        arrays: ``StepArrays``; worlds, episodes, results and events are updated in place.
+        out: ``ObservationArrays``, written: the observations to act on next.
+        final: ``ObservationArrays``; in same-step mode the last observations of episodes that ended.
+        base: environment of the first row of ``out`` and ``final``.
+        worker: worker slot, the row of the scratch to use.
         first: first environment.
-        last: end of the environments.
+        last: one past the last environment.
     """
-    rules = settings[0]
-    max_frames = rules["max_frames"]
+    autoreset = arrays.settings[0]["autoreset"]
+    episodes = arrays.episodes
     for index in range(first, last):
-        if episodes[index]["over"] != 0 and rules["autoreset"] != SAME_STEP:
-            wait(levels, fields, worlds, rules, thresholds, episodes, results, index)
+        if episodes[index]["over"] != 0 and autoreset != SAME_STEP:
+            wait(arrays, index)
         else:
-            play_step(levels, fields, worlds, rules, episodes, actions[index], results, events, index)
-            if episodes[index]["over"] != 0 and rules["autoreset"] == SAME_STEP:
-                observe(levels, fields, worlds, pictures, index, max_frames, index - base, seat, final)
-                begin(levels, fields, worlds, thresholds, episodes, index)
-        observe(levels, fields, worlds, pictures, index, max_frames, index - base, seat, out)
+            play_step(arrays, index)
+            if episodes[index]["over"] != 0 and autoreset == SAME_STEP:
+                observe(arrays, index, index - base, worker, final)
+                begin(arrays, index)
+        observe(arrays, index, index - base, worker, out)
 
 
 @kernel
-def reset_range(
-    levels, fields, worlds, pictures, settings, thresholds, episodes, mask, results, out, base, seat, first, last
-):
-    """Begin a new episode where ``mask``, (n,) bool, is set, and observe all; arguments as in :func:`step_range`."""
+def reset_range(arrays, mask, out, base, worker, first, last):
+    """Begin a new episode where ``mask``, (n,) bool, is set; observe all. Arguments as in :func:`step_range`."""
     for index in range(first, last):
         if mask[index]:
-            begin(levels, fields, worlds, thresholds, episodes, index)
-            clear_result(worlds, episodes, results, index)
-        observe(levels, fields, worlds, pictures, index, settings[0]["max_frames"], index - base, seat, out)
+            begin(arrays, index)
+            clear_result(arrays, index)
+        observe(arrays, index, index - base, worker, out)
 
 
 @kernel
-def wait(levels, fields, worlds, rules, thresholds, episodes, results, index):
-    """Handle a step of an environment whose episode is over: begin the next one, or stay until it is reset."""
-    if rules["autoreset"] == NEXT_STEP:
-        begin(levels, fields, worlds, thresholds, episodes, index)
-        clear_result(worlds, episodes, results, index)
-    elif rules["autoreset"] == DISABLED:
-        results[index]["reward"] = 0.0
-        results[index]["frames"] = 0
+def wait(arrays, index):
+    """Handle a step of an environment whose episode is over: begin the next one, or wait for its reset."""
+    autoreset = arrays.settings[0]["autoreset"]
+    if autoreset == NEXT_STEP:
+        begin(arrays, index)
+        clear_result(arrays, index)
+    elif autoreset == DISABLED:
+        arrays.results[index]["reward"] = 0.0
+        arrays.results[index]["frames"] = 0
 
 
 @kernel
-def play_step(levels, fields, worlds, rules, episodes, action, results, events, index):
-    """Simulate up to ``frame_skip`` frames with one action and account for them."""
-    ninja = worlds.ninjas[index]
-    episode = episodes[index]
-    gold, first_frame = ninja["gold"], ninja["frame"]
-    exits_open = open_exit_count(levels, worlds, index)
-    x0, y0 = ninja["x"], ninja["y"]
-    outcome = simulate_frames(levels, worlds, index, INPUT_OF_ACTION[action], rules["frame_skip"], rules["max_frames"])
-    frames = ninja["frame"] - first_frame
-    switches = open_exit_count(levels, worlds, index) - exits_open
+def play_step(arrays, index):
+    """Simulate up to ``frame_skip`` frames with one action; update episode, result and event."""
+    levels, fields, worlds, rules = arrays.levels, arrays.fields, arrays.worlds, arrays.settings[0]
+    ninja, episode, result = worlds.ninjas[index], arrays.episodes[index], arrays.results[index]
+    gold_before, first_frame = ninja["gold"], ninja["frame"]
+    exits_before = open_exit_count(levels, worlds, index)
+    x_before, y_before = ninja["x"], ninja["y"]
+    inputs = INPUT_OF_ACTION[arrays.actions[index]]
+    outcome = simulate_frames(levels, worlds, index, inputs, rules["frame_skip"], rules["max_frames"])
+    frames, gold = ninja["frame"] - first_frame, ninja["gold"] - gold_before
+    switches = open_exit_count(levels, worlds, index) - exits_before
     terminated = outcome == WON or outcome == DIED
     after = 0.0 if terminated else potential(levels, fields, worlds, index)
-    value = reward(rules, outcome, frames, ninja["gold"] - gold, switches, episode["potential"], after)
-    if events.shape[0] > 0:
-        note_event(ninja, episode, events[index], x0, y0, after, frames, ninja["gold"] - gold, switches, outcome)
+    value = reward(rules, outcome, frames, gold, switches, episode["potential"], after)
+    if arrays.events.shape[0] > 0:
+        event = arrays.events[index]
+        record_event(ninja, episode, event, x_before, y_before, after, frames, gold, switches, outcome)
     episode["potential"] = after
     episode["episode_return"] += value
     episode["steps"] += 1
     episode["over"] = 0 if outcome == PLAYING else 1
-    clear_result(worlds, episodes, results, index)
-    result = results[index]
+    clear_result(arrays, index)
     result["reward"], result["frames"], result["outcome"] = value, frames, outcome
     result["terminated"], result["truncated"] = terminated, outcome == TIMED_OUT
 
 
 @kernel
-def note_event(ninja, episode, event, x0, y0, potential_after, frames, gold, switches, outcome):
-    """Write the ``EVENT`` of a step."""
-    event["x0"], event["y0"], event["x"], event["y"] = x0, y0, ninja["x"], ninja["y"]
+def simulate_frames(levels, worlds, index, inputs, frame_skip, max_frames):
+    """Simulate frames until one ends the episode; return the outcome code.
+
+    Victory or death on the last allowed frame counts as such, not as a time-out.
+    """
+    ninja = worlds.ninjas[index]
+    for _ in range(frame_skip):
+        tick(levels, worlds, index, inputs)
+        if ninja["state"] == CELEBRATING:
+            return WON
+        if ninja["state"] == DEAD:
+            return DIED
+        if ninja["frame"] >= max_frames:
+            return TIMED_OUT
+    return PLAYING
+
+
+@kernel
+def record_event(ninja, episode, event, x_before, y_before, potential_after, frames, gold, switches, outcome):
+    """Write the ``EVENT`` of a step; ``episode`` is still that before the step."""
+    event["x_before"], event["y_before"], event["x"], event["y"] = x_before, y_before, ninja["x"], ninja["y"]
     event["vx"], event["vy"] = ninja["vx"], ninja["vy"]
-    event["potential0"], event["potential"] = episode["potential"], potential_after
-    event["earned"] = episode["episode_return"]
+    event["potential_before"], event["potential"] = episode["potential"], potential_after
+    event["return_before"] = episode["episode_return"]
     event["frames"], event["gold"], event["switches"], event["outcome"] = frames, gold, switches, outcome
 
 
 @called_kernel
-def begin(levels, fields, worlds, thresholds, episodes, index):
-    """Begin the next episode of an environment, on the level asked for, its own, or one drawn at random."""
-    episode = episodes[index]
+def begin(arrays, index):
+    """Begin the next episode of an environment: on the requested level, else the assigned one, else a random one."""
+    episode = arrays.episodes[index]
     level = np.int64(episode["next_level"])
     if level < 0:
         level = np.int64(episode["own_level"])
     if level < 0:
-        level = draw(episode["seed"], episode["number"], thresholds)
+        level = draw(episode["seed"], episode["number"], arrays.thresholds)
     episode["next_level"] = -1
     episode["number"] += 1
     episode["steps"] = 0
     episode["episode_return"] = 0.0
     episode["over"] = 0
-    start(levels, worlds, index, level)
-    episode["potential"] = potential(levels, fields, worlds, index)
+    start(arrays.levels, arrays.worlds, index, level)
+    episode["potential"] = potential(arrays.levels, arrays.fields, arrays.worlds, index)
 
 
 @kernel
 def draw(seed, number, thresholds):
-    """Return a level that depends on seed, episode number and weights alone.
+    """Return a random level that depends only on seed, episode number and weights.
 
-    SplitMix64 (Steele, Lea and Flood, 2014) gives a number of 63 bits; it draws the first level whose bound is above.
+    SplitMix64 (Steele, Lea and Flood, 2014) gives a 63-bit number; the first level whose bound is above it is drawn.
     """
     z = np.uint64(seed) + _GOLDEN * (np.uint64(number) + np.uint64(1))
     z = (z ^ (z >> _S30)) * _MIX_1
@@ -154,9 +163,9 @@ def draw(seed, number, thresholds):
 
 
 @kernel
-def clear_result(worlds, episodes, results, index):
-    """Write the result of a step in which nothing happened."""
-    ninja, episode, result = worlds.ninjas[index], episodes[index], results[index]
+def clear_result(arrays, index):
+    """Write the result of a step without frames: no reward, the episode as it is."""
+    ninja, episode, result = arrays.worlds.ninjas[index], arrays.episodes[index], arrays.results[index]
     result["reward"], result["frames"], result["outcome"] = 0.0, 0, PLAYING
     result["terminated"], result["truncated"] = False, False
     result["level"], result["gold"] = ninja["level"], ninja["gold"]

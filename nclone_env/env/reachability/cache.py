@@ -1,4 +1,4 @@
-"""The fields of ``reachability`` that are kept: a bounded number, the least recently used makes room for a new one."""
+"""The distance fields of ``reachability``: a bounded LRU cache shared by the environments of a process."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import FIELD_SHAPE
 from nclone_env.level.routes.doors import PLANES, free_nodes, write_reach_fields
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.obs.reachability import BITS, key_width
+from nclone_env.obs.reachability import key_bits, key_width
 
-_LEAST_SLOTS, _SLOTS_A_LEVEL = 64, 2
+_MIN_SLOTS, _SLOTS_PER_LEVEL = 64, 2
 _EMPTY = -1.0
 
 
 class CacheCounts(NamedTuple):
-    """How a cache is used.
+    """Usage of a cache.
 
     Attributes:
-        slots: entries there is room for.
-        used: entries there are.
-        hits: answers from an entry that was there.
-        misses: answers for which an entry was computed.
-        evictions: entries that made room for others.
-        total_bytes: memory of all slots; the system gives it when a slot is first used.
+        slots: capacity in entries.
+        used: entries in the cache.
+        hits: answers from a cached entry.
+        misses: answers that computed an entry.
+        evictions: entries replaced by others.
+        total_bytes: memory of all slots; a page is committed when its slot is first used.
     """
 
     slots: int
@@ -45,12 +45,12 @@ class CacheCounts(NamedTuple):
 class FieldCache:
     """Fields of the levels of a set by key (``obs.reachability``), in preallocated slots that kernels read by number.
 
-    Many threads may read at the same time, between :meth:`begin_reading` and :meth:`end_reading`; whoever changes
-    entries is alone. What a field holds follows from its key, so answers do not depend on what is kept.
+    Many threads may read at the same time, between :meth:`begin_reading` and :meth:`end_reading`; changes are
+    exclusive. A field depends only on its key, so answers do not depend on the state of the cache.
 
     Args:
-        levels: what is played.
-        slots: how many entries are kept.
+        levels: levels of the fields.
+        slots: capacity in entries.
     """
 
     def __init__(self, levels: LevelSet, slots: int):
@@ -64,7 +64,7 @@ class FieldCache:
         self._hits = self._misses = self._evictions = 0
 
     def begin_reading(self) -> int:
-        """Wait until nobody changes anything; return the time that readers write into ``last_use`` of what they use."""
+        """Wait for changes to end; return the time that the reader writes into ``last_use`` of the slots it uses."""
         with self._turn:
             while self._writers:
                 self._turn.wait()
@@ -72,7 +72,7 @@ class FieldCache:
             return next(self._clock)
 
     def end_reading(self, hits: int) -> None:
-        """Let others change entries again; ``hits`` answers were found."""
+        """Allow changes again; ``hits`` is the number of answers found."""
         with self._turn:
             self._readers -= 1
             self._hits += hits
@@ -81,9 +81,9 @@ class FieldCache:
 
     @contextmanager
     def providing(self, key: np.ndarray) -> Iterator[int]:
-        """Hold the entry of a key, computed if it is not there, while nobody else reads or changes any.
+        """Hold the entry of a key, computed if it is missing, with exclusive access to the cache.
 
-        Gives the time, as :meth:`begin_reading` does.
+        Yields the time, as :meth:`begin_reading` returns it.
         """
         with self._turn:
             self._writers += 1
@@ -98,7 +98,7 @@ class FieldCache:
                 self._turn.notify_all()
 
     def counts(self) -> CacheCounts:
-        """Return how the cache has been used."""
+        """Return the usage so far."""
         with self._turn:
             used = int(np.count_nonzero(self.last_use >= 0))
             counters = (self._hits, self._misses, self._evictions)
@@ -126,15 +126,15 @@ _sharing = Lock()
 
 
 def shared_cache(levels: LevelSet, slots: int | None) -> FieldCache:
-    """Return the cache that all environments of this process with a level set and a number of slots share.
+    """Return the cache shared by all environments of this process with the same level set and capacity.
 
     Args:
-        levels: what is played.
-        slots: how many entries are kept; None: two a level, 64 at least.
+        levels: levels of the fields.
+        slots: capacity in entries; None: two per level, at least 64.
     """
-    count = max(_LEAST_SLOTS, _SLOTS_A_LEVEL * len(levels.levels)) if slots is None else slots
+    count = max(_MIN_SLOTS, _SLOTS_PER_LEVEL * len(levels.levels)) if slots is None else slots
     with _sharing:
-        cache = _shared.get((id(levels), count))  # which keeps the levels, so that the number stays theirs
+        cache = _shared.get((id(levels), count))  # the cache keeps the levels alive, so the id stays theirs
         if cache is None:
             cache = _shared[id(levels), count] = FieldCache(levels, count)
         return cache
@@ -143,7 +143,7 @@ def shared_cache(levels: LevelSet, slots: int | None) -> FieldCache:
 def compute_fields(levels: LevelSet, key: np.ndarray, out: np.ndarray) -> None:
     """Write the fields of a key, (3, 51, 89) float32."""
     arrays, header = levels.arrays, levels.arrays.header[int(key[0])]
-    bits = np.array([int(key[1 + k // BITS]) >> k % BITS & 1 for k in range(BITS * (len(key) - 1))], dtype=np.bool_)
+    bits = key_bits(key)
     doors = arrays.doors[header["first_door"] :][: header["door_count"]]
     doors = doors[doors["type"] != REGULAR_DOOR]
     count = int(header["exit_count"])

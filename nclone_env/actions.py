@@ -1,0 +1,30 @@
+"""The discrete action set, in one table: every count of actions and every input byte derives from it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+
+
+class Action(IntEnum):
+    """The actions of the ``discrete`` space: 3 * jump + direction."""
+
+    NONE = 0
+    LEFT = 1
+    RIGHT = 2
+    JUMP = 3
+    JUMP_LEFT = 4
+    JUMP_RIGHT = 5
+
+
+NUM_ACTIONS = len(Action)
+
+DIRECTION_INPUTS = (0, INPUT_LEFT, INPUT_RIGHT)
+"""Input byte of each direction: none, left, right."""
+JUMP_INPUTS = (0, INPUT_JUMP)
+"""Input byte without and with jump."""
+NUM_DIRECTIONS = len(DIRECTION_INPUTS)
+
+INPUT_OF_ACTION = tuple(jump | direction for jump in JUMP_INPUTS for direction in DIRECTION_INPUTS)
+"""Input byte of the simulator for each :class:`Action`."""

@@ -1,0 +1,164 @@
+"""Checks of the arguments of environment calls: options, seeds, masks, indices, and the choice of levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nclone_env.errors import ConfigError, UnknownLevelError
+
+
+def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[str, Any]:
+    """Return the options as a dict.
+
+    Raises:
+        ConfigError: if they are no mapping, one is unknown (the message lists the valid ones), or two are exclusive.
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise ConfigError(f"options: expected a dict with some of the keys {', '.join(valid)}, got {options!r}")
+    chosen = dict(options or {})
+    unknown = sorted(set(chosen) - set(valid), key=str)
+    if unknown:
+        raise ConfigError(f"options: unknown key {', '.join(map(repr, unknown))}; valid keys: {', '.join(valid)}")
+    if "level" in chosen and "state" in chosen:
+        raise ConfigError("options: expected either 'level' or 'state', got both; a state includes its level")
+    return chosen
+
+
+def per_environment(argument: str, value: Any, num_envs: int) -> dict[int, Any]:
+    """Return a value by environment: the same for all, or the items of a list that are not None.
+
+    Raises:
+        ConfigError: if the length of a list is not the number of environments.
+    """
+    if not isinstance(value, (list, tuple)):
+        return dict.fromkeys(range(num_envs), value)
+    if len(value) != num_envs:
+        raise ConfigError(f"{argument}: expected one, or a list of {num_envs}, got {len(value)}")
+    return {index: item for index, item in enumerate(value) if item is not None}
+
+
+def check_seed(seed: Any) -> int:
+    """Return the 64 bits of a seed.
+
+    Raises:
+        ConfigError: if it is not a whole number of at least 0.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ConfigError(f"seed: expected whole numbers of at least 0 or None, got {seed!r}")
+    return int(seed) % 2**64
+
+
+def check_seeds(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the 64 bits of each environment's seed, (n,) uint64, and the mask of those given, (n,) bool.
+
+    Args:
+        seed: of the first environment, the others count up from it; or a list of n seeds or None.
+        num_envs: n.
+
+    Raises:
+        ConfigError: if one is not a whole number of at least 0, or there are not n.
+    """
+    one = not isinstance(seed, (list, tuple, np.ndarray))
+    seeds = [check_seed(seed) + i for i in range(num_envs)] if one else list(seed)
+    if len(seeds) != num_envs:
+        raise ConfigError(f"seed: expected one seed or a list of {num_envs}, got {len(seeds)}")
+    bits = [0 if value is None else check_seed(value) for value in seeds]
+    return np.array(bits, dtype=np.uint64), np.array([value is not None for value in seeds])
+
+
+def check_mask(mask: Any, num_envs: int) -> np.ndarray:
+    """Return the mask of environments to reset, (n,) bool; all if it is None.
+
+    Raises:
+        ConfigError: if it is no bool array of that shape.
+    """
+    if mask is None:
+        return np.ones(num_envs, dtype=np.bool_)
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
+        raise ConfigError(f"options['reset_mask']: expected a bool array of shape ({num_envs},), got {mask!r}")
+    return mask
+
+
+def check_indices(indices: Any, num_envs: int) -> np.ndarray:
+    """Return n indices of environments, (n,) int64.
+
+    Raises:
+        ConfigError: if dtype, shape or range is wrong.
+    """
+    array = np.asarray(indices)
+    if array.dtype.kind not in "iu" or array.shape != (num_envs,):
+        got = f"{array.dtype} of shape {array.shape}"
+        raise ConfigError(f"indices: expected whole numbers of shape ({num_envs},), got {got}")
+    if array.min() < 0 or array.max() >= num_envs:
+        got = f"{array.min()} to {array.max()}"
+        raise ConfigError(f"indices: expected environments from 0 to {num_envs - 1}, got {got}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def check_weights(weights: Any, names: Sequence[str]) -> np.ndarray:
+    """Return the weight of each level, (L,) float64.
+
+    Args:
+        weights: one number per level in their order, or some by name (the others get 0); None: equal weights.
+        names: names of the levels.
+
+    Raises:
+        UnknownLevelError: if a name is not one of them.
+        ConfigError: if the number of weights is wrong, one is negative or not finite, or all are 0.
+    """
+    if weights is None:
+        return np.ones(len(names))
+    if isinstance(weights, Mapping):
+        array = np.zeros(len(names))
+        for name, weight in weights.items():
+            array[find_level(name, names, "weights")] = weight
+    else:
+        array = np.array(weights, dtype=np.float64)
+    if array.shape != (len(names),):
+        raise ConfigError(f"weights: expected one number for each of the {len(names)} levels, got shape {array.shape}")
+    if not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise ConfigError(f"weights: expected finite numbers of at least 0, not all 0, got {array.tolist()}")
+    return array
+
+
+def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs: int) -> np.ndarray:
+    """Return the level of each environment, (n,) int64, -1 where levels are drawn.
+
+    Args:
+        argument: name of the argument in messages.
+        levels: n names or indices, with None (or -1) where levels are drawn; None: drawn everywhere.
+        names: names of the levels.
+        num_envs: n.
+
+    Raises:
+        UnknownLevelError: if a level is not one of them.
+        ConfigError: if the number of levels is wrong.
+    """
+    if levels is None:
+        return np.full(num_envs, -1)
+    if isinstance(levels, (str, bytes)) or not isinstance(levels, (Sequence, np.ndarray)) or len(levels) != num_envs:
+        raise ConfigError(
+            f"{argument}: expected one level or None for each of the {num_envs} environments, got {levels!r}"
+        )
+    drawn = [level is None or (not isinstance(level, str) and level == -1) for level in levels]
+    pairs = zip(drawn, levels, strict=True)
+    return np.array([-1 if free else find_level(level, names, argument) for free, level in pairs], dtype=np.int64)
+
+
+def find_level(level: Any, names: Sequence[str], argument: str) -> int:
+    """Return the index of a level given by name or index.
+
+    Raises:
+        UnknownLevelError: if there is none; the message lists the names.
+    """
+    if isinstance(level, str) and level in names:
+        return names.index(level)
+    if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < len(names):
+        return int(level)
+    raise UnknownLevelError(
+        f"{argument}: expected a name or an index below {len(names)}, got {level!r}; "
+        f"levels of this environment: {', '.join(names)}"
+    )

@@ -1,0 +1,38 @@
+"""The common base of the single and the vector environment: a batch, a life cycle, and the levels."""
+
+from __future__ import annotations
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.batch import Batch
+from nclone_env.env.lifecycle import Lifecycle
+from nclone_env.env.reachability.cache import CacheCounts
+from nclone_env.level.level import Level
+from nclone_env.level.routes.graph import Graphs
+
+
+class BaseEnvironment:
+    """Attributes and level-related properties shared by all environments."""
+
+    config: EnvironmentConfig
+    _batch: Batch
+    _lifecycle: Lifecycle
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels that episodes play."""
+        return self._batch.level_set.names
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels, in the order of ``level_names``."""
+        return self._batch.level_set.levels
+
+    @property
+    def graphs(self) -> Graphs:
+        """The graphs of the levels, in the same order; made on first use and shared by all environments."""
+        return self._batch.graphs
+
+    @property
+    def reachability_counts(self) -> CacheCounts | None:
+        """Usage of the cache of ``reachability`` fields; None without that observation."""
+        return self._batch.reachability_counts

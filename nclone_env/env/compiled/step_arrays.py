@@ -1,0 +1,77 @@
+"""The arrays that one step reads and writes: the argument of the compiled step and of its callees."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, level_thresholds, make_settings
+from nclone_env.level.level_set import LevelArrays, LevelSet
+from nclone_env.render.arrays import PictureArrays
+from nclone_env.render.pictures import picture_arrays
+from nclone_env.sim.state import WorldArrays, make_worlds
+
+
+class StepArrays(NamedTuple):
+    """The state of n environments and everything their steps read.
+
+    Attributes:
+        levels: ``LevelArrays``, read-only.
+        fields: (F, 51, 89) float32 distance fields of the levels, read-only.
+        pictures: ``PictureArrays``, read-only.
+        settings: (1,) ``SETTINGS``.
+        thresholds: (L,) uint64, ascending; bounds below which a 63-bit random number selects each level.
+        worlds: ``WorldArrays`` of n worlds.
+        episodes: (n,) ``EPISODE``.
+        actions: (n,) int64, 0..5, the input of a step.
+        results: (n,) ``RESULT``, the output of a step.
+        events: (n,) ``EVENT``, written for a custom reward function; no rows without one.
+    """
+
+    levels: LevelArrays
+    fields: np.ndarray
+    pictures: PictureArrays
+    settings: np.ndarray
+    thresholds: np.ndarray
+    worlds: WorldArrays
+    episodes: np.ndarray
+    actions: np.ndarray
+    results: np.ndarray
+    events: np.ndarray
+
+
+def make_step_arrays(
+    config: EnvironmentConfig,
+    levels: LevelSet,
+    num_envs: int,
+    autoreset: int,
+    *,
+    pictures: PictureArrays | None = None,
+    with_events: bool = False,
+) -> StepArrays:
+    """Allocate the arrays of environments before their first episode.
+
+    Args:
+        config: configuration of the environments.
+        levels: levels to play, equally often until the weights change.
+        num_envs: number of environments.
+        autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
+        pictures: of the same levels and configuration; made if None.
+        with_events: whether to record events for a custom reward function.
+    """
+    episodes = np.zeros(num_envs, EPISODE)
+    episodes["next_level"] = episodes["own_level"] = -1
+    return StepArrays(
+        levels=levels.arrays,
+        fields=levels.fields,
+        pictures=pictures or picture_arrays(config, levels.arrays, levels),
+        settings=make_settings(config, autoreset),
+        thresholds=level_thresholds(np.ones(len(levels.levels))),
+        worlds=make_worlds(num_envs, levels, config.max_frames),
+        episodes=episodes,
+        actions=np.zeros(num_envs, np.int64),
+        results=np.zeros(num_envs, RESULT),
+        events=np.zeros(num_envs if with_events else 0, EVENT),
+    )
