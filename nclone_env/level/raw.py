@@ -1,10 +1,11 @@
-"""RawLevel: what a level file says, before anything is computed from it."""
+"""RawLevel: the contents of a level file, before anything is computed from them."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,28 @@ from nclone_env.constants import ENTITY_NAMES, TILE_COLUMNS, TILE_ROWS
 UNPUBLISHED = 0xFFFFFFFF
 
 
+class Record(NamedTuple):
+    """One object record of a level: five bytes."""
+
+    type: int
+    """Entity type, 0..255."""
+    x: int
+    """In units of 6 pixels from the left edge of the world, which includes the border."""
+    y: int
+    """The same from the top edge."""
+    orientation: int = 0
+    """0 right, then clockwise in steps of 45 degrees, for the types that have one."""
+    mode: int = 0
+    """How drones patrol and lasers move."""
+
+
 @dataclass(frozen=True, eq=False)
 class RawLevel:
-    """Tiles and object records of one level, with the header fields a person cares about.
+    """Tiles and object records of one level, with its header.
 
     Attributes:
         tiles: (23, 42) uint8, read-only; tile number of each playable cell, row by row.
-        records: (N, 5) uint8, read-only; type, x, y (units of 6 pixels), orientation, mode. Row 0 is the ninja.
+        records: (N, 5) uint8, read-only; the fields of a :class:`Record`. Row 0 is the ninja.
         title: level name, at most 128 Latin-1 characters.
         author: author name, at most 16 Latin-1 characters.
         level_id: number the game gave the level; ``UNPUBLISHED`` if none.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nclone_env.level.raw import UNPUBLISHED, RawLevel
 
 MAX_TITLE, MAX_AUTHOR = 128, 16  # characters
@@ -9,23 +11,31 @@ GAME_MODES = {"solo": 0, "co-op": 1, "race": 2, "unset": 4}  # physics 01, secti
 GAME_MODE_NAMES = {number: name for name, number in GAME_MODES.items()}
 
 
+class HeaderFault(NamedTuple):
+    """A header field that no level file can hold."""
+
+    field: str
+    expected: str
+    got: str
+
+
 def printable(character: str) -> bool:
-    """Return whether a character may stand in a title: Latin-1 and not a control character."""
+    """Return whether a title may contain a character: Latin-1 and not a control character."""
     code = ord(character)
     return 32 <= code < 127 or 160 <= code < 256
 
 
-def header_fault(raw: RawLevel) -> tuple[str, str, str] | None:
-    """Return (field, expected, got) for the first header field that cannot be written, or None."""
+def header_fault(raw: RawLevel) -> HeaderFault | None:
+    """Return the first header field that cannot be written, or None."""
     for field, text, limit in (("title", raw.title, MAX_TITLE), ("author", raw.author, MAX_AUTHOR)):
         if len(text) > limit:
-            return field, f"at most {limit} characters", f"{len(text)}"
-        strange = next((character for character in text if not printable(character)), None)
-        if strange is not None:
-            return field, "printable Latin-1 characters", f"{strange!a}"
+            return HeaderFault(field, f"at most {limit} characters", f"{len(text)}")
+        unprintable = next((character for character in text if not printable(character)), None)
+        if unprintable is not None:
+            return HeaderFault(field, "printable Latin-1 characters", f"{unprintable!a}")
     if not 0 <= raw.level_id <= UNPUBLISHED:
-        return "level_id", f"a number from 0 to {UNPUBLISHED}", str(raw.level_id)
+        return HeaderFault("level_id", f"a number from 0 to {UNPUBLISHED}", str(raw.level_id))
     if raw.game_mode not in GAME_MODE_NAMES:
         modes = ", ".join(f"{number} ({name})" for number, name in GAME_MODE_NAMES.items())
-        return "game_mode", f"one of {modes}", str(raw.game_mode)
+        return HeaderFault("game_mode", f"one of {modes}", str(raw.game_mode))
     return None

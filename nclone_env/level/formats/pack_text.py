@@ -137,7 +137,7 @@ def _parse_line(line: bytes, source: str) -> RawLevel:
     raw = RawLevel(tiles=tiles, records=records, title=title.decode("latin-1"), source=source)
     wrong = header_fault(raw)
     if wrong:
-        raise _LineError(f"a {wrong[0]} of {wrong[1]}", wrong[2])
+        raise _LineError(f"a {wrong.field} of {wrong.expected}", wrong.got)
     return raw
 
 

@@ -1,6 +1,14 @@
-"""The character of each tile in level text files, and what the tile is (physics 01, section 2.3)."""
+"""Tiles as text: the character of each tile and its description (physics 01, section 2.3)."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nclone_env.constants import MAX_TILE, TILE_COLUMNS, TILE_ROWS
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.formats.messages import shortened
 
 _CORNERS = ("top-left", "top-right", "bottom-right", "bottom-left")
 _CORNER_GROUPS = (  # characters and name of each group of four, by the corner that is solid
@@ -28,3 +36,49 @@ TILES: tuple[tuple[str, str], ...] = (
 """Character and description by tile number 0..37; sides and corners name the solid part."""
 
 TILE_CHARACTERS = "".join(character for character, _ in TILES)
+TILE_NUMBERS = {character: number for number, character in enumerate(TILE_CHARACTERS)}
+
+
+def parse_tiles(lines: Sequence[str], source: str, first: int = 1) -> np.ndarray:
+    """Read the tiles of a level.
+
+    Args:
+        lines: 23 strings of 42 characters.
+        source: file name for messages.
+        first: number of the first line, for messages.
+
+    Returns:
+        (23, 42) uint8 tile numbers.
+
+    Raises:
+        LevelFormatError: at the first mistake; it names the line.
+    """
+    tiles = np.zeros((TILE_ROWS, TILE_COLUMNS), np.uint8)
+    for row, line in enumerate(lines[:TILE_ROWS]):
+        where = f"line {first + row}"
+        if len(line) != TILE_COLUMNS:
+            raise LevelFormatError(source, where, f"{TILE_COLUMNS} tiles", f"{len(line)}: {shortened(line)}")
+        unknown = next((column for column, tile in enumerate(line) if tile not in TILE_NUMBERS), None)
+        if unknown is not None:
+            expected = f"a tile, one of {TILE_CHARACTERS}, in column {unknown + 1}"
+            raise LevelFormatError(source, where, expected, repr(line[unknown]))
+        tiles[row] = [TILE_NUMBERS[tile] for tile in line]
+    if len(lines) != TILE_ROWS:
+        where = f"line {first + min(len(lines), TILE_ROWS)}"
+        raise LevelFormatError(source, where, f"{TILE_ROWS} lines of tiles", str(len(lines)))
+    return tiles
+
+
+def format_tiles(tiles: np.ndarray, source: str) -> list[str]:
+    """Return the lines of (23, 42) tiles.
+
+    Raises:
+        LevelFormatError: if a tile number has no character.
+    """
+    unknown = np.argwhere(tiles > MAX_TILE)
+    if unknown.size:
+        row, column = unknown[0].tolist()
+        where = f"tile in column {column + 1}, row {row + 1}"
+        expected = f"a tile of 0..{MAX_TILE}, for which text has a character"
+        raise LevelFormatError(source, where, expected, str(tiles[row, column]))
+    return ["".join(TILE_CHARACTERS[tile] for tile in row) for row in tiles.tolist()]

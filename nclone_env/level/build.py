@@ -1,0 +1,113 @@
+"""Levels from words, for tests, measurements and generators.
+
+::
+
+    build_level("mine 14 50", "zap_drone 50 34 2 1", spawn=(20, 58), tiles=hall_tiles((2, 40), (5, 15)))
+    build_room("exit 60 58", "exit_switch 50 58", cells={(14, 14): "#"})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.compile import Level, compile_level
+from nclone_env.level.formats.entity_lines import parse_entities
+from nclone_env.level.formats.header import header_fault
+from nclone_env.level.formats.tile_characters import TILE_NUMBERS, parse_tiles
+from nclone_env.level.raw import RawLevel
+
+Cell = tuple[int, int]
+"""Column 1..42 and row 1..23 of a playable cell; its top-left corner is at (24 * column, 24 * row) pixels."""
+Cells = Mapping[Cell, int | str]
+"""Tile number 0..37, or tile character, by cell."""
+
+FULL_BLOCK = 1
+ROOM_FLOOR = 15  # row
+_SOURCE = "<built level>"
+
+
+def build_level(
+    *entities: str,
+    tiles: np.ndarray | Sequence[str] | Cells | None = None,
+    spawn: tuple[int, int] = (20, 20),
+    title: str = "",
+) -> Level:
+    """Return a level.
+
+    Args:
+        *entities: entity lines, ``name x y [orientation] [mode]`` (:mod:`nclone_env.level.formats.entity_lines`), in
+            the order of a level file; an argument may hold several lines. The ninja is not among them.
+        tiles: (23, 42) tile numbers; 23 strings of 42 tile characters; or the cells that are not empty. None: all cells
+            are empty.
+        spawn: x and y of the ninja, units of 6 pixels.
+        title: title of the level.
+
+    Raises:
+        LevelFormatError: if no level file can hold the level. Messages count the entities from 1; 0 is the ninja.
+    """
+    lines = [line for text in entities for line in text.splitlines() if line.split("#")[0].strip()]
+    records = parse_entities(["ninja {} {}".format(*spawn), *lines], _SOURCE, first=0, word="entity")
+    raw = RawLevel(_tile_numbers(tiles), records, title, source=_SOURCE)
+    fault = header_fault(raw)
+    if fault:
+        raise LevelFormatError(_SOURCE, fault.field, fault.expected, fault.got)
+    return compile_level(raw)
+
+
+def build_room(*entities: str, spawn: tuple[int, int] = (40, 58), cells: Cells | None = None, title: str = "") -> Level:
+    """Return an empty level with a floor at y = 360 pixels; by default the ninja starts 2 pixels above the floor.
+
+    Args:
+        *entities: as for :func:`build_level`.
+        spawn: x and y of the ninja, units of 6 pixels.
+        cells: tiles that differ.
+        title: title of the level.
+
+    Raises:
+        LevelFormatError: if no level file can hold the level.
+    """
+    floor = {(column, ROOM_FLOOR): FULL_BLOCK for column in range(1, TILE_COLUMNS + 1)}
+    return build_level(*entities, tiles=floor | dict(cells or {}), spawn=spawn, title=title)
+
+
+def hall_tiles(columns: tuple[int, int], rows: tuple[int, int]) -> np.ndarray:
+    """Return (23, 42) uint8 tiles: full blocks around an empty rectangle.
+
+    Args:
+        columns: first and last empty column, 1..42.
+        rows: first and last empty row, 1..23.
+    """
+    tiles = np.full((TILE_ROWS, TILE_COLUMNS), FULL_BLOCK, np.uint8)
+    tiles[rows[0] - 1 : rows[1], columns[0] - 1 : columns[1]] = 0
+    return tiles
+
+
+def _tile_numbers(tiles: np.ndarray | Sequence[str] | Cells | None) -> np.ndarray:
+    """Return (23, 42) uint8 tile numbers."""
+    if tiles is None:
+        return np.zeros((TILE_ROWS, TILE_COLUMNS), np.uint8)
+    if isinstance(tiles, Mapping):
+        return _placed(tiles)
+    if isinstance(tiles, np.ndarray):
+        if tiles.shape != (TILE_ROWS, TILE_COLUMNS):
+            raise LevelFormatError(_SOURCE, "tiles", f"shape {(TILE_ROWS, TILE_COLUMNS)}", str(tiles.shape))
+        return tiles
+    return parse_tiles(tiles, f"{_SOURCE}: tiles")
+
+
+def _placed(cells: Cells) -> np.ndarray:
+    """Return empty tiles with some cells filled."""
+    tiles = np.zeros((TILE_ROWS, TILE_COLUMNS), np.uint8)
+    for (column, row), tile in cells.items():
+        if not (1 <= column <= TILE_COLUMNS and 1 <= row <= TILE_ROWS):
+            expected = f"cells of columns 1..{TILE_COLUMNS} and rows 1..{TILE_ROWS}"
+            raise LevelFormatError(_SOURCE, "tiles", expected, str((column, row)))
+        number = TILE_NUMBERS.get(tile) if isinstance(tile, str) else tile
+        if number is None or not 0 <= number <= 255:
+            raise LevelFormatError(_SOURCE, f"tile of cell {(column, row)}", "a tile number or character", repr(tile))
+        tiles[row - 1, column - 1] = number
+    return tiles

@@ -1,0 +1,85 @@
+"""Levels built from words."""
+
+import numpy as np
+import pytest
+
+from nclone_env.constants import ENTITY_NAMES
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.build import build_level, build_room, hall_tiles
+from nclone_env.level.formats.text import format_text, parse_text
+from nclone_env.level.scenes import everything, mine_field, moving
+
+PICTURE = ["#" * 42, *["." * 42] * 21, "#" * 42]
+
+
+def test_entities_follow_the_ninja_in_the_order_given():
+    raw = build_level("zap_drone 50 34 2 1", "mine 14 50", spawn=(40, 58), title="a title").raw
+    assert raw.records.tolist() == [[0, 40, 58, 0, 0], [14, 50, 34, 2, 1], [1, 14, 50, 0, 0]]
+    assert raw.title == "a title"
+    assert not raw.tiles.any()
+
+
+def test_an_argument_may_hold_several_lines_and_comments():
+    raw = build_level("mine 1 2  # first\n\n# nothing\ngold 3 4", "gold 5 6").raw
+    assert raw.records[1:, :3].tolist() == [[1, 1, 2], [2, 3, 4], [2, 5, 6]]
+
+
+def test_tiles_come_as_numbers_as_text_or_by_cell():
+    numbers = np.zeros((23, 42), np.uint8)
+    numbers[[0, 22]] = 1
+    cells = {(column, row): "#" for column in range(1, 43) for row in (1, 23)}
+    for tiles in (numbers, PICTURE, cells):
+        assert np.array_equal(build_level(tiles=tiles).raw.tiles, numbers)
+    numbers[0, 0] = 6
+    assert np.array_equal(build_level(tiles=cells | {(1, 1): 6}).raw.tiles, numbers)
+
+
+def test_a_built_level_is_what_its_text_says():
+    raw = everything().raw
+    again = parse_text(format_text(raw))
+    assert np.array_equal(again.records, raw.records)
+    assert np.array_equal(again.tiles, raw.tiles)
+
+
+def test_a_room_has_a_floor_with_changes():
+    raw = build_room(cells={(5, 15): 0, (6, 14): "a"}).raw
+    assert raw.records.tolist() == [[0, 40, 58, 0, 0]]
+    assert (raw.tiles[14] == 1).sum() == 41
+    assert (raw.tiles[14, 4], raw.tiles[13, 5]) == (0, 6)
+    assert np.count_nonzero(raw.tiles) == 42
+
+
+def test_a_hall_is_an_empty_rectangle_in_full_blocks():
+    tiles = hall_tiles((3, 40), (5, 16))
+    assert tiles[4:16, 2:40].sum() == 0
+    assert tiles.sum() == 23 * 42 - 12 * 38
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("mien 4 5",), {}, r"entity 1: expected the name of an entity \(did you mean mine\?\), got 'mien'"),
+        (("mine 4 5\n\ngold 4",), {}, "entity 2: expected name x y"),
+        ((), {"spawn": (400, 3)}, "entity 0: expected a whole number of 0..255 for x, got '400'"),
+        (("exit 4 5",), {}, "entity 1: expected the exit_switch of this exit in entity 2"),
+        (("locked_door 4 5", "gold 1 1"), {}, "entity 2: expected locked_door_switch.* in entity 1, got gold"),
+        ((), {"tiles": {(0, 3): 1}}, r"tiles: expected cells of columns 1..42 and rows 1..23, got \(0, 3\)"),
+        ((), {"tiles": {(1, 3): "?"}}, r"tile of cell \(1, 3\): expected a tile number or character, got '\?'"),
+        ((), {"tiles": PICTURE[1:]}, "tiles: line 23: expected 23 lines of tiles, got 22"),
+        ((), {"tiles": np.zeros((3, 3))}, r"tiles: expected shape \(23, 42\), got \(3, 3\)"),
+        ((), {"title": "x" * 129}, "title: expected at most 128 characters, got 129"),
+    ],
+)
+def test_a_mistake_is_named(arguments, options, message):
+    with pytest.raises(LevelFormatError, match=message):
+        build_level(*arguments, **options)
+
+
+def test_the_hall_of_everything_has_every_kind_but_the_mine():
+    kinds = set(everything().raw.records[:, 0].tolist())
+    assert set(range(len(ENTITY_NAMES))) - kinds == {ENTITY_NAMES.index(name) for name in ("mine", "unknown_27")}
+    assert set(moving().raw.records[:, 0].tolist()) < kinds
+
+
+def test_a_mine_field_has_as_many_mines_as_asked_for():
+    assert np.count_nonzero(mine_field(30).raw.records[:, 0] == 1) == 30
