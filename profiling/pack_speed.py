@@ -1,16 +1,11 @@
-"""Compile time and size of levels, bytes of a world, and frames/s of the simulator on each of them.
+"""Compile time and size of levels, bytes per world, and frames/s of the simulator on each level of packs.
 
-    python -m profiling.pack_speed [--each] [LEVELS ...]
-
-LEVELS are built-in sets, level files, packs or folders, the built-in sets by default; each gives one block, and all
-together one more. ``--each`` lists every level. Reading files is not counted. Distance fields, which only environments
-need, are apart. Frames/s are by the rule of ``profiling.simulator_speed``, in processor time, best of three runs of
-20,000 frames a level.
+Reading files is not counted. Distance fields, which only environments need, are measured apart. Frames/s follow the
+rules of ``profiling.simulator_speed``, in processor time, best of three runs of 20,000 frames per level.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -18,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import tyro
+from tyro.conf import Positional
 
 from nclone_env.errors import InertEntityWarning
 from nclone_env.level.catalog import level_name, level_sets, resolve
@@ -26,7 +23,7 @@ from nclone_env.level.formats.reader import read_level
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.raw import RawLevel
 from nclone_env.sim.state import make_worlds
-from profiling.machine import describe
+from profiling.measure import describe, timed
 from profiling.simulator_speed import run
 
 FRAMES = 20_000
@@ -36,7 +33,7 @@ FLOOR = 200_000
 
 
 class Row(NamedTuple):
-    """What was measured of a level."""
+    """The measurements of a level."""
 
     level: Level
     compile_ms: float
@@ -50,23 +47,26 @@ class Row(NamedTuple):
 
 def compiled(raw: RawLevel, name: str) -> tuple[Level, float, float]:
     """Return a level, the milliseconds it took to compile, and those of its distance fields."""
-    started = time.perf_counter()
-    level = compile_level(raw, name)
-    level.memory()  # asks for all of its arrays
-    between = time.perf_counter()
-    _ = level.distances
-    return level, 1e3 * (between - started), 1e3 * (time.perf_counter() - between)
+
+    def compile_all() -> Level:
+        level = compile_level(raw, name)
+        level.memory()  # needs all arrays
+        return level
+
+    level, compiling = timed(compile_all)
+    _, measuring = timed(lambda: level.distances)
+    return level, 1e3 * compiling, 1e3 * measuring
 
 
 def frames_per_second(levels: LevelSet) -> float:
-    """Return the frames/s of the best of some runs."""
+    """Return the frames/s of the fastest of several runs."""
     worlds = make_worlds(1, levels)
-    best = 0.0
-    for seed in range(RUNS):
-        started = time.process_time()
-        counted, _ = run(levels.arrays, worlds, FRAMES, seed)
-        best = max(best, counted / (time.process_time() - started))
-    return best
+
+    def speed(seed: int) -> float:
+        (counted, _), seconds = timed(lambda: run(levels.arrays, worlds, FRAMES, seed), time.process_time)
+        return counted / seconds
+
+    return max(speed(seed) for seed in range(RUNS))
 
 
 def measure(path: Path) -> Row:
@@ -103,15 +103,19 @@ def report(source: str, rows: Sequence[Row], each: bool) -> None:
         print(f"    {speeds[index]:8.2f}  {level.name} {kinds}")
 
 
-def main(arguments: list[str]) -> None:
-    """Print one block an argument, and one of all."""
+def main(levels: Positional[tuple[str, ...]] = (), each: bool = False) -> None:
+    """Print a block for each argument, and one for all.
+
+    Args:
+        levels: built-in sets, level files, packs or folders; the built-in sets by default.
+        each: list every level, not only the slowest.
+    """
     print(describe())
     warnings.simplefilter("ignore", InertEntityWarning)
-    each, names = "--each" in arguments, [name for name in arguments if name != "--each"]
     first = pack([compile_level(read_level(next(iter(level_sets().values()))[0]))])
     run(first.arrays, make_worlds(1, first), 1, 0)  # compile or load the kernels
     everything: list[Row] = []
-    for source in names or list(level_sets()):
+    for source in levels or level_sets():
         rows = [measure(path) for path in resolve(source)]
         report(source, rows, each)
         everything += rows
@@ -119,4 +123,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    tyro.cli(main, description=__doc__)
