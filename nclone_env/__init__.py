@@ -12,7 +12,7 @@ from nclone_env.env.create import create_environment, create_vector_environment,
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import NcloneError, NcloneWarning
-from nclone_env.level.compile import Level
+from nclone_env.level.level import Level
 from nclone_env.level.library import level_library
 from nclone_env.level.load import load_level
 from nclone_env.memory_tree import MemoryNode

@@ -59,7 +59,15 @@ class UnsupportedLevelError(NcloneError, ValueError):
 
 
 class InputsError(NcloneError, ValueError):
-    """Simulator inputs are not a sequence of bytes 0..15."""
+    """Simulator inputs are not bytes 0..15, or not as many as needed."""
+
+
+class WorldIndexError(NcloneError, IndexError):
+    """A session has no world of this index."""
+
+
+class LevelIndexError(NcloneError, IndexError):
+    """A level set has no level of this index."""
 
 
 class ConfigError(NcloneError, ValueError):
@@ -92,7 +100,3 @@ class MissingExtraError(NcloneError, ImportError):
 
 class CheckpointError(NcloneError, ValueError):
     """A checkpoint cannot be read or does not fit the configuration."""
-
-
-class InertEntityWarning(NcloneWarning):
-    """A level contains entity types that the simulator does not model yet; they do nothing."""

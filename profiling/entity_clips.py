@@ -18,16 +18,16 @@ from tyro.conf import Positional
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELL_SIZE, FRAMES_PER_SECOND
-from nclone_env.level.compile import Level
-from nclone_env.level.level_set import LevelArrays, pack
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import LevelArrays
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.render.compose import write_player_frame
 from nclone_env.render.picture import world_picture
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.replay.video import write_video
-from nclone_env.sim.state import WorldArrays, make_worlds
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim.session import Session
+from nclone_env.sim.state import WorldArrays
 from profiling.pictures import write_picture
 
 FOLDER = Path(__file__).parent / "clips"
@@ -63,13 +63,11 @@ def clips() -> dict[str, Clip]:
 
 def play(clip: Clip) -> Iterator[tuple[int, LevelArrays, WorldArrays]]:
     """Yield (frame, levels, worlds) at the start, frame 0, and after each frame; the worlds change in place."""
-    level_set = pack([clip.level])
-    levels, worlds = level_set.arrays, make_worlds(1, level_set)
-    start(levels, worlds, 0, 0)
-    yield 0, levels, worlds
+    session = Session(clip.level)
+    yield 0, session.levels, session.worlds
     for frame, code in enumerate(clip.inputs, start=1):
-        tick(levels, worlds, 0, np.uint8(code))
-        yield frame, levels, worlds
+        session.tick(code)
+        yield frame, session.levels, session.worlds
 
 
 def surroundings(level: Level) -> tuple[slice, slice]:

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import Action, NPlusPlusVectorEnv
-from nclone_env.errors import InertEntityWarning
 from profiling.contracts import LEVELS
 from profiling.measure import describe
 
@@ -50,7 +47,6 @@ def main(levels: tuple[str, ...] = LEVELS, steps: int = 500) -> None:
         levels: level sets, one or more rows each.
         steps: steps of each environment.
     """
-    warnings.simplefilter("ignore", InertEntityWarning)
     print(describe())
     print(f"share of observations that mask, % of {NUM_ENVS} x {steps}")
     print(f"{'levels':<28}{'frame_skip':>10}{'any':>8}" + "".join(f"{action.name:>12}" for action in Action))

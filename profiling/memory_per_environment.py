@@ -9,7 +9,6 @@ its owners. Last comes the whole memory (RSS) of one process with 10,000 environ
 from __future__ import annotations
 
 import statistics
-import warnings
 from typing import NamedTuple
 
 import tyro
@@ -17,7 +16,6 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, MemoryNode
 from nclone_env.config import DEFAULT_OBSERVATIONS
-from nclone_env.errors import InertEntityWarning
 from nclone_env.memory.process import resident_bytes
 from profiling.contracts import CONTRACTS, LEVELS, SHORT_EPISODE, STATE, begin, random_actions
 from profiling.measure import describe, in_fresh_process
@@ -50,7 +48,6 @@ class Usage(NamedTuple):
 
 def usage(case: Case, levels: tuple[str, ...], num_envs: int, steps: int) -> Usage:
     """Play in this process and return its memory."""
-    warnings.simplefilter("ignore", InertEntityWarning)
     config = EnvironmentConfig(levels=levels, observations=case.observations, max_frames=SHORT_EPISODE)
     env, arguments = begin(case.contract, config, num_envs, autoreset_mode=case.mode)
     actions = random_actions(num_envs, rows=7)

@@ -7,21 +7,19 @@ rules of ``profiling.simulator_speed``, in processor time, best of three runs of
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.errors import InertEntityWarning
-from nclone_env.level.catalog import level_name, level_sets, resolve
-from nclone_env.level.compile import Level, compile_level
-from nclone_env.level.formats.reader import read_level
+from nclone_env.level.catalog import level_sets
+from nclone_env.level.compile import compile_level
+from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.load import load_level
+from nclone_env.level.reference import LevelRef, resolve
 from nclone_env.sim.state import make_worlds
 from profiling.measure import describe, timed
 from profiling.simulator_speed import run
@@ -36,6 +34,7 @@ class Row(NamedTuple):
     """The measurements of a level."""
 
     level: Level
+    entities: int
     compile_ms: float
     size_kb: float
     fields_ms: float
@@ -43,19 +42,6 @@ class Row(NamedTuple):
     world_bytes: float
     speed: float
     """Million frames/s."""
-
-
-def compiled(raw: RawLevel, name: str) -> tuple[Level, float, float]:
-    """Return a level, the milliseconds it took to compile, and those of its distance fields."""
-
-    def compile_all() -> Level:
-        level = compile_level(raw, name)
-        level.memory()  # needs all arrays
-        return level
-
-    level, compiling = timed(compile_all)
-    _, measuring = timed(lambda: level.distances)
-    return level, 1e3 * compiling, 1e3 * measuring
 
 
 def frames_per_second(levels: LevelSet) -> float:
@@ -69,13 +55,17 @@ def frames_per_second(levels: LevelSet) -> float:
     return max(speed(seed) for seed in range(RUNS))
 
 
-def measure(path: Path) -> Row:
+def measure(ref: LevelRef) -> Row:
     """Return the row of a level."""
-    level, compile_ms, fields_ms = compiled(read_level(path), level_name(path))
+    level = ref.load()
+    arrays, compiling = timed(lambda: compile_level(level))
+    distances, measuring = timed(arrays.distances)
     levels = pack([level])
-    sizes = level.memory().total_bytes / 1024, level.distances.nbytes / 1024
+    size_kb, fields_kb = sum(array.nbytes for array in arrays) / 1024, distances.nbytes / 1024
     world = sum(array.nbytes for array in make_worlds(1, levels))
-    return Row(level, compile_ms, sizes[0], fields_ms, sizes[1], world, frames_per_second(levels) / 1e6)
+    entities = len(arrays.entities)
+    speed = frames_per_second(levels) / 1e6
+    return Row(level, entities, 1e3 * compiling, size_kb, 1e3 * measuring, fields_kb, world, speed)
 
 
 def report(source: str, rows: Sequence[Row], each: bool) -> None:
@@ -99,7 +89,7 @@ def report(source: str, rows: Sequence[Row], each: bool) -> None:
     )
     for index in np.argsort(speeds)[: len(rows) if each else SLOWEST]:
         level, size = rows[index].level, rows[index].world_bytes
-        kinds = f"{level.raw.title!r}, {len(level.entities)} entities, {size:.0f} bytes a world"
+        kinds = f"{level.raw.title!r}, {rows[index].entities} entities, {size:.0f} bytes a world"
         print(f"    {speeds[index]:8.2f}  {level.name} {kinds}")
 
 
@@ -111,12 +101,11 @@ def main(levels: Positional[tuple[str, ...]] = (), each: bool = False) -> None:
         each: list every level, not only the slowest.
     """
     print(describe())
-    warnings.simplefilter("ignore", InertEntityWarning)
-    first = pack([compile_level(read_level(next(iter(level_sets().values()))[0]))])
+    first = pack([load_level(next(iter(level_sets().values()))[0])])
     run(first.arrays, make_worlds(1, first), 1, 0)  # compile or load the kernels
     everything: list[Row] = []
     for source in levels or level_sets():
-        rows = [measure(path) for path in resolve(source)]
+        rows = [measure(ref) for ref in resolve(source)]
         report(source, rows, each)
         everything += rows
     report("all", everything, each=False)

@@ -13,8 +13,8 @@ from nclone_env.config import EnvironmentConfig, RenderConfig
 from nclone_env.level.level_set import LevelArrays, LevelSet
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
-from nclone_env.sim.state import WorldArrays, make_worlds
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim.session import Session
+from nclone_env.sim.state import WorldArrays
 
 Ninja = tuple[float, float, int, int]
 """x, y (pixels), state, facing."""
@@ -30,11 +30,10 @@ def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja], frames: int = 0) -> Wo
         ninjas: one for each world.
         frames: frames played before, world k ``frames * (k + 1)`` of them, so that lasers point anywhere.
     """
-    worlds = make_worlds(len(ninjas), levels)
+    session = Session(levels, len(ninjas))
+    worlds = session.worlds
     for index, ninja in enumerate(ninjas):
-        start(levels.arrays, worlds, index, 0)
-        for _ in range(frames * (index + 1)):
-            tick(levels.arrays, worlds, index, np.uint8(0))
+        session.record(bytes(frames * (index + 1)), index, entities=False)
         for name, value in zip(("x", "y", "state", "facing"), ninja, strict=True):
             worlds.ninjas[index][name] = value
     return worlds

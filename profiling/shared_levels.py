@@ -14,7 +14,6 @@ import os
 import queue
 import re
 import tempfile
-import warnings
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ import tyro
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
-from nclone_env.errors import InertEntityWarning
 from nclone_env.jit import cache_root
 from nclone_env.level import array_cache
 from nclone_env.level.library import level_library, shared_level_set
@@ -81,7 +79,6 @@ def play(levels: str, folder: str, environments: int, pictures: bool, barrier: B
 
 def _enter(folder: str) -> None:
     """Keep level files in a folder of our own, in none if it is empty; compiled kernels stay where they are."""
-    warnings.simplefilter("ignore", InertEntityWarning)
     if folder:
         array_cache.folder = lambda: Path(folder)
     else:

@@ -7,21 +7,19 @@ environment with ``game_state`` observations: ``set_state`` checks, restores and
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import tyro
 from tyro.conf import Positional
 
 from nclone_env import NPlusPlusEnv
-from nclone_env.errors import InertEntityWarning
 from nclone_env.jit import kernel
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.compile import Level
-from nclone_env.level.level_set import pack
+from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
+from nclone_env.level.records import count_exits
 from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim.session import Session
+from nclone_env.sim.state import WorldArrays
 from profiling.measure import best_of, describe
 from profiling.simulator_speed import sample
 
@@ -61,9 +59,9 @@ def hash_all(worlds, rounds):
 
 def measure(level: Level) -> tuple[float, ...]:
     """Return the figures of a level, in the order of ``COLUMNS``; those of the bytes form are nan without an exit."""
-    levels = pack([level])
-    source, target = make_worlds(WORLDS, levels), make_worlds(WORLDS, levels)
-    sample(levels.arrays, source, 1)
+    session = Session(level, WORLDS)
+    source, target = session.worlds, Session(level, WORLDS).worlds
+    sample(session.levels, source, 1)
     indices = np.random.default_rng(0).integers(0, WORLDS, WORLDS)
     kernels = (
         best_of(RUNS, lambda: copy_all(source, target, ROUNDS)),
@@ -81,7 +79,7 @@ def world_bytes(worlds: WorldArrays) -> int:
 
 def measure_bytes_form(level: Level) -> tuple[float, float]:
     """Return microseconds of ``get_state`` and ``set_state``."""
-    if not len(level.exits):
+    if not count_exits(level.raw.records):
         return float("nan"), float("nan")
     env = NPlusPlusEnv(levels=(level,), observations=("game_state",))
     env.reset(seed=0)
@@ -99,7 +97,6 @@ def main(levels: Positional[tuple[str, ...]] = ()) -> None:
         levels: built-in sets, level files, packs or folders; the built-in sets by default.
     """
     print(describe())
-    warnings.simplefilter("ignore", InertEntityWarning)
     print(f"{'median / worst':<28}{'levels':>7}" + "".join(f"{name:>16}" for name in COLUMNS) + "  largest world")
     for source in levels or level_sets():
         loaded = load_levels([source])

@@ -11,22 +11,24 @@ from tyro.conf import Positional
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError
 from nclone_env.level import array_cache
-from nclone_env.level.catalog import level_name, level_sets, listed_names, resolve
+from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats.header import GAME_MODE_NAMES
 from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, read_level
+from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.library import level_library
 from nclone_env.level.raw import UNPUBLISHED, RawLevel, entity_name
+from nclone_env.level.reference import LevelRef, listed_names, resolve
 from nclone_env.level.validate import validate
 
 
 def list_levels() -> int:
     """Print the built-in sets with the names and titles of their levels."""
-    for name, paths in level_sets().items():
-        print(f"{name} ({len(paths)} levels)")
-        for path in paths:
-            print(f"  {level_name(path):<32} {read_level(path).title}")
+    for name in level_sets():
+        refs = resolve(name)
+        print(f"{name} ({len(refs)} levels)")
+        for ref in refs:
+            print(f"  {ref.name:<32} {ref.load().raw.title}")
     return 0
 
 
@@ -38,12 +40,12 @@ def show_level(level: Positional[str], output: Path | None = None, force: bool =
         output: PNG file to write; ``<name>.png`` in the current folder by default.
         force: overwrite an existing picture.
     """
-    path = _only_file(level)
-    if path is None:
+    ref = _only_level(level)
+    if ref is None:
         return 1
-    raw = read_level(path)
+    raw = ref.load().raw
     _print_overview(raw)
-    target = output or Path(f"{path.name if '#' in path.name else path.stem}.png")
+    target = output or Path(f"{ref.path.stem if ref.number is None else ref.name}.png")
     if not _may_write(target, force):
         return 1
     return _save(target, _png(raw))
@@ -55,9 +57,9 @@ def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
     Args:
         levels: names of built-in sets or levels, level files, folders of them, packs, or levels of packs (pack.txt#12).
     """
-    paths = [path for level in levels for path in resolve(level)]
-    faults = sum(_print_findings(path) for path in paths)
-    print(f"{len(paths)} levels, {faults} with errors")
+    refs = [ref for level in levels for ref in resolve(level)]
+    faults = sum(_print_findings(ref) for ref in refs)
+    print(f"{len(refs)} levels, {faults} with errors")
     return 1 if faults else 0
 
 
@@ -69,14 +71,14 @@ def convert_level(source: Positional[str], target: Positional[Path], force: bool
         target: file to write; its suffix says the format: ``.toml`` text, ``.map`` map bytes.
         force: overwrite an existing file.
     """
-    path = _only_file(source)
-    if path is None:
+    ref = _only_level(source)
+    if ref is None:
         return 1
     if target.suffix not in (TEXT_SUFFIX, MAP_SUFFIX):
         return _fail(f"target: expected a suffix of {TEXT_SUFFIX} or {MAP_SUFFIX}, got {str(target)!r}")
     if not _may_write(target, force):
         return 1
-    raw = read_level(path)
+    raw = ref.load().raw
     return _save(target, format_text(raw).encode() if target.suffix == TEXT_SUFFIX else write_map(raw))
 
 
@@ -92,12 +94,12 @@ def show_library(clear: bool = False) -> int:
     return 0
 
 
-def _only_file(level: str) -> Path | None:
-    """Return the file of one level; print an error and return None if the name stands for several."""
-    paths = resolve(level)
-    if len(paths) == 1:
-        return paths[0]
-    _fail(f"level: expected one level, got {len(paths)} in {level!r}: {listed_names(paths)}")
+def _only_level(level: str) -> LevelRef | None:
+    """Return the level of a name; print an error and return None if the name denotes several."""
+    refs = resolve(level)
+    if len(refs) == 1:
+        return refs[0]
+    _fail(f"level: expected one level, got {len(refs)} in {level!r}: {listed_names(refs)}")
     return None
 
 
@@ -112,15 +114,16 @@ def _print_overview(raw: RawLevel) -> None:
         print(f"{count:>5}  {entity_name(kind)}")
 
 
-def _print_findings(path: Path) -> bool:
-    """Print the findings of one file; return whether one is an error."""
+def _print_findings(ref: LevelRef) -> bool:
+    """Print the findings of one level; return whether one is an error."""
     try:
-        findings = validate(read_level(path))
+        raw = ref.load().raw
     except LevelFormatError as error:
         print(f"error: {error}")
         return True
+    findings = validate(raw)
     for severity, text in findings:
-        print(f"{severity}: {path}: {text}")
+        print(f"{severity}: {raw.source}: {text}")
     return any(finding.severity == "error" for finding in findings)
 
 

@@ -9,7 +9,6 @@ from tyro.conf import Positional
 
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import FormatError
-from nclone_env.level.compile import listed
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import load_level
@@ -115,8 +114,7 @@ def _print_verdict(path: Path, width: int) -> bool:
         print(f"{path!s:<{width}}  {'no':<6}  {'-':>6}  {'-':<12}  {'-':>4}  {error}")
         return False
     answer, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
-    inert = f"; not modelled: {listed(found.inert)}" if found.inert else ""
-    print(f"{path!s:<{width}}  {answer:<6}  {found.frames:>6}  {end:<12}  {found.gold:>4}  {found.reason}{inert}")
+    print(f"{path!s:<{width}}  {answer:<6}  {found.frames:>6}  {end:<12}  {found.gold:>4}  {found.reason}")
     return found.agrees
 
 

@@ -11,9 +11,10 @@ from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.compile import Level
+from nclone_env.level.compile import compile_level
+from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
-from nclone_env.replay.session import Session
+from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.gae import estimate_advantages
 
@@ -38,15 +39,15 @@ def _simulate() -> None:
 
 
 def _measure() -> None:
-    _ = _any_level().distances  # an environment finds them in a file if there is one
+    compile_level(_any_level()).distances()  # an environment reads them from a cached file if there is one
 
 
 def _play() -> None:
-    Session(_any_level()).advance(0)
+    Session(_any_level()).tick(0)
 
 
 def _any_level() -> Level:
-    return load_level(next(path for paths in level_sets().values() for path in paths))
+    return load_level(next(iter(level_sets().values()))[0])
 
 
 def _step() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nclone_env.env.batch import Batch
 from nclone_env.env.reachability.cache import CacheCounts
-from nclone_env.level.compile import Level
+from nclone_env.level.level import Level
 from nclone_env.level.routes.graph import Graphs
 
 

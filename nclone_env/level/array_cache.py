@@ -1,6 +1,6 @@
-"""Read-only arrays held once per machine: files in the user's cache that every process maps into its memory.
+"""Read-only arrays cached once per machine: files in the user's cache folder, mapped by every process.
 
-A file holds a few arrays that follow from the contents of levels, and costs nothing but the time to make it again:
+A file holds a few arrays derived from the contents of levels. It can be deleted at any time; the arrays are recomputed.
 
 ====== ===== ==============================================================================================
 offset size  content (numbers are little-endian)
@@ -11,19 +11,19 @@ offset size  content (numbers are little-endian)
 16     8     length of the file
 24     4     size N of the description
 28     4     zero
-32     32    key: SHA-256 of format version, digest of the package's sources, what the arrays are, and of what
+32     32    key: SHA-256 of format version, digest of the package's sources, name of the arrays, digest of the levels
 64     N     description: JSON, the shape of each array by name
 ...          the arrays, each at the next multiple of 64
 ====== ===== ==============================================================================================
 
-Whoever opens a file verifies all of it, once (57 MB take 20 ms); one that is cut off, damaged or of something else is
-removed and made anew. Nobody writes to a file that is there: it is written under another name and then linked to its
-own, so that of several writers at once the first wins and all map the same pages; a crash leaves only the other name,
-which is removed an hour later. A file that was removed stays whole for those who have mapped it. A folder that cannot
-be written, or has no room for the file within the limit, means arrays in the memory of the process and no error.
+Opening a file verifies its contents (57 MB take 20 ms); a truncated, damaged or foreign file is removed and rebuilt.
+Existing files are never modified: a file is written under a temporary name and then linked to its own, so the first of
+several concurrent writers wins and all map the same pages. A crash leaves a temporary file, which is removed an hour
+later. A removed file stays valid in the processes that have mapped it. If the folder cannot be written, or the file
+does not fit within the limit, the arrays stay in the memory of the process; that is no error.
 
-The files of all versions lie in ``levels`` beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
-limits their total (256 by default, 0 for none at all), and there are at most 500; those not used for longest go first.
+The files of all versions are in ``levels``, beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
+limits their total size (256 by default, 0 disables the cache); there are at most 500. The least recently used go first.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
 _DEFAULT_LIMIT_MB = 256
 _HEADER = struct.Struct("<8sIIQII32s")
 _ALIGNMENT = 64
-MOST_FILES = 500  # a folder is listed whenever a file is written
+MAX_FILES = 500  # a folder is listed whenever a file is written
 _ABANDONED = 3600.0  # seconds after which a file under a temporary name belongs to a writer that crashed
 
 Arrays = dict[str, np.ndarray]
@@ -62,29 +62,29 @@ Layout = Mapping[str, np.dtype]
 
 
 @dataclass
-class Counts:
-    """What became of the requests for levels and arrays in this process."""
+class CacheCounts:
+    """Hit and miss counters of a process."""
 
-    shared: int = 0
-    """Level sets that an environment of this process held already."""
-    mapped: int = 0
-    """Groups of arrays found in a file."""
-    made: int = 0
-    """Groups of arrays made here, for lack of a file."""
+    memory_hits: int = 0
+    """Requests for a level set that the process already held."""
+    file_hits: int = 0
+    """Groups of arrays mapped from a file."""
+    misses: int = 0
+    """Groups of arrays computed."""
     damaged: int = 0
-    """Files that were cut off, damaged or of something else, and so made anew."""
+    """Truncated, damaged or foreign files found; each is also a miss."""
 
 
-counts = Counts()
-"""Those of this process."""
+counts = CacheCounts()
+"""The counters of this process."""
 
 
-def stored_arrays(name: str, content: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
-    """Return read-only arrays out of their file, which is made if need be; out of plain memory if it cannot be.
+def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
+    """Return read-only arrays mapped from their file, which is written on a miss; from plain memory if it cannot be.
 
     Args:
-        name: what the arrays are; the file's name begins with it.
-        content: digest of everything that they follow from, besides the sources of the package.
+        name: name of the arrays; the file name begins with it.
+        content: digest of everything that they depend on, besides the sources of the package.
         layout: names and dtypes of the arrays.
         make: computes them.
 
@@ -96,9 +96,9 @@ def stored_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
     limit = limit_bytes()
     found = _open(path, key, layout) if limit else None
     if found is not None:
-        counts.mapped += 1
+        counts.file_hits += 1
         return found
-    counts.made += 1
+    counts.misses += 1
     made = make()
     arrays = {item: np.ascontiguousarray(made[item], dtype) for item, dtype in layout.items()}
     for array in arrays.values():
@@ -114,7 +114,7 @@ def folder() -> Path:
 
 
 def limit_bytes() -> int:
-    """Return how large all files together may become.
+    """Return the limit on the total size of the files.
 
     Raises:
         ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
@@ -126,8 +126,8 @@ def limit_bytes() -> int:
 
 
 def files() -> list[tuple[Path, os.stat_result]]:
-    """Return the files with their sizes and times of last use (``st_mtime``), the latest first."""
-    return [item for item in _everything() if not _is_temporary(item[0])]
+    """Return the files with their sizes and times of last use (``st_mtime``), the most recent first."""
+    return [item for item in _scan() if not _is_temporary(item[0])]
 
 
 def clear() -> int:
@@ -138,13 +138,13 @@ def clear() -> int:
     return len(found)
 
 
-def _everything() -> list[tuple[Path, os.stat_result]]:
-    """Return the files of the folder, those that are being written too, the last used first."""
+def _scan() -> list[tuple[Path, os.stat_result]]:
+    """Return the files of the folder, temporary ones included, the most recently used first."""
     found = []
     with contextlib.suppress(OSError), os.scandir(folder()) as entries:
         for entry in entries:
             if entry.name.endswith(SUFFIX):
-                with contextlib.suppress(FileNotFoundError):  # removed by another process in between
+                with contextlib.suppress(FileNotFoundError):  # removed by another process meanwhile
                     found.append((Path(entry.path), entry.stat()))
     return sorted(found, key=lambda item: (-item[1].st_mtime_ns, item[0]))
 
@@ -154,7 +154,7 @@ def _is_temporary(path: Path) -> bool:
 
 
 def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
-    """Map a file; return None if there is none, or none that can be used, which is removed."""
+    """Map a file; return None if there is none. An unusable file is removed."""
     memory: mmap.mmap | bytes
     try:
         with path.open("rb") as file:
@@ -174,7 +174,7 @@ def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
 
 
 def _verified(memory: mmap.mmap | bytes, key: bytes) -> dict[str, list[int]] | None:
-    """Return the shapes of the arrays in a file; None if anything is wrong with it."""
+    """Return the shapes of the arrays in a file; None if the file is not valid."""
     if len(memory) < _HEADER.size:
         return None
     magic, version, checksum, length, size, _, got = _HEADER.unpack_from(memory)
@@ -200,7 +200,7 @@ def _views(memory: mmap.mmap | bytes, shapes: Mapping[str, list[int]], layout: L
 
 
 def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:
-    """Write a file unless there is one by now; return whether there is one."""
+    """Write a file unless another process has; return whether it exists."""
     description = json.dumps({name: array.shape for name, array in arrays.items()}).encode()
     checksum, length = 0, _HEADER.size
     for chunk in _chunks(description, arrays):
@@ -214,14 +214,14 @@ def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:
             with temporary.open("xb") as file:
                 file.writelines((header, *_chunks(description, arrays)))
             _link(temporary, path)
-    except OSError:  # no such folder, no right to write to it, no space
+    except OSError:  # no such folder, no permission, no space
         return False
-    _make_room(limit)
+    _evict(limit)
     return True
 
 
 def _chunks(description: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
-    """Yield what follows the header."""
+    """Yield the bytes after the header."""
     yield description
     place = _HEADER.size + len(description)
     for array in arrays.values():
@@ -231,7 +231,7 @@ def _chunks(description: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
 
 
 def _link(temporary: Path, path: Path) -> None:
-    """Give a file its name; one that has the name already stays."""
+    """Give a file its final name; an existing file of that name stays."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -240,16 +240,16 @@ def _link(temporary: Path, path: Path) -> None:
         temporary.replace(path)
 
 
-def _make_room(limit: int) -> None:
-    """Remove the files not used for longest beyond the limits, and what crashed writers left."""
+def _evict(limit: int) -> None:
+    """Remove the least recently used files beyond the limits, and abandoned temporary files."""
     count = total = 0
-    for path, status in _everything():
+    for path, status in _scan():
         if _is_temporary(path):
-            too_much = time.time() - status.st_mtime > _ABANDONED
+            expired = time.time() - status.st_mtime > _ABANDONED
         else:
             count, total = count + 1, total + status.st_size
-            too_much = count > MOST_FILES or total > limit
-        if too_much:
+            expired = count > MAX_FILES or total > limit
+        if expired:
             _remove(path)
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.compile import Level, compile_level
 from nclone_env.level.formats.entity_lines import parse_entities
 from nclone_env.level.formats.header import header_fault
 from nclone_env.level.formats.tile_characters import TILE_NUMBERS, parse_tiles
+from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
 
 Cell = tuple[int, int]
@@ -55,7 +55,7 @@ def build_level(
     fault = header_fault(raw)
     if fault:
         raise LevelFormatError(_SOURCE, fault.field, fault.expected, fault.got)
-    return compile_level(raw)
+    return Level.of(raw)
 
 
 def build_room(*entities: str, spawn: tuple[int, int] = (40, 58), cells: Cells | None = None, title: str = "") -> Level:

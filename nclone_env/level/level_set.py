@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, REGULAR_DOOR, ROWS
-from nclone_env.level.array_cache import Arrays, Layout, stored_arrays
-from nclone_env.level.compile import Level
+from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
+from nclone_env.level.compile import CompiledLevel, compile_level
 from nclone_env.level.entities import ENTITY, SOLID_TYPES
+from nclone_env.level.level import Level
 from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
 from nclone_env.level.segments import DOOR, SEGMENT
 from nclone_env.memory_tree import MemoryNode, array_group, array_node
@@ -26,15 +27,17 @@ LEVEL_HEADER = np.dtype(
     + [(name, "i4") for name in ("first_exit", "has_solids")],
     align=True,
 )
-"""Start of the ninja and length of its whole way (pixels), and where the level's rows of the shared arrays begin.
+"""One level of a set: start of the ninja, length of its path to the exit (pixels), and its rows of the packed arrays.
 
-``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` count in the packed arrays;
-``first_exit`` is an entity of the level.
+``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` are indices of the packed arrays;
+``first_exit`` is an index of the level's own entity table.
 """
 
 RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")], align=True)
-"""The entities of one type, ``first`` up to ``stop``, of the types that move or think. The mover record of one that has
-one is its number plus ``shift``."""
+"""Consecutive entities of a type that moves or thinks: ``first`` to ``stop - 1`` in the entity table of the level.
+
+Entities and mover records of a type are both consecutive: the mover record of entity ``slot`` is ``slot + shift``.
+Types without mover records ignore ``shift``."""
 
 
 class LevelArrays(NamedTuple):
@@ -90,9 +93,9 @@ class LevelSet:
 
     Attributes:
         levels: the levels, in order.
-        arrays: what the simulator needs.
+        arrays: the arrays the simulator reads.
         fields: (F, 51, 89) float32, read-only; the distance fields of the levels one after another, those of a level
-            from its ``first_field``: way to a switch and on to its exit, then the way to each exit. Empty without
+            from its ``first_field``: path length by a switch to its exit, then path length to each exit. Empty without
             ``with_distances``.
     """
 
@@ -108,35 +111,45 @@ class LevelSet:
 
     @property
     def max_entities(self) -> int:
-        """Entity bytes a world needs to play any of the levels."""
+        """Entity bytes that a world needs for any of the levels."""
         return int(self.arrays.header["entity_count"].max())
 
     @property
     def max_movers(self) -> int:
-        """Mover records a world needs to play any of the levels."""
+        """Mover records that a world needs for any of the levels."""
         return int(self.arrays.header["mover_count"].max())
 
     @property
     def max_trail(self) -> int:
-        """Past positions of the ninja a world needs for the last evil ninja of any level (physics 03, section 12.3)."""
+        """Past positions of the ninja that a world needs for the last evil ninja (physics 03, section 12.3)."""
         evil = self.arrays.runs[self.arrays.runs["type"] == EVIL_NINJA]
         most = int((evil["stop"] - evil["first"]).max(initial=0))
         return max(EVIL_DELAY * most - 1, 0)
 
+    def entities_of(self, level: int) -> np.ndarray:
+        """Return the (E,) ``ENTITY`` records of a level, a view."""
+        header = self.arrays.header[level]
+        return self.arrays.entities[header["first_entity"] :][: header["entity_count"]]
+
+    def mover_slots_of(self, level: int) -> np.ndarray:
+        """Return (M,) int16: the entity of each mover record of a level, a view."""
+        header = self.arrays.header[level]
+        return self.arrays.mover_slots[header["first_mover"] :][: header["mover_count"]]
+
     def derived(self, name: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
-        """Return arrays that follow from the contents of the levels, made once for all environments and kept in a file.
+        """Return arrays derived from the contents of the levels, computed once and cached in a file.
 
         Args:
-            name: what they are, with everything else that they follow from (a size, say); part of a file name.
+            name: name of the arrays, with everything else they depend on (a size, for example); part of a file name.
             layout: names and dtypes of the arrays.
             make: computes them.
         """
         if name not in self._derived:
-            self._derived[name] = stored_arrays(name, content_digest(self.levels), layout, make)
+            self._derived[name] = cached_arrays(name, content_digest(self.levels), layout, make)
         return self._derived[name]
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the packed arrays; those of ``derived`` are reported by who asked for them."""
+        """Return the bytes of the packed arrays; users of ``derived`` arrays report those."""
         parts = (
             array_group("level arrays", self.arrays._asdict(), shared=True),
             array_node("distance fields", self.fields, shared=True),
@@ -145,7 +158,7 @@ class LevelSet:
 
 
 def content_digest(levels: Sequence[Level]) -> str:
-    """Return the SHA-256 over tiles and records of levels, in hex; names and headers do not count."""
+    """Return the SHA-256 over tiles and records of levels, in hex; names and headers are not included."""
     return hashlib.sha256("".join(level.raw.digest for level in levels).encode()).hexdigest()
 
 
@@ -156,25 +169,27 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         levels: one or more levels.
         with_distances: also pack the distance fields (environments need them, the simulator does not).
     """
-    runs = [_runs(level.entities) for level in levels]
+    compiled = [compile_level(level) for level in levels]
+    runs = [_runs(level.entities) for level in compiled]
     arrays = LevelArrays(
-        header=_headers(levels, runs),
-        tiles=np.stack([level.tiles for level in levels]).reshape(-1, ROWS, COLUMNS),
-        segment_start=_offset_starts([level.segment_start for level in levels]),
-        segments=_joined([level.segments for level in levels], SEGMENT),
-        member_start=_offset_starts([level.table.member_start for level in levels]),
-        members=_joined([level.table.members for level in levels], np.dtype(np.int16)),
-        entities=_joined([level.entities for level in levels], ENTITY),
-        mover_slots=_joined([level.table.mover_slots for level in levels], np.dtype(np.int16)),
-        doors=_joined([level.table.doors for level in levels], DOOR),
+        header=_headers(levels, compiled, runs),
+        tiles=np.stack([level.tiles for level in compiled]).reshape(-1, ROWS, COLUMNS),
+        segment_start=_offset_starts([level.segment_start for level in compiled]),
+        segments=_joined([level.segments for level in compiled], SEGMENT),
+        member_start=_offset_starts([level.member_start for level in compiled]),
+        members=_joined([level.members for level in compiled], np.dtype(np.int16)),
+        entities=_joined([level.entities for level in compiled], ENTITY),
+        mover_slots=_joined([level.mover_slots for level in compiled], np.dtype(np.int16)),
+        doors=_joined([level.doors for level in compiled], DOOR),
         runs=_joined(runs, RUN),
-        grid=np.stack([level.grid for level in levels]),
+        grid=np.stack([level.grid for level in compiled]),
     )
     fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)
     if with_distances:
-        fields = np.concatenate([level.distances for level in levels])
-        for row, level in zip(arrays.header, levels, strict=True):
-            row["start_distance"] = distance_at(level.distances, 0, *level.spawn)
+        distances = [level.distances() for level in compiled]
+        fields = np.concatenate(distances)
+        for row, level, own in zip(arrays.header, levels, distances, strict=True):
+            row["start_distance"] = distance_at(own, 0, *level.spawn)
     for array in (*arrays, fields):
         array.flags.writeable = False
     return LevelSet(tuple(levels), arrays, fields)
@@ -188,14 +203,14 @@ def _runs(entities: np.ndarray) -> np.ndarray:
     return np.array([(*bound, entities["mover"][bound[1]] - bound[1]) for bound in bounds], dtype=RUN)
 
 
-def _headers(levels: Sequence[Level], runs: Sequence[np.ndarray]) -> np.ndarray:
+def _headers(levels: Sequence[Level], compiled: Sequence[CompiledLevel], runs: Sequence[np.ndarray]) -> np.ndarray:
     headers = np.zeros(len(levels), dtype=LEVEL_HEADER)
     headers["run_count"] = [len(rows) for rows in runs]
-    for row, level in zip(headers, levels, strict=True):
-        kinds = level.entities["type"]
+    for row, level, arrays in zip(headers, levels, compiled, strict=True):
+        kinds = arrays.entities["type"]
         row["spawn_x"], row["spawn_y"] = level.spawn
-        row["entity_count"], row["mover_count"] = len(kinds), len(level.table.mover_slots)
-        row["door_count"], row["exit_count"] = len(level.table.doors), len(level.exits)
+        row["entity_count"], row["mover_count"] = len(kinds), len(arrays.mover_slots)
+        row["door_count"], row["exit_count"] = len(arrays.doors), len(arrays.exits)
         row["gold_count"] = np.count_nonzero(kinds == GOLD)
         row["first_exit"] = np.searchsorted(kinds, EXIT)
         row["has_solids"] = np.isin(kinds, tuple(SOLID_TYPES)).any()

@@ -1,4 +1,4 @@
-"""The level library: level sets held once per process, their arrays once per machine."""
+"""The level library: equal level sets are shared within a process, their arrays across the machine."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from nclone_env.level import array_cache
-from nclone_env.level.compile import Level
+from nclone_env.level.level import Level
 from nclone_env.level.level_set import ARRAYS_LAYOUT, LevelArrays, LevelSet, content_digest, pack
 
 _held: WeakValueDictionary[str, LevelSet] = WeakValueDictionary()
-"""The level sets that somebody uses, by names and contents of their levels."""
+"""The level sets in use, by names and contents of their levels."""
 
 
 def shared_level_set(levels: Sequence[Level]) -> LevelSet:
-    """Return the levels packed with their distance fields: the set of everybody who asks for equal levels.
+    """Return the levels packed with their distance fields, one object for equal levels.
 
-    Within a process it is one object, for as long as anybody holds it. Its arrays are mapped from a file that all
-    processes share (see ``level.array_cache``), so that equal levels are compiled once per machine.
+    The set is shared within the process while it is referenced. Its arrays are mapped from a file that all processes
+    share (``level.array_cache``), so that equal levels are compiled once per machine.
 
     Args:
         levels: one or more levels.
@@ -31,29 +31,29 @@ def shared_level_set(levels: Sequence[Level]) -> LevelSet:
     identity = _identity(levels)
     level_set = _held.get(identity)
     if level_set is not None:
-        array_cache.counts.shared += 1
+        array_cache.counts.memory_hits += 1
         return level_set
-    arrays = array_cache.stored_arrays("levels", content_digest(levels), ARRAYS_LAYOUT, lambda: _packed(levels))
+    arrays = array_cache.cached_arrays("levels", content_digest(levels), ARRAYS_LAYOUT, lambda: _packed(levels))
     fields = arrays.pop("fields")
     return _held.setdefault(identity, LevelSet(tuple(levels), LevelArrays(**arrays), fields))
 
 
 @dataclass(frozen=True)
 class LibraryStatus:
-    """What the level library holds, and what became of the requests for levels in this process."""
+    """Files, sizes and hit counters of the level library."""
 
     folder: Path
-    """Where the files are."""
+    """Folder of the files."""
     files: tuple[tuple[str, int], ...]
-    """Name and bytes of each file, the last used first."""
+    """Name and bytes of each file, the most recently used first."""
     limit_bytes: int
-    """How large all files together may become."""
+    """Limit on the total size of the files."""
     held_sets: int
     """Level sets in use in this process."""
     held_bytes: int
     """Bytes of their packed arrays, mapped or not."""
-    counts: array_cache.Counts
-    """Requests of this process so far: shared, mapped, made."""
+    counts: array_cache.CacheCounts
+    """Hits and misses of this process so far."""
 
     @property
     def file_bytes(self) -> int:
@@ -71,13 +71,13 @@ class LibraryStatus:
         counts = self.counts
         return (
             f"{self.listing()}\n{self.held_bytes / 1e6:10.1f} MB  in {self.held_sets} level sets of this process, "
-            f"which shared {counts.shared} times what it held, mapped {counts.mapped} files and made {counts.made} "
-            f"groups of arrays ({counts.damaged} files were damaged)"
+            f"with {counts.memory_hits} hits in memory, {counts.file_hits} in files and {counts.misses} misses "
+            f"({counts.damaged} damaged files)"
         )
 
 
 def level_library() -> LibraryStatus:
-    """Return the sizes and hit counters of the level library.
+    """Return the files, sizes and hit counters of the level library.
 
     Raises:
         ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
@@ -89,21 +89,21 @@ def level_library() -> LibraryStatus:
         limit_bytes=array_cache.limit_bytes(),
         held_sets=len(held),
         held_bytes=sum(level_set.memory().total_bytes for level_set in held),
-        counts=array_cache.Counts(**vars(array_cache.counts)),
+        counts=array_cache.CacheCounts(**vars(array_cache.counts)),
     )
 
 
 def _identity(levels: Sequence[Level]) -> str:
-    """Return a digest of everything that can be told from a level set."""
+    """Return a digest of everything a level set exposes: contents, names and headers."""
     digest = hashlib.sha256()
     for level in levels:
         raw = level.raw
-        said = (level.name, raw.title, raw.author, raw.level_id, raw.game_mode, raw.source, raw.digest)
-        digest.update(repr(said).encode())
+        header = (level.name, raw.title, raw.author, raw.level_id, raw.game_mode, raw.source)
+        digest.update(repr((*header, raw.digest)).encode())
     return digest.hexdigest()
 
 
 def _packed(levels: Sequence[Level]) -> array_cache.Arrays:
-    """Compile and pack levels; what is compiled on the way is not kept with them."""
-    packed = pack([Level(level.raw, level.name) for level in levels], with_distances=True)
+    """Return the packed arrays of levels by name."""
+    packed = pack(levels, with_distances=True)
     return {**packed.arrays._asdict(), "fields": packed.fields}

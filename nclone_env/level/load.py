@@ -1,79 +1,68 @@
-"""From anything that names a level to a compiled level."""
+"""From names, paths, bytes and raw levels to levels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
-from nclone_env.level.catalog import level_name, listed_names, resolve
-from nclone_env.level.compile import Level, compile_level
-from nclone_env.level.formats.pack_text import read_pack
-from nclone_env.level.formats.reader import read_bytes, read_level, split_pack_path
+from nclone_env.level.formats.reader import LevelFile
+from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import loading_fault
+from nclone_env.level.reference import listed_names, resolve
 
 LevelSource = str | Path | bytes | RawLevel | Level
 
 
 def load_level(source: LevelSource) -> Level:
-    """Return the compiled level.
+    """Return one level.
 
     Args:
-        source: name of a built-in level, file path, map or attract bytes, a :class:`RawLevel`, or a level that is
-            compiled already.
+        source: name of a built-in level, path of a level file, level of a pack (``pack.txt#12``), bytes of a level
+            file, a :class:`RawLevel`, or a level, which is returned as it is.
 
     Raises:
-        LevelFormatError: if the data is malformed.
-        UnknownLevelError: if there is no such level or file, or the name stands for several levels.
+        LevelFormatError: if the data are malformed.
+        UnknownLevelError: if there is no such level or file, or the name denotes several levels.
     """
     if isinstance(source, Level):
         return source
     if isinstance(source, RawLevel):
         check_records(source)
-        return compile_level(source)
+        return Level.of(source)
     if isinstance(source, bytes):
-        return compile_level(read_level(source))
+        return Level.of(LevelFile(source).level())
     if not isinstance(source, (str, Path)):
         raise UnknownLevelError(f"level: expected a name, a path, bytes or a loaded level, got {source!r}")
-    paths = resolve(source)
-    if len(paths) != 1:
-        raise UnknownLevelError(
-            f"level: expected one level, got {str(source)!r}, which stands for {listed_names(paths)}"
-        )
-    return _load_files(paths)[0]
-
-
-def check_records(raw: RawLevel) -> None:
-    """Refuse a level that was not read from a file, and so not checked, if its records have no meaning.
-
-    Raises:
-        LevelFormatError: naming the record.
-    """
-    fault = loading_fault(raw.records)
-    if fault is not None:
-        raise LevelFormatError(raw.source, f"record {fault.record}", fault.expected, fault.got)
+    refs = resolve(source)
+    if len(refs) > 1:
+        raise UnknownLevelError(f"level: expected one level, got {str(source)!r}, which contains {listed_names(refs)}")
+    return refs[0].load()
 
 
 def load_levels(sources: Iterable[LevelSource]) -> list[Level]:
-    """Return the compiled levels of several sources, where a name may stand for a whole set or folder.
+    """Return the levels of several sources; a name may denote a whole set, folder or pack.
 
     Raises:
-        LevelFormatError: if data is malformed.
+        LevelFormatError: if the data are malformed.
         UnknownLevelError: if a name is neither built in nor a file.
     """
     levels: list[Level] = []
     for source in sources:
         if isinstance(source, (str, Path)):
-            levels.extend(_load_files(resolve(source)))
+            levels.extend(ref.load() for ref in resolve(source))
         else:
             levels.append(load_level(source))
     return levels
 
 
-def _load_files(paths: Sequence[Path]) -> list[Level]:
-    """Load the levels of what one name stands for; a whole pack is read once, not once for each of its levels."""
-    pack, number = split_pack_path(paths[0])
-    whole = number is not None and len(paths) > 1
-    raws = read_pack(read_bytes(pack), str(pack)) if whole else map(read_level, paths)
-    return [compile_level(raw, level_name(path)) for raw, path in zip(raws, paths)]
+def check_records(raw: RawLevel) -> None:
+    """Check the records of a level that was not read from a file.
+
+    Raises:
+        LevelFormatError: if they have no meaning as a level; it names the record.
+    """
+    fault = loading_fault(raw.records)
+    if fault is not None:
+        raise LevelFormatError(raw.source, f"record {fault.record}", fault.expected, fault.got)

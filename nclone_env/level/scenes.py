@@ -6,7 +6,7 @@ import numpy as np
 
 from nclone_env.constants import ENTITY_NAMES
 from nclone_env.level.build import build_level, hall_tiles
-from nclone_env.level.compile import Level
+from nclone_env.level.level import Level
 
 _HALL = ((2, 40), (5, 16))  # columns and rows; the floor is at y = 408 pixels
 _MOVING = """

@@ -1,9 +1,9 @@
-"""Look for what makes a well-formed level strange, or unfit for training."""
+"""Checks for well-formed levels that are unusual, or unfit for training."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -19,8 +19,7 @@ from nclone_env.constants import (
     TILE_COLUMNS,
     TILE_ROWS,
 )
-from nclone_env.level.compile import count_by_name, inert_types, listed
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.raw import RawLevel, entity_name
 from nclone_env.level.records import has_behaviour, writing_fault
 
 FULL_BLOCK = 1
@@ -28,21 +27,20 @@ UNITS_PER_CELL = int(CELL_SIZE / MAP_UNIT)
 
 
 class Finding(NamedTuple):
-    """One thing worth knowing about a level."""
+    """One unusual property of a level."""
 
     severity: Literal["error", "warning"]
-    """``error``: cannot be played as an environment; ``warning``: plays, perhaps not as meant."""
+    """``error``: cannot be played as an environment; ``warning``: can be played, perhaps not as intended."""
     text: str
 
 
 def validate(raw: RawLevel) -> list[Finding]:
-    """Return what is strange about a level, errors first; an empty list if nothing is."""
+    """Return the unusual properties of a level, errors first."""
     checks = (
         _exits(raw),
         _start(raw),
         _ignored(raw),
         _outside(raw),
-        _unmodelled(raw),
         _unwritable(raw),
     )
     findings = [finding for check in checks for finding in check]
@@ -79,11 +77,11 @@ def _ignored(raw: RawLevel) -> Iterator[Finding]:
     tiles = Counter(raw.tiles[raw.tiles > MAX_TILE].tolist())
     if tiles:
         counts = {str(tile): count for tile, count in sorted(tiles.items())}
-        yield Finding("warning", f"unknown tile numbers are empty cells: {listed(counts)}")
+        yield Finding("warning", f"unknown tile numbers are empty cells: {_listed(counts)}")
     ignored = [kind for kind in _types(raw) if not has_behaviour(kind)]
     if ignored:
         yield Finding(
-            "warning", f"entities without behaviour are ignored: {listed(count_by_name(raw.records, ignored))}"
+            "warning", f"entities without behaviour are ignored: {_listed(_count_by_name(raw.records, ignored))}"
         )
 
 
@@ -91,14 +89,8 @@ def _outside(raw: RawLevel) -> Iterator[Finding]:
     limits = np.array([COLUMNS, ROWS]) * UNITS_PER_CELL
     outside = raw.records[(raw.records[:, 1:3] >= limits).any(axis=1)]
     if len(outside):
-        counts = count_by_name(outside, set(outside[:, 0].tolist()))
-        yield Finding("warning", f"entities outside the world: {listed(counts)}")
-
-
-def _unmodelled(raw: RawLevel) -> Iterator[Finding]:
-    inert = inert_types(raw.records)
-    if inert:
-        yield Finding("warning", f"entities the simulator does not model yet do nothing: {listed(inert)}")
+        counts = _count_by_name(outside, set(outside[:, 0].tolist()))
+        yield Finding("warning", f"entities outside the world: {_listed(counts)}")
 
 
 def _unwritable(raw: RawLevel) -> Iterator[Finding]:
@@ -106,3 +98,13 @@ def _unwritable(raw: RawLevel) -> Iterator[Finding]:
     if fault:
         text = f"record {fault.record}: expected {fault.expected}, got {fault.got}"
         yield Finding("warning", f"{text}; the level cannot be converted")
+
+
+def _count_by_name(records: np.ndarray, kinds: Iterable[int]) -> dict[str, int]:
+    """Return the number of records of each of some entity types, by entity name."""
+    return {entity_name(kind): int(np.count_nonzero(records[:, 0] == kind)) for kind in sorted(kinds)}
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    """Return counts by name as text: ``mine (2), gold (1)``."""
+    return ", ".join(f"{name} ({count})" for name, count in counts.items())

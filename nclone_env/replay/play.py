@@ -14,10 +14,10 @@ from nclone_env.constants import (
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
-from nclone_env.level.load import LevelSource
+from nclone_env.level.load import LevelSource, load_level
 from nclone_env.render.window import Window
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.session import Session
+from nclone_env.sim.session import Session
 
 KEYS = {
     **dict.fromkeys(("left", "a"), INPUT_LEFT),
@@ -57,17 +57,20 @@ def play(level: LevelSource, save: Callable[[Recording], object], window: Window
         window: where to play; it is closed in the end.
         scale: pixels of the window per pixel of the world.
     """
-    session = Session(level)
+    from nclone_env.render.picture import world_picture  # OpenCV is only needed to draw
+
+    loaded = load_level(level)
+    session = Session(loaded)
     inputs = bytearray()
-    while window.show(session.picture(scale)) and QUIT not in window.pressed:
+    while window.show(world_picture(session.levels, session.worlds, 0, scale)) and QUIT not in window.pressed:
         if RESTART in window.pressed:
-            session.restart()
+            session.start()
             inputs.clear()
         if SAVE in window.pressed and inputs:
-            save(Recording.of(session.level, bytes(inputs)))
+            save(Recording.of(loaded, bytes(inputs)))
         code = _input_of(window.held, window.pressed)
-        if (code or inputs) and not session.over:
-            session.advance(code)
+        if (code or inputs) and not session.over[0]:
+            session.tick(code)
             inputs.append(code)
     window.close()
 

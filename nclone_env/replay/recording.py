@@ -46,8 +46,9 @@ from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
-from nclone_env.replay.verify import Verdict, play_quietly, verdict
-from nclone_env.sim.simulate import Trajectory, check_inputs
+from nclone_env.replay.verify import Verdict, verdict
+from nclone_env.sim.inputs import check_inputs
+from nclone_env.sim.simulate import Trajectory, simulate
 
 MAGIC = b"\x89NREP\r\n\x1a"
 VERSION = 1
@@ -98,15 +99,15 @@ class Recording:
         raw = level if isinstance(level, RawLevel) else load_level(level).raw
         codes = check_inputs(inputs)
         codes.flags.writeable = False
-        return cls(raw, codes, trajectory_hash(play_quietly(raw, codes)), dict(settings or {}), seed)
+        return cls(raw, codes, trajectory_hash(simulate(raw, codes)), dict(settings or {}), seed)
 
     def prove(self) -> Verdict:
         """Play the recording again and say whether every frame is as it was."""
-        run = play_quietly(self.level, self.inputs)
+        run = simulate(self.level, self.inputs)
         got = trajectory_hash(run)
         agrees = got == self.trajectory_hash
         reason = "every frame as recorded" if agrees else f"expected the hash {self.trajectory_hash}, got {got}"
-        return verdict(agrees, reason, run, self.level, len(self.inputs))
+        return verdict(agrees, reason, run, len(self.inputs))
 
     def save(self, path: Path) -> None:
         """Write the recording to a file.

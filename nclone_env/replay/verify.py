@@ -7,19 +7,14 @@ ninja must be playing after byte a - 1, and dead after byte a + 1. Frames count 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nclone_env.constants import DEAD, IMMOBILE, INPUT_SUICIDE
-from nclone_env.errors import InertEntityWarning
-from nclone_env.level.compile import compile_level, inert_types
 from nclone_env.level.formats.attract import AttractFile, read_attract
 from nclone_env.level.formats.reader import read_bytes
-from nclone_env.level.raw import RawLevel
 from nclone_env.sim.simulate import Trajectory, simulate
 
 STATE_NAMES = (
@@ -51,8 +46,6 @@ class Verdict:
     """State of the ninja after the last frame, 0..9."""
     gold: int
     """Pieces of gold collected."""
-    inert: dict[str, int]
-    """Entities by name that the simulator does not model yet: while there are any, a disagreement may be theirs."""
 
 
 def verify(file: AttractFile | str | Path) -> Verdict:
@@ -68,23 +61,16 @@ def verify(file: AttractFile | str | Path) -> Verdict:
     flags = np.flatnonzero(file.inputs & INPUT_SUICIDE)
     first_flag = int(flags[0]) if len(flags) else None
     one_more = first_flag is not None and first_flag == len(file.inputs) - 1  # dead one frame after the flag
-    run = play_quietly(file.level, np.append(file.inputs, np.uint8(0)) if one_more else file.inputs)
+    run = simulate(file.level, np.append(file.inputs, np.uint8(0)) if one_more else file.inputs)
     states = [IMMOBILE, *run.state.tolist()]
     agrees, reason = _death(states) if first_flag is None else _surrender(states, first_flag)
-    return verdict(agrees, reason, run, file.level, len(file.inputs))
+    return verdict(agrees, reason, run, len(file.inputs))
 
 
-def play_quietly(level: RawLevel, inputs: Any) -> Trajectory:
-    """Play a level without the warning about entities that are not modelled: verdicts name them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InertEntityWarning)
-        return simulate(compile_level(level), inputs)
-
-
-def verdict(agrees: bool, reason: str, run: Trajectory, level: RawLevel, frames: int) -> Verdict:
+def verdict(agrees: bool, reason: str, run: Trajectory, frames: int) -> Verdict:
     """Return a verdict with the facts of a run."""
     state, gold = (int(run.state[-1]), int(run.gold[-1])) if len(run) else (IMMOBILE, 0)
-    return Verdict(agrees, reason, frames, state, gold, inert_types(level.records))
+    return Verdict(agrees, reason, frames, state, gold)
 
 
 def _death(states: list[int]) -> tuple[bool, str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nclone_env._files import fill_file
 from nclone_env._optional import optional_module
-from nclone_env.replay.session import Session
+from nclone_env.sim.session import Session
 
 if TYPE_CHECKING:
     from nclone_env.replay.recording import Recording
@@ -28,12 +28,14 @@ def recording_pictures(recording: Recording, scale: float = 1.0, every: int = 1)
     Yields:
         (round(600 * scale), round(1056 * scale), 3) uint8, RGB.
     """
+    from nclone_env.render.picture import world_picture  # OpenCV is only needed to draw
+
     session = Session(recording.level)
-    yield session.picture(scale)
+    yield world_picture(session.levels, session.worlds, 0, scale)
     for frame, code in enumerate(recording.inputs, start=1):
-        session.advance(code)
+        session.tick(code)
         if frame % every == 0 or frame == len(recording.inputs):
-            yield session.picture(scale)
+            yield world_picture(session.levels, session.worlds, 0, scale)
 
 
 def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:

@@ -7,9 +7,8 @@ import pytest
 from nclone_env.cli.levels import convert_level, list_levels, show_level, validate_levels
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level import catalog
-from nclone_env.level import compile as compilation
 from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.reader import read_level
+from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.raw import RawLevel
 
@@ -90,16 +89,16 @@ def test_bad_sources_raise(tmp_path):
         show_level("no such level")
 
 
-def test_validate_reports_every_file(tmp_path, level, capsys, monkeypatch):
-    monkeypatch.setattr(compilation, "MODELLED_TYPES", frozenset({1, 3}))
+def test_validate_reports_every_file(tmp_path, level, capsys):
     (tmp_path / "bad.map").write_bytes(b"\0" * 50)
+    (tmp_path / "outside.toml").write_text(level.read_text().replace("gold 70 70", "gold 200 70"))
     assert validate_levels((str(level),)) == 0
     assert capsys.readouterr().out.endswith("1 levels, 0 with errors\n")
     assert validate_levels((str(tmp_path),)) == 1
     out = capsys.readouterr().out
     assert f"error: {tmp_path / 'bad.map'}: offset 50: expected a map of at least 1230 bytes, got the end" in out
-    assert f"warning: {level}: entities the simulator does not model yet do nothing: gold (1)" in out
-    assert out.endswith("2 levels, 1 with errors\n")
+    assert f"warning: {tmp_path / 'outside.toml'}: entities outside the world: gold (1)" in out
+    assert out.endswith("3 levels, 1 with errors\n")
 
 
 def test_level_without_exit_is_an_error(tmp_path, capsys):
@@ -127,4 +126,4 @@ def test_show_prints_an_overview_and_writes_a_picture(tmp_path, monkeypatch, lev
 def test_show_writes_where_it_is_told(tmp_path, level, picture):
     assert show_level(str(level), tmp_path / "p.png") == 0
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    assert read_level(level).digest == RAW.digest
+    assert LevelFile.open(level).level().digest == RAW.digest

@@ -18,9 +18,9 @@ from ..shared import SHARED, needs_shared
 def folder(tmp_path, monkeypatch):
     """A folder to be in, with a level and two recordings of the game on it, one of them wrong."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "deadly").write_bytes(write_map(DEADLY))
-    (tmp_path / "good").write_bytes(make_attract(DEADLY, bytes([RIGHT] * (DEATH + 1))))
-    (tmp_path / "bad").write_bytes(make_attract(DEADLY, bytes([RIGHT] * DEATH)))
+    (tmp_path / "deadly").write_bytes(write_map(DEADLY.raw))
+    (tmp_path / "good").write_bytes(make_attract(DEADLY.raw, bytes([RIGHT] * (DEATH + 1))))
+    (tmp_path / "bad").write_bytes(make_attract(DEADLY.raw, bytes([RIGHT] * DEATH)))
     return tmp_path
 
 

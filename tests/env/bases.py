@@ -9,8 +9,10 @@ import gymnasium
 import numpy as np
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE, NINJA
-from nclone_env.level.raw import RawLevel
+from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE
+from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.level import Level
+from nclone_env.level.raw import entity_name
 
 ENVIRONMENT_ID = "nclone/NPlusPlus-v0"
 NOTHING, LEFT, RIGHT, JUMP, JUMP_LEFT, JUMP_RIGHT = range(6)
@@ -20,20 +22,17 @@ FLOOR = 50  # map units (6 pixels) at which the ninja starts just above the floo
 PLAIN_REWARD = {"completion": 0, "switch": 0, "death": 0, "time": 0, "gold": 0, "shaping": 0}
 
 
-def corridor(*things: tuple[int, int], ninja: int = 42, title: str = "corridor", height: int = FLOOR) -> RawLevel:
-    """Return a corridor with its floor at y = 312, from x = 216 to 840 pixels, 72 pixels high.
+def corridor(*things: tuple[int, int], ninja: int = 42, title: str = "corridor", height: int = FLOOR) -> Level:
+    """Return a corridor with its floor at y = 312, from x = 216 to 816 pixels, 72 pixels high.
 
     Args:
-        *things: (type, x in map units) at the height of the ninja; exits come with their switches later, in order.
+        *things: (type, x in map units) just above the floor; as many exit switches as exits, in the same order.
         ninja: x of the ninja, map units.
         title: name of the level.
         height: y of the ninja, map units.
     """
-    tiles = np.ones((23, 42), np.uint8)
-    tiles[9:12, 8:34] = 0
-    ordered = sorted(things, key=lambda thing: thing[0])
-    records = [(NINJA, ninja, height, 0, 0), *((kind, x, FLOOR, 0, 0) for kind, x in ordered)]
-    return RawLevel(tiles=tiles, records=np.array(records, np.uint8), title=title)
+    entities = [f"{entity_name(kind)} {x} {FLOOR}" for kind, x in sorted(things, key=lambda thing: thing[0])]
+    return build_level(*entities, tiles=hall_tiles((9, 34), (10, 12)), spawn=(ninja, height), title=title)
 
 
 WALK = corridor((EXIT, 126), (EXIT_SWITCH, 86))

@@ -14,11 +14,12 @@ from nclone_env.env.compiled.action_mask import MASK_AT_END
 from nclone_env.env.threads import Job, Workers
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
+from nclone_env.level.scenes import everything
 from nclone_env.sim.copy import copy_world, equal_worlds
 from nclone_env.sim.state import MOVER, NINJA_RECORD, make_worlds
 from tests.shared import SHARED, needs_shared
 
-from ..obs.levels import BUILT_IN, everything
+from ..obs.levels import BUILT_IN
 from .bases import QUICK_DEATH, QUICK_WIN, choices
 
 
@@ -68,7 +69,6 @@ def test_dying_leaves_only_the_choice_of_the_remembered_jump():
 
 
 @needs_shared
-@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
 def test_masks_on_recorded_levels():
     levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
     check_run(200, 3, levels=levels, max_frames=60)

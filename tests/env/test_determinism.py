@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.level.scenes import moving
 
-from ..sim.levels import moving
 from .bases import assert_same, choices, copies, single_digest, vector_digests
 
 FIELDS = {"levels": ("hazards", "first-steps"), "max_frames": 200}

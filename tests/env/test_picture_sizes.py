@@ -11,9 +11,9 @@ import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
 from nclone_env.level.catalog import level_sets
+from nclone_env.level.level_set import pack
 from nclone_env.obs.spec import observation_specs
 from nclone_env.render.pictures import picture_arrays
-from tests.render.scenes import make_levels
 
 from .bases import WALK, choices
 
@@ -103,7 +103,7 @@ def test_the_page_has_the_bytes_of_the_presets():
     for side in (128, 84, 64):
         config = EnvironmentConfig(levels=WALK, observations=PICTURES, render=RenderConfig.preset(side))
         sizes = [f"{s.shape[0]} x {s.shape[1]}, {np.prod(s.shape):,}" for s in observation_specs(config)]
-        pictures = picture_arrays(config, make_levels((WALK.tiles, WALK.records[1:])).arrays).memory()
+        pictures = picture_arrays(config, pack([WALK]).arrays).memory()
         layers = sum(node.total_bytes for _, node in pictures.walk() if node.name == "static layers")
         kilobytes = f"{(pictures.total_bytes - layers) / 1000:,.0f} KB, {layers / 1000:.0f} KB"
         assert re.search(rf"preset\({side}\)`.* \| {sizes[0]} \| {sizes[1]} \| {kilobytes} \|", text)

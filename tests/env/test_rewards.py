@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env import NPlusPlusEnv, RewardConfig, load_level, simulate
+from nclone_env import NPlusPlusEnv, RewardConfig, simulate
 from nclone_env.constants import CELEBRATING, EXIT, EXIT_SWITCH, GOLD
 from nclone_env.env.actions import INPUT_OF_ACTION
 from nclone_env.errors import ConfigError
+from nclone_env.level.build import build_level
 from nclone_env.level.catalog import level_sets
+from nclone_env.level.compile import compile_level
 from nclone_env.level.routes.distance import distance_at
 
 from .bases import PLAIN_REWARD, QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, corridor
@@ -88,11 +90,11 @@ def test_shaping_is_the_difference_of_potentials():
     steps = play(WALK, actions, shaping=2, gamma=gamma)
     told = simulate(WALK, [RIGHT_INPUT] * len(steps), entities=True)
     taken = ~told.entity_active[:, told.entity_type == EXIT_SWITCH].ravel()
-    level = load_level(WALK)
-    whole = distance_at(level.distances, 0, *level.spawn)
+    distances = compile_level(WALK).distances()
+    whole = distance_at(distances, 0, *WALK.spawn)
     potentials = [-1.0]
     for x, y, field, state in zip(told.x, told.y, taken.astype(int), told.state):
-        way = distance_at(level.distances, field, x, y)
+        way = distance_at(distances, field, x, y)
         potentials.append(0.0 if state == CELEBRATING else -way / whole)
     expected = [2.0 * (gamma * after - before) for before, after in itertools.pairwise(potentials)]
     assert told.state[-1] == CELEBRATING
@@ -137,9 +139,9 @@ def test_shaping_rewards_progress_and_makes_up_for_it_on_the_way_back():
 
 
 def test_without_a_way_there_is_no_shaping():
-    level = corridor((EXIT, 126), (EXIT_SWITCH, 86))
-    level.tiles.flags.writeable = True
-    level.tiles[:, 15] = 1  # a wall across the corridor
+    tiles = WALK.raw.tiles.copy()
+    tiles[:, 15] = 1  # a wall across the corridor
+    level = build_level("exit 126 50", "exit_switch 86 50", tiles=tiles, spawn=(42, 50))
     assert rewards_of(play(level, [RIGHT] * 30, shaping=5)) == [0.0] * 30
 
 

@@ -14,8 +14,8 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.env.snapshot import write_snapshot
 from nclone_env.errors import SnapshotError
+from nclone_env.level.scenes import moving
 
-from ..sim.levels import moving
 from .bases import QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices, copies
 
 LEVELS = (moving(), "hazards", moving((70, 44), "other"))

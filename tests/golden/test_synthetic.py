@@ -8,7 +8,7 @@ import pytest
 from nclone_env.constants import DEAD
 from nclone_env.sim.simulate import simulate
 
-from ..sim.recorder import motion_crc
+from ..sim.bases import motion_crc
 from .synthetic import draws, synthetic_map
 from .values import SYNTHETIC
 

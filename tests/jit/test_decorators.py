@@ -3,17 +3,18 @@
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from numba.core import caching, config
 
 from nclone_env.jit import called_kernel, kernel, specialised
 from nclone_env.jit.dispatcher import IS_PLAIN
+from nclone_env.level.build import build_room
+from nclone_env.sim.session import Session
 from nclone_env.sim.tick import play, start, tick
 
 from ..processes import run_module
 from ..sim.hashing import run_hash
-from ..sim.levels import room
-from ..sim.recorder import Session
 
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 fast_only = pytest.mark.skipif(IS_PLAIN, reason="needs the fast compilation")
@@ -44,7 +45,9 @@ def compiled_again(dispatcher, decorator):
 @pytest.fixture(scope="module")
 def compiled_tick():
     """The frame compiled now, with the decorator of the package."""
-    Session(room()).play(bytes(1))
+    session = Session(build_room())
+    start(session.levels, session.worlds, 0, 0)
+    tick(session.levels, session.worlds, 0, np.uint8(0))
     return compiled_again(tick, kernel)
 
 

@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
     """A folder of our own, with the counters at zero; it does not exist yet."""
     place = tmp_path / "levels"
     monkeypatch.setattr(array_cache, "folder", lambda: place)
-    monkeypatch.setattr(array_cache, "counts", array_cache.Counts())
+    monkeypatch.setattr(array_cache, "counts", array_cache.CacheCounts())
     monkeypatch.delenv(array_cache.LIMIT_VARIABLE, raising=False)
     return place
 
@@ -47,7 +47,7 @@ def some_arrays(seed: int = 0, size: int = 1000) -> array_cache.Arrays:
 
 
 def ask(content: str = "one", size: int = 1000, make=some_arrays) -> array_cache.Arrays:
-    return array_cache.stored_arrays("things", content, LAYOUT, lambda: make(size=size))
+    return array_cache.cached_arrays("things", content, LAYOUT, lambda: make(size=size))
 
 
 def never(size: int):
@@ -66,7 +66,7 @@ def only_file(folder: Path) -> Path:
 def test_what_is_stored_is_found(folder):
     made, found = ask(), ask(make=never)
     assert contents(made) == contents(found) == contents(some_arrays())
-    assert array_cache.counts == array_cache.Counts(mapped=1, made=1)
+    assert array_cache.counts == array_cache.CacheCounts(file_hits=1, misses=1)
     assert only_file(folder).name.startswith("things-")
     assert [path for path, _ in array_cache.files()] == [only_file(folder)]
 
@@ -98,7 +98,7 @@ def test_files_of_other_versions_are_not_used(folder, monkeypatch, name):
     monkeypatch.setattr(array_cache, name, 2 if name == "VERSION" else lambda: "f" * 16)
     made = contents(ask(make=lambda size: some_arrays(seed=1)))
     assert made == contents(some_arrays(seed=1))
-    assert array_cache.counts == array_cache.Counts(made=2)
+    assert array_cache.counts == array_cache.CacheCounts(misses=2)
 
 
 def cut(length):
@@ -135,7 +135,7 @@ def test_damaged_files_are_made_anew(folder, damage):
     path.unlink()  # a file is never written in place: this process still maps the old one
     path.write_bytes(damage(right))
     assert contents(ask()) == contents(some_arrays())
-    assert array_cache.counts == array_cache.Counts(made=2, damaged=1)
+    assert array_cache.counts == array_cache.CacheCounts(misses=2, damaged=1)
     assert only_file(folder).read_bytes() == right
     ask(make=never)
 
@@ -154,7 +154,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(folder):
     folder.write_text("a file where the folder should be")
     for _ in range(2):
         assert contents(ask()) == contents(some_arrays())
-    assert array_cache.counts == array_cache.Counts(made=2)
+    assert array_cache.counts == array_cache.CacheCounts(misses=2)
     assert array_cache.files() == []
     assert array_cache.clear() == 0
 
@@ -198,7 +198,7 @@ def test_the_total_is_bounded_and_the_last_used_stay(folder, monkeypatch):
 
 
 def test_the_number_of_files_is_bounded(folder, monkeypatch):
-    monkeypatch.setattr(array_cache, "MOST_FILES", 2)
+    monkeypatch.setattr(array_cache, "MAX_FILES", 2)
     for content in "abc":
         ask(content)
         for path, status in array_cache.files():
@@ -270,6 +270,6 @@ def test_of_several_writers_at_once_all_map_the_same_file(folder):
     for writer in writers:
         writer.join()
     assert all(right for right, _, _ in rows)
-    assert [counts for _, _, counts in rows] == [array_cache.Counts(made=1)] * 4
+    assert [counts for _, _, counts in rows] == [array_cache.CacheCounts(misses=1)] * 4
     assert {tuple(files) for _, files, _ in rows} == {(str(only_file(folder).stat().st_ino),)}
     ask(size=50_000, make=never)

@@ -6,7 +6,7 @@ import pytest
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.formats.attract import is_attract, read_attract
 from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.reader import read_level
+from nclone_env.level.formats.reader import LevelFile
 
 from .level_bases import make_attract, make_level, same
 
@@ -77,9 +77,9 @@ def test_detection():
 def test_attract_header_without_replay_block_is_a_map():
     data = DATA[:START]
     assert not is_attract(data)
-    assert same(read_level(data), make_level(author="Somebody", level_id=12))
+    assert same(LevelFile(data).level(), make_level(author="Somebody", level_id=12))
 
 
 def test_file_cut_in_the_recording_is_an_error_not_a_map():
     with pytest.raises(LevelFormatError, match="replay block"):
-        read_level(DATA[:-1])
+        LevelFile(DATA[:-1]).level()

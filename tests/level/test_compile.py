@@ -1,16 +1,13 @@
 """What is computed from a level: segments, edge lattices, the table of entities and their cells."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, MINE
-from nclone_env.errors import InertEntityWarning
-from nclone_env.level import compile as compilation
-from nclone_env.level import entities
-from nclone_env.level.compile import compile_level, inert_types
+from nclone_env.level.build import build_level
+from nclone_env.level.compile import compile_level
 from nclone_env.level.formats.attract import read_attract
+from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.raw import RawLevel
@@ -29,15 +26,6 @@ from ..golden.values import CONSTRUCTION
 from ..shared import SHARED, needs_shared
 
 DOORS = {5: 1, 10: 14, 12: 2, 14: 2, 19: 2}  # physics 01, section 15.3
-NINJA_RECORD = (0, 40, 40, 0, 0)
-
-
-def level_of(tiles=None, records=()) -> RawLevel:
-    """Return a level from a {(i, j): tile} mapping and records after the ninja's."""
-    array = np.zeros((23, 42), np.uint8)
-    for (i, j), tile in (tiles or {}).items():
-        array[j, i] = tile
-    return RawLevel(array, np.array([NINJA_RECORD, *records], np.uint8))
 
 
 def cell_segments(level, column, row):
@@ -50,7 +38,7 @@ def cell_segments(level, column, row):
 @pytest.mark.parametrize("column", [5, 12])
 def test_order_of_the_segments_of_a_full_block(column):
     x, y = 24 * column, 24 * 8
-    stored = cell_segments(compile_level(level_of({(column - 1, 7): 1})), column, 8)
+    stored = cell_segments(compile_level(build_level(tiles={(column, 8): 1})), column, 8)
     assert stored == [
         (x + 12, y, x, y, 0),
         (x, y + 24, x + 12, y + 24, 0),
@@ -65,7 +53,7 @@ def test_order_of_the_segments_of_a_full_block(column):
 
 def test_order_of_the_segments_of_a_raised_steep_slope():
     x, y = 24 * 9, 24 * 8
-    assert cell_segments(compile_level(level_of({(8, 7): 30})), 9, 8) == [
+    assert cell_segments(compile_level(build_level(tiles={(9, 8): 30})), 9, 8) == [
         (x + 12, y + 24, x + 24, y, 0),
         (x + 12, y, x, y, 0),
         (x, y + 24, x + 12, y + 24, 0),
@@ -76,7 +64,7 @@ def test_order_of_the_segments_of_a_raised_steep_slope():
 
 
 def test_touching_solid_sides_vanish_and_curves_stay():
-    level = compile_level(level_of({(8, 7): 1, (9, 7): 10, (10, 7): 77}))
+    level = compile_level(build_level(tiles={(9, 8): 1, (10, 8): 10, (11, 8): 77}))
     assert len(cell_segments(level, 9, 8)) == 6  # the right side is inside the solid
     arc, *edges = cell_segments(level, 10, 8)
     assert arc == (240, 192, 1, 1, 1)
@@ -86,7 +74,7 @@ def test_touching_solid_sides_vanish_and_curves_stay():
 
 
 def test_an_empty_level_has_only_the_inside_of_its_border():
-    level = compile_level(level_of())
+    level = compile_level(build_level())
     assert len(level.segments) == 2 * (2 * 42 + 2 * 23)
     for x1, y1, x2, y2, *_ in level.segments.tolist():
         assert {x1, x2} == {24} or {x1, x2} == {1032} or {y1, y2} == {24} or {y1, y2} == {576}
@@ -103,7 +91,7 @@ def middle_and_normal(x1, y1, x2, y2, kind):
 
 @pytest.mark.parametrize("tile", [tile for tile in SOLID if tile])
 def test_every_segment_of_a_tile_separates_free_from_solid(tile):
-    stored = cell_segments(compile_level(level_of({(8, 7): tile})), 9, 8)
+    stored = cell_segments(compile_level(build_level(tiles={(9, 8): tile})), 9, 8)
     assert len(stored) >= 4
 
     def solid(point):
@@ -127,12 +115,12 @@ def test_solid_samples_agree_with_the_regions(tile):
     ("above", "below", "value"), [(10, 1, 2), (1, 1, 0), (1, 0, 2), (10, 13, 1)], ids=lambda value: str(value)
 )
 def test_merging_of_grid_edges(above, below, value):
-    horizontal, _ = grid_edges(padded_tiles(level_of({(8, 7): above, (8, 8): below}).tiles))
+    horizontal, _ = grid_edges(padded_tiles(build_level(tiles={(9, 8): above, (9, 9): below}).raw.tiles))
     assert horizontal[2 * 9, 2 * 9 : 2 * 9 + 2].tolist() == [value, value]
 
 
 def test_the_outer_frame_of_the_lattices():
-    tiles = padded_tiles(level_of().tiles)
+    tiles = padded_tiles(build_level().raw.tiles)
     for lattice in edge_lattices(tiles):
         assert not lattice[[0, -1]].any()
         assert not lattice[:, [0, -1]].any()
@@ -148,9 +136,7 @@ def test_counts_of_recorded_maps(number):
     if not path.exists():
         pytest.skip(f"attract file {number} is not here")
     raw = read_attract(path.read_bytes()).level
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InertEntityWarning)
-        segments = compile_level(raw).segments
+    segments = compile_level(Level.of(raw)).segments
     assert np.isin(segments["kind"], (STRAIGHT, DOOR_SHUT_AT_0, DOOR_SHUT_AT_1)).all()
     doors = np.count_nonzero(segments["owner"] != NO_OWNER)
     segments = segments[segments["owner"] == NO_OWNER]
@@ -164,10 +150,10 @@ def test_counts_of_recorded_maps(number):
 
 
 def test_entities_in_type_order_with_each_switch_after_its_exit():
-    records = [(4, 1, 1, 0, 0), (3, 10, 10, 0, 0), (2, 30, 30, 0, 0), (3, 20, 10, 0, 0), (1, 31, 30, 0, 0)]
-    records += [(4, 22, 12, 0, 0), (1, 32, 30, 0, 0)]
-    # The switch of an exit is the record as far behind it as there are exits.
-    level = compile_level(level_of(records=records))
+    records = [(0, 40, 40, 0, 0), (4, 1, 1, 0, 0), (3, 10, 10, 0, 0), (2, 30, 30, 0, 0), (3, 20, 10, 0, 0)]
+    records += [(1, 31, 30, 0, 0), (4, 22, 12, 0, 0), (1, 32, 30, 0, 0)]
+    # The switch of an exit is the record as far behind it as there are exits; no level file has such an order.
+    level = compile_level(load_level(RawLevel(np.zeros((23, 42)), np.array(records))))
     assert level.entities["type"].tolist() == [MINE, MINE, GOLD, EXIT, EXIT_SWITCH, EXIT, EXIT_SWITCH]
     assert level.entities["x"].tolist() == [186, 192, 180, 60, 120, 120, 132]
     assert level.entities["mover"].tolist() == [-1, -1, -1, 0, 0, 1, 1]
@@ -176,59 +162,54 @@ def test_entities_in_type_order_with_each_switch_after_its_exit():
 
 
 def test_members_of_a_cell_in_record_order_without_movers():
-    records = [(3, 40, 40, 0, 0), (4, 41, 41, 0, 0), (2, 42, 42, 0, 0), (1, 43, 43, 0, 0)]
-    level = compile_level(level_of(records=records))
+    level = compile_level(build_level("exit 40 40", "exit_switch 41 41", "gold 42 42", "mine 43 43"))
     cell = 10 * 25 + 10
-    table = level.table
-    members = table.members[table.member_start[cell] : table.member_start[cell + 1]]
+    members = level.members[level.member_start[cell] : level.member_start[cell + 1]]
     assert level.entities["type"][members].tolist() == [EXIT_SWITCH, GOLD, MINE]
-    assert level.entities["type"][table.mover_slots].tolist() == [EXIT]
-    assert table.member_start[-1] == 3
+    assert level.entities["type"][level.mover_slots].tolist() == [EXIT]
+    assert level.member_start[-1] == 3
 
 
 def test_entities_outside_the_level_belong_to_the_nearest_cell():
-    level = compile_level(level_of(records=[(2, 255, 255, 0, 0)]))
+    level = compile_level(build_level("gold 255 255"))
     assert (level.entities["x"][0], level.entities["y"][0]) == (1530, 1530)
-    assert level.table.member_start[43 * 25 + 24] == 0
-    assert level.table.member_start[43 * 25 + 25] == 1
+    assert level.member_start[43 * 25 + 24] == 0
+    assert level.member_start[43 * 25 + 25] == 1
 
 
-def test_what_is_not_modelled_is_named_once_and_left_out(monkeypatch):
-    for module in (compilation, entities):
-        monkeypatch.setattr(module, "MODELLED_TYPES", frozenset({1, 2, 3}))
-    raw = level_of(records=[(23, 60, 60, 6, 0), (18, 20, 40, 2, 0), (7, 22, 44, 0, 0), (23, 1, 1, 0, 0)])
-    assert inert_types(raw.records) == {"rocket_turret": 1, "laser_turret": 2}
-    with pytest.warns(InertEntityWarning) as caught:
-        level = compile_level(raw, "some/level")
-    assert len(caught) == 1
-    assert "some/level" in str(caught[0].message)
-    assert "rocket_turret (1), laser_turret (2)" in str(caught[0].message)
-    assert len(level.entities) == 0
-
-
-def test_arrays_are_read_only_and_loading_twice_gives_the_same():
-    raw = level_of({(8, 7): 1}, [(2, 30, 30, 0, 0)])
-    level, again = compile_level(raw), load_level(raw)
+def test_arrays_are_read_only_and_compiling_twice_gives_the_same():
+    level = build_level("exit 30 30", "exit_switch 20 20", tiles={(9, 8): 1}, spawn=(40, 30))
     assert load_level(level) is level
-    arrays = [(one.tiles, one.segments, one.segment_start, one.grid, *one.table) for one in (level, again)]
-    for array, same in zip(*arrays, strict=True):
+    assert level.spawn == (240.0, 180.0)
+    first, again = compile_level(level), compile_level(load_level(level.raw))
+    for array, same in zip(first, again, strict=True):
         assert not array.flags.writeable
-        assert np.array_equal(array, same)
-    assert level.spawn == (240.0, 240.0)
+        assert array.tobytes() == same.tobytes()
+    other = compile_level(build_level("exit 30 30", "exit_switch 20 20", spawn=(40, 30)))
+    assert other.segments.tobytes() != first.segments.tobytes()
+
+
+def test_distances_are_those_of_the_exits_and_their_switches():
+    level = compile_level(build_level("exit 60 30", "exit_switch 20 30", spawn=(40, 30)))
+    distances = level.distances()
+    assert distances.shape == (2, 51, 89)
+    assert not distances.flags.writeable
+    assert distances[1, 15, 20] == 120.0  # from (240, 180) to (360, 180)
+    assert distances[0, 15, 20] == 120.0 + 240.0
 
 
 def test_packed_levels_keep_their_parts():
-    levels = [compile_level(level_of({(8, 7): tile}, [(2, 30 + tile, 30, 0, 0)] * tile)) for tile in (0, 3, 1)]
+    levels = [build_level(*[f"gold {30 + tile} 30"] * tile, tiles={(9, 8): tile}) for tile in (0, 3, 1)]
     packed = pack(levels)
-    for number, level in enumerate(levels):
+    for number, level in enumerate(map(compile_level, levels)):
         starts = packed.arrays.segment_start[number]
         assert np.array_equal(packed.arrays.segments[starts[0] : starts[-1]], level.segments)
         assert np.array_equal(starts - starts[0], level.segment_start)
         header = packed.arrays.header[number]
-        first, count = header["first_entity"], header["entity_count"]
-        assert np.array_equal(packed.arrays.entities[first : first + count], level.entities)
+        assert np.array_equal(packed.entities_of(number), level.entities)
+        assert np.array_equal(packed.mover_slots_of(number), level.mover_slots)
         members = packed.arrays.member_start[number]
-        assert np.array_equal(packed.arrays.members[members[0] : members[-1]], level.table.members)
-        assert header["gold_count"] == count
+        assert np.array_equal(packed.arrays.members[members[0] : members[-1]], level.members)
+        assert header["gold_count"] == header["entity_count"] == len(level.entities)
     assert packed.max_entities == 3
     assert packed.max_movers == 0

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env.level.compile import compile_level, padded_tiles
+from nclone_env.level.build import build_level
+from nclone_env.level.compile import compile_level
 from nclone_env.level.level_set import pack
-from nclone_env.level.raw import RawLevel
 from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at, objective_fields, way_from
+from nclone_env.level.segments import padded_tiles
 from nclone_env.level.tiles import SOLID_SAMPLES
 
 Node = tuple[int, int]
@@ -171,13 +172,12 @@ def test_mirrored_levels_have_mirrored_fields():
 
 
 def test_packed_fields_and_the_length_of_the_whole_way():
-    tiles = np.zeros((23, 42), np.uint8)
-    records = [(0, 20, 20, 0, 0), (3, 100, 20, 0, 0), (4, 60, 20, 0, 0)]
-    levels = [compile_level(RawLevel(tiles, np.array(rows))) for rows in (records, [records[0]], records)]
+    exit_ahead = ("exit 100 20", "exit_switch 60 20")
+    levels = [build_level(*exit_ahead), build_level(), build_level(*exit_ahead)]
     packed = pack(levels, with_distances=True)
     assert packed.arrays.header["first_field"].tolist() == [0, 2, 3]
     assert len(packed.fields) == 5
-    assert np.array_equal(packed.fields[3:], levels[0].distances)
+    assert np.array_equal(packed.fields[3:], compile_level(levels[0]).distances())
     assert not packed.fields.flags.writeable
     start = packed.arrays.header["start_distance"]
     assert start[0] == start[2] == pytest.approx(480.0, abs=1e-3)

@@ -15,11 +15,11 @@ from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, leve
 from nclone_env.cli.app import main
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.level import array_cache
-from nclone_env.level.compile import Level, compile_level
-from nclone_env.level.formats.reader import read_level
+from nclone_env.level import level_set as level_set_module
+from nclone_env.level.compile import compile_level
 from nclone_env.level.level_set import ARRAYS_LAYOUT, pack
 from nclone_env.level.library import shared_level_set
-from nclone_env.level.load import load_levels
+from nclone_env.level.load import load_level, load_levels
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, Digest, choices, corridor
 from .level_bases import make_pack
@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
     """A folder of our own, with the counters at zero."""
     place = tmp_path / "levels"
     monkeypatch.setattr(array_cache, "folder", lambda: place)
-    monkeypatch.setattr(array_cache, "counts", array_cache.Counts())
+    monkeypatch.setattr(array_cache, "counts", array_cache.CacheCounts())
     monkeypatch.delenv(array_cache.LIMIT_VARIABLE, raising=False)
     gc.collect()  # level sets of tests before, which would be found in the process
     return place
@@ -73,7 +73,7 @@ def test_environments_of_equal_levels_share_them(folder):
         assert batch.level_set is first._batch.level_set
         assert batch.pictures.global_view.layers is first._batch.pictures.global_view.layers
         assert batch.pictures.glyphs is first._batch.pictures.glyphs
-    assert array_cache.counts == array_cache.Counts(shared=4, made=2)  # level arrays and static layers
+    assert array_cache.counts == array_cache.CacheCounts(memory_hits=4, misses=2)  # level arrays and static layers
     assert level_library().held_sets >= 1
     vector.close()
 
@@ -81,7 +81,7 @@ def test_environments_of_equal_levels_share_them(folder):
 def test_other_levels_or_names_are_other_level_sets(folder):
     config = EnvironmentConfig(levels=(WALK,), observations=("game_state",))
     renamed = corridor((3, 126), (4, 86), title="another title")
-    assert renamed.digest == WALK.digest
+    assert renamed.raw.digest == WALK.raw.digest
     environments = [NPlusPlusEnv(config.replace(levels=levels)) for levels in [(WALK,), (renamed,), (WALK, renamed)]]
     assert [env.level_names for env in environments] == [
         ("corridor",),
@@ -89,7 +89,7 @@ def test_other_levels_or_names_are_other_level_sets(folder):
         ("corridor", "another title"),
     ]
     assert len({id(env._batch.level_set) for env in environments}) == 3
-    assert array_cache.counts == array_cache.Counts(made=2, mapped=1)  # one file for equal contents
+    assert array_cache.counts == array_cache.CacheCounts(misses=2, file_hits=1)  # one file for equal contents
 
 
 def test_what_nobody_uses_is_not_held(folder):
@@ -100,7 +100,7 @@ def test_what_nobody_uses_is_not_held(folder):
     gc.collect()
     assert level_library().held_sets == held - 1
     NPlusPlusEnv(**SETTINGS)
-    assert array_cache.counts == array_cache.Counts(made=2, mapped=2)
+    assert array_cache.counts == array_cache.CacheCounts(misses=2, file_hits=2)
 
 
 def test_memory_says_what_is_shared_and_mapped(folder, monkeypatch):
@@ -130,14 +130,14 @@ def test_mapped_arrays_are_those_that_pack_returns(folder):
         assert shared.names == packed.names
         del shared
         gc.collect()
-    assert array_cache.counts == array_cache.Counts(made=1, mapped=1)
+    assert array_cache.counts == array_cache.CacheCounts(misses=1, file_hits=1)
 
 
 def test_episodes_are_the_same_mapped_or_not(folder, monkeypatch):
     written, mapped = digest_of(), digest_of()
     monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
     assert written == mapped == digest_of()
-    assert array_cache.counts == array_cache.Counts(made=4, mapped=2)
+    assert array_cache.counts == array_cache.CacheCounts(misses=4, file_hits=2)
     assert digest_of(steps=59) != written
 
 
@@ -148,7 +148,7 @@ def test_nothing_is_compiled_for_mapped_arrays(folder, monkeypatch):
     signatures = [tuple(kernel.signatures) for kernel in (step_range, reset_range)]
     monkeypatch.delenv(array_cache.LIMIT_VARIABLE)
     digest_of(steps=1)
-    assert array_cache.counts.made == 4
+    assert array_cache.counts.misses == 4
     assert array_cache.files()
     assert [tuple(kernel.signatures) for kernel in (step_range, reset_range)] == signatures
 
@@ -156,7 +156,7 @@ def test_nothing_is_compiled_for_mapped_arrays(folder, monkeypatch):
 def play_elsewhere(folder, answers):
     """Play in another process with the files of this one."""
     array_cache.folder = lambda: Path(folder)
-    array_cache.counts = array_cache.Counts()
+    array_cache.counts = array_cache.CacheCounts()
     answers.put((os.getpid(), digest_of(), array_cache.counts))
 
 
@@ -172,38 +172,42 @@ def test_another_process_maps_the_files(folder, method):
     process.join()
     assert pid != os.getpid()
     assert there == here
-    assert counts == (array_cache.Counts(mapped=2) if method == "spawn" else array_cache.Counts(shared=1))
+    expected = {"spawn": array_cache.CacheCounts(file_hits=2), "fork": array_cache.CacheCounts(memory_hits=1)}
+    assert counts == expected[method]
     assert process.exitcode == 0
     env.close()
 
 
-def test_levels_of_a_set_stay_uncompiled_until_asked(folder):
-    (level,) = NPlusPlusEnv(levels=(WALK,), observations=("game_state",)).levels
-    assert set(vars(level)) == {"raw", "name"}
-    assert len(level.exits) == 1
-    assert not level.segments.flags.writeable
-    assert level.segments is level.segments
+def test_nothing_of_a_level_is_compiled_when_its_arrays_are_mapped(folder, monkeypatch):
+    written = arrays_digest(shared_level_set(load_levels([WALK])))
+    gc.collect()
+
+    def refuse(level):
+        raise AssertionError(f"{level.name} was compiled although its arrays are in a file")
+
+    monkeypatch.setattr(level_set_module, "compile_level", refuse)
+    assert arrays_digest(shared_level_set(load_levels([WALK]))) == written
+    with pytest.raises(AssertionError, match="quick win was compiled"):
+        shared_level_set(load_levels([QUICK_WIN]))
 
 
-def test_a_pickled_level_is_what_its_file_says():
-    level = compile_level(WALK)
+def test_a_pickled_level_is_small_and_compiles_to_the_same_arrays():
+    level = load_level(WALK)
     small = pickle.dumps(level)
-    assert level.memory().total_bytes > 10_000
-    assert len(pickle.dumps(level)) == len(small) < 3000
+    assert len(small) < 3000
     again = pickle.loads(small)
-    assert type(again) is Level
     assert again.name == level.name
-    assert again.segments.tobytes() == level.segments.tobytes()
-    assert not again.table.entities.flags.writeable
+    for here, there in zip(compile_level(level), compile_level(again), strict=True):
+        assert here.tobytes() == there.tobytes()
 
 
 def test_a_whole_pack_is_what_its_levels_are(tmp_path):
     path = tmp_path / "some pack.txt"
-    path.write_bytes(make_pack(*LEVELS))
+    path.write_bytes(make_pack(*(level.raw for level in LEVELS)))
     whole = load_levels([path, WALK])
     assert [level.name for level in whole] == ["some pack.txt#0", "some pack.txt#1", "some pack.txt#2", "corridor"]
     for number, level in enumerate(whole[:3]):
-        one = read_level(tmp_path / f"some pack.txt#{number}")
+        one = load_level(tmp_path / f"some pack.txt#{number}").raw
         assert (level.raw.digest, level.raw.title, level.raw.source) == (one.digest, one.title, one.source)
 
 
@@ -215,11 +219,11 @@ def test_the_library_says_what_it_holds(folder):
     assert status.file_bytes == sum(path.stat().st_size for path in folder.iterdir())
     assert status.limit_bytes == 256_000_000
     assert status.held_bytes >= env._batch.level_set.memory().total_bytes
-    assert status.counts == array_cache.Counts(made=2)
+    assert status.counts == array_cache.CacheCounts(misses=2)
     assert status.counts is not array_cache.counts
     text = str(status)
     assert "MB  of 256 in " in text
-    assert "mapped 0 files and made 2 groups of arrays" in text
+    assert "with 0 hits in memory, 0 in files and 2 misses (0 damaged files)" in text
 
 
 def test_the_command_lists_and_clears(folder, capsys):

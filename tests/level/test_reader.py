@@ -1,11 +1,12 @@
 import os
+from pathlib import Path
 
 import pytest
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.formats import reader
 from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.reader import read_level
+from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 
 from .level_bases import make_attract, make_level, same
@@ -16,6 +17,11 @@ FORMATS = {
     "map": write_map(RAW),
     "attract": make_attract(RAW, b"\x01\x02"),
 }
+
+
+def read_level(source):
+    """Return the only level of bytes or of a file."""
+    return (LevelFile(source) if isinstance(source, bytes) else LevelFile.open(Path(source))).level()
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -101,3 +107,9 @@ def test_huge_file(tmp_path, monkeypatch):
     path.write_bytes(FORMATS["map"])
     with pytest.raises(LevelFormatError, match="expected at most 100 bytes, got more"):
         read_level(path)
+
+
+def test_a_file_of_one_level_is_no_pack():
+    file = LevelFile(FORMATS["map"])
+    assert file.pack is None
+    assert same(file.level(), RAW)

@@ -4,7 +4,7 @@ import numpy as np
 
 from nclone_env.level.formats.attract import is_attract, read_attract
 from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.reader import read_level
+from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text, parse_text
 
 from ..shared import SHARED, needs_shared
@@ -23,7 +23,7 @@ def test_all_attract_files():
         assert str(file.level.level_id) == path.name
         assert file.level.author == "Metanet Software"
         assert len(file.inputs) > 30
-        assert same(read_level(path), file.level)
+        assert same(LevelFile(data).level(), file.level)
         assert same(read_map(write_map(file.level)), file.level)
         assert same(parse_text(format_text(file.level)), file.level)
 
@@ -33,7 +33,7 @@ def test_the_maps_of_all_traces():
     assert len(paths) >= 1000
     for path in paths:
         with np.load(path) as trace:
-            raw = read_level(trace["map_data"].tobytes())
+            raw = LevelFile(trace["map_data"].tobytes()).level()
             exits = int((trace["ent_type"] == 3).sum())
         assert (raw.records[:, 0] == 3).sum() == exits
         canonical = write_map(raw)

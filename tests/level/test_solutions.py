@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from nclone_env import simulate
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.catalog import level_name, level_sets, resolve
+from nclone_env.level.catalog import level_sets
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions, parse_inputs
 
-LEVELS = [level_name(path) for paths in level_sets().values() for path in paths]
+LEVELS = [name for names in level_sets().values() for name in names]
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_level_has_a_solution_that_wins_in_its_last_frame(level):
-    state = simulate(resolve(level)[0], known_solutions()[level]).state
+    state = simulate(level, known_solutions()[level]).state
     assert state[-1] == CELEBRATING
     assert not (state[:-1] >= CELEBRATING).any()
 

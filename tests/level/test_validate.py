@@ -1,6 +1,5 @@
 import numpy as np
 
-from nclone_env.level import compile as compilation
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.validate import Finding, validate
 
@@ -49,13 +48,6 @@ def test_where_the_ninja_starts():
     assert "(172, 6), outside the playable cells" in texts((0, 172, 6, 0, 0), EXIT, SWITCH)
     assert texts((0, 171, 95, 0, 0), EXIT, SWITCH) == ""
     assert "2 ninja records: only the first is used" in texts(NINJA, NINJA, EXIT, SWITCH)
-
-
-def test_entities_not_modelled_yet(monkeypatch):
-    monkeypatch.setattr(compilation, "MODELLED_TYPES", frozenset({1, 2, 3}))
-    records = (NINJA, EXIT, SWITCH, (6, 1, 1, 0, 0), (7, 1, 1, 0, 0), (20, 1, 1, 0, 0), (20, 1, 1, 0, 0))
-    found = texts(*records)
-    assert found == "warning: entities the simulator does not model yet do nothing: locked_door (1), thwump (2)"
 
 
 def test_records_that_cannot_be_converted():

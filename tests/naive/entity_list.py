@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from nclone_env.level.compile import Level
+from nclone_env.level.compile import CompiledLevel
 from nclone_env.sim.state import WorldArrays
 
 DRONES = {12: 0.4285714285714285, 13: 0.2857142857142857, 14: 8 / 7, 15: 8 / 7, 26: 1.3}
@@ -19,7 +19,7 @@ def clipped(value: float) -> float:
     return min(max(value, -1.0), 1.0)
 
 
-def listed(level: Level, worlds: WorldArrays, index: int) -> list[tuple[float, int, tuple[float, ...]]]:
+def listed(level: CompiledLevel, worlds: WorldArrays, index: int) -> list[tuple[float, int, tuple[float, ...]]]:
     """Return (squared distance, kind, row) of all that matters, nearest first."""
     ninja, states, things = worlds.ninjas[index], worlds.entity_states[index], []
     for slot, entity in enumerate(level.entities):
@@ -28,13 +28,13 @@ def listed(level: Level, worlds: WorldArrays, index: int) -> list[tuple[float, i
             continue
         kind += kind in (6, 8)
         x, y = float(entity["x"]), float(entity["y"])
-        if slot in level.table.mover_slots:
-            mover = worlds.movers[index, list(level.table.mover_slots).index(slot)]
+        if slot in level.mover_slots:
+            mover = worlds.movers[index, list(level.mover_slots).index(slot)]
             x, y = float(mover["x"]), float(mover["y"])
         else:
             mover = None
         things.append((x, y, kind, facts(kind, state, entity, mover, worlds, index)))
-    for door in level.table.doors:
+    for door in level.doors:
         kind, state = int(door["type"]), int(states[door["owner"]])
         shut = (state == 0) != (kind == 8)
         if kind == 6 and not shut:

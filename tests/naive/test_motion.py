@@ -23,9 +23,9 @@ FRAMES = 60
 
 @settings(max_examples=60, deadline=None)
 @given(corners(), st.lists(st.tuples(xs, ys, speeds, speeds), min_size=10, max_size=10))
-def test_searches(raw, places):
-    session, _ = side_by_side(raw, 30.0, 30.0, 0.0, 0.0)
-    naive, levels = TileWorld(raw.tiles), session.levels
+def test_searches(level, places):
+    session, _ = side_by_side(level, 30.0, 30.0, 0.0, 0.0)
+    naive, levels = TileWorld(level.raw.tiles), session.levels
     for x, y, mx, my in places:
         for px, py in ((x, y), (1056 - x, 600 - y)):
             arguments = (levels.segment_start, levels.segments, 0, session.worlds.entity_states, 0, px, py)
@@ -35,10 +35,10 @@ def test_searches(raw, places):
 
 @settings(max_examples=60, deadline=None)
 @given(corners(), st.one_of(grid_xs, xs), st.one_of(grid_ys, ys), speeds, speeds, runs)
-def test_frames(raw, x, y, vx, vy, held):
-    session, naive = side_by_side(raw, x, y, vx, vy)
+def test_frames(level, x, y, vx, vy, held):
+    session, naive = side_by_side(level, x, y, vx, vy)
     inputs = b"".join(bytes([code]) * length for code, length in held)[:FRAMES]
-    ninjas, _ = session.play(inputs)
+    ninjas = session.record(inputs).ninjas
     for frame, code in enumerate(inputs):
         naive.frame(code)
         expected = naive.everything()

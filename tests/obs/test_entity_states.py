@@ -8,15 +8,16 @@ import pytest
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.constants import EXIT, EXIT_SWITCH, GOLD, LOCKED_DOOR, MINE, TRAP_DOOR
 from nclone_env.errors import ConfigError
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.build import build_level
+from nclone_env.level.level import Level
+from nclone_env.level.scenes import everything, mine_field, moving
 from nclone_env.obs.spec import ENTITY_STATE
 from nclone_env.sim.tick import tick
 
-from ..env.bases import RIGHT, corridor
+from ..env.bases import RIGHT, WALK, corridor
 from ..naive.entity_list import listed
 from ..shared import SHARED, needs_shared
-from ..sim.levels import moving
-from .levels import BUILT_IN, everything, mine_field, run
+from .levels import BUILT_IN, run
 
 PLACES = {feature.name: place for place, feature in enumerate(ENTITY_STATE)}
 SINE_LIMIT = 1e-6  # the simulator's own sine against the library's
@@ -69,7 +70,6 @@ def test_every_kind_in_its_phases():
 
 
 @needs_shared
-@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
 def test_recorded_levels():
     levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
     envs, seen = make(len(levels), levels, 48, max_frames=200), set()
@@ -106,7 +106,7 @@ def test_doors_and_their_switches_are_listed_apart():
     observations = envs.reset()[0]
     kinds = observations["entity_kinds"][0].tolist()
     assert [kinds.count(kind) for kind in range(5, 10)] == [1, 1, 1, 1, 1]
-    slots = envs._batch.level_set.levels[0].entities["type"]
+    slots = envs._batch.level_set.entities_of(0)["type"]
     for kind in (LOCKED_DOOR, TRAP_DOOR):
         envs._batch.worlds.entity_states[0, np.flatnonzero(slots == kind)[0]] = 1
     envs._batch.observe(0, observations)
@@ -128,13 +128,12 @@ def test_velocities_are_how_far_things_move():
         assert np.mean(results) > 0.8, (kind, np.mean(results), len(results))
 
 
-def unseen() -> RawLevel:
+def unseen() -> Level:
     """Return a corridor, and drones that shoot in a room without view of it."""
-    level = corridor((EXIT, 126), (EXIT_SWITCH, 86))
-    tiles = level.tiles.copy()
+    tiles = WALK.raw.tiles.copy()
     tiles[2:6, 4:30] = 0
-    drones = np.array([(12, 40, 18, 0, 0), (13, 60, 30, 4, 1)], np.uint8)
-    return RawLevel(tiles, np.concatenate([level.records, drones]), "unseen")
+    entities = ("exit 126 50", "exit_switch 86 50", "chaingun_drone 40 18", "laser_drone 60 30 4 1")
+    return build_level(*entities, tiles=tiles, spawn=(42, 50), title="unseen")
 
 
 def compare_velocities(raw, frames, agreeing) -> None:

@@ -12,11 +12,12 @@ from nclone_env.constants import EXIT_SWITCH, GOLD, LAUNCH_PAD, LOCKED_DOOR, REG
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.routes.distance import distance_at
 from nclone_env.level.routes.graph import NO_NODE, build_graphs
+from nclone_env.level.scenes import everything
 
 from ..env.bases import choices, copies
 from ..level.test_distance import Node
 from ..shared import SHARED, needs_shared
-from .levels import BUILT_IN, everything, run
+from .levels import BUILT_IN, compiled, run
 from .test_reachability import Search, free_of, hall, rooms
 
 LEVELS = (rooms(), hall(), everything(), "jumps", "hazards/05-slalom")
@@ -83,30 +84,30 @@ def check_graph(level, graphs, row) -> None:
     assert graph.steps == naive_edges(free)
     assert len(graph.edges) == len(graph.steps) + 2 * len(graph.homes)
     assert graph.homes == graph.back
-    for slot, entity in enumerate(level.entities):
+    for slot, entity in enumerate(compiled(level).entities):
         lengths = {n: math.hypot(12 * n[0] - entity["x"], 12 * n[1] - entity["y"]) for n in free}
         least = min(lengths.values())
         assert graph.homes[slot] in {cell(n) for n, length in lengths.items() if length == least}
     first = min(graph.place)
-    assert graphs.node_mask[row].sum() == len(cells) + len(level.entities)
-    assert graphs.node_mask[row, : len(level.entities)].all()
+    assert graphs.node_mask[row].sum() == len(cells) + len(compiled(level).entities)
+    assert graphs.node_mask[row, : len(compiled(level).entities)].all()
     assert graphs.node_mask[row, first : first + len(cells)].all()
-    assert (graphs.kinds[row, : len(level.entities)] == level.entities["type"]).all()
-    assert (graphs.kinds[row, len(level.entities) :] == 0).all()
+    assert (graphs.kinds[row, : len(compiled(level).entities)] == compiled(level).entities["type"]).all()
+    assert (graphs.kinds[row, len(compiled(level).entities) :] == 0).all()
 
 
 def check_features(level, graphs, row) -> None:
-    graph, free = Unpacked(graphs, row, level), free_of(level)
+    graph, free, distances = Unpacked(graphs, row, level), free_of(level), compiled(level).distances()
     members: dict[Node, list[Node]] = {}
     for node in free:
         members.setdefault(cell(node), []).append(node)
     for number, name in graph.place.items():
         x, y = (12 * sum(n[axis] for n in members[name]) / len(members[name]) for axis in (0, 1))
-        length = distance_at(level.distances, 0, x, y)
+        length = distance_at(distances, 0, x, y)
         way = length / (length + 528) if math.isfinite(length) else 1
         expected = [x / 528 - 1, y / 300 - 1, len(members[name]) / 4, way, 0, 0]
         assert graphs.nodes[row, number].tolist() == pytest.approx(expected, abs=1e-5)
-    for slot, entity in enumerate(level.entities):
+    for slot, entity in enumerate(compiled(level).entities):
         got = graphs.nodes[row, slot].tolist()
         assert got[:3] == pytest.approx([entity["x"] / 528 - 1, entity["y"] / 300 - 1, 0], abs=1e-5)
         if entity["type"] == LAUNCH_PAD:
@@ -118,7 +119,7 @@ def check_features(level, graphs, row) -> None:
 def check_doors(level, graphs, row) -> int:
     """Shut each door alone, then all, and compare with the lattice without the nodes at it; return the doors."""
     graph = Unpacked(graphs, row, level)
-    switched = [slot for slot, e in enumerate(level.entities) if e["type"] in (LOCKED_DOOR, TRAP_DOOR)]
+    switched = [slot for slot, e in enumerate(compiled(level).entities) if e["type"] in (LOCKED_DOOR, TRAP_DOOR)]
     for shut in [{slot} for slot in switched]:
         assert graph.steps_with(shut) == naive_edges(Search(level, states_with(level, shut)).free)
     free = Search(level, states_with(level, set(switched))).free
@@ -135,8 +136,8 @@ def links(free):
 
 def states_with(level, shut: set[int]) -> np.ndarray:
     """Return entity states with some doors shut and the other doors open."""
-    states = np.zeros(len(level.entities), np.uint8)
-    for slot, entity in enumerate(level.entities):
+    states = np.zeros(len(compiled(level).entities), np.uint8)
+    for slot, entity in enumerate(compiled(level).entities):
         if entity["type"] in (LOCKED_DOOR, TRAP_DOOR):
             states[slot] = (slot in shut) == (entity["type"] == TRAP_DOOR)
     return states
@@ -153,7 +154,6 @@ def test_graphs_against_sets_of_nodes():
 
 
 @needs_shared
-@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
 def test_graphs_of_recorded_levels_with_doors():
     env = NPlusPlusEnv(levels=tuple(SHARED / "attract" / name for name in ("5", "12", "19")))
     for row, level in enumerate(env.levels):
@@ -177,7 +177,7 @@ def test_padding_points_nowhere():
 def expected_entities(level, states, count) -> list[int]:
     values = []
     for slot in range(count):
-        kind = level.entities["type"][slot] if slot < len(level.entities) else 0
+        kind = compiled(level).entities["type"][slot] if slot < len(compiled(level).entities) else 0
         state = states[slot]
         gone = kind in (GOLD, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR) and state != 0
         shut = kind in (REGULAR_DOOR, LOCKED_DOOR) and state == 0
@@ -265,9 +265,9 @@ def test_a_stack_has_the_newest_graph_alone():
 
 
 def test_a_level_without_free_places_has_entities_alone():
-    solid = RawLevel(np.ones((23, 42), np.uint8), rooms().records, "solid")
+    solid = RawLevel(np.ones((23, 42), np.uint8), rooms().raw.records, "solid")
     env = NPlusPlusEnv(levels=solid, observations="graph")
     graphs = env.graphs
-    assert graphs.node_mask.sum() == len(env.levels[0].entities)
+    assert graphs.node_mask.sum() == len(compiled(env.levels[0]).entities)
     assert not graphs.edge_mask.any()
     assert env.reset()[0]["graph_node"] == NO_NODE

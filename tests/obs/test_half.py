@@ -7,10 +7,11 @@ import pytest
 
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
+from nclone_env.level.scenes import everything
 from nclone_env.obs.half import round_table, round_vector
 
 from ..env.bases import copies
-from .levels import BUILT_IN, everything, run
+from .levels import BUILT_IN, run
 
 
 def rounded(values: np.ndarray) -> np.ndarray:

@@ -8,14 +8,15 @@ import pytest
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.constants import LOCKED_DOOR, TRAP_DOOR
 from nclone_env.errors import ConfigError
+from nclone_env.level.build import build_level
+from nclone_env.level.scenes import everything
 from nclone_env.obs.locals import QUARTER_SHARES
 
 from ..golden.tiles import SOLID
 from ..shared import SHARED, needs_shared
-from ..sim.levels import empty_level
-from .levels import BUILT_IN, everything, run
+from .levels import BUILT_IN, compiled, run
 
-EXIT_RECORDS = [(3, 150, 80, 0, 0), (4, 150, 60, 0, 0)]
+EXIT = "exit 150 80\nexit_switch 150 60"
 
 
 def make(num_envs, levels, size=21, **fields):
@@ -28,8 +29,8 @@ def window(level, worlds, index, size) -> np.ndarray:
     squares = np.full((50, 88), 255)
     for v in range(50):
         for u in range(88):
-            squares[v, u] = QUARTER_SHARES[4 * level.tiles[v // 2, u // 2] + 2 * (v % 2) + u % 2]
-    for door in level.table.doors:
+            squares[v, u] = QUARTER_SHARES[4 * compiled(level).tiles[v // 2, u // 2] + 2 * (v % 2) + u % 2]
+    for door in compiled(level).doors:
         shut = (worlds.entity_states[index, door["owner"]] == 0) != (door["type"] == 8)
         if shut and door["vertical"]:
             squares[door["y"] // 12 - 1 : door["y"] // 12 + 1, min(door["x"] // 12, 2 * door["column"] + 1)] = 255
@@ -64,7 +65,6 @@ def test_windows_of_built_in_levels(size):
 
 
 @needs_shared
-@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
 def test_windows_of_recorded_levels():
     levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
     envs = make(len(levels), levels, max_frames=90)
@@ -78,7 +78,7 @@ def test_windows_of_recorded_levels():
 
 @pytest.mark.parametrize(("x", "y"), [(2, 2), (176, 98), (0, 50), (90, 250)])
 def test_outside_of_the_world_is_solid(x, y):
-    envs = make(1, empty_level(EXIT_RECORDS, spawn=(x, y)))
+    envs = make(1, build_level(EXIT, spawn=(x, y)))
     observation = envs.reset()[0]["locals"][0]
     level, batch = envs._batch.level_set.levels[0], envs._batch
     np.testing.assert_array_equal(observation, window(level, batch.worlds, 0, 21))
@@ -91,7 +91,7 @@ def test_a_shut_door_is_solid_and_an_open_one_is_not():
     batch = envs._batch
     level = batch.level_set.levels[0]
     for kind in (LOCKED_DOOR, TRAP_DOOR):
-        batch.worlds.entity_states[0, np.flatnonzero(level.entities["type"] == kind)[0]] = 1
+        batch.worlds.entity_states[0, np.flatnonzero(compiled(level).entities["type"] == kind)[0]] = 1
     second = {"locals": np.zeros((1, 41, 41), np.uint8)}
     batch.observe(0, second)
     np.testing.assert_array_equal(second["locals"][0], window(level, batch.worlds, 0, 41))

@@ -14,20 +14,22 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.constants import EXIT, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.env.reachability.cache import compute_fields
 from nclone_env.errors import ConfigError
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.level import Level
+from nclone_env.level.scenes import everything
 from nclone_env.obs.reachability import KEY
 from nclone_env.obs.spec import REACHABILITY
 
 from ..env.bases import assert_same, choices, copies
 from ..level.test_distance import Node, check_field, naive_distances, naive_free
 from ..shared import SHARED, needs_shared
-from .levels import BUILT_IN, everything
+from .levels import BUILT_IN, compiled
 
 NAMES = [feature.name for feature in REACHABILITY]
 DOORS = (LOCKED_DOOR, TRAP_DOOR)
 
 
-def rooms(*more: tuple[int, int, int, int, int], title: str = "rooms") -> RawLevel:
+def rooms(*more: str, title: str = "rooms") -> Level:
     """Return three rooms in a row with a locked door (its switch in the first), then a trap door (in the second).
 
     The exit is in the third room, its switch in the second. The doors fill necks that are one tile high.
@@ -35,18 +37,32 @@ def rooms(*more: tuple[int, int, int, int, int], title: str = "rooms") -> RawLev
     tiles = np.ones((23, 42), np.uint8)
     tiles[8:12, 2:15] = tiles[8:12, 18:30] = tiles[8:12, 33:41] = 0
     tiles[11, 15:18] = tiles[11, 30:33] = 0
-    records = [(3, 150, 50, 0, 0), (4, 100, 50, 0, 0), (6, 70, 50, 0, 0), (7, 45, 50, 0, 0), (8, 130, 50, 0, 0)]
-    records += [(9, 110, 50, 0, 0), *more]
-    return RawLevel(tiles, np.array([(0, 20, 50, 0, 0), *records], np.uint8), title)
+    entities = """
+        exit 150 50
+        exit_switch 100 50
+        locked_door 70 50
+        locked_door_switch 45 50
+        trap_door 130 50
+        trap_door_switch 110 50
+    """
+    return build_level(entities, *more, tiles=tiles, spawn=(20, 50), title=title)
 
 
-def hall() -> RawLevel:
-    """Return an open hall with two shut locked doors in it, upright and flat, and two exits."""
-    tiles = np.ones((23, 42), np.uint8)
-    tiles[6:14, 4:24] = 0
-    records = [(3, 84, 52, 0, 0), (3, 40, 36, 0, 0), (4, 88, 40, 0, 0), (4, 30, 56, 0, 0)]
-    records += [(6, 86, 52, 0, 0), (7, 36, 40, 0, 0), (6, 61, 47, 2, 0), (7, 37, 50, 0, 0), (8, 50, 53, 4, 0)]
-    return RawLevel(tiles, np.array([(0, 50, 50, 0, 0), *records, (9, 40, 50, 0, 0)], np.uint8), "hall")
+def hall() -> Level:
+    """Return an open hall with two closed locked doors in it, upright and flat, and two exits."""
+    entities = """
+        exit 84 52
+        exit 40 36
+        exit_switch 88 40
+        exit_switch 30 56
+        locked_door 86 52
+        locked_door_switch 36 40
+        locked_door 61 47 2
+        locked_door_switch 37 50
+        trap_door 50 53 4
+        trap_door_switch 40 50
+    """
+    return build_level(entities, tiles=hall_tiles((5, 24), (7, 14)), spawn=(50, 50), title="hall")
 
 
 def make(num_envs, levels, slots=None, names="reachability", **fields):
@@ -68,7 +84,7 @@ def place(envs, x, y, index=0) -> None:
 def states_of(envs, kind, index=0):
     """Return the places in ``entity_states`` of the entities of a kind in the level that is played."""
     level = envs._batch.level_set.levels[envs._batch.worlds.ninjas[index]["level"]]
-    return [(index, slot) for slot in np.flatnonzero(level.entities["type"] == kind).tolist()]
+    return [(index, slot) for slot in np.flatnonzero(compiled(level).entities["type"] == kind).tolist()]
 
 
 def side(a, b, c) -> float:
@@ -79,7 +95,8 @@ class Search:
     """The slow way: sets, a heap and straight lines; ``shut`` are the ends of each shut door."""
 
     def __init__(self, level, states):
-        doors = [door for door in level.table.doors if door["type"] in DOORS]
+        arrays = compiled(level)
+        doors = [door for door in arrays.doors if door["type"] in DOORS]
         self.shut = []
         for door in doors:
             if (states[door["owner"]] == 0) == (door["type"] == LOCKED_DOOR):
@@ -89,9 +106,9 @@ class Search:
         everywhere = free_of(level)
         self.free = {node for node in everywhere if not any(self.near(node, door) for door in self.shut)}
         self.total = len(everywhere)
-        opened = [bool(states[slot]) for slot in level.exits]
+        opened = [bool(states[slot]) for slot in arrays.exits]
         self.switch_left, self.exit_open = not all(opened), any(opened)
-        exits, switches = ([(int(e["x"]), int(e["y"])) for e in level.entities[level.exits + k]] for k in (0, 1))
+        exits, switches = ([(int(e["x"]), int(e["y"])) for e in arrays.entities[arrays.exits + k]] for k in (0, 1))
         self.switches = [p for p, is_open in zip(switches, opened) if not is_open]
         self.exits = [p for p, is_open in zip(exits, opened) if is_open] or exits
 
@@ -132,7 +149,7 @@ class Search:
 
 @lru_cache
 def free_of(level) -> set[Node]:
-    return naive_free(level.tiles)
+    return naive_free(compiled(level).tiles)
 
 
 def check(envs, index, draw, count) -> list[dict[str, float]]:
@@ -209,7 +226,6 @@ def test_against_a_search_in_plain_python(level, different):
 
 
 @needs_shared
-@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
 def test_recorded_levels_with_doors_against_the_search():
     levels = tuple(SHARED / "attract" / name for name in ("5", "12", "19"))
     envs, draw = make(3, levels, slots=2), np.random.default_rng(1)

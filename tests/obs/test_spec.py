@@ -12,12 +12,13 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
 from nclone_env.constants import EXIT, EXIT_SWITCH, MINE
+from nclone_env.level.scenes import everything
 from nclone_env.obs.spec import GAME_STATE, observation_specs
 from nclone_env.render.compose import write_global_view, write_player_frame
 from tests.env.bases import FLOOR, assert_same, choices, corridor
 from tests.shared import SHARED, needs_shared
 
-from .levels import BUILT_IN, everything, run
+from .levels import BUILT_IN, run
 
 SUBSETS = [(name,) for name in OBSERVATION_NAMES] + list(itertools.permutations(DEFAULT_OBSERVATIONS, 2))
 SUBSETS += [("entity_states", "game_state"), ("action_mask", "global_view", "locals")]
@@ -75,7 +76,6 @@ def test_every_feature_keeps_its_bounds_on_the_built_in_levels():
 
 
 @needs_shared
-@pytest.mark.filterwarnings("ignore::nclone_env.errors.InertEntityWarning")
 def test_every_feature_keeps_its_bounds_on_the_recorded_levels():
     levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
     assert len(levels) >= 14

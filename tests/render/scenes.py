@@ -8,27 +8,24 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig, RenderConfig
 from nclone_env.constants import EXIT, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR
-from nclone_env.level.compile import compile_level
+from nclone_env.level.build import build_level
 from nclone_env.level.entities import MODELLED_TYPES, MOVER_TYPES
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.raw import entity_name
 from nclone_env.level.records import DOOR_SWITCHES
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
 
-Record = tuple[int, int, int, int, int]
-"""Type, x and y in units of 6 pixels, orientation, mode."""
 Ninja = tuple[float, float, int, int, int]
 """x, y (pixels), level, state, facing."""
 
 NO_TILES = np.zeros((23, 42), dtype=np.uint8)
 
 
-def make_levels(*levels: tuple[np.ndarray, Sequence[Record]]) -> LevelSet:
-    """Return compiled levels of (23, 42) tiles and records, without that of the ninja."""
-    raws = [RawLevel(tiles, np.array([(0, 20, 40, 0, 0), *records])) for tiles, records in levels]
-    return pack([compile_level(raw) for raw in raws])
+def make_levels(*levels: tuple[np.ndarray, Sequence[str]]) -> LevelSet:
+    """Return packed levels of (23, 42) tiles and entity lines."""
+    return pack([build_level(*entities, tiles=tiles, spawn=(20, 40)) for tiles, entities in levels])
 
 
 def pictures_of(levels: LevelArrays, sizes: RenderConfig | None = None) -> PictureArrays:
@@ -42,7 +39,7 @@ def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja]) -> WorldArrays:
     for index, ninja in enumerate(ninjas):
         for name, value in zip(("x", "y", "level", "state", "facing"), ninja, strict=True):
             worlds.ninjas[index][name] = value
-        for slot, entity in enumerate(levels.levels[ninja[2]].entities):
+        for slot, entity in enumerate(levels.entities_of(ninja[2])):
             worlds.entity_states[index, slot] = entity["initial"]
             if entity["type"] in MOVER_TYPES:
                 mover = worlds.movers[index, entity["mover"]]
@@ -50,27 +47,28 @@ def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja]) -> WorldArrays:
     return worlds
 
 
-def random_records(draw: np.random.Generator, count: int) -> list[Record]:
-    """Return records of all types that create entities, all over the world and a little beyond it."""
+def random_entities(draw: np.random.Generator, count: int) -> list[str]:
+    """Return entity lines of all types that create entities, all over the world and a little beyond it."""
     kinds = draw.choice(sorted(MODELLED_TYPES - {EXIT}), count).tolist()
-    exits = [(EXIT, *place(draw)) for _ in range(3)] + [(EXIT_SWITCH, *place(draw)) for _ in range(3)]
-    records: list[Record] = []
+    exits = [line(draw, EXIT) for _ in range(3)] + [line(draw, EXIT_SWITCH) for _ in range(3)]
+    entities = []
     for kind in kinds:
-        records.append((kind, *place(draw)))
+        entities.append(line(draw, kind))
         if kind in (LOCKED_DOOR, TRAP_DOOR):
-            records.append((DOOR_SWITCHES[kind], *place(draw)))
-    return exits + records
+            entities.append(line(draw, DOOR_SWITCHES[kind]))
+    return exits + entities
 
 
-def place(draw: np.random.Generator) -> tuple[int, int, int, int]:
-    """Return x, y, orientation and mode of a record."""
-    return int(draw.integers(0, 177)), int(draw.integers(0, 101)), int(draw.integers(0, 8)), int(draw.integers(0, 4))
+def line(draw: np.random.Generator, kind: int) -> str:
+    """Return an entity in a random place, of random orientation and mode."""
+    x, y, orientation, mode = (int(draw.integers(0, end)) for end in (177, 101, 8, 4))
+    return f"{entity_name(kind)} {x} {y} {orientation} {mode}"
 
 
 def random_scene(seed: int, count: int = 4, entity_count: int = 120) -> tuple[LevelArrays, WorldArrays]:
     """Return two random levels and worlds in them: entities in any state, movers and ninjas anywhere."""
     draw = np.random.default_rng(seed)
-    levels = make_levels(*((draw.integers(0, 38, (23, 42)), random_records(draw, entity_count)) for _ in range(2)))
+    levels = make_levels(*((draw.integers(0, 38, (23, 42)), random_entities(draw, entity_count)) for _ in range(2)))
     ninjas = [
         (draw.uniform(-90, 1150), draw.uniform(-90, 700), k % 2, int(draw.integers(0, 10)), (-1, 1)[k // 2 % 2])
         for k in range(count)

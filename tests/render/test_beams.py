@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import DYING
-from nclone_env.level.compile import compile_level
+from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
 from nclone_env.render.beams import BEAM_GREYS, draw_band, draw_beams
 from nclone_env.render.compose import write_global_view, write_player_frame
@@ -18,11 +18,9 @@ from nclone_env.sim.beams import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOWN, TRAIL, b
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick
 
-from ..sim.levels import empty_level
 from .bands import exact_band
 from .scenes import pictures_of
 
-CHAINGUN, LASER_DRONE, ROCKET, GAUSS, LASER, DOOR, TRAP_DOOR = 12, 13, 18, 19, 23, 5, 8
 WALL = {(21, row): 1 for row in range(1, 24)}  # from x = 504 to 528
 SCALE_X, SCALE_Y = 4.125, 4.6875  # world pixels per pixel of the global view
 BEAM_PAINT, SOLID, BACKGROUND = PAINTS["beam"], PAINTS["solid"], PAINTS["background"]
@@ -31,8 +29,8 @@ BEAM_PAINT, SOLID, BACKGROUND = PAINTS["beam"], PAINTS["solid"], PAINTS["backgro
 class Scene:
     """A world in which the ninja stands where the test puts it."""
 
-    def __init__(self, *records, tiles=None, spawn=(100, 50)):
-        level_set = pack([compile_level(empty_level(records, tiles, spawn))])
+    def __init__(self, *entities, tiles=None, spawn=(100, 50)):
+        level_set = pack([build_level(*entities, tiles=tiles, spawn=spawn)])
         self.levels, self.worlds = level_set.arrays, make_worlds(1, level_set)
         self.ninja = self.worlds.ninjas[0]
         start(self.levels, self.worlds, 0, 0)
@@ -91,7 +89,7 @@ def test_a_band_that_leaves_the_picture_is_cut(angle):
 
 
 def test_a_beam_ends_at_the_wall_in_every_picture():
-    scene = Scene((LASER, 50, 50, 0, 0), tiles=WALL)
+    scene = Scene("laser_turret 50 50", tiles=WALL)
     scene.ninja["x"], scene.ninja["y"] = 480.0, 340.0
     assert scene.beam() == (BEAM, 300.0, 300.0, 1.0, 0.0, pytest.approx(204.0, abs=1e-9))
     frame, view, picture = scene.pictures()
@@ -109,7 +107,7 @@ def test_a_beam_ends_at_the_wall_in_every_picture():
 
 
 def test_the_view_shows_as_much_of_a_beam_as_its_width():
-    scene = Scene((LASER, 50, 50, 0, 0), tiles=WALL)
+    scene = Scene("laser_turret 50 50", tiles=WALL)
     with_beam = np.full((128, 256, 1), 200, np.uint8)
     draw_beams(scene.levels, scene.worlds, 0, BEAM_GREYS, (0.0, 0.0, 1 / SCALE_X, 1 / SCALE_Y), with_beam)
     darkened = (200.0 - with_beam).sum() / (200 - BEAM_PAINT.grey)
@@ -117,14 +115,14 @@ def test_the_view_shows_as_much_of_a_beam_as_its_width():
 
 
 def test_a_shut_door_stops_a_beam_and_an_open_one_does_not():
-    scene = Scene((DOOR, 70, 50, 0, 0), (LASER, 50, 50, 0, 0), tiles=WALL)
+    scene = Scene("regular_door 70 50", "laser_turret 50 50", tiles=WALL)
     assert scene.beam(1)[5] == pytest.approx(120.0)
     scene.worlds.entity_states[0, 0] = 1
     assert scene.beam(1)[5] == pytest.approx(204.0)
 
 
 def test_a_laser_drone_shows_its_line_and_then_its_beam():
-    scene = Scene((LASER_DRONE, 50, 50, 0, 2))
+    scene = Scene("laser_drone 50 50 0 2")
     kinds = [scene.beam()[0]]
     for _ in range(130):
         scene.frame(500.0, 300.0)
@@ -132,11 +130,11 @@ def test_a_laser_drone_shows_its_line_and_then_its_beam():
     assert kinds == [NO_BEAM] + [AIM] * 45 + [BEAM] * 80 + [NO_BEAM] * 5
 
 
-@pytest.mark.parametrize("record", [(LASER_DRONE, 50, 50, 0, 2), (LASER, 50, 50, 1, 0), (LASER, 86, 44, 6, 0)])
-def test_a_beam_kills_in_the_next_frame_exactly_if_it_is_drawn(record):
+@pytest.mark.parametrize("entity", ["laser_drone 50 50 0 2", "laser_turret 50 50 1", "laser_turret 86 44 6"])
+def test_a_beam_kills_in_the_next_frame_exactly_if_it_is_drawn(entity):
     """The ninja is put 9.9, then 10.1 pixels beside the middle of the line."""
     block = {(column, row): 1 for column in range(20, 24) for row in (11, 12)}
-    scene = Scene(record, tiles=block if record[1] == 86 else None)
+    scene = Scene(entity, tiles=block if entity == "laser_turret 86 44 6" else None)
     seen = set()
     for _ in range(150):
         what, x, y, dx, dy, length = scene.beam()
@@ -152,7 +150,7 @@ def test_a_beam_kills_in_the_next_frame_exactly_if_it_is_drawn(record):
 
 
 def test_a_chaingun_shot_is_shown_for_a_step_of_the_agent():
-    scene = Scene((CHAINGUN, 50, 50, 0, 2))
+    scene = Scene("chaingun_drone 50 50 0 2")
     shown = []
     for frame in range(1, 130):
         scene.frame(500.0, 300.0)
@@ -163,7 +161,7 @@ def test_a_chaingun_shot_is_shown_for_a_step_of_the_agent():
 
 
 def test_a_gauss_turret_shows_its_aim_and_its_shot():
-    scene = Scene((GAUSS, 50, 50, 0, 0))
+    scene = Scene("gauss_turret 50 50")
     found = []
     for frame in range(1, 140):
         scene.frame(500.0, 300.0)
@@ -177,7 +175,7 @@ def test_a_gauss_turret_shows_its_aim_and_its_shot():
 
 
 def test_a_rocket_draws_a_trail_no_longer_than_its_way():
-    scene = Scene((ROCKET, 50, 50, 0, 0))
+    scene = Scene("rocket_turret 50 50")
     for _ in range(16):
         scene.frame(700.0, 300.0)
         assert scene.beam()[0] in (NO_BEAM, TRAIL)
@@ -190,7 +188,7 @@ def test_a_rocket_draws_a_trail_no_longer_than_its_way():
 
 
 def test_an_aim_at_the_turret_itself_draws_nothing_strange():
-    scene = Scene((GAUSS, 50, 50, 0, 0))
+    scene = Scene("gauss_turret 50 50")
     scene.frame(500.0, 300.0)
     assert scene.beam() == (AIM, 300.0, 300.0, 1.0, 0.0, 0.0)
     frame, *_ = scene.pictures()

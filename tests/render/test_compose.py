@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from nclone_env.level.raw import entity_name
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.shapes import PAINTS
 
@@ -52,8 +53,8 @@ def test_different_scenes_give_different_pictures():
     assert (global_view(*first, 0) != global_view(*second, 0)).any()
 
 
-def in_empty_level(ninja, *records):
-    levels = make_levels((NO_TILES, records))
+def in_empty_level(ninja, *entities):
+    levels = make_levels((NO_TILES, entities))
     return levels.arrays, put_worlds(levels, [ninja])
 
 
@@ -81,12 +82,12 @@ def test_nothing_is_written_outside_the_output():
 def one_entity(entity_type, state=0, orientation=0, ninja_state=0, facing=1):
     """Return a level with one entity, and a door far away so that its trigger can be shown alone."""
     ninja = (330.25, 300.75, 0, ninja_state, facing)
-    records = [(max(entity_type, 1), 60, 51, orientation, 0)]
+    entities = [f"{entity_name(max(entity_type, 1))} 60 51 {orientation}"]
     if entity_type in (3, 6, 8):
-        records.append((entity_type + 1, 120, 80, 0, 0))
+        entities.append(f"{entity_name(entity_type + 1)} 120 80")
     if entity_type in (4, 7, 9):
-        records = [(entity_type - 1, 120, 80, orientation, 0), (entity_type, 60, 51, 0, 0)]
-    levels, worlds = in_empty_level(ninja, *records)
+        entities = [f"{entity_name(entity_type - 1)} 120 80 {orientation}", f"{entity_name(entity_type)} 60 51"]
+    levels, worlds = in_empty_level(ninja, *entities)
     worlds.entity_states[0, 1 if entity_type == 4 else 0] = state
     return levels, worlds
 

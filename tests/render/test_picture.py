@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from nclone_env.constants import LASER_TURRET
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.build import build_level
+from nclone_env.level.level_set import pack
+from nclone_env.level.raw import entity_name
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS
 
-from .scenes import NO_TILES, make_levels, put_worlds, random_records, random_scene
+from .scenes import NO_TILES, make_levels, put_worlds, random_entities, random_scene
 
 
 def colour_at(picture, x, y):
@@ -20,14 +19,8 @@ def colour_at(picture, x, y):
 def simple_level():
     tiles = np.zeros((23, 42), dtype=np.uint8)
     tiles[12:, :] = 1
-    records = [
-        (0, 20, 40, 0, 0),
-        (2, 60, 40, 0, 0),
-        (21, 80, 40, 0, 0),
-        (3, 100, 46, 0, 0),
-        (4, 120, 46, 0, 0),
-    ]
-    return RawLevel(tiles, np.array(records))
+    entities = ("gold 60 40", "toggle_mine 80 40", "exit 100 46", "exit_switch 120 46")
+    return build_level(*entities, tiles=tiles, spawn=(20, 40))
 
 
 def test_a_level_before_play():
@@ -42,18 +35,18 @@ def test_a_level_before_play():
     assert colour_at(picture, 120, 238) == PAINTS["ninja"].colour
 
 
-def test_a_compiled_level_is_drawn_as_its_raw_one():
-    raw = simple_level()
-    np.testing.assert_array_equal(level_picture(SimpleNamespace(raw=raw)), level_picture(raw))
+def test_a_level_is_drawn_as_its_raw_one():
+    level = simple_level()
+    np.testing.assert_array_equal(level_picture(level), level_picture(level.raw))
 
 
 def test_a_world_equals_its_level_before_play():
-    raw = simple_level()
-    levels = make_levels((raw.tiles, raw.records[1:].tolist()))
+    level = simple_level()
+    levels = pack([level])
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
-    np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(raw))
+    np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(level))
     worlds.entity_states[0, 0] = 1
-    rows, columns = np.nonzero((world_picture(levels.arrays, worlds, 0) != level_picture(raw)).any(2))
+    rows, columns = np.nonzero((world_picture(levels.arrays, worlds, 0) != level_picture(level)).any(2))
     assert abs(rows - 239.5).max() < 6
     assert abs(columns - 359.5).max() < 6
 
@@ -61,10 +54,12 @@ def test_a_world_equals_its_level_before_play():
 def test_a_world_of_all_types_equals_its_level_before_play():
     """On a lattice, so that nothing lies on anything else; all but lasers, whose beams begin with play."""
     draw = np.random.default_rng(2)
-    records = [record for record in random_records(draw, 60) if record[0] != LASER_TURRET]
-    for number, record in enumerate(records):
-        records[number] = (record[0], 10 + 5 * (number % 32), 10 + 5 * (number // 32), *record[3:])
-    levels = make_levels((NO_TILES, records))
+    lines = [line.split() for line in random_entities(draw, 60) if not line.startswith("laser_turret")]
+    entities = [
+        f"{name} {10 + 5 * (number % 32)} {10 + 5 * (number // 32)} {orientation} {mode}"
+        for number, (name, _, _, orientation, mode) in enumerate(lines)
+    ]
+    levels = make_levels((NO_TILES, entities))
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
     for slot, entity in enumerate(levels.arrays.entities):
         if entity["type"] in (12, 13, 14, 15, 26):  # as the simulator starts drones
@@ -73,17 +68,17 @@ def test_a_world_of_all_types_equals_its_level_before_play():
 
 
 def test_what_moves_is_drawn_where_it_is():
-    levels = make_levels((NO_TILES, [(17, 60, 40, 0, 0)]))
+    levels = make_levels((NO_TILES, ["bounce_block 60 40"]))
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
     worlds.movers[0, 0]["x"] = 480.0
-    expected = level_picture(make_levels((NO_TILES, [(17, 80, 40, 0, 0)])).levels[0])
+    expected = level_picture(make_levels((NO_TILES, ["bounce_block 80 40"])).levels[0])
     np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), expected)
 
 
-def test_types_that_are_not_modelled_yet_are_drawn_before_play():
-    records = [(0, 20, 40, 0, 0)] + [(kind, 5 * kind, 50, 0, 0) for kind in (12, 13, 15, 18, 19, 22, 23)]
-    picture = level_picture(RawLevel(NO_TILES, np.array(records)))
-    stamps = {picture[288:312, 30 * kind - 12 : 30 * kind + 12].tobytes() for kind, *_ in records[1:]}
+def test_shooters_look_different_before_play():
+    kinds = (12, 13, 15, 18, 19, 22, 23)
+    picture = level_picture(build_level(*(f"{entity_name(kind)} {5 * kind} 50" for kind in kinds), spawn=(20, 40)))
+    stamps = {picture[288:312, 30 * kind - 12 : 30 * kind + 12].tobytes() for kind in kinds}
     assert len(stamps) == 7
 
 

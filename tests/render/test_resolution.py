@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nclone_env.config import RenderConfig
+from nclone_env.level.raw import entity_name
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.resolution import area_average, static_layers
 
@@ -151,8 +152,8 @@ def test_a_reduced_picture_is_the_average_of_the_full_one(scale, size):
     Over plain ground, each of the stamp's alpha, its ink and the blended pixel is rounded once at either size: at most
     6 * 0.5 in all.
     """
-    kinds = [(kind, 40 + 6 * number, 70, 0, 0) for number, kind in enumerate((14, 16, 17, 20, 25, 26, 28))]
-    level_set = make_levels((NO_TILES, [(2, 60, 80, 0, 0), (1, 90, 80, 0, 0), (10, 120, 81, 1, 0), *kinds]))
+    kinds = [f"{entity_name(kind)} {40 + 6 * number} 70" for number, kind in enumerate((14, 16, 17, 20, 25, 26, 28))]
+    level_set = make_levels((NO_TILES, ["gold 60 80", "mine 90 80", "launch_pad 120 81 1", *kinds]))
     levels, worlds = level_set.arrays, spread_out(level_set, scale / 4)
     expected = averaged(supersampled(levels, worlds), (2 * scale, 2 * scale), (int(600 / scale), int(1056 / scale)))
     pictures = pictures_of(levels, RenderConfig(size, scale))
@@ -188,7 +189,7 @@ def test_presets_show_the_part_of_the_world_that_128_does(sizes):
 
 @pytest.mark.parametrize("sizes", SIZES[1:], ids=str)
 def test_far_outside_everything_is_solid_but_the_ninja(sizes):
-    levels = make_levels((NO_TILES, [(2, 60, 30, 0, 0)]))
+    levels = make_levels((NO_TILES, ["gold 60 30"]))
     for x, y in ((500.0, 10558.0), (-5000.5, 300.0), (1e6, -1e6)):
         worlds = put_worlds(levels, [(x, y, 0, 4, 1)])
         size = sizes.player_frame_size
@@ -214,7 +215,7 @@ def test_nothing_is_written_outside_the_output():
 
 
 def test_a_mover_is_drawn_to_the_nearest_quarter_of_a_pixel():
-    levels = make_levels((NO_TILES, [(17, 60, 51, 0, 0)]))
+    levels = make_levels((NO_TILES, ["bounce_block 60 51"]))
     worlds = put_worlds(levels, [(330.0, 300.0, 0, 0, 1)])
     pictures = pictures_of(levels.arrays, RenderConfig(64, 2.0))
     frames = []

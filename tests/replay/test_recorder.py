@@ -38,13 +38,13 @@ def test_the_recording_ends_as_the_episode_did(level, state, frame_skip):
     verdict = recording.prove()
     assert verdict.agrees
     assert (verdict.frames, verdict.state, verdict.gold) == (info["episode_frames"], state, info["gold"])
-    assert recording.level.digest == level.digest
+    assert recording.level.digest == level.raw.digest
     assert recording.seed == 7
     assert recording.settings == {
         "frame_skip": frame_skip,
         "max_frames": 1200,
         "action_space": "discrete",
-        "level": level.title,
+        "level": level.name,
         "episode": 0,
     }
 
@@ -82,8 +82,8 @@ def test_a_new_episode_begins_a_new_recording():
     first = recorder.recording()
     play(recorder, [RIGHT] * 2, options={"level": "quick win"})
     second = recorder.recording()
-    assert (first.level.digest, len(first.inputs), first.seed, first.settings["episode"]) == (WALK.digest, 40, 3, 0)
-    assert second.level.digest == QUICK_WIN.digest
+    assert (first.level.digest, len(first.inputs), first.seed, first.settings["episode"]) == (WALK.raw.digest, 40, 3, 0)
+    assert second.level.digest == QUICK_WIN.raw.digest
     assert (second.seed, second.settings["episode"]) == (3, 1)
     assert first.prove().agrees
     assert second.prove().agrees

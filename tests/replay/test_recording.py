@@ -11,8 +11,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, GOLD
+from nclone_env.constants import CELEBRATING
 from nclone_env.errors import InputsError, RecordingError, UnknownLevelError
+from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.solutions import known_solutions
@@ -26,7 +27,6 @@ from nclone_env.replay.recording import (
 )
 from nclone_env.sim.simulate import simulate
 
-from ..sim.levels import room
 from .bases import DEADLY, RIGHT
 
 SETTINGS = {"frame_skip": 4, "level": "déjà vu"}
@@ -36,10 +36,10 @@ DATA = write_recording(RECORDING)
 
 def built(frames=2, facts=b'{"seed":null,"settings":{}}', level=None, inputs=b"\1\2", digest=None, version=1) -> bytes:
     """Return a recording put together from the description of the format, with right checksums."""
-    level = zlib.compress(write_map(DEADLY)) if level is None else level
+    level = zlib.compress(write_map(DEADLY.raw)) if level is None else level
     inputs = zlib.compress(inputs)
     body = facts + level + inputs
-    digest = bytes.fromhex(DEADLY.digest) if digest is None else digest
+    digest = bytes.fromhex(DEADLY.raw.digest) if digest is None else digest
     header = MAGIC + struct.pack("<5I", version, frames, len(facts), len(level), len(inputs)) + bytes(8) + digest
     header += struct.pack("<I", zlib.crc32(body))
     return header + struct.pack("<I", zlib.crc32(header)) + body
@@ -53,7 +53,7 @@ def refused(data: bytes) -> str:
 
 def test_round_trip():
     again = read_recording(DATA)
-    assert again.level.digest == DEADLY.digest
+    assert again.level.digest == DEADLY.raw.digest
     assert again.inputs.tobytes() == RECORDING.inputs.tobytes()
     assert (again.trajectory_hash, again.settings, again.seed) == (RECORDING.trajectory_hash, SETTINGS, 2**63 + 5)
     assert write_recording(again) == DATA
@@ -100,7 +100,7 @@ def test_another_input_is_no_proof():
 
 
 def test_another_level_is_no_proof():
-    higher = room([(GOLD, 44, 58, 0, 0)], spawn=(40, 57))
+    higher = build_room("gold 44 58", spawn=(40, 57))
     assert not Recording(higher, RECORDING.inputs, RECORDING.trajectory_hash).prove().agrees
 
 
@@ -140,7 +140,7 @@ def test_every_flipped_bit_is_refused():
         (built(level=b"nothing"), "x: offset 103: expected zlib data, got"),
         (built(level=zlib.compress(b"short")), "x: level at offset 103, offset 5: expected a map of at least 1230"),
         (built(level=zlib.compress(bytes(10_000_000))), "expected one zlib stream of at most 165065 bytes"),
-        (built(level=zlib.compress(write_map(DEADLY)) + b"x"), "expected one zlib stream of at most 165065 bytes"),
+        (built(level=zlib.compress(write_map(DEADLY.raw)) + b"x"), "expected one zlib stream of at most 165065 bytes"),
         (built(facts=b"{"), "x: offset 76: expected JSON in UTF-8, got"),
         (built(facts=b"\xff"), "x: offset 76: expected JSON in UTF-8, got"),
         (built(facts=b"[" * 100_000), "x: offset 76: expected JSON in UTF-8, got"),
@@ -161,7 +161,7 @@ def test_fuzz():
     for _ in range(2000):
         parts = {
             "facts": json.dumps({"seed": 1, "settings": {"a": 1}}).encode(),
-            "level": zlib.compress(write_map(DEADLY)),
+            "level": zlib.compress(write_map(DEADLY.raw)),
         }
         name = rng.choice(("facts", "level", "inputs", "frames"))
         if name == "frames":
@@ -184,7 +184,7 @@ def test_what_cannot_be_written():
     with pytest.raises(RecordingError, match="settings and seed: expected values that JSON knows"):
         write_recording(Recording.of(DEADLY, b"", {"a": object()}))
     with pytest.raises(RecordingError, match="title: expected at most 128 characters"):
-        write_recording(Recording.of(RawLevel(DEADLY.tiles, DEADLY.records, title="x" * 129), b""))
+        write_recording(Recording.of(RawLevel(DEADLY.raw.tiles, DEADLY.raw.records, title="x" * 129), b""))
     with pytest.raises(InputsError):
         Recording.of(DEADLY, [16])
 

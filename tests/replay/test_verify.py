@@ -10,7 +10,6 @@ from nclone_env.replay.verify import verify
 from nclone_env.sim.simulate import simulate
 
 from ..shared import SHARED, needs_shared
-from ..sim.levels import room
 from .bases import DEADLY, RIGHT, SUICIDE, WINNABLE, attract
 
 DEATH = int(np.flatnonzero(simulate(DEADLY, [RIGHT] * 200).state == DEAD)[0])
@@ -24,7 +23,7 @@ WITH_LASERS = ("15", "19")
 def test_dead_after_the_last_frame():
     verdict = verify(attract(DEADLY, [RIGHT] * (DEATH + 1)))
     assert verdict.agrees
-    assert (verdict.frames, verdict.state, verdict.gold, verdict.inert) == (DEATH + 1, DEAD, 1, {})
+    assert (verdict.frames, verdict.state, verdict.gold) == (DEATH + 1, DEAD, 1)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +67,6 @@ def test_given_up_after_winning():
     assert verdict.reason.endswith("got won")
 
 
-def test_inert_types_are_named_without_a_warning():
-    verdict = verify(attract(room([(27, 1, 1, 0, 0)]), [SUICIDE]))
-    assert verdict.inert == {}  # type 27 does nothing in the game
-
-
 def test_files_that_are_none(tmp_path):
     with pytest.raises(UnknownLevelError):
         verify(tmp_path / "none")
@@ -86,7 +80,6 @@ def test_files_that_are_none(tmp_path):
 def test_recordings_of_the_game(number):
     verdict = verify(SHARED / "attract" / number)
     assert verdict.agrees, verdict.reason
-    assert verdict.inert == {}
     assert verdict.state == DEAD
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import MissingExtraError
+from nclone_env.render.picture import world_picture
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.session import Session
 from nclone_env.replay.video import recording_pictures, write_video
+from nclone_env.sim.session import Session
 
 from .bases import DEADLY, RIGHT
 
@@ -21,8 +22,8 @@ def test_pictures_show_the_run():
     assert all(picture.shape == (300, 528, 3) and picture.dtype == np.uint8 for picture in pictures)
     session = Session(DEADLY)
     for picture in pictures:
-        assert (picture == session.picture(0.5)).all()
-        session.advance(RIGHT)
+        assert (picture == world_picture(session.levels, session.worlds, 0, 0.5)).all()
+        session.tick(RIGHT)
     assert (pictures[0] != pictures[-1]).any()
 
 
@@ -37,13 +38,13 @@ def test_every_nth_frame_and_the_last():
 
 def test_a_restarted_session_is_at_the_start():
     session = Session(DEADLY)
-    first = session.picture(0.25)
-    while not session.over:
-        session.advance(RIGHT)
-    assert (session.picture(0.25) != first).any()
-    session.restart()
-    assert not session.over
-    assert (session.picture(0.25) == first).all()
+    first = world_picture(session.levels, session.worlds, 0, 0.25)
+    while not session.over[0]:
+        session.tick(RIGHT)
+    assert (world_picture(session.levels, session.worlds, 0, 0.25) != first).any()
+    session.start()
+    assert not session.over[0]
+    assert (world_picture(session.levels, session.worlds, 0, 0.25) == first).all()
 
 
 def test_video(tmp_path):

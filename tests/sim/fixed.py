@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.sim.actors import move_entities, think_entities
-
-from .recorder import Session
+from nclone_env.sim.session import Session
 
 
 class FixedNinja(Session):

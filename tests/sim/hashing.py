@@ -4,12 +4,12 @@ import hashlib
 import sys
 
 from nclone_env.jit import cache_folder
+from nclone_env.level.build import build_room
+from nclone_env.sim.session import Session
 
 from ..golden.synthetic import synthetic_map
-from .levels import room
-from .recorder import Session
 
-CROWDED = room([(2, 44, 58, 0, 0), (3, 90, 58, 0, 0), (4, 60, 58, 0, 0), (2, 50, 56, 0, 0), (1, 20, 58, 0, 0)])
+CROWDED = build_room("gold 44 58", "exit 90 58", "exit_switch 60 58", "gold 50 56", "mine 20 58")
 
 
 def run_hash(frames: int) -> str:
@@ -18,7 +18,7 @@ def run_hash(frames: int) -> str:
     runs = [synthetic_map(density, seed) for density, seed in ((40, 3), (8, 2), (40, 8))]
     runs.append((CROWDED, runs[0][1]))
     for level, inputs in runs:
-        for rows in Session(level).play(inputs[:frames]):
+        for rows in Session(level).record(inputs[:frames]):
             digest.update(rows.tobytes())
     return digest.hexdigest()
 

@@ -4,7 +4,6 @@ python -m tests.sim.robustness FUZZED_LEVELS FRAMES [FILE ...]
 """
 
 import sys
-import warnings
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from nclone_env.sim.tick import start, tick
 
 @kernel
 def play(levels, worlds, level, frames, seed, outside):
-    """Play one level from its start, anew after every death or victory; note frames outside the world."""
+    """Play one level from its start and restart it after every death or victory; count frames outside the world."""
     start(levels, worlds, 0, level)
     random = seed
     for frame in range(frames):
@@ -67,7 +66,6 @@ def main(fuzzed: int, frames: int, files: list[str]) -> None:
 
     It can: a back face pushes it deeper without limit (physics 01, section 8.2).
     """
-    warnings.simplefilter("ignore")
     real = load_levels(files)
     levels = real + fuzzed_levels(fuzzed)
     level_set = pack(levels)

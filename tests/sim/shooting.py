@@ -1,19 +1,18 @@
-"""A level with one thing that aims at the ninja, which stays where the test puts it."""
+"""A level with one entity that aims at the ninja, which the test places in every frame."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.load import LevelSource
+from nclone_env.sim.session import Session
 from nclone_env.sim.tick import tick
-
-from .recorder import Session
 
 
 class ShootingRange:
     """A world in which every frame begins with a ninja of given place and velocity."""
 
-    def __init__(self, level: RawLevel):
+    def __init__(self, level: LevelSource):
         self.session = Session(level)
         self.ninja = self.session.ninja
         self.mover = self.session.worlds.movers[0, 0]

@@ -1,20 +1,18 @@
 """Recordings of the real game: they must end as the game said they end."""
 
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nclone_env.constants import DEAD, DYING, INPUT_SUICIDE, LASER_TURRET
-from nclone_env.errors import InertEntityWarning
-from nclone_env.level.compile import Level, compile_level, inert_types
 from nclone_env.level.formats.attract import AttractFile, read_attract
+from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 
 from ..golden.values import FRAME_TABLES, REPLAYS
 from ..shared import SHARED, needs_shared
-from .recorder import Session, motion_crc
+from .bases import motion_crc
 
 pytestmark = needs_shared
 
@@ -26,30 +24,14 @@ def read(path: Path) -> AttractFile:
     return read_attract(path.read_bytes(), str(path))
 
 
-def complete() -> list[Path]:
-    """Return the files whose recording needs nothing that is not modelled yet."""
-    return [path for path in ATTRACT if not inert_types(read(path).level.records)]
-
-
-def quietly(file: AttractFile) -> Level:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InertEntityWarning)
-        return compile_level(file.level)
-
-
 def flagged(inputs: np.ndarray) -> np.ndarray:
     return np.flatnonzero(inputs & INPUT_SUICIDE)
 
 
-def test_files_that_must_be_complete():
-    names = {path.name for path in ATTRACT}
-    assert {"0", "1", "3", "8", "18"} & names <= {path.name for path in complete()}
-
-
-@pytest.mark.parametrize("path", complete(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", ATTRACT, ids=lambda path: path.name)
 def test_the_recording_ends_in_death_at_the_right_frame(path):
     file = read(path)
-    state = simulate(quietly(file), file.inputs).state
+    state = simulate(file.level, file.inputs).state
     flags = flagged(file.inputs)
     if len(flags) == 0:
         assert state[-1] == DEAD
@@ -61,13 +43,13 @@ def test_the_recording_ends_in_death_at_the_right_frame(path):
         assert state[first + 1] == DEAD
 
 
-@pytest.mark.parametrize("path", complete(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", ATTRACT, ids=lambda path: path.name)
 def test_without_its_last_seconds_the_recording_does_not_end_in_death(path):
     """The negative control: standing still instead of playing on must not give the same end."""
     file = read(path)
     half = len(file.inputs) // 2
     idle = np.concatenate([file.inputs[:half], np.zeros(len(file.inputs) - half, np.uint8)])
-    assert motion_crc(simulate(quietly(file), idle)) != motion_crc(simulate(quietly(file), file.inputs))
+    assert motion_crc(simulate(file.level, idle)) != motion_crc(simulate(file.level, file.inputs))
 
 
 def test_a_laser_kills_at_the_right_frame():
@@ -76,21 +58,21 @@ def test_a_laser_kills_at_the_right_frame():
     if not path.exists():
         pytest.skip("attract file 19 is not here")
     file = read(path)
-    session = Session(quietly(file))
-    ninjas, _ = session.play(file.inputs)
+    session = Session(file.level)
+    ninjas = session.record(file.inputs).ninjas
     assert ninjas["state"].tolist().index(DEAD) == 709
-    assert set(session.level.entities["type"]) >= {LASER_TURRET}
+    assert set(session.entities()["type"]) >= {LASER_TURRET}
     frames, _, gold, x, y, _ = REPLAYS[19]
     assert (len(ninjas), ninjas["gold"][-1], ninjas["x"][-1], ninjas["y"][-1]) == (frames, gold, x, y)
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in complete() if path.name not in WITHOUT_LASERS], ids=lambda path: path.name
+    "path", [path for path in ATTRACT if path.name not in WITHOUT_LASERS], ids=lambda path: path.name
 )
 def test_checksum(path):
     file = read(path)
     frames, state, gold, x, y, crc = REPLAYS[int(path.name)]
-    run = simulate(quietly(file), file.inputs)
+    run = simulate(file.level, file.inputs)
     flags = flagged(file.inputs)
     assert frames == (flags[0] if len(flags) else len(file.inputs))
     last = frames - 1
@@ -104,7 +86,7 @@ def test_frame_by_frame(number):
     if not path.exists():
         pytest.skip(f"attract file {number} is not here")
     file = read(path)
-    run = simulate(quietly(file), file.inputs)
+    run = simulate(file.level, file.inputs)
     for frame, (code, state, airborne, values) in FRAME_TABLES[number].items():
         row = frame - 1
         assert (file.inputs[row], run.state[row], run.airborne[row]) == (code, state, airborne)
@@ -115,13 +97,6 @@ def test_frame_by_frame(number):
 @pytest.mark.parametrize("path", ATTRACT, ids=lambda path: path.name)
 def test_every_file_loads_and_plays(path):
     file = read(path)
-    inert = inert_types(file.level.records)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        run = simulate(path, file.inputs, entities=True)
+    run = simulate(path, file.inputs, entities=True)
     assert len(run) == len(file.inputs)
     assert np.isfinite([run.x, run.y, run.xspeed, run.yspeed]).all()
-    assert len(caught) == (1 if inert else 0)
-    for warning in caught:
-        assert issubclass(warning.category, InertEntityWarning)
-        assert all(f"{name} ({count})" in str(warning.message) for name, count in inert.items())

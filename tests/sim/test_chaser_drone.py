@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CHASER_DRONE, DEAD, LOCKED_DOOR, TRAP_DOOR
-from nclone_env.level.raw import RawLevel
+from nclone_env.constants import DEAD
+from nclone_env.level.build import build_level, build_room
 from nclone_env.sim.entities.chaser_drone import CHASING, HEADING
 from nclone_env.sim.simulate import simulate
 
 from .fixed import FixedNinja
-from .levels import room
 
 RIGHT, DOWN, LEFT, UP = range(4)
 CHECKS = [
@@ -22,23 +21,17 @@ CHECKS = [
 ]
 
 
-def walled(records, column=11) -> RawLevel:
-    """Return a level without anything but one full column."""
-    tiles = np.zeros((23, 42), np.uint8)
-    tiles[:, column] = 1
-    return RawLevel(tiles, np.array([(0, 60, 58, 0, 0), *records], np.uint8))
-
-
-def chase(records, ninja, frames, first=(14, 14, 2, 3)):
-    """Return the world after some frames with a fixed ninja; ``first`` is the drone's x, y, orientation and mode."""
-    world = FixedNinja(walled([(CHASER_DRONE, *first), *records]))
+def chase(ninja, frames, drone="chaser_drone 14 14 2 3", entities=()):
+    """Return the world after some frames with a fixed ninja; one column of the level is full."""
+    wall = {(12, row): "#" for row in range(1, 24)}
+    world = FixedNinja(build_level(drone, *entities, tiles=wall, spawn=(60, 58)))
     world.place(*ninja)
     world.act(frames)
     return world
 
 
 def test_check_values():
-    world = chase((), (250.0, 138.0), 0)
+    world = chase((250.0, 138.0), 0)
     frame = 0
     for at, x, y, heading, chasing in CHECKS:
         world.act(at - frame)
@@ -49,33 +42,33 @@ def test_check_values():
 
 @pytest.mark.parametrize(("aside", "seen"), [(12.0, True), (12.001, False), (-12.0, True), (-12.001, False)])
 def test_it_sees_twelve_pixels_to_each_side(aside, seen):
-    world = chase((), (250.0, 132.0 + aside), 1, (14, 22, 0, 3))
+    world = chase((250.0, 132.0 + aside), 1, "chaser_drone 14 22 0 3")
     assert (world.code & CHASING != 0) == seen
 
 
 def test_it_does_not_see_behind():
-    world = chase((), (84.0, 60.0), 1)  # right behind it
+    world = chase((84.0, 60.0), 1)  # right behind it
     assert (world.code & CHASING, world.code & HEADING) == (0, DOWN)
-    world = chase((), (84.0, 108.0), 1)  # ahead
+    world = chase((84.0, 108.0), 1)  # ahead
     assert (world.code & CHASING, world.mover["y"]) == (CHASING, 84.0 + 16.0 / 7.0)
 
 
 def test_it_does_not_see_the_dead():
-    world = chase((), (84.0, 108.0), 0)
+    world = chase((84.0, 108.0), 0)
     world.ninja["state"] = DEAD
     world.act()
     assert world.code & CHASING == 0
 
 
-@pytest.mark.parametrize(("door", "seen"), [(LOCKED_DOOR, False), (TRAP_DOOR, True)])
+@pytest.mark.parametrize(("door", "seen"), [("locked_door", False), ("trap_door", True)])
 def test_shut_doors_block_the_view(door, seen):
     """Locked doors begin shut, trap doors open."""
-    world = chase([(door, 32, 22, 0, 0), (door + 1, 100, 100, 0, 0)], (250.0, 132.0), 43)
+    world = chase((250.0, 132.0), 43, entities=(f"{door} 32 22", f"{door}_switch 100 100"))
     assert (world.code & CHASING != 0) == seen
 
 
 def test_it_runs_on_when_the_ninja_is_gone_and_then_looks_around():
-    world = chase((), (250.0, 138.0), 60)
+    world = chase((250.0, 138.0), 60)
     world.place(900.0, 500.0)
     world.act(60)
     assert (world.mover["x"], world.code) == (262.28571428571377, RIGHT | CHASING)
@@ -88,7 +81,7 @@ def test_it_runs_on_when_the_ninja_is_gone_and_then_looks_around():
 @pytest.mark.parametrize("mode", [0, 1])
 def test_a_wall_follower_turns_away_from_its_side_when_the_run_ends(mode):
     """After a run to the right that ends between walls it tries the headings of its mode from a quarter turn aside."""
-    world = chase((), (250.0, 132.0), 0, (14, 22, 0, mode))
+    world = chase((250.0, 132.0), 0, f"chaser_drone 14 22 0 {mode}")
     world.act(84)
     assert world.code == RIGHT | CHASING
     world.place(900.0, 500.0)
@@ -100,7 +93,7 @@ def test_a_wall_follower_turns_away_from_its_side_when_the_run_ends(mode):
 
 
 def test_it_kills():
-    run = simulate(room([(CHASER_DRONE, 62, 58, 4, 0)]), bytes(200), entities=True)
+    run = simulate(build_room("chaser_drone 62 58 4"), bytes(200), entities=True)
     dead = np.flatnonzero(run.state == DEAD)
     assert len(dead)
     assert np.hypot(run.x - run.entity_x[:, 0], run.y - run.entity_y[:, 0])[dead[0]] < 17.5

@@ -1,7 +1,5 @@
 """Bit-exact equality with all recorded traces, per frame, of the ninja and of every entity."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -18,13 +16,10 @@ from nclone_env.constants import (
     TRAP_DOOR,
     ZAP_DRONE,
 )
-from nclone_env.errors import InertEntityWarning
-from nclone_env.level.compile import Level
-from nclone_env.level.load import load_level
+from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 
 from ..shared import COMPARISONS, SHARED, Comparison, needs_shared
-from .recorder import remembered
 
 pytestmark = needs_shared
 
@@ -56,14 +51,6 @@ def traces() -> dict[str, dict[str, np.ndarray]]:
 def comparison(request) -> Comparison:
     """A running total that the summary of the run shows."""
     return request.config.stash[COMPARISONS].setdefault(request.node.name, Comparison())
-
-
-def compiled(trace: dict[str, np.ndarray]) -> Level:
-    """Return the level of a trace; only entities that the recorder does not model either may be left out."""
-    with warnings.catch_warnings():
-        if len(trace["unmodelled_types"]):
-            warnings.simplefilter("ignore", InertEntityWarning)
-        return load_level(trace["map_data"].tobytes())
 
 
 def recorded(trace: dict[str, np.ndarray], types: np.ndarray) -> np.ndarray:
@@ -132,7 +119,7 @@ def test_the_whole_set_is_compared(traces):
 
 def test_trajectories(traces, comparison):
     def columns(trace):
-        run = simulate(compiled(trace), trace["inputs"], entities=True)
+        run = simulate(trace["map_data"].tobytes(), trace["inputs"], entities=True)
         known = recorded(trace, run.entity_type)
         assert run.entity_type[known].tolist() == trace["ent_type"].tolist()
         pairs = {column: (trace[column], getattr(run, column)) for column in NINJA_COLUMNS}
@@ -146,9 +133,9 @@ def test_trajectories(traces, comparison):
 
 def test_what_is_remembered(traces, comparison):
     def columns(trace):
-        level = compiled(trace)
-        rows = remembered(level, trace["inputs"])
-        known = np.flatnonzero(recorded(trace, level.entities["type"]))
+        session = Session(trace["map_data"].tobytes())
+        rows = session.record(trace["inputs"])
+        known = np.flatnonzero(recorded(trace, session.entities()["type"]))
         pairs = {column: (trace[column], rows.ninjas[field]) for column, field in REMEMBERED.items()}
         pairs["ent_state"] = (trace["ent_state"], entity_codes(trace["ent_type"], rows.entity_states[:, known]))
         return pairs

@@ -5,19 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nclone_env.level.build import build_room
 from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
+from nclone_env.level.scenes import moving
 from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
 from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays, make_worlds
 from nclone_env.sim.tick import start, tick
 
-from .levels import moving, room
-
-WALLS = {(column, row): 1 for column in (4, 14) for row in range(6, 14)}
-BUMPY = room([(2, 44, 58, 0, 0)], tiles=WALLS | {(7, 13): 9, (6, 13): 1, (5, 13): 1, (12, 13): 1})
-WATCHED = room([(13, 60, 50, 0, 2)])
+WALLS = {(column, row): 1 for column in (5, 15) for row in range(7, 15)}
+BUMPY = build_room("gold 44 58", cells=WALLS | {(8, 14): 9, (7, 14): 1, (6, 14): 1, (13, 14): 1})
+WATCHED = build_room("laser_drone 60 50 0 2")
 SOURCES = (moving(), BUMPY, moving((70, 44), "other"), moving((84, 62), "above the pad"), WATCHED)
-LEVELS = pack([load_level(level) for level in SOURCES])
+LEVELS = pack(SOURCES)
 ODD, ONES = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
@@ -98,10 +97,9 @@ def test_equal_bytes_have_an_equal_future(level, before, other, after):
 def test_the_moving_level_moves():
     worlds = playing(1, 120)
     movers = worlds.movers[0]
-    slots = LEVELS.levels[0].table.mover_slots
-    homes = LEVELS.levels[0].entities[slots]
+    homes = LEVELS.entities_of(0)[LEVELS.mover_slots_of(0)]
     assert np.count_nonzero((movers["x"] != homes["x"]) | (movers["y"] != homes["y"])) >= 5
-    assert worlds.ninjas[0]["next_order"] > len(LEVELS.levels[0].entities)
+    assert worlds.ninjas[0]["next_order"] > len(LEVELS.entities_of(0))
 
 
 def test_a_restart_leaves_nothing_of_what_was_there():

@@ -2,16 +2,16 @@
 
 import pytest
 
-from .levels import empty_level
+from nclone_env.level.build import build_level
+
 from .shooting import ShootingRange
 
-BALL, LOCKED_DOOR = 25, 6
 BLOCK = {(21, 11): 1}  # spans 504 to 528 and 264 to 288
 NINJA = (300.0, 276.0)
 
 
-def ball(x, y, records=(), tiles=None) -> ShootingRange:
-    return ShootingRange(empty_level([*records, (BALL, x // 6, y // 6, 0, 0)], BLOCK if tiles is None else tiles))
+def ball(x, y, *entities) -> ShootingRange:
+    return ShootingRange(build_level(*entities, f"death_ball {x // 6} {y // 6}", tiles=BLOCK))
 
 
 @pytest.mark.parametrize("place", [(504, 276), (516, 264), (504, 264), (528, 288)])
@@ -36,8 +36,7 @@ def test_beside_a_wall_it_is_not():
 
 def test_near_a_door_it_might_come_free():
     """The segment of the door, 24 pixels around (516, 264), lies on the face of the block."""
-    door = [(LOCKED_DOOR, 86, 44, 2, 0), (7, 20, 20, 0, 0)]
-    near = ball(516, 264, door)
+    near = ball(516, 264, "locked_door 86 44 2", "locked_door_switch 20 20")
     near.until(3, NINJA)
     mover = near.session.worlds.movers[0, 0]
     assert (mover["x"], mover["y"]) == (516.0, 264.0)

@@ -3,21 +3,22 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, DYING, EXIT, EXIT_SWITCH, GOLD, MINE
+from nclone_env.constants import CELEBRATING, DEAD, DYING, EXIT, EXIT_SWITCH
+from nclone_env.level.build import build_room
+from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 
-from .levels import room
-from .recorder import RIGHT, SUICIDE, Session
+from .bases import RIGHT, SUICIDE
 
 RUN = bytes([RIGHT]) * 120
 
 
-def walk(records, inputs=RUN):
-    return simulate(room(records), inputs, entities=True)
+def walk(*entities, inputs=RUN):
+    return simulate(build_room(*entities), inputs, entities=True)
 
 
 def test_gold_is_counted_once():
-    run = walk([(2, 50, 58, 0, 0), (2, 60, 58, 0, 0), (2, 60, 20, 0, 0)])
+    run = walk("gold 50 58", "gold 60 58", "gold 60 20")
     assert run.gold[-1] == 2
     assert np.count_nonzero(np.diff(run.gold)) == 2
     taken = ~run.entity_active
@@ -30,15 +31,15 @@ def test_gold_is_counted_once():
 @pytest.mark.parametrize("unit", [20, 23])
 def test_the_cells_all_around_are_looked_at(unit, right, down):
     """Gold at the first and at the last units of a cell, the ninja on any side of it."""
-    session = Session(room([(2, unit, unit, 0, 0), (2, unit + 8, unit, 0, 0)]))
+    session = Session(build_room(f"gold {unit} {unit}", f"gold {unit + 8} {unit}"))
     session.ninja["x"], session.ninja["y"] = 6 * unit + right, 6 * unit + down
-    ninjas, states = session.play(bytes(1))
+    ninjas, states, _ = session.record(bytes(1))
     assert ninjas["gold"][0] == 1
     assert states[0, :2].tolist() == [1, 0]
 
 
 def test_a_mine_kills_and_stays():
-    run = walk([(1, 60, 58, 0, 0)])
+    run = walk("mine 60 58")
     dead = np.flatnonzero(run.state == DEAD)
     assert len(dead)
     assert DYING not in run.state  # touched and dead in the same frame
@@ -49,9 +50,9 @@ def test_a_mine_kills_and_stays():
 
 
 def test_the_exit_opens_with_its_switch_and_wins():
-    closed = walk([(3, 60, 58, 0, 0), (4, 60, 20, 0, 0)])
+    closed = walk("exit 60 58", "exit_switch 60 20")
     assert CELEBRATING not in closed.state
-    run = walk([(3, 60, 58, 0, 0), (4, 50, 58, 0, 0)])
+    run = walk("exit 60 58", "exit_switch 50 58")
     taken = np.flatnonzero(~run.entity_active[:, 1])[0]
     won = np.flatnonzero(run.state == CELEBRATING)[0]
     assert run.entity_type.tolist() == [EXIT, EXIT_SWITCH]
@@ -61,22 +62,21 @@ def test_the_exit_opens_with_its_switch_and_wins():
 
 
 def test_an_exit_cannot_be_entered_in_the_frame_of_its_switch():
-    run = walk([(3, 40, 58, 0, 0), (4, 40, 58, 0, 0)], bytes(3))
+    run = walk("exit 40 58", "exit_switch 40 58", inputs=bytes(3))
     assert not run.entity_active[0, 1]
     assert run.state[0] != CELEBRATING
     assert run.state[1] == CELEBRATING
 
 
 def test_only_the_exit_of_the_taken_switch_opens():
-    records = [(3, 60, 58, 0, 0), (3, 70, 58, 0, 0), (4, 90, 20, 0, 0), (4, 50, 58, 0, 0)]
-    run = walk(records, RUN + RUN)
+    run = walk("exit 60 58", "exit 70 58", "exit_switch 90 20", "exit_switch 50 58", inputs=RUN + RUN)
     won = np.flatnonzero(run.state == CELEBRATING)[0]
     assert 420 - 22 <= run.x[won] <= 420
 
 
 def test_the_finish_fraction_is_the_part_of_the_frame_before_the_touch():
-    session = Session(room([(3, 60, 58, 0, 0), (4, 41, 58, 0, 0)]))
-    ninjas, _ = session.play(RUN)
+    session = Session(build_room("exit 60 58", "exit_switch 41 58"))
+    ninjas = session.record(RUN).ninjas
     won = np.flatnonzero(ninjas["state"] == CELEBRATING)[0]
     before, after = ninjas[won - 1], ninjas[won]
     at = before["x"] + after["finish_fraction"] * (after["x"] - before["x"])
@@ -85,27 +85,26 @@ def test_the_finish_fraction_is_the_part_of_the_frame_before_the_touch():
 
 
 def test_a_dying_ninja_still_collects_but_does_not_win():
-    records = [(3, 46, 58, 0, 0), (4, 40, 58, 0, 0), (2, 40, 58, 0, 0)]
-    run = walk(records, bytes([SUICIDE]) + bytes(3))
+    run = walk("exit 46 58", "exit_switch 40 58", "gold 40 58", inputs=bytes([SUICIDE]) + bytes(3))
     assert run.state.tolist() == [DYING, DEAD, DEAD, DEAD]
-    session = Session(room([(2, 40, 58, 0, 0)]))
+    session = Session(build_room("gold 40 58"))
     session.ninja["state"] = DYING
-    ninjas, states = session.play(bytes(1))
+    ninjas, states, _ = session.record(bytes(1))
     assert (ninjas["gold"][0], states[0, 0]) == (1, 1)
 
 
-@pytest.mark.parametrize("kind", [MINE, GOLD])
-def test_a_celebrating_ninja_neither_collects_nor_sets_off_mines(kind):
-    session = Session(room([(kind, 40, 58, 0, 0)]))
+@pytest.mark.parametrize("name", ["mine", "gold"])
+def test_a_celebrating_ninja_neither_collects_nor_sets_off_mines(name):
+    session = Session(build_room(f"{name} 40 58"))
     session.ninja["state"] = CELEBRATING
-    ninjas, states = session.play(RUN)
+    ninjas, states, _ = session.record(RUN)
     assert (ninjas["state"] == CELEBRATING).all()
     assert (ninjas["gold"] == 0).all()
     assert (states[:, 0] == 0).all()
 
 
 def test_a_mine_that_kills_becomes_safe():
-    session = Session(room([(1, 40, 58, 0, 0), (1, 41, 58, 0, 0), (1, 60, 58, 0, 0)]))
-    ninjas, states = session.play(bytes(5))
+    session = Session(build_room("mine 40 58", "mine 41 58", "mine 60 58"))
+    ninjas, states, _ = session.record(bytes(5))
     assert ninjas["state"].tolist() == [DEAD] * 5
     assert states[-1, :3].tolist() == [1, 1, 0]

@@ -11,9 +11,8 @@ import pytest
 from nclone_env.constants import DEAD
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
+from nclone_env.sim.session import Session
 from profiling.entity_clips import FOLDER, clips, play, surroundings
-
-from .recorder import remembered
 
 CLIPS = clips()
 
@@ -21,7 +20,7 @@ CLIPS = clips()
 @lru_cache(maxsize=len(CLIPS))
 def played(name):
     """Return the world after each frame; row 0 is frame 1."""
-    return remembered(CLIPS[name].level, CLIPS[name].inputs)
+    return Session(CLIPS[name].level).record(CLIPS[name].inputs)
 
 
 def ninja_at(name, frame):

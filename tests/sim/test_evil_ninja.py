@@ -3,19 +3,22 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, EVIL_NINJA
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.level.build import build_room
 from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.sim.copy import copy_world, hash_world
 from nclone_env.sim.entities.evil_ninja import ACTIVE, CHARGING, TOUCHED, WAITING
+from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import make_worlds
 
-from .levels import room
-from .recorder import LEFT, RIGHT, Session
+from .bases import LEFT, RIGHT
 
 HOME = (66, 58)  # a runner from x = 240 touches it between x = 376 and x = 380
 AWAY = (150, 10)
+
+
+def evil_ninja(place):
+    return "evil_ninja {} {}".format(*place)
 
 
 def wander(frames, seed=5):
@@ -27,15 +30,15 @@ def wander(frames, seed=5):
 
 def play(places, inputs, unharmed=True):
     """Return (T,) ninjas, (T, E) phases and (T, E) x and y; an unharmed ninja is lifted out of reach of death."""
-    session = Session(room([(EVIL_NINJA, *place, 0, 0) for place in places]))
+    session = Session(build_room(*(evil_ninja(place) for place in places)))
     count = len(places)
     ninjas, phases, spots = [], [], []
     for code in inputs:
         if unharmed and session.ninja["state"] >= DEAD:
             break
-        ninja, states = session.play(bytes([code]))
-        ninjas.append(ninja[0].copy())
-        phases.append(states[0, :count].tolist())
+        session.tick(code)
+        ninjas.append(session.ninja.copy())
+        phases.append(session.entity_states().tolist())
         spots.append([(m["x"], m["y"]) for m in session.worlds.movers[0, :count]])
     return np.array(ninjas), np.array(phases), np.array(spots)
 
@@ -58,17 +61,17 @@ def test_delays_and_way():
 
 def test_check_values():
     """Touched in frame 100: active in 220 at P[101], then P[102]; the second in frame 340 at P[101]."""
-    level = room([(EVIL_NINJA, 100, 20, 0, 0), (EVIL_NINJA, 100, 20, 0, 0)])
+    level = build_room("evil_ninja 100 20", "evil_ninja 100 20")
     session = Session(level)
     path = {}
     for frame in range(1, 342):
-        session.play(bytes(1))
+        session.tick(0)
         if frame == 99:  # to be dropped on them in the next frame, then carried along a line of its own
             session.ninja["x"], session.ninja["y"], session.ninja["vx"], session.ninja["vy"] = 600.0, 115.0, 0.0, 0.0
         elif frame > 99:
             session.ninja["x"], session.ninja["y"] = 600.0 + 1.25 * (frame - 100), 150.0
         path[frame] = (float(session.ninja["x"]), float(session.ninja["y"]))
-        phases = session.worlds.entity_states[0, :2].tolist()
+        phases = session.entity_states().tolist()
         spots = [(float(m["x"]), float(m["y"])) for m in session.worlds.movers[0]]
         if frame == 99:
             assert phases == [WAITING, WAITING]
@@ -97,17 +100,17 @@ def test_it_comes_from_its_home_in_the_last_two_seconds():
 
 def test_charging_is_harmless_and_following_kills():
     """The ninja begins where one waits and stays there: touched in frame 1, killed in frame 121."""
-    run = simulate(room([(EVIL_NINJA, 41, 58, 0, 0)]), bytes(130), entities=True)
+    run = simulate(build_room("evil_ninja 41 58"), bytes(130), entities=True)
     gap = np.hypot(run.entity_x[:, 0] - run.x, run.entity_y[:, 0] - run.y)
     assert (gap < 16.0).all()
     assert np.flatnonzero(run.state == DEAD)[0] == 120
 
 
 def test_it_follows_the_dead_and_spares_the_winner():
-    session = Session(room([(EVIL_NINJA, 40, 58, 0, 0)]))
-    session.play(bytes(1))
+    session = Session(build_room("evil_ninja 40 58"))
+    session.tick(0)
     session.ninja["state"] = CELEBRATING
-    ninjas, states = session.play(bytes(300))
+    ninjas, states, _ = session.record(bytes(300))
     assert states[-1, 0] == ACTIVE
     assert (ninjas["state"] == CELEBRATING).all()
 
@@ -115,47 +118,47 @@ def test_it_follows_the_dead_and_spares_the_winner():
 def test_the_trail_belongs_to_the_world():
     """A snapshot that is taken half-way leads to the same future; a start clears the trail."""
     inputs = wander(300)
-    session = Session(room([(EVIL_NINJA, *HOME, 0, 0)]), 2)
-    session.play(inputs[:200])
+    session = Session(build_room(evil_ninja(HOME)), 2)
+    session.record(inputs[:200])
     session.restore(session.snapshot(0), 1)
-    first, second = session.play(inputs[200:], 0), session.play(inputs[200:], 1)
-    assert first[0].tobytes() == second[0].tobytes()
+    first, second = session.record(inputs[200:], 0), session.record(inputs[200:], 1)
+    assert first.ninjas.tobytes() == second.ninjas.tobytes()
     assert session.snapshot(0) == session.snapshot(1)
     assert session.worlds.trail[0].any()
-    fresh = Session(session.level, 1)
+    fresh = Session(session.level_set)
     assert not fresh.worlds.trail.any()
 
 
 @pytest.mark.parametrize(("count", "limit", "rows"), [(0, None, 1), (1, None, 119), (10, None, 1199), (10, 600, 600)])
 def test_the_trail_is_no_longer_than_needed(count, limit, rows):
-    levels = pack([load_level(room([(EVIL_NINJA, 50, 50, 0, 0)] * count))])
+    levels = pack([build_room(*["evil_ninja 50 50"] * count)])
     assert make_worlds(3, levels, limit).trail.shape == (3, rows, 2)
 
 
 def test_a_limited_trail_is_as_good():
     """``simulate`` bounds the trail by the number of inputs; a session does not."""
     inputs = wander(250)
-    level = room([(EVIL_NINJA, *HOME, 0, 0)] * 4)
+    level = build_room(*[evil_ninja(HOME)] * 4)
     run = simulate(level, inputs, entities=True)
     session = Session(level)
-    ninjas, _ = session.play(inputs)
+    ninjas = session.record(inputs).ninjas
     assert session.worlds.trail.shape[1] == 479 > len(inputs)
     assert ninjas["x"].tolist() == run.x.tolist()
     assert [m["x"] for m in session.worlds.movers[0]] == run.entity_x[-1].tolist()
 
 
 def test_the_trail_is_reported():
-    levels = pack([load_level(room([(EVIL_NINJA, 50, 50, 0, 0)] * 2))])
+    levels = pack([build_room(*["evil_ninja 50 50"] * 2)])
     worlds = make_worlds(4, levels)
     sizes = {node.name: node.total_bytes for node in worlds.memory().children}
     assert sizes["trail"] == 4 * 239 * 16
 
 
 def test_copies_follow_too():
-    session = Session(room([(EVIL_NINJA, *HOME, 0, 0)]), 2)
-    session.play(wander(200))
-    copy_world(session.worlds, 0, session.worlds, 1)
+    session = Session(build_room(evil_ninja(HOME)), 2)
+    session.record(wander(200))
+    session.copy(0, 1)
     assert session.snapshot(0) == session.snapshot(1)
-    assert hash_world(session.worlds, 0) == hash_world(session.worlds, 1)
+    assert session.hash(0) == session.hash(1)
     session.worlds.trail[1, 7, 0] += 1e-9
-    assert hash_world(session.worlds, 0) != hash_world(session.worlds, 1)
+    assert session.hash(0) != session.hash(1)

@@ -5,18 +5,17 @@ from itertools import pairwise
 import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.level.build import build_level
 from nclone_env.sim.entities.gauss_turret import AIMING, IDLE, RECOVERING, WARNING
 
-from .levels import empty_level
 from .shooting import ShootingRange
 
-GAUSS = 19
 NINJA = (500.0, 300.0)
 BLOCK = {(16, 12): 1}  # between the turret and the ninja
 
 
 def gauss(tiles=None):
-    return ShootingRange(empty_level([(GAUSS, 50, 50, 0, 0)], tiles))
+    return ShootingRange(build_level("gauss_turret 50 50", tiles=tiles))
 
 
 def test_the_zones_and_the_shot_at_a_ninja_that_stands_still():

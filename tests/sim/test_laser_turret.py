@@ -6,22 +6,21 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import DEAD
+from nclone_env.level.build import build_level
 from nclone_env.sim.entities.laser.surface_skip import _INSIDE, _OUTSIDE
 from nclone_env.sim.entities.laser.turret import CLOCKWISE, COUNTERCLOCKWISE, SPINNER
 
 from ..naive.geometry import TileWorld
 from ..naive.laser import NaiveSurfaceLaser
-from .levels import empty_level
 from .shooting import ShootingRange
 
-LASER, DOOR, TRAP = 23, 5, 8
 FAR_AWAY = (900.0, 500.0)
 HALF_PI = np.pi / 2
 BLOCK = {(21, 11): 1}  # spans 504 to 528 and 264 to 288
 
 
-def laser(x, y, orientation=0, mode=0, tiles=None, records=()):
-    return ShootingRange(empty_level([*records, (LASER, x // 6, y // 6, orientation, mode)], tiles))
+def laser(x, y, orientation=0, mode=0, *, tiles=None, entities=()):
+    return ShootingRange(build_level(*entities, f"laser_turret {x // 6} {y // 6} {orientation} {mode}", tiles=tiles))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +153,7 @@ def test_inside_a_wall_it_comes_out():
 
 
 def test_on_a_shut_door_it_takes_its_facing_and_stays():
-    turret = laser(300, 300, 4, records=[(DOOR, 50, 50, 0, 0)])
+    turret = laser(300, 300, 4, entities=["regular_door 50 50"])
     mover = turret.session.worlds.movers[0, 0]
     assert (mover["x"], mover["y"]) == (294.1, 300.0)
     turret.until(4, FAR_AWAY)
@@ -162,7 +161,7 @@ def test_on_a_shut_door_it_takes_its_facing_and_stays():
 
 
 def test_an_open_door_is_no_surface():
-    turret = laser(300, 300, 4, records=[(TRAP, 50, 50, 0, 0), (9, 20, 80, 0, 0)])
+    turret = laser(300, 300, 4, entities=["trap_door 50 50", "trap_door_switch 20 80"])
     assert turret.session.worlds.entity_states[0, 1] == SPINNER
 
 

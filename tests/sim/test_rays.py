@@ -5,23 +5,22 @@ import pytest
 
 from nclone_env.constants import CELEBRATING, CELLS, DEAD, DYING
 from nclone_env.jit import kernel
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.build import build_level
+from nclone_env.level.load import LevelSource
 from nclone_env.sim.geometry import lesser
 from nclone_env.sim.rays import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell, unit
+from nclone_env.sim.session import Session
 
 from ..golden.synthetic import synthetic_map
-from .levels import empty_level
-from .recorder import Session
 
 LEFT, TOP, RIGHT, BOTTOM = 24.0, 24.0, 1032.0, 576.0  # the border of an empty level
 DIAGONAL = 0.7071067811865476
-TRAP_DOOR, REGULAR_DOOR = 8, 5
 
 
 class Beam:
     """A world to cast rays in."""
 
-    def __init__(self, level: RawLevel):
+    def __init__(self, level: LevelSource):
         self.session = Session(level)
         self.states = self.session.worlds.entity_states
         self.ninja = self.session.ninja
@@ -47,11 +46,11 @@ class Beam:
     [((1, 0), RIGHT - 300), ((-1, 0), 300 - LEFT), ((0, 1), BOTTOM - 300), ((0, -1), 300 - TOP)],
 )
 def test_an_empty_level_ends_at_its_border(direction, length):
-    assert Beam(empty_level()).ray(300, 300, *direction) == length
+    assert Beam(build_level()).ray(300, 300, *direction) == length
 
 
 def test_slanted_rays_meet_slopes_curves_and_corners():
-    beam = Beam(empty_level(tiles={(20, 10): 1, (10, 10): 8, (30, 10): 10}))
+    beam = Beam(build_level(tiles={(20, 10): 1, (10, 10): 8, (30, 10): 10}))
     assert beam.ray(480 - 50, 252, 1, 0) == 50.0  # the block spans 480 to 504
     assert beam.ray(470.5, 229.5, DIAGONAL, DIAGONAL) == pytest.approx(np.hypot(10.5, 10.5))
     middle = {beam.ray(x, 200, 0, 1) for x in (242, 252, 262)}
@@ -61,7 +60,7 @@ def test_slanted_rays_meet_slopes_curves_and_corners():
 
 
 def test_a_ray_that_leaves_the_cells_meets_nothing():
-    beam = Beam(empty_level())
+    beam = Beam(build_level())
     assert beam.ray(1050, 300, 1, 0) == NOTHING
     assert beam.ray(-100, 300, -1, 0) == NOTHING
     assert beam.ray(5000, 300, 0, 1) == NOTHING
@@ -71,17 +70,17 @@ def test_a_ray_that_leaves_the_cells_meets_nothing():
 
 
 def test_a_segment_on_which_the_ray_starts_does_not_stop_it_but_its_end_does():
-    beam = Beam(empty_level(tiles={(20, 10): 1}))
+    beam = Beam(build_level(tiles={(20, 10): 1}))
     assert beam.ray(480, 250, 1, 0) == 24.0  # through the block, to the inner side of its right face
     assert beam.ray(480, 252, 1, 0) == 0.0  # half-edges meet here
 
 
 def test_open_doors_do_not_stop_rays():
-    beam = Beam(empty_level([(REGULAR_DOOR, 60, 50, 0, 0)]))
+    beam = Beam(build_level("regular_door 60 50"))
     assert beam.ray(300, 300, 1, 0) == 60.0
     beam.states[0, 0] = 1
     assert beam.ray(300, 300, 1, 0) == RIGHT - 300
-    trap = Beam(empty_level([(TRAP_DOOR, 60, 50, 0, 0), (9, 100, 50, 0, 0)]))
+    trap = Beam(build_level("trap_door 60 50", "trap_door_switch 100 50"))
     assert trap.ray(300, 300, 1, 0) == RIGHT - 300
     trap.states[0, 0] = 1
     assert trap.ray(300, 300, 1, 0) == 60.0
@@ -89,7 +88,7 @@ def test_open_doors_do_not_stop_rays():
 
 
 def test_line_of_sight():
-    beam = Beam(empty_level(tiles={(20, 10): 1}))
+    beam = Beam(build_level(tiles={(20, 10): 1}))
     beam.place(600.0, 252.0)
     assert not beam.sees(400, 252)
     assert beam.sees(400, 300)
@@ -108,7 +107,7 @@ def test_line_of_sight():
 
 
 def test_shots_hit_within_the_radius_and_not_behind_walls():
-    beam = Beam(empty_level(tiles={(20, 10): 1}))
+    beam = Beam(build_level(tiles={(20, 10): 1}))
     beam.place(450.0, 259.9)
     assert beam.shot(400, 250, 1, 0)
     beam.place(450.0, 260.0)
@@ -126,7 +125,7 @@ def test_shots_hit_within_the_radius_and_not_behind_walls():
 
 
 def test_a_step_looks_no_further_than_its_cells():
-    beam = Beam(empty_level(tiles={(20, 10): 1}))
+    beam = Beam(build_level(tiles={(20, 10): 1}))
     assert beam.step(479, 250, 2, 0)
     assert not beam.step(477, 250, 2, 0)
     assert not beam.step(482, 250, -1, 0)

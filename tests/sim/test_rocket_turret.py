@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.level.build import build_level
 from nclone_env.sim.entities.rocket_turret import FLYING, IDLE, SPEEDS, WARNING
 from nclone_env.sim.state import NO_CELL
 
-from .levels import empty_level
 from .shooting import ShootingRange
 
-ROCKET = 18
 FIRST, SECOND, BACK = (700.0, 300.0), (700.0, 500.0), (100.0, 420.0)
 
 
-def rocket(tiles=None, records=()):
-    return ShootingRange(empty_level([(ROCKET, 50, 50, 0, 0), *records], tiles))
+def rocket(*entities, tiles=None):
+    return ShootingRange(build_level("rocket_turret 50 50", *entities, tiles=tiles))
 
 
 def place(turret):
@@ -78,7 +77,7 @@ def test_who_stands_on_the_turret_dies_at_the_launch():
 
 
 def test_the_warning_does_not_need_sight_but_someone_to_aim_at():
-    turret = rocket({(16, 15): 1})
+    turret = rocket(tiles={(16, 15): 1})
     turret.until(1, FIRST)
     turret.until(16, (460.0, 427.0))
     assert turret.state == FLYING
@@ -92,7 +91,7 @@ def test_the_warning_does_not_need_sight_but_someone_to_aim_at():
 
 @pytest.mark.parametrize(("shut", "explodes"), [(0, False), (1, True)])
 def test_open_doors_let_it_through_and_shut_ones_do_not(shut, explodes):
-    turret = rocket(records=[(8, 60, 50, 0, 0), (9, 20, 80, 0, 0)])
+    turret = rocket("trap_door 60 50", "trap_door_switch 20 80")
     states = turret.session.worlds.entity_states
     turret.until(40, FIRST)
     states[0, 0] = shut

@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from nclone_env.constants import CHAINGUN_DRONE, DEAD, DYING, JUMPING, LASER_DRONE, LOCKED_DOOR
-from nclone_env.level.raw import RawLevel
+from nclone_env.constants import CHAINGUN_DRONE, DEAD, DYING, JUMPING, LASER_DRONE
+from nclone_env.level.build import build_level, build_room
+from nclone_env.level.raw import entity_name
 from nclone_env.sim.entities.shooting_drone import FIRING, HEADING, PATROL, PHASE, RECOVERING, SHOT, WARNING, swept
 from nclone_env.sim.rays import unit
 from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import NO_CELL
 
 from .fixed import FixedNinja
-from .levels import room
 
 BOTH = pytest.mark.parametrize("kind", [CHAINGUN_DRONE, LASER_DRONE])
 SPEED = {LASER_DRONE: 0.2857142857142857, CHAINGUN_DRONE: 0.4285714285714285}
@@ -22,10 +22,9 @@ SHOT_FRAMES = [62, 71, 80, 89, 98, 107, 116]
 SHOT_DEGREES = [-5.7106, -2.8624, 0.0, 2.8624, 5.7106, 8.5308, 11.3099]
 
 
-def world(kind, ninja=(500.0, 300.0), velocity=(0.0, 0.0), records=(), mode=2) -> FixedNinja:
-    """Return an empty level with a drone at (300, 300) that points right, and a ninja."""
-    rows = [(0, 60, 58, 0, 0), (kind, 50, 50, 0, mode), *records]
-    made = FixedNinja(RawLevel(np.zeros((23, 42), np.uint8), np.array(rows, np.uint8)))
+def world(kind, ninja=(500.0, 300.0), velocity=(0.0, 0.0), entities=(), orientation=0) -> FixedNinja:
+    """Return an empty level with a drone at (300, 300), which points right by default, and a ninja."""
+    made = FixedNinja(build_level(f"{entity_name(kind)} 50 50 {orientation} 2", *entities, spawn=(60, 58)))
     made.place(*ninja, *velocity)
     return made
 
@@ -133,18 +132,16 @@ def test_it_stands_and_then_flies_on_to_its_node(kind):
 
 @BOTH
 def test_it_does_not_see_through_a_shut_door(kind):
-    door = [(LOCKED_DOOR, 64, 50, 0, 0), (LOCKED_DOOR + 1, 150, 10, 0, 0)]
-    assert set(phases(world(kind, records=door), 20)) == {PATROL}
-    made = world(kind, records=door)
+    door = ("locked_door 64 50", "locked_door_switch 150 10")
+    assert set(phases(world(kind, entities=door), 20)) == {PATROL}
+    made = world(kind, entities=door)
     made.worlds.entity_states[0, 0] = 1  # the door comes first; it is open now
     assert phases(made, 2) == [WARNING, WARNING]
 
 
 @BOTH
 def test_vertical_flight_is_remembered_too(kind):
-    rows = np.array([(0, 60, 58, 0, 0), (kind, 50, 50, 2, 2)], np.uint8)
-    made = FixedNinja(RawLevel(np.zeros((23, 42), np.uint8), rows))
-    made.place(500.0, 300.0)
+    made = world(kind, orientation=2)
     made.act()
     assert made.code == WARNING | 1
     made.ninja["state"] = DEAD
@@ -158,7 +155,7 @@ def test_vertical_flight_is_remembered_too(kind):
 
 @BOTH
 def test_touching_is_harmless_and_standing_in_view_is_not(kind):
-    run = simulate(room([(kind, 42, 58, 0, 2)]), bytes(80), entities=True)
+    run = simulate(build_room(f"{entity_name(kind)} 42 58 0 2"), bytes(80), entities=True)
     dead = int(np.flatnonzero(run.state == DEAD)[0])
     assert WARNED[kind] < dead < WARNED[kind] + 30
     assert (np.hypot(run.x - run.entity_x[:, 0], run.y - run.entity_y[:, 0]) < 15.0).all()

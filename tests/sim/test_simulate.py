@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import InputsError, LevelFormatError, NcloneError, UnknownLevelError
+from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import Trajectory, simulate
 
-from .levels import FLOOR_Y, room
-from .recorder import JUMP, LEFT, RIGHT
+from .bases import FLOOR_Y, JUMP, LEFT, RIGHT
 
-RAW = room([(2, 60, 58, 0, 0), (3, 90, 58, 0, 0), (4, 50, 58, 0, 0), (1, 100, 20, 0, 0)])
+LEVEL = build_room("gold 60 58", "exit 90 58", "exit_switch 50 58", "mine 100 20")
 INPUTS = bytes([RIGHT] * 30 + [RIGHT | JUMP] * 20 + [LEFT] * 10)
 COLUMNS = ("x", "y", "xspeed", "yspeed", "state", "airborne", "walled", "gold")
 ENTITY_COLUMNS = ("entity_type", "entity_x", "entity_y", "entity_active")
@@ -34,19 +34,19 @@ def same(left: Trajectory, right: Trajectory) -> bool:
     ids=["list", "tuple", "bytearray", "uint8", "int64", "strided"],
 )
 def test_inputs_of_any_kind(inputs):
-    assert same(simulate(RAW, inputs), simulate(RAW, INPUTS))
+    assert same(simulate(LEVEL, inputs), simulate(LEVEL, INPUTS))
 
 
 def test_levels_of_any_kind(tmp_path):
     path = tmp_path / "level"
-    path.write_bytes(write_map(RAW))
-    expected = simulate(RAW, INPUTS)
-    for level in (path, str(path), write_map(RAW), load_level(RAW)):
+    path.write_bytes(write_map(LEVEL.raw))
+    expected = simulate(LEVEL, INPUTS)
+    for level in (path, str(path), write_map(LEVEL.raw), LEVEL.raw, load_level(LEVEL.raw)):
         assert same(simulate(level, INPUTS), expected)
 
 
 def test_dtypes_and_shapes():
-    run = simulate(RAW, INPUTS, entities=True)
+    run = simulate(LEVEL, INPUTS, entities=True)
     frames = len(INPUTS)
     assert len(run) == frames
     dtypes = {name: getattr(run, name).dtype for name in COLUMNS + ENTITY_COLUMNS}
@@ -64,37 +64,37 @@ def test_dtypes_and_shapes():
 
 
 def test_without_entities_there_are_none():
-    run = simulate(RAW, INPUTS)
+    run = simulate(LEVEL, INPUTS)
     assert [getattr(run, name) for name in ENTITY_COLUMNS] == [None] * 4
 
 
 def test_a_level_without_entities():
-    run = simulate(room(), bytes(3), entities=True)
+    run = simulate(build_room(), bytes(3), entities=True)
     assert run.entity_type.shape == (0,)
     assert run.entity_x.shape == run.entity_active.shape == (3, 0)
 
 
 def test_no_inputs_no_rows():
     for inputs in (b"", [], np.zeros(0, np.uint8)):
-        run = simulate(RAW, inputs, entities=True)
+        run = simulate(LEVEL, inputs, entities=True)
         assert len(run) == 0
         assert run.entity_x.shape == (0, 4)
 
 
 def test_all_sixteen_bytes_are_inputs():
-    assert len(simulate(room(), bytes(range(16)))) == 16
+    assert len(simulate(build_room(), bytes(range(16)))) == 16
 
 
 @pytest.mark.parametrize(
     ("code", "direction"), [(0, 0), (RIGHT, 1), (LEFT, -1), (LEFT | RIGHT, -1)], ids=["none", "right", "left", "both"]
 )
 def test_left_wins_over_right(code, direction):
-    run = simulate(room(spawn=(80, 58)), bytes([code]) * 20)
+    run = simulate(build_room(spawn=(80, 58)), bytes([code]) * 20)
     assert np.sign(run.x[-1] - 480.0) == direction
 
 
 def test_a_ninja_comes_to_rest_on_the_floor_and_jumps_off_it():
-    run = simulate(room(spawn=(40, 57)), bytes(60) + bytes([JUMP]) * 10)
+    run = simulate(build_room(spawn=(40, 57)), bytes(60) + bytes([JUMP]) * 10)
     assert run.y[59] == pytest.approx(FLOOR_Y, abs=1e-6)
     assert run.state[59] == 0
     assert not run.airborne[59]
@@ -120,7 +120,7 @@ def test_a_ninja_comes_to_rest_on_the_floor_and_jumps_off_it():
 )
 def test_wrong_inputs(inputs, message):
     with pytest.raises(InputsError, match=message) as caught:
-        simulate(RAW, inputs)
+        simulate(LEVEL, inputs)
     assert str(caught.value).startswith("inputs: expected")
     assert isinstance(caught.value, NcloneError)
     assert isinstance(caught.value, ValueError)

@@ -63,9 +63,9 @@ class AttractFile:
 
 
 def is_attract(data: bytes) -> bool:
-    """Return whether a replay block stands where the header says and states the length that the header says.
+    """Return whether there is a replay block at the place and of the length stated by the header.
 
-    Map bytes can carry the header of an attract file without its replay block; they are no attract file.
+    Map bytes can have the header of an attract file without its replay block; they are not an attract file.
     """
     if len(data) < _SMALLEST_MAP:
         return False
@@ -92,9 +92,9 @@ def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
     if len(data) != start + replay_length:
         lengths = f"8 + {map_length} (map block) + {replay_length} (replay block) bytes"
         raise LevelFormatError(source, "offset 0", lengths, f"a file of {len(data)}")
-    level = read_map(data[:start], source)
     kind, replay_id = _read_replay_head(data[start:], start, source)
-    return AttractFile(level, _read_inputs(data, start + _REPLAY_HEAD.size, source), kind, replay_id)
+    inputs = _read_inputs(data, start + _REPLAY_HEAD.size, source)
+    return AttractFile(read_map(data[:start], source), inputs, kind, replay_id)
 
 
 def _read_replay_head(block: bytes, start: int, source: str) -> tuple[int, int]:

@@ -40,9 +40,8 @@ def parse_entities(lines: Sequence[str], source: str, first: int = 1, word: str 
     if len(entities) > MAX_RECORDS:
         where = f"{word} {entities[MAX_RECORDS][0]}"
         raise LevelFormatError(source, where, f"at most {MAX_RECORDS} entities", str(len(entities)))
-    records = np.array([_record(line, source, f"{word} {number}") for number, line in entities], np.uint8).reshape(
-        -1, 5
-    )
+    rows = [_record(line, source, f"{word} {number}") for number, line in entities]
+    records = np.array(rows, np.uint8).reshape(-1, 5)
     fault = writing_fault(records)
     if fault:
         places = [f"{word} {number}" for number in (*(number for number, _ in entities), first + len(lines))]

@@ -1,19 +1,19 @@
 """The game's text format for packs of levels: one level a line, ``$title#hex#``.
 
-The title is Latin-1. The hex digits stand for bytes, **low nibble first**: "10" is the byte 0x01. The bytes of a level:
+The title is Latin-1. The hex digits encode bytes, **low nibble first**: "10" is the byte 0x01. The bytes of a level:
 
 ===== =====================================================================================================
 size  content
 ===== =====================================================================================================
 4     zero
 966   tiles: the byte at i + 42 * j is the tile in column i = 0..41 and row j = 0..22
-...   for each type of ``LAYOUTS``, in that order: a big-endian 16-bit count, then so many records
+...   for each type of ``LAYOUTS``, in that order: a big-endian 16-bit count, then that many records
 4     zero
 ===== =====================================================================================================
 
-A record is x and y, in units of 6 pixels of the bordered level, then what its type needs: orientation, mode, and the
-x and y of the switch of an exit or door. The switches are records of their own in a :class:`RawLevel`: those of the
-exits follow all exits, in the same order; that of a door follows its door.
+A record is x and y, in units of 6 pixels of the bordered level, then the further fields of its type: orientation, mode,
+and the x and y of the switch of an exit or door. In a :class:`RawLevel` switches are separate records: those of exits
+follow all exits, in the same order; that of a door follows its door.
 
 Readers skip blank lines. A pack has no author, level id or game mode.
 """
@@ -25,7 +25,7 @@ import numpy as np
 from nclone_env.constants import EXIT, EXIT_SWITCH, TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.formats.header import header_fault
-from nclone_env.level.raw import RawLevel, entity_name
+from nclone_env.level.raw import RawLevel, Record, entity_name
 from nclone_env.level.records import DOOR_SWITCHES, loading_fault
 
 LAYOUTS = {
@@ -48,7 +48,58 @@ LAYOUTS = {
 _START, _END = b"$", b"#"
 _ZEROS = bytes(4)
 _TILES = TILE_COLUMNS * TILE_ROWS
-_Record = tuple[int, int, int, int, int]
+
+
+class Pack:
+    """A pack of levels, parsed one level at a time.
+
+    Args:
+        data: the whole file.
+        source: file name for messages.
+    """
+
+    def __init__(self, data: bytes, source: str = "<bytes>"):
+        self._source = source
+        lines = ((number, line.strip()) for number, line in enumerate(data.split(b"\n"), start=1))
+        self._lines = [(number, line) for number, line in lines if line]
+
+    def __len__(self) -> int:
+        """Return the number of levels: of lines that are not blank."""
+        return len(self._lines)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The title of each level; nothing is checked."""
+        return tuple(line[1:-1].rpartition(_END)[0].decode("latin-1") for _, line in self._lines)
+
+    def level(self, number: int) -> RawLevel:
+        """Parse one level.
+
+        Args:
+            number: number of the level, from 0.
+
+        Raises:
+            LevelFormatError: if the level is malformed or not in the pack; it names file and line.
+        """
+        if number >= len(self):
+            expected, got = "a pack with a line for it", f"{len(self)} levels"
+            raise LevelFormatError(self._source, f"level {number}", expected, got)
+        line_number, line = self._lines[number]
+        try:
+            return _parse_line(line, f"{self._source}#{number}")
+        except _LineError as error:
+            raise LevelFormatError(self._source, f"line {line_number}", *error.args) from None
+
+    def only_level(self) -> RawLevel:
+        """Parse the level of a pack of one.
+
+        Raises:
+            LevelFormatError: if the level is malformed, or there are several.
+        """
+        if len(self) != 1:
+            expected = f"one level, such as {self._source}#0"
+            raise LevelFormatError(self._source, "file", expected, f"a pack of {len(self)} levels")
+        return self.level(0)
 
 
 def is_pack(data: bytes) -> bool:
@@ -56,70 +107,24 @@ def is_pack(data: bytes) -> bool:
     return data.lstrip()[:1] == _START
 
 
-def read_pack(text: str | bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:
-    """Read all levels of a pack.
+def read_pack(data: bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:
+    """Parse all levels of a pack.
 
     Args:
-        text: the whole file.
+        data: the whole file.
         source: file name for messages.
 
     Raises:
-        LevelFormatError: naming file and line, if one of the levels is malformed or there is none.
+        LevelFormatError: if a level is malformed or there is none; it names file and line.
     """
-    lines = _lines(_encoded(text, source))
-    if not lines:
+    pack = Pack(data, source)
+    if not len(pack):
         raise LevelFormatError(source, "line 1", "a level, $title#hex#", "the end")
-    return tuple(_read_line(*line, index, source) for index, line in enumerate(lines))
-
-
-def read_pack_level(text: str | bytes, number: int, source: str = "<bytes>") -> RawLevel:
-    """Read one level of a pack.
-
-    Args:
-        text: the whole file.
-        number: which level, counted from 0; blank lines do not count.
-        source: file name for messages.
-
-    Raises:
-        LevelFormatError: if this level is malformed, or there are not so many.
-    """
-    lines = _lines(_encoded(text, source))
-    if number >= len(lines):
-        raise LevelFormatError(source, f"level {number}", "a pack with a line for it", f"{len(lines)} levels")
-    return _read_line(*lines[number], number, source)
-
-
-def pack_titles(text: str | bytes) -> tuple[str, ...]:
-    """Return what stands in the place of the title in each line of a pack that is not blank; nothing is checked."""
-    data = text.encode("latin-1", "replace") if isinstance(text, str) else text
-    return tuple(line[1:-1].rpartition(_END)[0].decode("latin-1") for _, line in _lines(data))
+    return tuple(pack.level(number) for number in range(len(pack)))
 
 
 class _LineError(Exception):
-    """What a line should be, and what it is."""
-
-
-def _encoded(text: str | bytes, source: str) -> bytes:
-    if isinstance(text, bytes):
-        return text
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError as error:
-        line = text.count("\n", 0, error.start) + 1
-        raise LevelFormatError(source, f"line {line}", "Latin-1 text", f"{text[error.start]!a}") from error
-
-
-def _lines(data: bytes) -> list[tuple[int, bytes]]:
-    """Return the lines that are not blank with their numbers from 1."""
-    stripped = (line.strip() for line in data.split(b"\n"))
-    return [(number, line) for number, line in enumerate(stripped, start=1) if line]
-
-
-def _read_line(line_number: int, line: bytes, index: int, source: str) -> RawLevel:
-    try:
-        return _parse_line(line, f"{source}#{index}")
-    except _LineError as error:
-        raise LevelFormatError(source, f"line {line_number}", *error.args) from None
+    """Expected and actual contents of a line."""
 
 
 def _parse_line(line: bytes, source: str) -> RawLevel:
@@ -142,7 +147,7 @@ def _parse_line(line: bytes, source: str) -> RawLevel:
 
 
 def _bytes_of(digits: bytes) -> bytes:
-    """Return the bytes that hex digits stand for, low nibble first."""
+    """Return the bytes of hex digits, low nibble first."""
     try:
         swapped = bytes.fromhex(digits.decode("latin-1"))
     except ValueError as error:
@@ -153,9 +158,9 @@ def _bytes_of(digits: bytes) -> bytes:
     return (nibbles << 4 | nibbles >> 4).tobytes()
 
 
-def _read_records(data: bytes) -> list[_Record]:
+def _read_records(data: bytes) -> list[Record]:
     """Return the records of all types in the order of map bytes."""
-    records: list[_Record] = []
+    records: list[Record] = []
     offset = 4 + _TILES
     for kind, layout in LAYOUTS.items():
         count = int.from_bytes(data[offset : offset + 2], "big")
@@ -169,12 +174,12 @@ def _read_records(data: bytes) -> list[_Record]:
     return records
 
 
-def _records_of(kind: int, fields: list[dict[str, int]]) -> list[_Record]:
+def _records_of(kind: int, fields: list[dict[str, int]]) -> list[Record]:
     """Return the records of one type with their switches."""
-    own = [(kind, item["x"], item["y"], item.get("o", 0), item.get("m", 0)) for item in fields]
+    own = [Record(kind, item["x"], item["y"], item.get("o", 0), item.get("m", 0)) for item in fields]
     if kind == EXIT:
-        return own + [(EXIT_SWITCH, item["X"], item["Y"], 0, 0) for item in fields]
+        return own + [Record(EXIT_SWITCH, item["X"], item["Y"]) for item in fields]
     if kind not in DOOR_SWITCHES:
         return own
-    switches = [(DOOR_SWITCHES[kind], item["X"], item["Y"], 0, 0) for item in fields]
+    switches = [Record(DOOR_SWITCHES[kind], item["X"], item["Y"]) for item in fields]
     return [record for pair in zip(own, switches) for record in pair]

@@ -17,8 +17,8 @@
     """
 
 The tile characters are those of :mod:`nclone_env.level.formats.tile_characters`, the entity lines those of
-:mod:`nclone_env.level.formats.entity_lines`. The first entity is the ninja; the order of exits, doors and their switches
-follows :mod:`nclone_env.level.records`.
+:mod:`nclone_env.level.formats.entity_lines`. The first entity is the ninja; exits, doors and their switches are in the
+order that :mod:`nclone_env.level.records` requires.
 
 :func:`format_text` writes the canonical form: all keys in this order (``level_id`` only if there is one), no comments,
 trailing zeros left out. A file in canonical form is read and written back unchanged.
@@ -53,17 +53,17 @@ REQUIRED_KEYS = ("format", "title", "tiles", "entities")
 _TYPE_NAMES = {int: "a whole number", str: "a string"}
 
 
-def parse_text(text: str, source: str = "<text>") -> RawLevel:
+def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
     """Read a level from the text of a level file.
 
     Args:
-        text: the whole file.
+        text: the whole file; bytes are UTF-8, with or without a byte order mark.
         source: file name for messages.
 
     Raises:
         LevelFormatError: at the first mistake; it names the line.
     """
-    return _Parser(text, source).level()
+    return _Parser(_decoded(text, source) if isinstance(text, bytes) else text, source).level()
 
 
 def format_text(raw: RawLevel) -> str:
@@ -81,19 +81,14 @@ def format_text(raw: RawLevel) -> str:
     lines = [f"format = {FORMAT}", f"title = {_quoted(raw.title)}", f"author = {_quoted(raw.author)}"]
     if raw.level_id != UNPUBLISHED:
         lines.append(f"level_id = {raw.level_id}")
-    lines += [
-        f'game_mode = "{GAME_MODE_NAMES[raw.game_mode]}"',
-        'tiles = """',
-        *format_tiles(raw.tiles, raw.source),
-        '"""',
-    ]
-    lines += ['entities = """', *(format_entity(Record(*row)) for row in raw.records.tolist())]
-    lines += ['"""', ""]
+    lines.append(f'game_mode = "{GAME_MODE_NAMES[raw.game_mode]}"')
+    lines += ['tiles = """', *format_tiles(raw.tiles, raw.source), '"""']
+    lines += ['entities = """', *(format_entity(Record(*row)) for row in raw.records.tolist()), '"""', ""]
     return "\n".join(lines)
 
 
 class _Parser:
-    """One level file on its way to a RawLevel; keeps the text so that every error can name its line."""
+    """Parser of one level file; keeps the text so that every error can name its line."""
 
     def __init__(self, text: str, source: str):
         self.text, self.source = text, source
@@ -158,12 +153,20 @@ class _Parser:
         return self._line_of(key) + (1 if opened else 0), rows
 
     def _line_of(self, key: str) -> int:
-        """Return the number of the line that sets a key; 1 if it is written in an unusual way."""
+        """Return the number of the line that sets a key; 1 if the regular expression does not find it."""
         found = re.search(rf"^[ \t]*[\"'\[]*{re.escape(key)}[\"']?[ \t]*[=.\]]", self.text, re.MULTILINE)
         return self.text.count("\n", 0, found.end()) + 1 if found else 1
 
     def _error(self, line: int, expected: str, got: str) -> LevelFormatError:
         return LevelFormatError(self.source, f"line {line}", expected, got)
+
+
+def _decoded(data: bytes, source: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise LevelFormatError(source, f"line {line}", "UTF-8 text", f"byte {data[error.start]:#04x}") from error
 
 
 def _quoted(text: str) -> str:

@@ -1,0 +1,161 @@
+"""References to levels: the meaning of a level name or path."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.level.catalog import level_sets, levels_folder
+from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, LevelFile
+from nclone_env.level.level import Level
+
+_LEVEL_SUFFIXES = (TEXT_SUFFIX, MAP_SUFFIX, "")  # the game's own files have no suffix
+
+
+@dataclass(frozen=True)
+class LevelRef:
+    """One level in a file.
+
+    Attributes:
+        path: the file.
+        number: number of the level in a pack, from 0; None for a file of one level.
+        name: ``set/level`` for a built-in level, ``pack.txt#12`` for a level of a pack, else the file name.
+    """
+
+    path: Path
+    number: int | None
+    name: str
+    _file: LevelFile | None = field(default=None, repr=False, compare=False)  # if resolving had to open it
+
+    def load(self) -> Level:
+        """Read the level.
+
+        Raises:
+            UnknownLevelError: if there is no such file.
+            LevelFormatError: if the file cannot be read or is malformed.
+        """
+        file = self._file or LevelFile.open(self.path)
+        return Level(file.level(self.number), self.name)
+
+
+def resolve(name_or_path: str | Path) -> tuple[LevelRef, ...]:
+    """Return the levels that a name or path denotes.
+
+    Args:
+        name_or_path: a built-in set (``jumps``), a built-in level (``jumps/gap``), a file, a folder of level files
+            (suffix ``.toml``, ``.map`` or none), a pack (all its levels), or a level of a pack by number from 0 or by
+            title (``pack.txt#12``, ``pack.txt#the basics``). Built-in names take precedence over files; a ``Path``, or
+            a string such as ``./jumps``, is never a built-in name.
+
+    Raises:
+        UnknownLevelError: if it is none of these; the message lists the built-in names.
+    """
+    sets = level_sets()
+    if isinstance(name_or_path, str):
+        names = sets.get(name_or_path) or _member(name_or_path, sets)
+        if names:
+            return tuple(LevelRef(levels_folder() / f"{name}{TEXT_SUFFIX}", None, name) for name in names)
+        if not name_or_path:  # as a path, this would be the current folder
+            raise UnknownLevelError(_unknown(name_or_path, sets))
+    try:
+        return _refs_at(Path(name_or_path))
+    except OSError as error:  # missing, or impossible as a path
+        raise UnknownLevelError(_unknown(str(name_or_path), sets)) from error
+
+
+def listed_names(refs: Sequence[LevelRef], most: int = 20) -> str:
+    """Return the names of levels for a message, the first ones if there are many."""
+    more = f" and {len(refs) - most} more" if len(refs) > most else ""
+    return ", ".join(ref.name for ref in refs[:most]) + more
+
+
+def _member(name: str, sets: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the name as the only one if it is a built-in level."""
+    return (name,) if any(name in names for names in sets.values()) else ()
+
+
+def _refs_at(path: Path) -> tuple[LevelRef, ...]:
+    if path.is_dir():
+        return _refs_in_folder(path)
+    if not path.exists():
+        return (_ref_in_pack(str(path)),)
+    file = _opened(path)
+    if file is None or file.pack is None:
+        return (LevelRef(path, None, _file_name(path), file),)
+    return tuple(_pack_ref(path, number, file) for number in range(len(file.pack)))
+
+
+def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.is_file() and _looks_like_level(path))
+    except OSError as error:
+        raise UnknownLevelError(f"{folder}: expected a readable folder of level files, got {error}") from error
+    if not paths:
+        expected = "expected a folder of level files (.toml, .map or no suffix), got none in it"
+        raise UnknownLevelError(f"{folder}: {expected}")
+    return tuple(LevelRef(path, None, _file_name(path)) for path in paths)
+
+
+def _ref_in_pack(reference: str) -> LevelRef:
+    """Return the level that ``pack.txt#12`` or ``pack.txt#title`` denotes."""
+    for path, level in _splits(reference):
+        file = _opened(path) if path.is_file() else None
+        if file is None or file.pack is None:
+            continue
+        if level.isascii() and level.isdigit() and len(level) < 10:
+            return _pack_ref(path, int(level), file)
+        found = [number for number, title in enumerate(file.pack.titles) if title == level]
+        if len(found) > 1:
+            numbers = ", ".join(map(str, found))
+            raise UnknownLevelError(f"level: expected the title of one level, got {reference!r}: numbers {numbers}")
+        if found:
+            return _pack_ref(path, found[0], file)
+    raise FileNotFoundError(reference)
+
+
+def _splits(reference: str) -> Iterator[tuple[Path, str]]:
+    """Yield the parts before and after each ``#``: paths and titles may contain it."""
+    for place, character in enumerate(reference):
+        if character == "#":
+            yield Path(reference[:place]), reference[place + 1 :]
+
+
+def _opened(path: Path) -> LevelFile | None:
+    """Open a file that may be a pack."""
+    if path.suffix == TEXT_SUFFIX:
+        return None
+    try:
+        return LevelFile.open(path)
+    except LevelFormatError:  # loading the level reports it
+        return None
+
+
+def _pack_ref(path: Path, number: int, file: LevelFile) -> LevelRef:
+    return LevelRef(path, number, f"{path.name}#{number}", file)
+
+
+def _file_name(path: Path) -> str:
+    built_in = path.parent.parent == levels_folder()
+    return f"{path.parent.name}/{path.stem}" if built_in else path.name
+
+
+def _looks_like_level(path: Path) -> bool:
+    return path.suffix in _LEVEL_SUFFIXES and not path.name.startswith(".")
+
+
+def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
+    """Return the message for an unknown name."""
+    known = [*sets, *(level for levels in sets.values() for level in levels)]
+    same_ending = [full for full in known if full.endswith((f"/{name}", f"-{name}"))]  # ``walk`` of ``steps/01-walk``
+    close = same_ending or difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    listed = "; ".join(
+        f"{key}: {', '.join(level.partition('/')[2] for level in levels)}" for key, levels in sets.items()
+    )
+    return (
+        f"level: expected a built-in set or level, a file or a folder, got {name!r}{hint}"
+        f" Built-in sets and their levels: {listed or 'none'}"
+    )

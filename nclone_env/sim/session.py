@@ -1,0 +1,282 @@
+"""N worlds of a level set, played from Python.
+
+::
+
+    session = Session("jumps/01-gap", num_worlds=64)
+    session.play(bytes([RIGHT]) * 30)                    # the same 30 frames in every world
+    session.tick(rng.integers(0, 8, 64))                 # one frame, one input byte a world
+    best = session.worlds.ninjas["x"].argmax()
+    session.gather(np.full(64, best))                    # continue from the best world in all of them
+    frames = session.record(bytes([RIGHT]) * 30, best)   # state of one world after each frame
+
+Each call plays all worlds in one kernel call. To loop over frames or worlds faster than Python can, write a kernel that
+takes ``session.levels`` and ``session.worlds`` (docs/snapshots.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.errors import InputsError, LevelIndexError, SnapshotError, WorldIndexError
+from nclone_env.jit import kernel
+from nclone_env.level.level_set import LevelSet, pack
+from nclone_env.level.load import LevelSource, load_level
+from nclone_env.sim.copy import copy_world, equal_worlds, gather_worlds, hash_world
+from nclone_env.sim.inputs import MAX_INPUT, check_inputs, check_world_inputs
+from nclone_env.sim.state import NINJA_RECORD, WorldArrays, make_worlds
+from nclone_env.sim.tick import start, tick
+
+
+class Frames(NamedTuple):
+    """The state of one world after each of T frames.
+
+    Attributes:
+        ninjas: (T,) ``NINJA_RECORD``.
+        entity_states: (T, E) uint8, as in ``WorldArrays``; (0, E) if entities were not recorded.
+        movers: (T, M) ``MOVER``; (0, M) if entities were not recorded.
+    """
+
+    ninjas: np.ndarray
+    entity_states: np.ndarray
+    movers: np.ndarray
+
+
+class Session:
+    """N worlds, all at the start of the first level to begin with.
+
+    Args:
+        levels: one level, or a packed level set.
+        num_worlds: N.
+        max_frames: most frames that a world is played from its start; bounds the memory of the worlds if there are evil
+            ninjas. None: no limit.
+
+    Attributes:
+        level_set: the packed levels.
+        levels: their arrays, for kernels.
+        worlds: the worlds, for kernels; changed in place, never replaced.
+
+    Raises:
+        LevelFormatError: if the level cannot be read.
+        UnknownLevelError: if there is no such level.
+    """
+
+    def __init__(self, levels: LevelSource | LevelSet, num_worlds: int = 1, max_frames: int | None = None):
+        self.level_set = levels if isinstance(levels, LevelSet) else pack([load_level(levels)])
+        self.levels = self.level_set.arrays
+        self._max_frames = max_frames
+        self.worlds = make_worlds(num_worlds, self.level_set, max_frames)
+        self._spare: WorldArrays | None = None  # for gather
+        self._one_frame = np.zeros((1, num_worlds), dtype=np.uint8)
+        self.start()
+
+    def __len__(self) -> int:
+        """Return the number of worlds."""
+        return len(self.worlds.ninjas)
+
+    @property
+    def ninja(self) -> np.void:
+        """The ``NINJA_RECORD`` of the first world, a view."""
+        return self.worlds.ninjas[0]
+
+    @property
+    def over(self) -> np.ndarray:
+        """(N,) bool; whether the ninja is dead or has won."""
+        return np.isin(self.worlds.ninjas["state"], (DEAD, CELEBRATING))
+
+    def entities(self, world: SupportsIndex = 0) -> np.ndarray:
+        """Return the (E,) ``ENTITY`` records of the level that a world plays, a view."""
+        return self.level_set.entities_of(self.worlds.ninjas[self._world(world)]["level"])
+
+    def entity_states(self, world: SupportsIndex = 0) -> np.ndarray:
+        """Return (E,) uint8, the state byte of each of these entities, a view."""
+        return self.worlds.entity_states[self._world(world), : len(self.entities(world))]
+
+    def start(self, levels: Any = 0) -> None:
+        """Put every world at the start of a level.
+
+        Args:
+            levels: index in the level set, one for all worlds or (N,).
+
+        Raises:
+            LevelIndexError: if an index is not in the level set, or there are not N.
+        """
+        chosen = np.asarray(levels)
+        count = len(self.level_set.levels)
+        if chosen.dtype.kind not in "iu" or chosen.shape not in ((), (len(self),)):
+            got = f"dtype {chosen.dtype} and shape {chosen.shape}"
+            raise LevelIndexError(f"levels: expected an integer or {len(self)} integers, got {got}")
+        if chosen.min() < 0 or chosen.max() >= count:
+            raise LevelIndexError(f"levels: expected indices from 0 to {count - 1}, got {levels}")
+        start_worlds(self.levels, self.worlds, np.full(len(self), chosen, dtype=np.int64))
+
+    def tick(self, inputs: Any) -> None:
+        """Play one frame in every world.
+
+        Args:
+            inputs: input byte 0..15 (jump 1, right 2, left 4, suicide 8), one for all worlds or (N,) integers.
+
+        Raises:
+            InputsError: if a value is not a whole number from 0 to 15, or there are not N.
+        """
+        codes = np.asarray(inputs)
+        if codes.dtype.kind not in "iu" or codes.shape not in ((), (len(self),)):
+            got = f"dtype {codes.dtype} and shape {codes.shape}"
+            raise InputsError(f"inputs: expected an integer or {len(self)} integers from 0 to 15, got {got}")
+        if codes.min() < 0 or codes.max() > MAX_INPUT:
+            raise InputsError(f"inputs: expected bytes from 0 to 15, got {codes.min()} to {codes.max()}")
+        self._one_frame[0] = codes
+        play_worlds(self.levels, self.worlds, self._one_frame)
+
+    def play(self, inputs: Any) -> None:
+        """Play T frames in every world.
+
+        Args:
+            inputs: bytes or (T,) integers for all worlds alike, or (T, N) integers; as for :meth:`tick`.
+
+        Raises:
+            InputsError: if a value is not a whole number from 0 to 15, or the shape is wrong.
+        """
+        play_worlds(self.levels, self.worlds, check_world_inputs(inputs, len(self)))
+
+    def record(self, inputs: Any, world: SupportsIndex = 0, entities: bool = True) -> Frames:
+        """Play T frames in one world; return its state after each of them.
+
+        Args:
+            inputs: bytes or (T,) integers; as for :meth:`tick`.
+            world: index of the world.
+            entities: also record the entities.
+
+        Raises:
+            InputsError: if an input is not a whole number from 0 to 15.
+            WorldIndexError: if there is no such world.
+        """
+        index, codes = self._world(world), check_inputs(inputs)
+        rows = len(codes) if entities else 0
+        frames = Frames(
+            np.zeros(len(codes), dtype=self.worlds.ninjas.dtype),
+            np.zeros((rows, self.worlds.entity_states.shape[1]), dtype=np.uint8),
+            np.zeros((rows, self.worlds.movers.shape[1]), dtype=self.worlds.movers.dtype),
+        )
+        record_world(self.levels, self.worlds, index, codes, *frames)
+        return frames
+
+    def copy(self, source: SupportsIndex, target: SupportsIndex) -> None:
+        """Make one world a copy of another.
+
+        Raises:
+            WorldIndexError: if there is no such world.
+        """
+        copy_world(self.worlds, self._world(source), self.worlds, self._world(target))
+
+    def gather(self, indices: Any) -> None:
+        """Make every world i a copy of what world ``indices[i]`` is before the call.
+
+        The first call allocates a second set of worlds, which is kept.
+
+        Args:
+            indices: (N,) integers; any world, any number of times.
+
+        Raises:
+            WorldIndexError: if there are not N indices, or one of them is not a world.
+        """
+        chosen = np.asarray(indices)
+        if chosen.dtype.kind not in "iu" or chosen.shape != (len(self),):
+            got = f"dtype {chosen.dtype} and shape {chosen.shape}"
+            raise WorldIndexError(f"indices: expected {len(self)} integers, got {got}")
+        for index in (chosen.min(), chosen.max()):
+            self._world(index)
+        if self._spare is None:
+            self._spare = make_worlds(len(self), self.level_set, self._max_frames)
+        gather_worlds(self.worlds, chosen.astype(np.int64), self._spare)
+        gather_worlds(self._spare, np.arange(len(self)), self.worlds)
+
+    def equal(self, left: SupportsIndex, right: SupportsIndex) -> bool:
+        """Return whether two worlds are equal bit by bit, and so have the same future.
+
+        Raises:
+            WorldIndexError: if there is no such world.
+        """
+        return bool(equal_worlds(self.worlds, self._world(left), self._world(right)))
+
+    def hash(self, world: SupportsIndex = 0) -> int:
+        """Return 64 bits over everything in a world, the frame counter included.
+
+        Raises:
+            WorldIndexError: if there is no such world.
+        """
+        return int(hash_world(self.worlds, self._world(world)))
+
+    def snapshot(self, world: SupportsIndex = 0) -> bytes:
+        """Return everything in a world, always the same number of bytes.
+
+        Raises:
+            WorldIndexError: if there is no such world.
+        """
+        index = self._world(world)
+        return b"".join(array[index].tobytes() for array in self.worlds)
+
+    def restore(self, snapshot: bytes, world: SupportsIndex = 0) -> None:
+        """Make a world what another was when the snapshot was taken.
+
+        Args:
+            snapshot: from a session of the same levels and ``max_frames``.
+            world: index of the world.
+
+        Raises:
+            SnapshotError: if the snapshot is of other levels, as far as size and level index tell.
+            WorldIndexError: if there is no such world.
+        """
+        index = self._world(world)
+        sizes = [array[index].nbytes for array in self.worlds]
+        if len(snapshot) != sum(sizes):
+            raise SnapshotError("<snapshot>", "size", f"{sum(sizes)} bytes", f"{len(snapshot)}")
+        level = int(np.frombuffer(snapshot, NINJA_RECORD, 1)[0]["level"])
+        count = len(self.level_set.levels)
+        if not 0 <= level < count:
+            raise SnapshotError("<snapshot>", "level", f"an index from 0 to {count - 1}", str(level))
+        offset = 0
+        for array, size in zip(self.worlds, sizes, strict=True):
+            row = array[index : index + 1]
+            row[:] = np.frombuffer(snapshot, array.dtype, row.size, offset).reshape(row.shape)
+            offset += size
+
+    def _world(self, world: SupportsIndex) -> int:
+        """Return the index of a world."""
+        index = world.__index__()
+        if not 0 <= index < len(self):
+            raise WorldIndexError(f"world: expected an index from 0 to {len(self) - 1}, got {index}")
+        return index
+
+
+@kernel
+def start_worlds(levels, worlds, chosen):
+    """Put world i at the start of level ``chosen[i]``, an (N,) int64 array."""
+    for index in range(chosen.shape[0]):
+        start(levels, worlds, index, chosen[index])
+
+
+@kernel
+def play_worlds(levels, worlds, inputs):
+    """Play frame after frame of each world; ``inputs`` is (T, N) uint8."""
+    for index in range(inputs.shape[1]):
+        for frame in range(inputs.shape[0]):
+            tick(levels, worlds, index, inputs[frame, index])
+
+
+@kernel
+def record_world(levels, worlds, index, inputs, ninjas, entity_states, movers):
+    """Play one world with (T,) inputs and write its state after each frame into rows of the arrays of ``Frames``.
+
+    Entities are left out if ``entity_states`` has no rows.
+    """
+    for frame in range(inputs.shape[0]):
+        tick(levels, worlds, index, inputs[frame])
+        ninjas[frame] = worlds.ninjas[index]
+        if entity_states.shape[0] > 0:
+            for slot in range(entity_states.shape[1]):
+                entity_states[frame, slot] = worlds.entity_states[index, slot]
+            for number in range(movers.shape[1]):
+                movers[frame, number] = worlds.movers[index, number]

@@ -1,0 +1,160 @@
+"""References: what a level name or path denotes, and that no file is opened twice to load it."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.level import catalog
+from nclone_env.level.catalog import level_sets
+from nclone_env.level.formats import reader
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.formats.text import format_text
+from nclone_env.level.load import load_level, load_levels
+from nclone_env.level.reference import LevelRef, listed_names, resolve
+
+from .level_bases import make_attract, make_level, make_pack
+
+TITLES = ("the basics", "12th # level", "more")
+LEVELS = tuple(make_level([(0, 10, 82 + n, 0, 0)], title=title) for n, title in enumerate(TITLES))
+
+
+@pytest.fixture
+def builtin(tmp_path, monkeypatch):
+    """A package folder with two built-in sets, in a checkout."""
+    for name in ("walks/b.toml", "walks/a.toml", "walks/README.md", "jumps/gap.toml"):
+        path = tmp_path / "levels" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
+    return tmp_path / "levels"
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """How often each file is opened."""
+    counts = Counter()
+    read = reader._read_start
+
+    def counting(path):
+        counts[path.name] += 1
+        return read(path)
+
+    monkeypatch.setattr(reader, "_read_start", counting)
+    return counts
+
+
+def files_in(folder, *names):
+    return tuple(LevelRef(folder / name, None, name) for name in names)
+
+
+def test_no_levels_at_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "nowhere")
+    with pytest.raises(UnknownLevelError, match="levels: none"):
+        resolve("walks")
+
+
+def test_names_resolve_to_sets_and_levels(builtin):
+    first, second = (LevelRef(builtin / f"walks/{stem}.toml", None, f"walks/{stem}") for stem in "ab")
+    assert resolve("walks") == (first, second)
+    assert resolve("walks/b") == resolve(builtin / "walks/b.toml") == (second,)
+
+
+def test_paths_resolve_to_files(builtin, tmp_path, monkeypatch):
+    folder = tmp_path / "walks"
+    folder.mkdir()
+    for name in ("2.map", "1.toml", "12", ".hidden", "README.md"):
+        (folder / name).touch()
+    assert resolve(folder) == resolve(str(folder)) == files_in(folder, "1.toml", "12", "2.map")
+    assert resolve(str(folder / "README.md")) == files_in(folder, "README.md")
+    monkeypatch.chdir(tmp_path)
+    assert resolve("walks")[0].path == builtin / "walks/a.toml"
+    assert resolve("./walks") == resolve(Path("walks")) == files_in(Path("walks"), "1.toml", "12", "2.map")
+
+
+def test_folder_without_levels(tmp_path):
+    with pytest.raises(UnknownLevelError, match=r"expected a folder of level files .* got none in it"):
+        resolve(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("walk", "did you mean 'walks'"),
+        ("walks/bb", "did you mean 'walks/b'"),
+        ("gap", "did you mean 'jumps/gap'"),
+        ("jumps/gap.toml", "did you mean 'jumps/gap'"),
+        ("zzzzzz", r"got 'zzzzzz'\."),
+        ("", "got ''"),
+        ("y" * 5000, "got 'yyy"),
+        ("a\0b", "got 'a.*b'"),
+    ],
+)
+def test_unknown_names_list_what_exists(builtin, tmp_path, monkeypatch, name, hint):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnknownLevelError, match=hint) as error:
+        resolve(name)
+    assert "Built-in sets and their levels: jumps: gap; walks: a, b" in str(error.value)
+
+
+def test_listed_names_are_cut():
+    refs = files_in(Path("folder"), *map(str, range(23)))
+    assert listed_names(refs[:2]) == "0, 1"
+    assert listed_names(refs).endswith("18, 19 and 3 more")
+
+
+def test_a_file_that_cannot_be_read_resolves_and_fails_to_load(tmp_path, monkeypatch):
+    """So that the other files of a command are still looked at."""
+    monkeypatch.setattr(reader, "MAX_FILE_SIZE", 100)
+    (tmp_path / "huge").write_bytes(bytes(200))
+    (ref,) = resolve(tmp_path / "huge")
+    with pytest.raises(LevelFormatError, match="expected at most 100 bytes"):
+        ref.load()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder with a pack, a level of each other format, and a folder of five levels."""
+    (tmp_path / "pack.txt").write_bytes(make_pack(*LEVELS))
+    (tmp_path / "one.toml").write_text(format_text(LEVELS[0]))
+    (tmp_path / "one.map").write_bytes(write_map(LEVELS[0]))
+    (tmp_path / "attract").write_bytes(make_attract(LEVELS[0], b"\1\2"))
+    (tmp_path / "five").mkdir()
+    for number in range(5):
+        (tmp_path / "five" / f"{number}.map").write_bytes(write_map(LEVELS[0]))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("one.toml", 1),
+        ("one.map", 1),
+        ("attract", 1),
+        ("pack.txt", 3),
+        ("pack.txt#1", 1),
+        ("pack.txt#the basics", 1),
+        ("pack.txt#12th # level", 1),
+        ("five", 5),
+    ],
+)
+def test_every_file_is_opened_once(files, opened, name, count):
+    assert len(load_levels([files / name])) == count
+    assert set(opened.values()) == {1}
+    assert len(opened) == (5 if name == "five" else 1)
+    if count == 1:
+        opened.clear()
+        load_level(str(files / name))
+        assert set(opened.values()) == {1}
+
+
+def test_every_file_of_a_built_in_set_is_opened_once(opened):
+    name, levels = next(iter(level_sets().items()))
+    assert len(load_levels([name])) == len(levels) == len(opened)
+    assert set(opened.values()) == {1}
+
+
+def test_the_count_of_opened_files_sees_a_second_opening(files, opened):
+    load_levels([files / "one.map", files / "one.map"])
+    assert opened == {"one.map": 2}
