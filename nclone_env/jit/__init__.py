@@ -1,7 +1,8 @@
-"""The only package that imports Numba's compiler: decorators for kernels, building blocks for them, the code cache.
+"""The only door to Numba: decorators for kernels, building blocks for them, and the code cache.
 
-``decorators`` makes kernels, ``scratch`` is what they use; ``dispatcher`` chooses between Numba's compilation and the
-faster one of ``inner``; ``cache`` keeps compiled code in ``folder`` under the digests of ``sources``.
+``decorators`` makes kernels, with the building blocks of ``scratch``; ``dispatcher`` chooses between Numba's
+compilation and the faster one of ``inner``; ``cache`` keeps compiled code in ``folder`` under the digests of
+``sources``.
 """
 
 from nclone_env.jit.decorators import called_kernel, kernel, specialised

@@ -1,8 +1,8 @@
 """The cache of compiled kernels on disk.
 
-Numba chooses where code is cached, and when it is stale, by private classes, the locators; public settings
-(``NUMBA_CACHE_DIR``) hold for all functions of a process, also for those of other packages. Other packages' caches are
-untouched here.
+Numba's private locator classes decide where code is cached and when it is stale. They are replaced here for kernels
+alone: the public setting, ``NUMBA_CACHE_DIR``, would apply to every package of the process. A Numba without them fails
+on import.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from nclone_env.jit.sources import code_digest
 
 
 class KernelCache(caching.NullCache):
-    """Looks for a kernel's code in the cache when it is first called.
+    """Opens the cache of a kernel on its first call: only then is everything defined that the kernel refers to.
 
-    Only then is everything defined that the kernel refers to. Functions without a ``code_digest`` are not cached.
+    Functions without a ``code_digest`` are not cached.
     """
 
     def __init__(self, function: Callable[..., Any]):
@@ -47,7 +47,7 @@ class KernelCache(caching.NullCache):
 
 
 class _Locator(caching._CacheLocator):
-    """Names the files of a kernel. The digest is in the name: processes with other sources use other files."""
+    """Names the files of a kernel; the name contains the digest, so processes with other sources use other files."""
 
     def __init__(self, function: Callable[..., Any]):
         place = f"{function.__module__}:{function.__code__.co_firstlineno}"

@@ -15,15 +15,15 @@ from nclone_env.jit.dispatcher import OPTIONS, new_dispatcher
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function to machine code on first use: nopython, nogil, no fastmath, cached.
 
-    Division by zero follows IEEE-754 as in NumPy. The result is a lazy dispatcher (``jit.dispatcher``), so that the
-    same sources can be handed to other Numba targets. As there, a kernel cannot allocate: Numba's run-time memory
-    manager is off, which also takes the atomic reference counting of every array out of every call (the simulator
-    runs five times as fast without it). Kernels are inlined into the one that Python calls: level data go down the
-    calls as some eighty words each time (twice to four times as fast).
+    Division by zero follows IEEE-754 as in NumPy. The result is a lazy dispatcher (``jit.dispatcher``), so the same
+    sources can be compiled for other Numba targets. As there, a kernel cannot allocate: Numba's run-time memory manager
+    is off, which also removes the atomic reference counting of every array from every call (the simulator runs five
+    times as fast). Kernels are inlined into the one that Python calls, as every call would pass some eighty words of
+    level data (two to four times as fast).
 
-    Compiled code is cached on disk (``jit.cache``). The cache notices changes in the kernel, in kernels and functions
-    that it calls, and in globals; kernels from interactive sessions and kernels with another one in their closure are
-    compiled by every process.
+    Compiled code is cached on disk (``jit.cache``). The cache notices changes in the kernel, in the kernels and
+    functions it calls, and in globals. Kernels from interactive sessions, and kernels with another kernel in their
+    closure, are compiled by every process.
     """
     return _compiled(function, forceinline=True)
 
@@ -31,8 +31,8 @@ def kernel(function: Callable[..., Any]) -> Any:
 def called_kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel as :func:`kernel` does, but leave it to the compiler whether to inline it.
 
-    For long kernels that are called from several places and seldom run: inlining them would cost seconds of
-    compilation at each place.
+    For long kernels that are called in several places and rarely run: inlining them would cost seconds of compilation
+    in each place.
     """
     return _compiled(function, forceinline=False)  # explicit: otherwise inherited from the caller
 
@@ -48,9 +48,9 @@ def _compiled(function: Callable[..., Any], forceinline: bool) -> Any:
 def specialised(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
     """Compile a kernel for arguments of exactly these types and return its machine code as a function.
 
-    The function does not look at its arguments' types again, so it must never get others. That saves the type
-    dispatch of every call. It also keeps tracemalloc exact: memory that Numba allocates in the dispatch is counted when
-    it is allocated but not when it is freed.
+    The function does not check the types of its arguments, so they must never differ. That saves the type dispatch of
+    every call. It also keeps tracemalloc exact, which counts the memory that Numba's dispatch allocates but misses that
+    it is freed.
     """
     if config.DISABLE_JIT:
         return dispatcher

@@ -1,7 +1,8 @@
-"""The two ways to compile a kernel: the fast one of ``jit.inner``, and Numba's own where the fast one does not work.
+"""The two ways to compile a kernel: the fast one of ``jit.inner``, or Numba's own where the fast one does not work.
 
-Both give the same results, the fast one after half the time or less. As it uses private parts of Numba it is tried
-once for each version of Numba, when a new cache folder is made. ``NCLONE_ENV_PLAIN_JIT=1`` asks for Numba's own.
+Both give the same results; the fast one needs less than half the time. It uses private parts of Numba, so it is tried
+on a small kernel when a new cache folder is created (0.8 s), and Numba's own way is used if anything fails.
+``NCLONE_ENV_PLAIN_JIT=1`` always selects Numba's own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Decorator = Callable[[Callable[..., Any], dict[str, Any]], Any]
 """Takes a function and Numba's options and returns a lazy dispatcher."""
 
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-"""Numba's options of all kernels. ``_nrt`` is undocumented and turns its run-time memory manager off."""
+"""Numba's options for all kernels. ``_nrt`` is undocumented; it turns the run-time memory manager off."""
 
 
 def plain_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -28,7 +29,7 @@ def plain_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> A
 
 
 def choose_dispatcher() -> Decorator:
-    """Return what makes dispatchers: the fast way if it works."""
+    """Return the function that makes dispatchers: the fast way if it works."""
     if config.DISABLE_JIT or os.environ.get("NCLONE_ENV_PLAIN_JIT") == "1":
         return plain_dispatcher
     try:
@@ -38,16 +39,16 @@ def choose_dispatcher() -> Decorator:
         if not tried.exists():
             _try(KernelDispatcher)
             tried.touch()
-    except Exception:  # noqa: BLE001 - there is no telling how a different Numba fails
+    except Exception:  # noqa: BLE001 - another version of Numba may fail in any way
         return plain_dispatcher
     return KernelDispatcher
 
 
 def _try(decorator: Decorator) -> None:
-    """Compile a kernel inside another, and call both.
+    """Compile a kernel that calls another, and call both.
 
     Raises:
-        RuntimeError: if the one inside was not compiled as a part of the other, once for a constant and a variable.
+        RuntimeError: if a result is wrong, or the callee was not compiled once for a constant and a variable.
         Exception: anything else that Numba raises.
     """
 

@@ -1,7 +1,7 @@
 """Where the package keeps files between processes: ``NCLONE_ENV_CACHE_DIR``, else ``nclone_env`` in the user's cache.
 
-Compiled kernels are in a subfolder named after the ``source_digest``, as files of other sources are of no use. Folders
-of other sources that no process has used for thirty days are removed when a new one is made.
+Compiled kernels are in a subfolder named after the ``source_digest``. Creating a new one removes the folders of other
+sources that no process has used for thirty days.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def cache_folder() -> Path:
 
 
 def _remove_unused(root: Path) -> None:
-    """Remove kernel folders that were not used for a month.
+    """Remove kernel folders that were not used for thirty days.
 
-    They are renamed first: a process that is just about to use one finds nothing and compiles.
+    They are renamed first: a process about to use one finds it empty and compiles.
     """
     oldest = time.time() - _UNUSED_DAYS * 86400
     for folder in root.iterdir():

