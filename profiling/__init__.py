@@ -1,1 +1,1 @@
-"""Scripts that measure; each runs as a module at the top of the repository."""
+"""Scripts that measure the package; ``python -m profiling`` lists them."""

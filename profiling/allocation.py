@@ -1,12 +1,10 @@
-"""What a vector step allocates, and whether memory grows while environments are stepped, by contract of memory.
+"""Bytes allocated by a vector step, and memory growth over many steps, for each memory contract.
 
-    python -m profiling.allocation [--num-envs 256] [--steps 1000000] [--levels first-steps jumps hazards]
-
-Each row is a process of its own. Random actions, frame_skip 4, episodes of 61 steps, so that many end. After a warm-up
-that touches all memory, ``steps`` environment steps are played and the growth of the process is taken: PSS without
-pages of files, as other processes that share those would disturb it. Then as many again are traced by tracemalloc: the
-largest peak of a vector step above what was there before it, and the growth from first to last. Gymnasium's
-SyncVectorEnv around our single environment plays a twentieth of them.
+Each row is measured in a process of its own: random actions, frame_skip 4, episodes of 61 steps, so that many end.
+After a warm-up that touches all memory, the growth of the process over ``steps`` environment steps is measured as PSS
+without file pages, which other processes would disturb. Then tracemalloc traces the same number of steps: the largest
+peak of a vector step above the level before it, and the growth from first to last. Gymnasium's SyncVectorEnv of our
+single environment plays a twentieth of the steps.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 import gc
 import itertools
 import tracemalloc
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tyro
@@ -29,19 +27,18 @@ from profiling.contracts import (
     SHORT_EPISODE,
     STATE,
     begin,
-    in_fresh_process,
     random_actions,
     restart_ended,
 )
-from profiling.machine import describe
+from profiling.measure import describe, in_fresh_process
 
 GYMNASIUM = "Gymnasium's SyncVectorEnv"
 GYMNASIUM_SHARE = 20
-WARM_STEPS = 260  # four episodes and more: what their ends write is touched in every batch
+WARM_STEPS = 260  # over four episodes: every batch has touched the memory that ends of episodes write
 
 
 class Allocation(NamedTuple):
-    """Bytes: the largest peak of a vector step, and the growth over all steps, as traced and of the process."""
+    """Bytes: the largest peak of a vector step, and the growth over all steps, traced and of the process."""
 
     peak: int
     traced_growth: int
@@ -64,7 +61,7 @@ def play(env: VectorEnv, arguments: dict[str, Any], actions: list[np.ndarray], c
 
 
 def largest_peak(env: VectorEnv, arguments: dict[str, Any], actions: list[np.ndarray], calls: int) -> int:
-    """Return the largest peak of traced memory of a vector step, above what was there before the step."""
+    """Return the largest peak of traced memory of a vector step, above the level before the step."""
     peaks = np.zeros(calls, np.int64)  # not a list or a maximum: they allocate while a step is measured
     for call, row in zip(range(calls), itertools.cycle(actions), strict=False):
         before, _ = tracemalloc.get_traced_memory()
@@ -110,12 +107,14 @@ def _collected_traced() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-def main(
-    levels: Annotated[tuple[str, ...], tyro.conf.arg(help="levels to play")] = LEVELS,
-    num_envs: Annotated[int, tyro.conf.arg(help="environments")] = 256,
-    steps: Annotated[int, tyro.conf.arg(help="environment steps over which growth is taken")] = 1_000_000,
-) -> None:
-    """Print a row for each contract, autoreset mode and set of observations."""
+def main(levels: tuple[str, ...] = LEVELS, num_envs: int = 256, steps: int = 1_000_000) -> None:
+    """Print a row for each contract, autoreset mode and set of observations.
+
+    Args:
+        levels: levels to play.
+        num_envs: number of environments.
+        steps: environment steps over which growth is measured.
+    """
     print(describe())
     print(f"{num_envs} environments on {', '.join(levels)}; bytes; growth over {steps:,} environment steps")
     print(f"  {'':<56}{'peak of a step':>16}{'traced growth':>16}{'process growth':>16}")
@@ -128,4 +127,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    tyro.cli(main, description=__doc__)

@@ -1,20 +1,15 @@
-"""Vector environments under each contract of memory (``env.outputs``), as the benchmarks play them."""
+"""Vector environments under each memory contract (``env.arrays.outputs``), as the benchmarks step them."""
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
-from nclone_env.actions import NUM_ACTIONS
+from nclone_env import Action, EnvironmentConfig, NPlusPlusVectorEnv
 
-T = TypeVar("T")
 CONTRACTS = ("default", "out=", "copy=False")
 LEVELS = ("first-steps", "jumps", "hazards")
 STATE = ("game_state",)
@@ -23,14 +18,14 @@ SHORT_EPISODE = 244
 
 
 def touched_arrays(env: NPlusPlusVectorEnv) -> dict[str, np.ndarray]:
-    """Return arrays for ``out`` whose pages have been touched."""
+    """Return arrays for ``out`` with all pages committed."""
     return {name: np.full(space.shape, 1, space.dtype) for name, space in env.observation_space.spaces.items()}
 
 
 def begin(
     contract: str, config: EnvironmentConfig, num_envs: int, **options: Any
 ) -> tuple[NPlusPlusVectorEnv, dict[str, Any]]:
-    """Return a vector environment after its reset, and the arguments that its steps get by the contract.
+    """Return a vector environment after its reset, and the arguments of its steps under the contract.
 
     Args:
         contract: one of ``CONTRACTS``.
@@ -45,19 +40,13 @@ def begin(
 
 
 def random_actions(num_envs: int, rows: int = 64) -> list[np.ndarray]:
-    """Return actions, each (num_envs,), to be played again and again."""
-    return list(np.random.default_rng(0).integers(0, NUM_ACTIONS, (rows, num_envs)))
+    """Return ``rows`` arrays of random actions, each (num_envs,) int64, to cycle through."""
+    return list(np.random.default_rng(0).integers(0, len(Action), (rows, num_envs)))
 
 
 def restart_ended(env: gymnasium.vector.VectorEnv, step: tuple[Any, ...], arguments: dict[str, Any]) -> None:
-    """Begin new episodes where a step ended them, if that is left to the caller."""
+    """Reset the environments whose episode a step ended, if autoreset is disabled."""
     if env.metadata["autoreset_mode"] == AutoresetMode.DISABLED:
         ended = step[2] | step[3]
         if ended.any():
             env.reset(options={"reset_mask": ended}, **arguments)
-
-
-def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
-    """Return what a function returns in a new interpreter."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        return executor.submit(function, *arguments).result()

@@ -1,19 +1,15 @@
-"""Compile the kernels for CUDA, one world a thread, without a GPU; say what the code holds that would change results.
+"""Compile the kernels for CUDA without a GPU, one world per thread, and check that results would be bit-identical.
 
-    make cuda
-    python -m profiling.cuda_ptx [--capability 9.0] [--folder FOLDER] [PROGRAM]
+The programs are ``play`` (the simulator), ``branch`` (copies and hashes of worlds) and ``step`` (an environment with
+the default observations). Needs the extra ``cuda`` (``make cuda``); exits with 1 if a check fails.
 
-PROGRAM is ``play`` (the simulator), ``branch`` (copies and hashes of worlds) or ``step`` (an environment with all
-observations); all by default. ``--folder`` keeps the code. Needs the extra ``cuda``; exits with 1 if anything is found.
-
-A program gives the bits of the CPU if every operation on floats rounds once, to the nearest: PTX says ``.rn`` then. No
-product may be fused with a sum, nothing be left to the assembler, approximated, or called from elsewhere. As a control
-``play`` is compiled once more the way CUDA is compiled by default, which must be found to fuse.
+A program gives the bits of the CPU if every floating-point operation rounds once, to nearest: PTX marks it ``.rn``. No
+product may be fused with a sum, and no operation be left to the assembler, approximated or called from a library. As a
+control, ``play`` is also compiled with CUDA's default options, which must be found to fuse.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import sys
@@ -24,17 +20,19 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from unittest import mock
 
 import numba
 import numpy as np
+import tyro
 from cuda.pathfinder import find_nvidia_binary_utility
 from numba import cuda
 from numba.core.types import functions
 from numba.cuda import compiler, dispatcher
 from numba.cuda.core import errors as cuda_errors
 from numba.cuda.cudadrv import nvvm
+from tyro.conf import Positional
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import make_buffers
@@ -48,11 +46,11 @@ from nclone_env.sim import copy
 from nclone_env.sim.copy import copy_world, hash_world
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick
-from profiling.machine import describe
+from profiling.measure import describe
 
 Capability = tuple[int, int]
 CAPABILITY: Capability = (8, 0)
-_WORLDS = 2  # of the arrays whose types are compiled for; their sizes do not matter
+_WORLDS = 2  # only the types of the arrays matter
 _OPCODE = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)", re.MULTILINE)
 _FLOAT = r"\bb?f(16|32|64)(x2)?"
 
@@ -67,7 +65,7 @@ def play(levels, worlds, inputs):
 
 
 def branch(source, indices, target, hashes):
-    """Make a world a copy of the one that ``indices``, (n,) int64, says; hash it into ``hashes``, (n,) uint64."""
+    """Copy world ``indices[index]`` and hash the copy; ``indices`` is (n,) int64, ``hashes`` (n,) uint64."""
     index = cuda.grid(1)
     if index < indices.shape[0]:
         copy_world(source, indices[index], target, index)
@@ -100,10 +98,10 @@ def arguments(name: str) -> tuple[Any, ...]:
 
 @contextmanager
 def without_gpu(capability: Capability) -> Iterator[None]:
-    """Give numba-cuda 0.30 what it lacks to compile the kernels where there is no GPU.
+    """Patch numba-cuda 0.30 so that it compiles the kernels without a GPU.
 
-    It asks the GPU for its capability as soon as a kernel calls another; it knows ``each`` as a function of its own;
-    and the error by which Numba's types say that a loop is not unrolled yet is not the one it waits for.
+    It asks the GPU for its capability when a kernel calls another, it has its own function for ``each``, and it expects
+    its own class of the error by which Numba's types say that a loop is not unrolled yet.
     """
     device = SimpleNamespace(compute_capability=capability)
     with (
@@ -132,14 +130,14 @@ def compile_ptx(modules: list[str], capability: Capability = CAPABILITY, fuse: b
 
 
 class Findings(NamedTuple):
-    """What would change results; numbers of instructions, and of functions that are declared but not there.
+    """Counts of instructions and functions that would change results.
 
     Attributes:
         fused: products fused with sums.
-        unrounded: sums, products, quotients or roots that say no rounding, which the assembler may fuse.
-        approximate: approximated results, or numbers flushed to zero.
-        calls: calls of functions; everything should be inlined.
-        external: functions from elsewhere.
+        unrounded: sums, products, quotients and roots without a rounding mode, which the assembler may fuse.
+        approximate: approximations, and numbers flushed to zero.
+        calls: function calls; everything should be inlined.
+        external: functions declared but not defined.
     """
 
     fused: int
@@ -150,12 +148,12 @@ class Findings(NamedTuple):
 
 
 def opcodes(ptx: str) -> Counter[str]:
-    """Return how many instructions there are of each kind."""
+    """Count the instructions of each kind."""
     return Counter(_OPCODE.findall(ptx))
 
 
 def find(ptx: str) -> Findings:
-    """Look through PTX."""
+    """Count the findings in PTX."""
     counts = opcodes(ptx)
 
     def count(pattern: str) -> int:
@@ -171,7 +169,7 @@ def find(ptx: str) -> Findings:
 
 
 def assemble(ptx: str, capability: Capability = CAPABILITY) -> str:
-    """Return what NVIDIA's assembler says of the machine code: registers, stack and spilled bytes a thread."""
+    """Return the report of NVIDIA's assembler: registers, stack and spilled bytes per thread."""
     assembler = find_nvidia_binary_utility("ptxas")
     if assembler is None:
         return "no assembler found"
@@ -188,7 +186,7 @@ def assemble(ptx: str, capability: Capability = CAPABILITY) -> str:
 
 
 def report(name: str, modules: list[str], capability: Capability, folder: Path | None) -> bool:
-    """Print the block of a program; return whether nothing was found."""
+    """Print the block of a program; return whether it is free of findings."""
     ptx = compile_ptx(modules, capability)
     counts, findings = opcodes(ptx), find(ptx)
     rounded = {what: counts[f"{what}.rn.f64"] for what in ("add", "sub", "mul", "div", "sqrt")}
@@ -201,32 +199,30 @@ def report(name: str, modules: list[str], capability: Capability, folder: Path |
     return not any(findings)
 
 
-def main(options: argparse.Namespace) -> int:
-    """Print one block a program and one line for the control; return the exit code."""
-    major, minor = capability = options.capability
-    print(f"{describe()}, numba-cuda {version('numba-cuda')}, compute capability {major}.{minor}")
-    names = [options.program] if options.program else list(PROGRAMS)
-    compiled = {name: compile_llvm(name, capability) for name in {"play", *names}}
-    clean = [report(name, compiled[name], capability, options.folder) for name in names]
-    control = find(compile_ptx(compiled["play"], capability, fuse=True)).fused
-    print(f"control, play as CUDA is compiled by default: {control:,} fused")
+def main(
+    program: Positional[Literal["play", "branch", "step"] | None] = None,
+    capability: str = "8.0",
+    folder: Path | None = None,
+) -> int:
+    """Print a block for each program and a line for the control.
+
+    Args:
+        program: the program to compile, all by default.
+        capability: compute capability of the GPU.
+        folder: keep the PTX here.
+
+    Returns:
+        The exit code.
+    """
+    print(f"{describe()}, numba-cuda {version('numba-cuda')}, compute capability {capability}")
+    major, minor = (int(number) for number in capability.split("."))
+    names = [program] if program else list(PROGRAMS)
+    compiled = {name: compile_llvm(name, (major, minor)) for name in {"play", *names}}
+    clean = [report(name, compiled[name], (major, minor), folder) for name in names]
+    control = find(compile_ptx(compiled["play"], (major, minor), fuse=True)).fused
+    print(f"control, play with CUDA's default options: {control:,} fused")
     return 0 if all(clean) and control else 1
 
 
-def read_capability(text: str) -> Capability:
-    """Return a capability written like 8.0."""
-    major, minor = text.split(".")
-    return int(major), int(minor)
-
-
-def read_options() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("program", nargs="?", choices=list(PROGRAMS), help="all by default")
-    parser.add_argument("--capability", type=read_capability, default=CAPABILITY, help="of the GPU; 8.0 by default")
-    parser.add_argument("--folder", type=Path, help="keep the PTX here")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    sys.exit(main(read_options()))
+    sys.exit(tyro.cli(main, description=__doc__))

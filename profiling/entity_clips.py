@@ -1,13 +1,11 @@
-"""Film each entity acting on a small level of its own, as a video and as six frames to look at.
+"""Film each entity on a small level of its own, as a video and as a sheet of six frames.
 
-Run ``python -m profiling.entity_clips OUT_FOLDER [NAME ...]`` at the top of the repository. The levels and what
-happens in them are in ``profiling/clips``. Beside each picture is the agent's grey frame of that moment.
-``all.png`` shows one moment of every clip.
+The levels, inputs and descriptions are in ``profiling/clips``. Next to each picture is the agent's grey frame at the
+same time. ``all.png`` shows one frame of every clip.
 """
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,20 +13,22 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
+import tyro
+from tyro.conf import Positional
 
-from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELL_SIZE, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelArrays, pack
+from nclone_env.level.level_set import LevelArrays
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.render.compose import write_player_frame
 from nclone_env.render.picture import world_picture
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.replay.video import write_video
-from nclone_env.sim.state import WorldArrays, make_worlds
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim.session import Session
+from nclone_env.sim.state import WorldArrays
+from profiling.pictures import write_picture
 
 FOLDER = Path(__file__).parent / "clips"
 SCALE = 1.5
@@ -37,7 +37,7 @@ PAPER, GAP = 255, 6
 
 
 class Clip(NamedTuple):
-    """What happens in one level: (T,) input bytes, the frames to look at, and what is to be seen."""
+    """A level in play: (T,) input bytes, the six frames of its sheet, and a description."""
 
     name: str
     level: Level
@@ -63,13 +63,11 @@ def clips() -> dict[str, Clip]:
 
 def play(clip: Clip) -> Iterator[tuple[int, LevelArrays, WorldArrays]]:
     """Yield (frame, levels, worlds) at the start, frame 0, and after each frame; the worlds change in place."""
-    level_set = pack([clip.level])
-    levels, worlds = level_set.arrays, make_worlds(1, level_set)
-    start(levels, worlds, 0, 0)
-    yield 0, levels, worlds
+    session = Session(clip.level)
+    yield 0, session.levels, session.worlds
     for frame, code in enumerate(clip.inputs, start=1):
-        tick(levels, worlds, 0, np.uint8(code))
-        yield frame, levels, worlds
+        session.tick(code)
+        yield frame, session.levels, session.worlds
 
 
 def surroundings(level: Level) -> tuple[slice, slice]:
@@ -103,14 +101,8 @@ def sheet(panels: list[np.ndarray]) -> np.ndarray:
     return np.vstack([np.hstack(framed[row : row + 2]) for row in range(0, len(framed), 2)])
 
 
-def write_picture(picture: np.ndarray, path: Path) -> None:
-    """Write an RGB picture as a PNG."""
-    best = [cv2.IMWRITE_PNG_COMPRESSION, 9]
-    fill_file(path, lambda temporary: cv2.imwrite(str(temporary), picture[..., ::-1], best))
-
-
 def film(clip: Clip, folder: Path) -> np.ndarray:
-    """Write NAME.mp4 and NAME.png; return the panel of the fifth frame to look at."""
+    """Write NAME.mp4 and NAME.png; return the fifth panel of the sheet."""
     window, pictures, panels = surroundings(clip.level), [], []
     for frame, levels, worlds in play(clip):
         picture = world_picture(levels, worlds, 0, SCALE)[window]
@@ -123,8 +115,13 @@ def film(clip: Clip, folder: Path) -> np.ndarray:
     return panels[4]
 
 
-def main(folder: Path, names: list[str]) -> None:
-    """Film the clips of these names, all if there are none; put one panel of each on a sheet."""
+def main(folder: Positional[Path], names: Positional[tuple[str, ...]] = ()) -> None:
+    """Film clips and put one panel of each on a sheet.
+
+    Args:
+        folder: videos and pictures are written here.
+        names: clips to film, all by default.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     panels = []
     for name, clip in clips().items():
@@ -136,6 +133,4 @@ def main(folder: Path, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("usage: python -m profiling.entity_clips OUT_FOLDER [NAME ...]")
-    main(Path(sys.argv[1]), sys.argv[2:])
+    tyro.cli(main, description=__doc__)

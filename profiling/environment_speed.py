@@ -1,11 +1,9 @@
-"""Environment steps per second: each observation, each contract of memory, one and two threads, Gymnasium's own.
+"""Environment steps/s: observations, memory contracts, one and two threads, Gymnasium's vectorisers.
 
-    python -m profiling.environment_speed [--levels first-steps jumps hazards] [--num-envs 256] [--seconds 1]
-
-Random actions, frame_skip 4, same-step autoreset: no step is reset-only, and the time of restarts stays in. The cases
-of a table take turns for a second each, several times over, so that what else the machine does meets all of them; the
-last column is the median of the ratios to the first case within a turn. Arrays for ``out`` have been touched; compiling
-is not counted. Gymnasium's vectorisers hold our single environment. The costs of observations are those of
+Random actions, frame_skip 4, same-step autoreset: no step only resets, and the time of resets is included. The cases of
+a table take turns of a second, so background load affects all cases equally; the last column is the median of the
+ratios to the first case within a turn. Arrays for ``out`` have all pages committed; compilation is not counted.
+Gymnasium's vectorisers hold our single environment. The costs of observations are those of
 ``profiling.observation_cost``.
 """
 
@@ -14,7 +12,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
-from typing import Annotated, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import tyro
@@ -24,7 +23,7 @@ from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
 from profiling import observation_cost
 from profiling.contracts import CONTRACTS, LEVELS, STATE, begin, random_actions, touched_arrays
-from profiling.machine import describe
+from profiling.measure import describe, ratios, turns
 
 TURNS = 5
 SAME_STEP = AutoresetMode.SAME_STEP
@@ -46,7 +45,7 @@ def our_case(name: str, contract: str, config: EnvironmentConfig, num_envs: int,
 
 
 def two_groups(name: str, config: EnvironmentConfig, num_envs: int) -> Case:
-    """Return our vector environment in halves: one is received and sent again while the other is being stepped."""
+    """Return our vector environment in halves: one is received and sent again while the other is stepped."""
     env = NPlusPlusVectorEnv(config, num_envs, autoreset_mode=SAME_STEP, num_groups=2)
     env.reset(seed=0)
     edges = (0, num_envs // 2, num_envs)
@@ -78,7 +77,7 @@ def gymnasium_cases(config: EnvironmentConfig, num_envs: int) -> list[Case]:
 
 
 def contract_cases(config: EnvironmentConfig, num_envs: int) -> list[Case]:
-    """Return our vector environment in every way, and Gymnasium's; processes are forked before threads begin."""
+    """Return our vector environment under all contracts, and Gymnasium's; processes are forked before threads start."""
     foreign = gymnasium_cases(config, num_envs)
     ways = [
         our_case(f"{contract}, {threads} thread{'s' * (threads > 1)}", contract, config, num_envs, threads)
@@ -100,20 +99,21 @@ def speed(case: Case, seconds: float) -> float:
 
 
 def print_table(cases: list[Case], seconds: float) -> None:
-    """Let the cases take turns, print a row for each and close them."""
-    table = np.array([[speed(case, seconds) for case in cases] for _ in range(TURNS)])
-    for case, speeds, ratios in zip(cases, table.T, (table / table[:, :1]).T, strict=True):
-        median, best, ratio = np.median(speeds), speeds.max(), np.median(ratios)
-        print(f"  {case.name:<40}{median:>12,.0f}{best:>12,.0f}{ratio:>9.4f}", flush=True)
+    """Measure the cases in turns, print a row for each and close them."""
+    table = turns(TURNS, [partial(speed, case, seconds) for case in cases])
+    for case, speeds, ratio in zip(cases, table.T, ratios(table), strict=True):
+        print(f"  {case.name:<40}{np.median(speeds):>12,.0f}{speeds.max():>12,.0f}{ratio:>9.4f}", flush=True)
         case.env.close()
 
 
-def main(
-    levels: Annotated[tuple[str, ...], tyro.conf.arg(help="levels to play")] = LEVELS,
-    num_envs: Annotated[int, tyro.conf.arg(help="environments")] = 256,
-    seconds: Annotated[float, tyro.conf.arg(help="length of a turn")] = 1.0,
-) -> None:
-    """Print a table of observations, one of contracts for two sets of them, and the cost of each."""
+def main(levels: tuple[str, ...] = LEVELS, num_envs: int = 256, seconds: float = 1.0) -> None:
+    """Print a table of contracts for two sets of observations, one of all observations, and the cost of each.
+
+    Args:
+        levels: levels to play.
+        num_envs: number of environments.
+        seconds: length of a turn.
+    """
     print(describe())
     print(f"{num_envs} environments on {', '.join(levels)}; environment steps/s of {TURNS} turns, median, best, ratio")
     for observations in (STATE, DEFAULT_OBSERVATIONS):
@@ -123,9 +123,9 @@ def main(
     subsets = [DEFAULT_OBSERVATIONS, *((name,) for name in OBSERVATION_NAMES)]
     configs = {"+".join(names): EnvironmentConfig(levels=levels, observations=names) for names in subsets}
     print_table([our_case(name, "out=", config, num_envs) for name, config in configs.items()], seconds)
-    print("cost of observing alone, microseconds an environment, one thread, beside a copy of the same bytes")
+    print("cost of observing alone, microseconds per environment, one thread, next to a copy of the same bytes")
     observation_cost.table(levels, observation_cost.CASES, num_envs, rounds=20)
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    tyro.cli(main, description=__doc__)

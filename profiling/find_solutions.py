@@ -1,16 +1,16 @@
-"""Look for shorter solutions of the built-in levels with trained policies; keep them in ``levels/solutions.toml``.
+"""Search for shorter solutions of the built-in levels with trained policies; keep them in ``levels/solutions.toml``.
 
-    python -m profiling.find_solutions CHECKPOINT [CHECKPOINT ...]
-
-Every level is played many times with sampled and with argmax actions. A win enters the file only after it has been
-replayed through ``simulate`` and if it is shorter than the one that is there.
+Every level is played many times with sampled and with argmax actions. A win enters the file only if ``simulate``
+replays it and it is shorter than the known solution.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
+
+import tyro
+from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env.actions import INPUT_OF_ACTION
@@ -26,7 +26,7 @@ HEADER = "# The shortest known solution of each level: frames and inputs (L left
 
 
 def winning_inputs(level: str, actions: list[int], frame_skip: int) -> bytes | None:
-    """Return the inputs of an episode up to the frame that wins, None if none does."""
+    """Return the inputs of an episode up to the winning frame, None if it does not win."""
     inputs = bytes(INPUT_OF_ACTION[action] for action in actions for _ in range(frame_skip))
     wins = (simulate(resolve(level)[0], inputs).state == CELEBRATING).nonzero()[0]
     return inputs[: int(wins[0]) + 1] if len(wins) else None
@@ -48,14 +48,18 @@ def improve(solutions: dict[str, bytes], checkpoint: Path) -> None:
                 solutions[result.level] = inputs
 
 
-def main(paths: list[str]) -> None:
-    """Improve the file with every checkpoint."""
+def main(checkpoints: Positional[tuple[Path, ...]]) -> None:
+    """Improve the file with every checkpoint.
+
+    Args:
+        checkpoints: checkpoint files of the trainer.
+    """
     solutions = known_solutions()
-    for path in paths:
-        improve(solutions, Path(path))
+    for path in checkpoints:
+        improve(solutions, path)
     lines = [f'"{name}" = "{format_inputs(solutions[name])}"\n' for name in sorted(solutions)]
     write_file(levels_folder() / SOLUTIONS_FILE, (HEADER + "".join(lines)).encode())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    tyro.cli(main, description=__doc__)

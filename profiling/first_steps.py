@@ -1,12 +1,10 @@
-"""Whether first episodes are as fast as later ones: environment steps/s over the first steps of fresh processes.
+"""Are first episodes as fast as later ones? Environment steps/s over the first steps of fresh processes.
 
-    python -m profiling.first_steps [--steps 10000] [--processes 5] [--out runs/first_steps.png]
-
-The kernels are compiled first (what ``nclone-env warmup`` does). Then each process makes an environment, resets it and
-times every call of ``step`` from the very first; random actions, default observations. The picture shows steps/s of
-each hundredth of the steps, for the single environment and for a vector of 64; the ratio printed is the speed of the
-first tenth to that of the rest. By the default contract the first calls touch fresh pages; arrays for ``out`` have been
-touched.
+The kernels are compiled first (``nclone-env warmup``). Then each process creates an environment, resets it and times
+every call of ``step`` from the very first; random actions, default observations. The picture shows steps/s of each
+hundredth of the steps, for the single environment and for a vector of 64; the printed ratio is the speed of the first
+tenth over that of the rest. Under the default contract the first calls touch fresh pages; arrays for ``out`` have all
+pages committed.
 """
 
 from __future__ import annotations
@@ -15,17 +13,16 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import tyro
 from matplotlib.figure import Figure
 
-from nclone_env import EnvironmentConfig, NPlusPlusEnv
-from nclone_env.actions import NUM_ACTIONS
+from nclone_env import Action, EnvironmentConfig, NPlusPlusEnv
+from nclone_env._files import fill_file
 from nclone_env.cli.warmup import warmup
-from profiling.contracts import LEVELS, begin, in_fresh_process
-from profiling.machine import describe
+from profiling.contracts import LEVELS, begin
+from profiling.measure import describe, in_fresh_process
 
 KINDS = {"single environment": 1, "out= of 64": 64, "default of 64": 64}
 BINS = 100
@@ -40,7 +37,7 @@ def call_times(kind: str, levels: tuple[str, ...], steps: int) -> np.ndarray:
         env, arguments = begin(kind.split()[0], config, num_envs, autoreset_mode="SameStep")
         call = partial(env.step, **arguments)
     seconds = np.zeros(-(-steps // num_envs))
-    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (len(seconds), num_envs))
+    actions = np.random.default_rng(0).integers(0, len(Action), (len(seconds), num_envs))
     for index, row in enumerate(actions):
         started = time.perf_counter()
         call(row)
@@ -49,7 +46,7 @@ def call_times(kind: str, levels: tuple[str, ...], steps: int) -> np.ndarray:
 
 
 def played_alone(env: NPlusPlusEnv) -> Callable[[np.ndarray], object]:
-    """Reset an environment and return what steps it with (1,) actions and resets it when an episode ends."""
+    """Reset an environment; return a function that steps it with (1,) actions and resets it at ends of episodes."""
     env.reset(seed=0)
 
     def call(actions: np.ndarray) -> None:
@@ -66,7 +63,7 @@ def binned_speeds(seconds: np.ndarray, num_envs: int) -> np.ndarray:
 
 
 def first_to_rest(seconds: np.ndarray) -> float:
-    """Return the speed of the first tenth of the calls in that of the others."""
+    """Return the speed of the first tenth of the calls over that of the others."""
     tenth = max(1, len(seconds) // 10)
     return float(seconds[tenth:].mean() / seconds[:tenth].mean())
 
@@ -83,9 +80,7 @@ def draw(runs: dict[str, list[np.ndarray]], path: Path) -> None:
         axes.set(title=f"{kind}: first tenth / rest = {ratio:.2f}")
         axes.set(xlabel="environment step of a fresh process", ylabel="thousand environment steps/s", ylim=(0, None))
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.part{path.suffix}")
-    figure.savefig(temporary, dpi=110)
-    temporary.replace(path)
+    fill_file(path, partial(figure.savefig, dpi=110))
 
 
 def print_row(kind: str, runs: list[np.ndarray]) -> None:
@@ -97,12 +92,19 @@ def print_row(kind: str, runs: list[np.ndarray]) -> None:
 
 
 def main(
-    levels: Annotated[tuple[str, ...], tyro.conf.arg(help="levels to play")] = LEVELS,
-    steps: Annotated[int, tyro.conf.arg(help="environment steps of each process")] = 10_000,
-    processes: Annotated[int, tyro.conf.arg(help="fresh processes for each kind")] = 5,
-    out: Annotated[Path, tyro.conf.arg(help="picture")] = Path("runs/first_steps.png"),
+    levels: tuple[str, ...] = LEVELS,
+    steps: int = 10_000,
+    processes: int = 5,
+    out: Path = Path("runs/first_steps.png"),
 ) -> None:
-    """Measure, print the ratios and draw."""
+    """Measure, print the ratios and draw.
+
+    Args:
+        levels: levels to play.
+        steps: environment steps of each process.
+        processes: fresh processes for each kind of environment.
+        out: the picture to write.
+    """
     print(describe())
     warmup()
     runs: dict[str, list[np.ndarray]] = {}
@@ -114,4 +116,4 @@ def main(
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    tyro.cli(main, description=__doc__)

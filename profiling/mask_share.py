@@ -1,29 +1,23 @@
-"""How often ``action_mask`` masks, in random play: share of the observations, by level set and frame_skip.
+"""How often ``action_mask`` masks in random play: share of the observations, by level set and frame_skip.
 
-    python -m profiling.mask_share [--levels first-steps jumps hazards ...] [--steps 500]
-
-64 environments each; an action is held for 4 steps. Ends of episodes, where only action 0 is left, do not count.
+64 environments for each row; an action is held for 4 steps. Ended episodes, where only action 0 is left, do not count.
 """
 
 from __future__ import annotations
-
-import warnings
-from typing import Annotated
 
 import numpy as np
 import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import Action, NPlusPlusVectorEnv
-from nclone_env.actions import NUM_ACTIONS
-from nclone_env.errors import InertEntityWarning
-from profiling.machine import describe
+from profiling.contracts import LEVELS
+from profiling.measure import describe
 
 NUM_ENVS, HOLD = 64, 4
 
 
 def masked_share(level: str, frame_skip: int, steps: int) -> np.ndarray:
-    """Return (7,): the share of observations that mask each action, and that mask any."""
+    """Return (A + 1,): the share of observations that mask each of the A actions, and that mask any."""
     envs = NPlusPlusVectorEnv(
         None,
         NUM_ENVS,
@@ -33,25 +27,26 @@ def masked_share(level: str, frame_skip: int, steps: int) -> np.ndarray:
         max_frames=1200,
         autoreset_mode=AutoresetMode.SAME_STEP,
     )
-    draw, total = np.random.default_rng(0), np.zeros(7)
+    draw, total = np.random.default_rng(0), np.zeros(len(Action) + 1)
     observations, _ = envs.reset(seed=0)
     for _ in range(steps // HOLD):
-        actions = draw.integers(0, NUM_ACTIONS, NUM_ENVS)
+        actions = draw.integers(0, len(Action), NUM_ENVS)
         for _ in range(HOLD):
             masked = observations["action_mask"] == 0
-            total[:6] += masked.mean(axis=0)
-            total[6] += masked.any(axis=1).mean()
+            total[:-1] += masked.mean(axis=0)
+            total[-1] += masked.any(axis=1).mean()
             observations = envs.step(actions)[0]
     envs.close()
     return total / (steps // HOLD * HOLD)
 
 
-def main(
-    levels: Annotated[tuple[str, ...], tyro.conf.arg(help="each gives a row")] = ("first-steps", "jumps", "hazards"),
-    steps: Annotated[int, tyro.conf.arg(help="steps of each environment")] = 500,
-) -> None:
-    """Print a row for each level set and frame_skip."""
-    warnings.simplefilter("ignore", InertEntityWarning)
+def main(levels: tuple[str, ...] = LEVELS, steps: int = 500) -> None:
+    """Print a row for each level set and frame_skip.
+
+    Args:
+        levels: level sets, one or more rows each.
+        steps: steps of each environment.
+    """
     print(describe())
     print(f"share of observations that mask, % of {NUM_ENVS} x {steps}")
     print(f"{'levels':<28}{'frame_skip':>10}{'any':>8}" + "".join(f"{action.name:>12}" for action in Action))
@@ -59,8 +54,8 @@ def main(
         for frame_skip in (1, 4):
             share = masked_share(level, frame_skip, steps) * 100
             name = level.rsplit("/", 1)[-1]
-            print(f"{name:<28}{frame_skip:>10}{share[6]:>8.2f}" + "".join(f"{value:>12.2f}" for value in share[:6]))
+            print(f"{name:<28}{frame_skip:>10}{share[-1]:>8.2f}" + "".join(f"{value:>12.2f}" for value in share[:-1]))
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    tyro.cli(main, description=__doc__)

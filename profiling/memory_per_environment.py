@@ -1,18 +1,15 @@
 """Memory of each further environment: growth of the process between few and many environments.
 
-    python -m profiling.memory_per_environment [--few 256] [--many 2048] [--levels first-steps jumps hazards]
-
-The kernels are compiled first (``nclone-env warmup``). Every figure is the median of several pairs of fresh processes,
-PSS without pages of files: other processes that share them would disturb it.
-Episodes are short, so that many end and all memory of a mode is touched; beside it stands what the environments report,
-with the caller's arrays.
-The trees say where the reported bytes go. Last, one process with 10,000 environments, all of it (RSS).
+The kernels are compiled first (``nclone-env warmup``). Every figure is the median of several pairs of fresh processes:
+PSS without file pages, which other processes would disturb. Episodes are short, so that many end and all memory of a
+mode is touched. The second column is the memory that the environments report, with the caller's arrays; the trees show
+its owners. Last comes the whole memory (RSS) of one process with 10,000 environments.
 """
 
 from __future__ import annotations
 
 import statistics
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import tyro
 from gymnasium.vector import AutoresetMode
@@ -20,16 +17,16 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import EnvironmentConfig, MemoryNode
 from nclone_env.config import DEFAULT_OBSERVATIONS
 from nclone_env.memory.process import resident_bytes
-from profiling.contracts import CONTRACTS, LEVELS, SHORT_EPISODE, STATE, begin, in_fresh_process, random_actions
-from profiling.machine import describe
+from profiling.contracts import CONTRACTS, LEVELS, SHORT_EPISODE, STATE, begin, random_actions
+from profiling.measure import describe, in_fresh_process
 
-STEPS = 260  # four episodes and more
+STEPS = 260  # over four episodes
 RUNS = 3
 CROWD = 10_000
 
 
 class Case(NamedTuple):
-    """What a process builds."""
+    """The environments of a process."""
 
     contract: str
     mode: str
@@ -40,7 +37,7 @@ class Case(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Bytes of a process (``data``: without pages of files), what its environments report, the arrays of the caller."""
+    """Bytes of a process (``data``: without file pages), the report of its environments, the caller's arrays."""
 
     rss: int
     pss: int
@@ -65,7 +62,7 @@ def usage(case: Case, levels: tuple[str, ...], num_envs: int, steps: int) -> Usa
 
 
 def growth(case: Case, levels: tuple[str, ...], few: int, many: int) -> tuple[float, Usage]:
-    """Return the bytes of each further environment, and the usage with many."""
+    """Return the bytes of each further environment, and the usage with many environments."""
     found = []
     for _ in range(RUNS):
         small = in_fresh_process(usage, case, levels, few, STEPS)
@@ -83,7 +80,7 @@ def print_tree(usage: Usage, num_envs: int) -> None:
 
 
 def cases() -> list[Case]:
-    """Return what is measured: ``out=`` in each mode, the other contracts in the default one."""
+    """Return the cases: ``out=`` in each mode, the other contracts in the default one."""
     next_step = AutoresetMode.NEXT_STEP.value
     return [
         Case(contract, mode.value, observations)
@@ -94,14 +91,16 @@ def cases() -> list[Case]:
     ]
 
 
-def main(
-    levels: Annotated[tuple[str, ...], tyro.conf.arg(help="levels to play")] = LEVELS,
-    few: Annotated[int, tyro.conf.arg(help="the smaller number of environments")] = 256,
-    many: Annotated[int, tyro.conf.arg(help="the larger number of environments")] = 2048,
-) -> None:
-    """Print growth, trees and the crowd."""
+def main(levels: tuple[str, ...] = LEVELS, few: int = 256, many: int = 2048) -> None:
+    """Print growth, trees and the crowd.
+
+    Args:
+        levels: levels to play.
+        few: the smaller number of environments.
+        many: the larger number of environments.
+    """
     print(describe())
-    print(f"levels {', '.join(levels)}; growth from {few} to {many} environments, bytes an environment")
+    print(f"levels {', '.join(levels)}; growth from {few} to {many} environments, bytes per environment")
     trees = []
     print(f"  {'':<44}{'measured':>12}{'reported':>12}{'no owner':>12}")
     for case in cases():
@@ -111,11 +110,11 @@ def main(
         trees.append((case, large))
     for case, large in trees:
         if case.contract == "out=":
-            print(f"  {case}: bytes an environment by owner")
+            print(f"  {case}: bytes per environment by owner")
             print_tree(large, many)
     crowd = in_fresh_process(usage, Case("out=", AutoresetMode.SAME_STEP.value, STATE), levels, CROWD, STEPS)
     print(f"  {CROWD:,} environments, state, out=: RSS {crowd.rss / 1e6:.1f} MB, PSS {crowd.pss / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    tyro.cli(main, description=__doc__)

@@ -1,21 +1,18 @@
-"""Compile time and size of levels, bytes of a world, and frames/s of the simulator on each of them.
+"""Compile time and size of levels, bytes per world, and frames/s of the simulator on each level of packs.
 
-    python -m profiling.pack_speed [--each] [LEVELS ...]
-
-LEVELS are built-in sets, level files, packs or folders, the built-in sets by default; each gives one block, and all
-together one more. ``--each`` lists every level. Reading files is not counted. Distance fields, which only environments
-need, are apart. Frames/s are by the rule of ``profiling.simulator_speed``, in processor time, best of three runs of
-20,000 frames a level.
+Reading files is not counted. Distance fields, which only environments need, are measured apart. Frames/s follow the
+rules of ``profiling.simulator_speed``, in processor time, best of three runs of 20,000 frames per level.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import tyro
+from tyro.conf import Positional
 
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import compile_level
@@ -24,10 +21,9 @@ from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import LevelRef, resolve
 from nclone_env.sim.state import make_worlds
-from profiling.machine import describe
+from profiling.measure import describe, timed
 from profiling.simulator_speed import run
 
-T = TypeVar("T")
 FRAMES = 20_000
 RUNS = 3
 SLOWEST = 5
@@ -35,7 +31,7 @@ FLOOR = 200_000
 
 
 class Row(NamedTuple):
-    """What was measured of a level."""
+    """The measurements of a level."""
 
     level: Level
     entities: int
@@ -48,34 +44,28 @@ class Row(NamedTuple):
     """Million frames/s."""
 
 
-def timed(task: Callable[[], T]) -> tuple[T, float]:
-    """Return the result of a call and the milliseconds it took."""
-    started = time.perf_counter()
-    result = task()
-    return result, 1e3 * (time.perf_counter() - started)
-
-
 def frames_per_second(levels: LevelSet) -> float:
-    """Return the frames/s of the best of some runs."""
+    """Return the frames/s of the fastest of several runs."""
     worlds = make_worlds(1, levels)
-    best = 0.0
-    for seed in range(RUNS):
-        started = time.process_time()
-        counted, _ = run(levels.arrays, worlds, FRAMES, seed)
-        best = max(best, counted / (time.process_time() - started))
-    return best
+
+    def speed(seed: int) -> float:
+        (counted, _), seconds = timed(lambda: run(levels.arrays, worlds, FRAMES, seed), time.process_time)
+        return counted / seconds
+
+    return max(speed(seed) for seed in range(RUNS))
 
 
 def measure(ref: LevelRef) -> Row:
     """Return the row of a level."""
     level = ref.load()
-    arrays, compile_ms = timed(lambda: compile_level(level))
-    distances, fields_ms = timed(arrays.distances)
+    arrays, compiling = timed(lambda: compile_level(level))
+    distances, measuring = timed(arrays.distances)
     levels = pack([level])
     size_kb, fields_kb = sum(array.nbytes for array in arrays) / 1024, distances.nbytes / 1024
     world = sum(array.nbytes for array in make_worlds(1, levels))
     entities = len(arrays.entities)
-    return Row(level, entities, compile_ms, size_kb, fields_ms, fields_kb, world, frames_per_second(levels) / 1e6)
+    speed = frames_per_second(levels) / 1e6
+    return Row(level, entities, 1e3 * compiling, size_kb, 1e3 * measuring, fields_kb, world, speed)
 
 
 def report(source: str, rows: Sequence[Row], each: bool) -> None:
@@ -103,14 +93,18 @@ def report(source: str, rows: Sequence[Row], each: bool) -> None:
         print(f"    {speeds[index]:8.2f}  {level.name} {kinds}")
 
 
-def main(arguments: list[str]) -> None:
-    """Print one block an argument, and one of all."""
+def main(levels: Positional[tuple[str, ...]] = (), each: bool = False) -> None:
+    """Print a block for each argument, and one for all.
+
+    Args:
+        levels: built-in sets, level files, packs or folders; the built-in sets by default.
+        each: list every level, not only the slowest.
+    """
     print(describe())
-    each, names = "--each" in arguments, [name for name in arguments if name != "--each"]
     first = pack([load_level(next(iter(level_sets().values()))[0])])
     run(first.arrays, make_worlds(1, first), 1, 0)  # compile or load the kernels
     everything: list[Row] = []
-    for source in names or list(level_sets()):
+    for source in levels or level_sets():
         rows = [measure(ref) for ref in resolve(source)]
         report(source, rows, each)
         everything += rows
@@ -118,4 +112,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    tyro.cli(main, description=__doc__)

@@ -1,50 +1,38 @@
-"""Write ``runs/picture_sizes.png``: the pictures of two levels in three presets, and three sizes of the whole world.
-
-Run ``python -m profiling.picture_sizes`` at the top of the repository.
-"""
+"""Draw player frames of two levels in three presets, and global views in three sizes, on one sheet."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import cv2
 import numpy as np
+import tyro
+from tyro.conf import Positional
 
 from nclone_env.config import RenderConfig
-from nclone_env.kinds import LASER_TURRET
 from nclone_env.level.level_set import LevelArrays, pack
 from nclone_env.level.load import load_level
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.sim.entities.laser.record import BEAM_ANGLE
 from nclone_env.sim.state import WorldArrays
-from profiling.contact_sheet import sample_level
-from tests.render.scenes import make_levels, pictures_of, put_worlds
+from profiling.pictures import SAMPLE_LEVEL, pictures_of, put_worlds, write_picture
 
 Scene = tuple[LevelArrays, WorldArrays]
-BUILT_IN = "levels/hazards/05-slalom.toml"
+BUILT_IN = "hazards/05-slalom"
 PRESETS = (128, 84, 64)
 VIEW_SIZES = ((64, 128), (128, 256), (300, 528))
 FRAME_HEIGHT, VIEW_HEIGHT, GAP = 504, 600, 8
 
 
-def lasers() -> Scene:
-    """Return the made-up level of the contact sheet with four lasers that point anywhere."""
-    tiles, entities = sample_level()
-    entities += [f"laser_turret {x} {y}" for x, y in ((26, 20), (60, 46), (100, 36), (150, 50))]
-    levels = make_levels((tiles, entities))
-    worlds = put_worlds(levels, [(263.6, 318.2, 0, 3, 1)])
-    entities = levels.arrays.entities
-    for number, entity in enumerate(entities[entities["type"] == LASER_TURRET]):
-        worlds.movers[0, entity["mover"]][BEAM_ANGLE] = (0.3, -2.6, 2.2, math.pi)[number]
-    return levels.arrays, worlds
+def sample() -> Scene:
+    """Return the level of the contact sheet after half a second, in which its lasers have turned."""
+    levels = pack([load_level(SAMPLE_LEVEL)])
+    return levels.arrays, put_worlds(levels, [(263.6, 318.2, 3, 1)], frames=30)
 
 
 def built_in() -> Scene:
     """Return a built-in level at its start."""
-    level = load_level(BUILT_IN)
-    levels = pack([level])
-    return levels.arrays, put_worlds(levels, [(*level.spawn, 0, 0, 1)])
+    levels = pack([load_level(BUILT_IN)])
+    return levels.arrays, put_worlds(levels, [(*levels.levels[0].spawn, 0, 1)])
 
 
 def player_frame(scene: Scene, side: int) -> np.ndarray:
@@ -67,20 +55,20 @@ def enlarged(picture: np.ndarray, height: int) -> np.ndarray:
     return np.pad(cv2.resize(picture, (width, height), interpolation=cv2.INTER_NEAREST), ((0, GAP), (0, GAP)))
 
 
-def main() -> None:
-    """Put everything on one sheet and write it."""
+def main(path: Positional[Path] = Path("runs/picture_sizes.png")) -> None:
+    """Put all pictures on one sheet and write it.
+
+    Args:
+        path: the picture to write.
+    """
     rows = []
-    for scene in (lasers(), built_in()):
+    for scene in (sample(), built_in()):
         rows.append(np.hstack([enlarged(player_frame(scene, side), FRAME_HEIGHT) for side in PRESETS]))
         rows.append(np.hstack([enlarged(global_view(scene, size), VIEW_HEIGHT) for size in VIEW_SIZES]))
     width = max(row.shape[1] for row in rows)
-    path = Path("runs/picture_sizes.png")
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_suffix(".part.png")
-    cv2.imwrite(str(temporary), np.vstack([np.pad(row, ((0, 0), (0, width - row.shape[1]))) for row in rows]))
-    temporary.replace(path)
+    write_picture(np.vstack([np.pad(row, ((0, 0), (0, width - row.shape[1]))) for row in rows]), path)
     print(f"{path}: presets {PRESETS}, global views {VIEW_SIZES}")
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -1,29 +1,33 @@
-"""Draw the picture of the README: a level being played, and what the agent sees of it.
-
-python -m profiling.readme_picture [docs/overview.png]
-"""
+"""Draw the picture of the README: a level in play and the agent's two views of it."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import cv2
 import numpy as np
+import tyro
+from tyro.conf import Positional
 
 from nclone_env import EnvironmentConfig, create_environment
+from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.level.solutions import known_solutions
+from profiling.pictures import write_picture
 
 LEVEL, FRAMES = "hazards/05-slalom", 150
 PAPER = 255
 GAP = 12
 
 
-def main(path: Path) -> None:
-    """Play the known solution for a while, then put the pictures side by side."""
+def main(path: Positional[Path] = Path("docs/overview.png")) -> None:
+    """Play the first frames of the known solution, then put the pictures side by side.
+
+    Args:
+        path: the picture to write.
+    """
     env = create_environment(EnvironmentConfig(levels=LEVEL, frame_skip=1, render_mode="rgb_array"))
     observation, _ = env.reset(seed=0)
-    actions = {0: 0, 4: 1, 2: 2, 1: 3, 5: 4, 3: 5}
+    actions = {int(code): action for action, code in enumerate(INPUT_OF_ACTION)}
     for code in known_solutions()[LEVEL][:FRAMES]:
         observation, *_ = env.step(actions[code])
     picture = env.render()
@@ -35,8 +39,8 @@ def main(path: Path) -> None:
     canvas[:, : world.shape[1]] = world
     canvas[:232, -232:] = frame[..., None]
     canvas[-116:, -232:] = view[..., None]
-    cv2.imwrite(str(path), canvas[..., ::-1])
+    write_picture(canvas, path)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/overview.png"))
+    tyro.cli(main, description=__doc__)

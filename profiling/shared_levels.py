@@ -1,28 +1,25 @@
-"""One copy of the levels for all processes: time to get them, and their share of memory in each of several processes.
+"""One copy of the levels for all processes: time to load them, and their share of memory in each process.
 
-    python -m profiling.shared_levels [--levels LEVELS] [--processes N] [--environments N] [--pictures]
-
-The kernels are compiled first (``nclone-env warmup``). In an empty folder of its own, the first process compiles the
-levels and writes the file, the next maps it; then all processes start at once, step their environments and wait,
-while /proc/*/smaps says how large the mapped files are in each: RSS is what it sees, PSS its share of what is there
-once. Last the same without files, where every process has a private copy.
+The kernels are compiled first (``nclone-env warmup``). In an empty folder, the first process compiles the levels and
+writes the file, the next maps it; then all processes start at once, step their environments and wait, while
+/proc/*/smaps gives the size of the mapped files in each: RSS counts all pages, PSS divides shared pages by the number
+of processes. The last rows are without files, where every process has a private copy.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import multiprocessing
 import os
 import queue
 import re
 import tempfile
-import time
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tyro
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
@@ -30,7 +27,7 @@ from nclone_env.jit import cache_root
 from nclone_env.level import array_cache
 from nclone_env.level.library import level_library, shared_level_set
 from nclone_env.level.load import load_levels
-from profiling.machine import describe
+from profiling.measure import describe, timed
 
 STEPS = 50
 _AREA = re.compile(r"^[0-9a-f]+-[0-9a-f]+ .{4} \S+ \S+ \S+ *(.*)$")
@@ -57,34 +54,31 @@ def process_pss() -> int:
 
 
 def load(levels: str, folder: str, answers: Any) -> None:
-    """Time the way from raw levels to a level set in a fresh process."""
+    """Time the reading of levels and the packing into a level set in a fresh process."""
     _enter(folder)
-    started = time.perf_counter()
-    loaded = load_levels([levels])
-    between = time.perf_counter()
-    level_set = shared_level_set(loaded)
-    seconds = time.perf_counter() - between
-    answers.put((between - started, seconds, level_set.memory().total_bytes, level_library().counts))
+    loaded, reading = timed(lambda: load_levels([levels]))
+    level_set, packing = timed(lambda: shared_level_set(loaded))
+    answers.put((reading, packing, level_set.memory().total_bytes, level_library().counts))
 
 
-def play(levels: str, folder: str, environments: int, pictures: bool, everybody: Barrier, answers: Any) -> None:
-    """Step environments, wait until everybody has, and say how much memory the levels take here."""
+def play(levels: str, folder: str, environments: int, pictures: bool, barrier: Barrier, answers: Any) -> None:
+    """Step environments, wait for all processes, and report the memory that the levels take here."""
     _enter(folder)
     config = EnvironmentConfig.for_training(levels=(levels,))
     if pictures:
         config = config.replace(observations=("game_state", "player_frame", "global_view"))
-    everybody.wait()
+    barrier.wait()
     env = NPlusPlusVectorEnv(config, environments, num_threads=1)
     env.reset(seed=0)
     for _ in range(STEPS):
         env.step(np.ones(environments, np.int64))
-    everybody.wait()
+    barrier.wait()
     answers.put((os.getpid(), *mapped_memory(), process_pss(), env.memory().bytes_where(shared=True)))
-    everybody.wait()
+    barrier.wait()
 
 
 def _enter(folder: str) -> None:
-    """Keep level files in a folder of our own, but compiled kernels where they are; nowhere if it is empty."""
+    """Keep level files in a folder of our own, in none if it is empty; compiled kernels stay where they are."""
     if folder:
         array_cache.folder = lambda: Path(folder)
     else:
@@ -101,7 +95,7 @@ def in_processes(count: int, target: Any, *arguments: Any, together: bool = Fals
         process.start()
     rows: list[Any] = []
     while len(rows) < count:
-        if any(process.exitcode for process in processes):  # it has printed why; the others wait for it in vain
+        if any(process.exitcode for process in processes):  # it has printed why, and the others would wait forever
             for process in processes:
                 process.terminate()
             raise SystemExit(1)
@@ -132,18 +126,19 @@ def report(levels: str, processes: int, environments: int, pictures: bool) -> No
     print(f"  PSS of the whole processes {private / 1e6:.2f}, {(private - everything) / 1e6:.2f} more")
 
 
-def main() -> None:
-    """Read the arguments."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--levels", default="hazards", help="a set, a folder or a pack")
-    parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--environments", type=int, default=64)
-    parser.add_argument("--pictures", action="store_true", help="with player_frame and global_view")
-    arguments = parser.parse_args()
+def main(levels: str = "hazards", processes: int = 8, environments: int = 64, pictures: bool = False) -> None:
+    """Print times and memory.
+
+    Args:
+        levels: a set, a folder or a pack.
+        processes: number of processes that share the levels.
+        environments: environments of each process.
+        pictures: observe player_frame and global_view as well.
+    """
     print(describe())
-    print(f"{arguments.levels}; kernels in {cache_root()}")
-    report(arguments.levels, arguments.processes, arguments.environments, arguments.pictures)
+    print(f"{levels}; kernels in {cache_root()}")
+    report(levels, processes, environments, pictures)
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)

@@ -1,37 +1,37 @@
-"""Frames per second of the simulator alone, on one core, and where the time goes.
+"""Frames/s of the simulator alone, on one core, and the share of each phase of a frame.
 
-    python -m profiling.simulator_speed [LEVEL ...]
-
-Random inputs (seeded, uniform over the six actions) are held for four frames; a world starts anew at death or
-victory. Frames in which the ninja is dead or has won are not counted. Compile time is apart. LEVEL is anything
-``load_level`` takes, the built-in levels by default.
+Random inputs (seeded, uniform over the actions) are held for four frames; a world restarts at death or victory. Frames
+in which the ninja is dead or has won are not counted. Compilation is reported apart.
 """
 
 from __future__ import annotations
 
-import sys
-import time
+from functools import partial
 
 import numpy as np
+import tyro
+from tyro.conf import Positional
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import kernel, local_f64
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.actors import move_entities, think_entities
 from nclone_env.sim.contacts import CONTACT_SLOTS
+from nclone_env.sim.copy import copy_world
 from nclone_env.sim.ninja_move import collide, integrate, settle
 from nclone_env.sim.ninja_think import think, turn
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick
 from nclone_env.sim.touch import NEAR_SLOTS, clear_near, visit
-from profiling.machine import describe
+from profiling.measure import describe, timed
 
 FRAMES = 1_000_000
 RUNS = 5
 SAMPLES = 4096  # states in which the phases of a frame are timed
+
 HOLD = 4
 
 
@@ -62,7 +62,7 @@ def run(levels, worlds, frames, seed):
 
 @kernel
 def sample(levels, worlds, seed):
-    """Leave in each world a state that a run passes through, 37 frames apart."""
+    """Put each world into a state of one random run, 37 frames apart."""
     last = worlds.ninjas.shape[0] - 1
     start(levels, worlds, last, 0)
     random, inputs = seed, 0
@@ -75,14 +75,7 @@ def sample(levels, worlds, seed):
             state = worlds.ninjas[last]["state"]
             if state == DEAD or state == CELEBRATING:
                 start(levels, worlds, last, 0)
-        worlds.ninjas[index] = worlds.ninjas[last]
-        for number in range(worlds.movers.shape[1]):
-            worlds.movers[index, number] = worlds.movers[last, number]
-        for slot in range(worlds.entity_states.shape[1]):
-            worlds.entity_states[index, slot] = worlds.entity_states[last, slot]
-        for row in range(worlds.trail.shape[1]):
-            for axis in range(2):
-                worlds.trail[index, row, axis] = worlds.trail[last, row, axis]
+        copy_world(worlds, last, worlds, index)
 
 
 @kernel
@@ -115,7 +108,7 @@ def phase_touch(levels, worlds):
 
 @kernel
 def phase_settle(levels, worlds):
-    """Look for walls and settle the contacts, once in every world."""
+    """Detect walls and settle the contacts, once in every world."""
     for index in range(worlds.ninjas.shape[0]):
         settle(levels, worlds, index, local_f64(CONTACT_SLOTS), 0.0, 0.0)
 
@@ -138,20 +131,19 @@ PHASES = {
 
 
 def frame_speed(levels: LevelSet) -> tuple[list[float], float]:
-    """Return frames/s of each run and the share of frames in the air."""
+    """Return the frames/s of each run and the share of airborne frames."""
     worlds = make_worlds(1, levels)
     run(levels.arrays, worlds, 100, 0)
     speeds = []
     counted = airborne = 0
     for seed in range(RUNS):
-        started = time.perf_counter()
-        counted, airborne = run(levels.arrays, worlds, FRAMES, seed)
-        speeds.append(counted / (time.perf_counter() - started))
+        (counted, airborne), seconds = timed(partial(run, levels.arrays, worlds, FRAMES, seed))
+        speeds.append(counted / seconds)
     return speeds, airborne / counted
 
 
 def phase_nanoseconds(levels: LevelSet) -> dict[str, float]:
-    """Return the time of each phase of a frame, best of several runs over the same sampled states."""
+    """Return the nanoseconds of each phase of a frame, best of several runs over the same sampled states."""
     template, worlds = make_worlds(SAMPLES, levels), make_worlds(SAMPLES, levels)
     sample(levels.arrays, template, 1)
     best = dict.fromkeys(PHASES, float("inf"))
@@ -159,20 +151,22 @@ def phase_nanoseconds(levels: LevelSet) -> dict[str, float]:
         for name, phase in PHASES.items():
             for source, target in zip(template, worlds, strict=True):
                 np.copyto(target, source)
-            started = time.perf_counter()
-            phase(levels.arrays, worlds)
-            best[name] = min(best[name], (time.perf_counter() - started) / SAMPLES * 1e9)
+            _, seconds = timed(partial(phase, levels.arrays, worlds))
+            best[name] = min(best[name], seconds / SAMPLES * 1e9)
     return best
 
 
-def main(names: list[str]) -> None:
-    """Print one row a level."""
+def main(levels: Positional[tuple[str, ...]] = ()) -> None:
+    """Print a row for each level.
+
+    Args:
+        levels: level names or files; the built-in levels by default.
+    """
     print(describe())
-    started = time.perf_counter()
-    sources = names or [path for paths in level_sets().values() for path in paths]
+    sources = levels or [path for paths in level_sets().values() for path in paths]
     first = pack([load_level(sources[0])])
-    run(first.arrays, make_worlds(1, first), 1, 0)
-    print(f"loading or compiling: {time.perf_counter() - started:.1f} s (not counted below)")
+    _, seconds = timed(lambda: run(first.arrays, make_worlds(1, first), 1, 0))
+    print(f"loading or compiling kernels: {seconds:.1f} s (not counted below)")
     print(f"{'level':<28}{'M frames/s':>11}{'best':>7}{'air':>6}   ns a frame: {'  '.join(PHASES)}")
     medians = []
     for source in sources:
@@ -187,4 +181,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    tyro.cli(main, description=__doc__)

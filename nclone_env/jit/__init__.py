@@ -1,16 +1,14 @@
-"""The only door to Numba: the ``kernel`` decorator, unrolled loops, stack scratch, byte copies, and the code cache."""
+"""The only door to Numba: decorators for kernels, building blocks for them, and the code cache.
 
-from nclone_env.jit.decorators import (
-    cache_folder,
-    cache_root,
-    called_kernel,
-    copy_bytes,
-    each,
-    kernel,
-    local_f64,
-    source_digest,
-    specialised,
-)
+``decorators`` makes kernels, with the building blocks of ``scratch``; ``dispatcher`` chooses between Numba's
+compilation and the faster one of ``inner``; ``cache`` keeps compiled code in ``folder`` under the digests of
+``sources``.
+"""
+
+from nclone_env.jit.decorators import called_kernel, kernel, specialised
+from nclone_env.jit.folder import cache_folder, cache_root
+from nclone_env.jit.scratch import copy_bytes, each, local_f64
+from nclone_env.jit.sources import source_digest
 
 __all__ = [
     "cache_folder",

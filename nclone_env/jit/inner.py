@@ -1,15 +1,20 @@
-"""Kernels as parts of others: typed and lowered, but neither optimised nor turned into machine code on their own.
+"""Fast cold compilation: kernels inside others are typed and lowered, but not compiled on their own.
 
-Numba compiles a function that another one calls as if it were called from Python too: optimised, with machine code and
-wrappers, and so is each layer around it, which contains it. The few kernels that Python calls are made of some two
+Numba compiles every function that a kernel calls as if Python called it too: it is optimised and gets machine code and
+wrappers, and so does each layer around it, which contains it. The few kernels that Python calls consist of some two
 hundred others, a dozen layers deep. Here only the outermost is finished; those inside are linked into it as they are
 and optimised there, once.
+
+``nclone-env warmup`` with an empty cache takes 93 s of processor time and 17 MB of cache this way, 210 s and 83 MB with
+Numba alone (Numba 0.68, one core of an AMD EPYC).
+
+This module subclasses private parts of Numba; where they differ, ``jit.dispatcher`` does without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from llvmlite.binding import Linkage
 from numba import types
@@ -19,7 +24,7 @@ from numba.core.registry import CPUDispatcher
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """The code of a kernel that is called by others alone."""
+    """The code of a kernel that only other kernels call."""
 
     def _optimize_final_module(self) -> None:
         """Leave it to the module that this one is linked into."""
@@ -27,16 +32,6 @@ class _InnerLibrary(JITCodeLibrary):
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        return 0
-
-    @property
-    def codegen(self) -> _InnerLibrary:
-        return self
-
-    def set_env(self, name: str, env: object) -> None:
-        """Do nothing: the environment serves what needs the interpreter, as kernels never do."""
 
 
 class _OuterLibrary(JITCodeLibrary):
@@ -53,6 +48,7 @@ class _InnerCompiler(compiler.Compiler):
     def define_pipelines(self) -> list[Any]:
         _use_library(self.state, _InnerLibrary)
         self.state.flags.no_cpython_wrapper = True
+        self.state.flags.no_compile = True
         return super().define_pipelines()
 
 
@@ -70,12 +66,21 @@ def _use_library(state: Any, library: type[JITCodeLibrary]) -> None:
 
 
 class _InnerDispatcher(CPUDispatcher):
-    """Compiles a kernel as a part of others, once for a constant and a variable: the optimiser knows the constants."""
+    """Compiles a kernel as a part of others, once for constants and variables: the optimiser knows the constants."""
 
     def get_call_template(self, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> tuple[Any, ...]:
         return super().get_call_template(
             tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
         )
+
+    def add_overload(self, result: Any) -> None:
+        """Keep a compilation under a key of its own: there is no entry point for Python that could be the key."""
+        key = object()
+        self.targetctx.insert_user_function(key, result.fndesc, [result.library])
+        self.overloads[tuple(result.signature.args)] = result._replace(entry_point=key)
+
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        raise TypeError(f"{self.py_func.__name__}: only other kernels can call .inner; call the kernel itself")
 
 
 class KernelDispatcher(CPUDispatcher):

@@ -6,7 +6,6 @@ import weakref
 import pytest
 
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
-from nclone_env.kinds import EVIL_NINJA
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.records import NEXT_STEP
 from nclone_env.level.build import build_room

@@ -1,6 +1,5 @@
-"""The kernels compiled, plain and bounds-checked; where compiled code is kept; what kernels must not do."""
+"""Kernels plain, compiled and bounds-checked; what compiled kernels must not do."""
 
-import shutil
 from pathlib import Path
 
 import numba
@@ -8,15 +7,17 @@ import numpy as np
 import pytest
 from numba.core import caching, config
 
-from nclone_env.jit import decorators as _jit
+from nclone_env.jit import called_kernel, kernel, specialised
+from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.level.build import build_room
 from nclone_env.sim.session import Session
 from nclone_env.sim.tick import play, start, tick
 
-from .processes import REPOSITORY, run_module
-from .sim.hashing import run_hash
+from ..processes import run_module
+from ..sim.hashing import run_hash
 
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
+fast_only = pytest.mark.skipif(IS_PLAIN, reason="needs the fast compilation")
 
 
 def test_plain_python_gives_the_same_bytes():
@@ -33,41 +34,6 @@ def test_bounds_checks_find_nothing(tmp_path):
     assert any(Path(folder).iterdir())
 
 
-def test_bounds_checks_have_a_cache_of_their_own(tmp_path):
-    where = "import sys; from nclone_env.jit import cache_folder; sys.stdout.write(str(cache_folder()))"
-    (tmp_path / "where.py").write_text(where)
-    path = {"NCLONE_ENV_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{REPOSITORY}:{tmp_path}"}
-    (folder,) = run_module("where", NUMBA_BOUNDSCHECK="1", **path)
-    assert Path(folder).is_dir()
-    assert Path(folder).parent == tmp_path / "cache"
-    assert Path(folder).name != _jit.source_digest()
-
-
-def test_the_cache_folder_changes_with_any_source_file(tmp_path, monkeypatch):
-    package = tmp_path / "package"
-    shutil.copytree(REPOSITORY / "nclone_env", package, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(_jit, "_PACKAGE", package)
-    digests = set()
-    for change in ("", "# a comment\n", "# another\n"):
-        path = package / "sim" / "geometry.py"
-        path.write_text(path.read_text() + change)
-        digests.add(_jit.source_digest.__wrapped__())
-    (package / "new.py").write_text("")
-    digests.add(_jit.source_digest.__wrapped__())
-    assert len(digests) == 4
-    assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in digests)
-
-
-def test_an_unwritable_cache_falls_back_to_a_temporary_folder(tmp_path, monkeypatch):
-    blocker = tmp_path / "file"
-    blocker.write_text("")
-    monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(blocker))
-    folder = _jit.cache_folder.__wrapped__()
-    assert folder.is_dir()
-    assert tmp_path not in folder.parents
-    folder.rmdir()
-
-
 def compiled_again(dispatcher, decorator):
     """Compile a kernel that has run, its callees linked in, without the cache (which drops what can be inspected)."""
     fresh = decorator(dispatcher.py_func)
@@ -82,7 +48,7 @@ def compiled_tick():
     session = Session(build_room())
     start(session.levels, session.worlds, 0, 0)
     tick(session.levels, session.worlds, 0, np.uint8(0))
-    return compiled_again(tick, _jit.kernel)
+    return compiled_again(tick, kernel)
 
 
 @compiled_only
@@ -112,6 +78,17 @@ def test_kernels_release_the_interpreter_and_keep_strict_arithmetic():
         assert dispatcher.targetoptions["error_model"] == "numpy"
 
 
+@compiled_only
+def test_a_specialised_kernel_is_its_machine_code():
+    @kernel
+    def half(x):
+        return x / 2
+
+    function = specialised(half, 3.0)
+    assert function(5.0) == 2.5
+    assert function is half.overloads[(numba.float64,)].entry_point
+
+
 def inlined_by_force(inner) -> bool:
     """Return whether a kernel that others call is marked so."""
     (result,) = inner.overloads.values()
@@ -119,19 +96,17 @@ def inlined_by_force(inner) -> bool:
     return b"alwaysinline" in list(function.attributes)
 
 
-@compiled_only
+@fast_only
 def test_a_kernel_inside_others_is_compiled_once_and_not_for_python():
     def total(a, b):
         return a + b
 
-    part, seldom = _jit.kernel(total), _jit.called_kernel(total)
+    part, seldom = kernel(total), called_kernel(total)
 
     def totals(x):
         return part(x, 1) + part(x, 2) + part(x, x) + seldom(x, 3)
 
-    whole = _jit.kernel(totals)
-    for dispatcher in (part, seldom, whole):
-        dispatcher._cache = caching.NullCache()
+    whole = kernel(totals)
     assert whole(10) == 11 + 12 + 20 + 13
     assert len(part.inner.overloads) == len(seldom.inner.overloads) == 1  # constants and variables alike
     assert not part.overloads
@@ -139,3 +114,22 @@ def test_a_kernel_inside_others_is_compiled_once_and_not_for_python():
     assert inlined_by_force(part.inner)
     assert not inlined_by_force(seldom.inner)
     assert part(2, 3) == 5  # from Python as well
+
+
+@fast_only
+def test_a_kernel_inside_others_cannot_be_called_from_python():
+    @kernel
+    def part(x):
+        return x + 1
+
+    @kernel
+    def whole(x):
+        return part(x)
+
+    assert whole(1) == 2
+    with pytest.raises(TypeError, match=r"part: only other kernels can call \.inner; call the kernel itself"):
+        part.inner(1)
+    (result,) = part.inner.overloads.values()
+    for entry in (result.entry_point, part.inner.compile((numba.int64,)), part.inner.compile((numba.float64,))):
+        with pytest.raises(TypeError, match="not callable"):
+            entry(1)

@@ -1,0 +1,84 @@
+"""Building blocks of kernels beyond plain Python: scratch on the stack, byte copies, loops over field names.
+
+All work with ``NUMBA_DISABLE_JIT=1`` as well.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, config, types
+from numba.core.errors import RequireLiteralValue, TypingError
+from numba.extending import intrinsic
+
+each = numba.literal_unroll
+"""``for name in each(NAMES)`` in a kernel: the loop body once for each name, so that ``record[name]`` has a type."""
+
+if config.DISABLE_JIT:
+
+    def local_f64(count: int) -> np.ndarray:
+        """Return a scratch array of ``count`` float64 values, zeroed."""
+        return np.zeros(count)
+
+    def copy_bytes(target: np.ndarray, target_offset: int, source: np.ndarray, source_offset: int, count: int) -> None:
+        """Copy ``count`` bytes between C-contiguous uint8 arrays; offsets count bytes from the first."""
+        chunk = source.reshape(-1)[source_offset : source_offset + count]
+        target.reshape(-1)[target_offset : target_offset + count] = chunk
+
+else:
+
+    @intrinsic(prefer_literal=True)
+    def local_f64(typing_context, count):
+        """Return a scratch array of ``count`` (a literal) float64 values on the stack, zeroed.
+
+        It lives until the calling kernel returns and must not leave it.
+        """
+        if not isinstance(count, types.IntegerLiteral):
+            raise RequireLiteralValue("local_f64: the count must be a literal number")
+        size = count.literal_value
+        array_type = types.Array(types.float64, 1, "C")
+
+        def codegen(context, builder, signature, args):
+            storage_type = ir.ArrayType(ir.DoubleType(), size)
+            storage = cgutils.alloca_once(builder, storage_type)
+            builder.store(ir.Constant(storage_type, None), storage)
+            array = context.make_array(array_type)(context, builder)
+            item_size = context.get_constant(types.intp, 8)
+            context.populate_array(
+                array,
+                data=builder.bitcast(storage, array.data.type),
+                shape=[context.get_constant(types.intp, size)],
+                strides=[item_size],
+                itemsize=item_size,
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return array_type(count), codegen
+
+    @intrinsic(prefer_literal=True)
+    def copy_bytes(typing_context, target, target_offset, source, source_offset, count):
+        """Copy ``count`` bytes between C-contiguous uint8 arrays; offsets count bytes from the first.
+
+        Nothing is checked: the caller keeps both ranges inside their arrays and apart. A literal count
+        compiles to a few moves.
+        """
+        for array in (target, source):
+            if not isinstance(array, types.Array) or array.layout != "C" or array.dtype != types.uint8:
+                raise TypingError(f"copy_bytes: expected C-contiguous uint8 arrays, got {array}")
+        if not target.mutable:
+            raise TypingError("copy_bytes: the target is read-only")
+        literal = count.literal_value if isinstance(count, types.IntegerLiteral) else None
+
+        def codegen(context, builder, signature, args):
+            target_array, source_array = (
+                context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 2)
+            )
+            destination = builder.gep(target_array.data, [args[1]])
+            origin = builder.gep(source_array.data, [args[3]])
+            size = args[4] if literal is None else context.get_constant(types.intp, literal)
+            cgutils.raw_memcpy(builder, destination, origin, size, 1)
+            return context.get_dummy_value()
+
+        return types.void(target, types.intp, source, types.intp, types.intp), codegen

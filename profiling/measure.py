@@ -1,0 +1,70 @@
+"""What the scripts share: the machine line, timers, turns, fresh processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+
+import nclone_env
+
+T = TypeVar("T")
+
+
+def describe() -> str:
+    """Return one line about machine and versions."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (
+        f"{model}, {cores} cores, {platform.system()}; Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"Numba {numba.__version__}, nclone_env {nclone_env.__version__}"
+    )
+
+
+def timed(call: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:
+    """Call a function; return its result and the seconds it took.
+
+    Args:
+        call: the function.
+        clock: ``time.process_time`` leaves out the time that other processes take.
+    """
+    started = clock()
+    result = call()
+    return result, clock() - started
+
+
+def timings(runs: int, call: Callable[[], object]) -> np.ndarray:
+    """Return (runs,) float64: the seconds of each of several calls, after one that is not timed."""
+    call()
+    return np.array([timed(call)[1] for _ in range(runs)])
+
+
+def best_of(runs: int, call: Callable[[], object]) -> float:
+    """Return the seconds of the fastest of several calls, after one that is not timed."""
+    return float(timings(runs, call).min())
+
+
+def turns(count: int, tasks: Sequence[Callable[[], float]]) -> np.ndarray:
+    """Return (count, tasks) float64: what the tasks return, taking turns, so that background load affects all alike."""
+    return np.array([[task() for task in tasks] for _ in range(count)])
+
+
+def ratios(table: np.ndarray) -> np.ndarray:
+    """Return (tasks,) float64: for each column of :func:`turns` the median of its ratio to the first, turn by turn."""
+    return np.median(table / table[:, :1], axis=0)
+
+
+def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
+    """Return the result of a function in a new interpreter."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        return executor.submit(function, *arguments).result()
