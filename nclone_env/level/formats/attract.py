@@ -98,7 +98,7 @@ def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
 
 
 def _read_replay_head(block: bytes, start: int, source: str) -> tuple[int, int]:
-    """Return kind and id of a replay block after checking the fields that must agree."""
+    """Return kind and id of a replay block after checking its other fields."""
     size = len(block)
     if size < _REPLAY_HEAD.size:
         expected = f"a replay block of at least {_REPLAY_HEAD.size} bytes"

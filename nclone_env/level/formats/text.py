@@ -67,14 +67,14 @@ def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
 
 
 def format_text(raw: RawLevel) -> str:
-    """Return the canonical level file of a level; :func:`parse_text` gives the same level back.
+    """Return the canonical level file of a level; :func:`parse_text` returns the same level.
 
     Raises:
         LevelFormatError: if the level has tiles above 37, or a header field or record that no file can hold.
     """
     header = header_fault(raw)
     if header:
-        raise LevelFormatError(raw.source, *header)
+        raise LevelFormatError(raw.source, header.field, header.expected, header.got)
     fault = writing_fault(raw.records)
     if fault:
         raise LevelFormatError(raw.source, f"record {fault.record}", fault.expected, fault.got)
