@@ -118,9 +118,9 @@ def _read_replay_head(block: bytes, start: int, source: str) -> tuple[int, int]:
 def _read_inputs(data: bytes, start: int, source: str) -> np.ndarray:
     """Return the input bytes from ``start`` to the end, read-only."""
     inputs = np.frombuffer(bytes(data[start:]), np.uint8)
-    strange = np.flatnonzero(inputs > _ALL_INPUTS)
-    if strange.size:
-        frame = int(strange[0])
+    invalid = np.flatnonzero(inputs > _ALL_INPUTS)
+    if invalid.size:
+        frame = int(invalid[0])
         where = f"offset {start + frame}"
         raise LevelFormatError(source, where, f"an input byte of 0..{_ALL_INPUTS}", str(inputs[frame]))
     return inputs

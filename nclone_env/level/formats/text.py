@@ -61,7 +61,7 @@ def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
         source: file name for messages.
 
     Raises:
-        LevelFormatError: at the first mistake; it names the line.
+        LevelFormatError: at the first error; the message names the line.
     """
     return _Parser(_decoded(text, source) if isinstance(text, bytes) else text, source).level()
 
