@@ -12,8 +12,8 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
+from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel, local_f64
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level_set import LevelSet, pack

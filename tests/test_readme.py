@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -22,16 +23,18 @@ def test_example_runs(block, monkeypatch, tmp_path):
 
 def test_the_planning_example_wins(capsys):
     text = (ROOT / "docs" / "snapshots.md").read_text()
-    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    block, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     exec(compile(block, "snapshots.md", "exec"), {})
     assert capsys.readouterr().out.startswith("won ")
 
 
-@pytest.mark.parametrize("name", ["memory.md", "vector.md"])
-def test_examples_of_a_page_run_one_after_another(name):
+@pytest.mark.parametrize("name", ["levels.md", "memory.md", "snapshots.md", "vector.md"])
+def test_examples_of_a_page_run_one_after_another(name, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(), flags=re.DOTALL)
     assert blocks
-    exec(compile("\n".join(blocks), name, "exec"), {})
+    script = tmp_path / "examples.py"  # kernels are compiled from files
+    script.write_text("\n".join(blocks))
+    runpy.run_path(str(script))
 
 
 def test_there_are_examples():

@@ -165,7 +165,7 @@ def content_digest(levels: Sequence[Level]) -> str:
 
 
 def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
-    """Pack levels into shared read-only arrays.
+    """Compile levels and pack their arrays, read-only.
 
     Args:
         levels: one or more levels.

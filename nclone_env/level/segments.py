@@ -18,7 +18,7 @@ SEGMENT = np.dtype(
 
 NO_OWNER = -1
 DOOR_SHUT_AT_0, DOOR_SHUT_AT_1 = 3, 4
-"""Kinds of segments beside those of tiles: there while the state byte of the owner is 0, or while it is not."""
+"""Kinds of door segments: present while the state byte of the owner is 0, or while it is not."""
 
 DOOR = np.dtype(
     [("x", "i2"), ("y", "i2"), ("owner", "i2"), ("column", "i2"), ("row", "i2"), ("vertical", "u1"), ("type", "u1")],
@@ -28,7 +28,7 @@ DOOR = np.dtype(
 
 GRID_SHAPE = (2, 2 * ROWS + 1, 2 * COLUMNS + 1)
 HORIZONTAL, VERTICAL = 0, 1  # first index of the grid
-EDGE_VALUE, EDGE_DOOR = 3, 4  # bits of the grid: what the tiles contribute; a door lies on this edge
+EDGE_VALUE, EDGE_DOOR = 3, 4  # bits of the grid: contribution of the tiles; whether a door lies on the edge
 
 
 def padded_tiles(tiles: np.ndarray) -> np.ndarray:
@@ -80,9 +80,9 @@ def edge_lattices(tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grid_edges(tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what moving entities collide with: horizontal (51, 88) and vertical (50, 89) int8, values 0 to 2.
+    """Return the edges for moving entities: horizontal (51, 88) and vertical (50, 89) int8, values 0 to 2.
 
-    Two solids that meet leave no edge, else the stronger contribution stays (physics 01, section 2.8).
+    Two solids that meet leave no edge; otherwise the stronger contribution stays (physics 01, section 2.8).
     """
     values = GRID_EDGES[tiles]
     horizontal = np.zeros((2 * ROWS + 1, 2 * COLUMNS), dtype=np.int8)
@@ -156,7 +156,7 @@ def grid(tiles: np.ndarray, doors: np.ndarray) -> np.ndarray:
 
 
 def sort_by_cell(items: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return items in the order of their cells, those of a cell as they were, and (1101,) int32 where each begins."""
+    """Return items sorted by cell, stable within a cell, and (1101,) int32: the start of each cell."""
     order = np.argsort(cells, kind="stable")
     start = np.zeros(CELLS + 1, dtype=np.int32)
     np.cumsum(np.bincount(cells, minlength=CELLS), out=start[1:])

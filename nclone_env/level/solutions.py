@@ -23,10 +23,10 @@ _WORD = re.compile(r"([1-9][0-9]{0,4})(\.|LJ|RJ|L|R|J)")
 
 
 def known_solutions(folder: Path | None = None) -> dict[str, bytes]:
-    """Return the shortest known inputs by level name, one byte a frame; empty if there is no file of them.
+    """Return the shortest known inputs by level name, one byte a frame; empty if there is no such file.
 
     Args:
-        folder: folder of the levels; that of the built-in ones if None.
+        folder: folder of the levels; None: the built-in ones.
 
     Raises:
         LevelFormatError: if the file is malformed.
@@ -42,10 +42,10 @@ def known_solutions(folder: Path | None = None) -> dict[str, bytes]:
 
 
 def parse_inputs(text: str, source: str = "<text>") -> bytes:
-    """Return the input bytes that words such as ``24RJ 3.`` stand for.
+    """Return the input bytes of words such as ``24RJ 3.``.
 
     Raises:
-        LevelFormatError: if a word is none; it names ``source``.
+        LevelFormatError: if a word is malformed; it names ``source``.
     """
     inputs = bytearray()
     for number, word in enumerate(text.split(), start=1):

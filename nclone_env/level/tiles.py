@@ -1,4 +1,4 @@
-"""Geometry of the 38 tiles: the one table everything about tiles is derived from (physics 01, sections 2.2 to 2.8).
+"""Geometry of the 38 tiles: the table from which everything about tiles is derived (physics 01, sections 2.2 to 2.8).
 
 A tile owns up to twelve half-edges of 12 pixels, in the column order
 ``T-L T-R M-L M-R B-L B-R`` (horizontal: top, middle, bottom; left and right half) and
@@ -53,7 +53,7 @@ _EDGE_SIGNS = (
     "......--....",  # 37
 )
 
-# What moving entities see: 0 open, 1 half-solid, 2 solid (section 2.8).
+# Half-edges for moving entities: 0 open, 1 half-solid, 2 solid (section 2.8).
 _GRID_EDGES = (
     "000000000000",  # 0
     "220022220022",  # 1
@@ -95,7 +95,7 @@ _GRID_EDGES = (
     "000000220000",  # 37
 )
 
-# Straight diagonals: start and end, directed so that the free side is on the left of the way in a y-down world.
+# Straight diagonals: start and end, directed so that the free side is on the left in a y-down world.
 DIAGONALS = {
     6: (0, 24, 24, 0),
     7: (0, 0, 24, 24),
@@ -154,7 +154,7 @@ CURVE_KIND, CURVE_SHAPE = _curves()
 
 
 def _solid_samples() -> np.ndarray:
-    """Return (38, 12, 12) bool: is the middle of each 2 x 2 pixel square of the tile solid? Indexed [tile, y, x]."""
+    """Return (38, 12, 12) bool: whether the middle of each 2 x 2 pixel square of the tile is solid; [tile, y, x]."""
     v, u = np.meshgrid(np.arange(1, 24, 2), np.arange(1, 24, 2), indexing="ij")
     solid = np.zeros((MAX_TILE + 1, 12, 12), dtype=bool)
     solid[1] = True

@@ -172,7 +172,7 @@ class Session:
         copy_world(self.worlds, self._world(source), self.worlds, self._world(target))
 
     def gather(self, indices: Any) -> None:
-        """Make every world i a copy of what world ``indices[i]`` is before the call.
+        """Replace every world i by a copy of world ``indices[i]`` as it was before the call.
 
         The first call allocates a second set of worlds, which is kept.
 
@@ -219,7 +219,7 @@ class Session:
         return b"".join(array[index].tobytes() for array in self.worlds)
 
     def restore(self, snapshot: bytes, world: SupportsIndex = 0) -> None:
-        """Make a world what another was when the snapshot was taken.
+        """Restore a world from a snapshot.
 
         Args:
             snapshot: from a session of the same levels and ``max_frames``.

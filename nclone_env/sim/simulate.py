@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nclone_env.kinds import KINDS
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.session import Frames, Session
@@ -68,7 +70,7 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
         InputsError: if an input is not a whole number from 0 to 15.
     """
     loaded, codes = load_level(level), check_inputs(inputs)
-    session = Session(loaded, max_frames=len(codes))
+    session = Session(_packed(loaded), max_frames=len(codes))
     frames = session.record(codes, entities=entities)
     ninjas = frames.ninjas
     recorded = _entity_columns(session.level_set, frames) if entities else {}
@@ -83,6 +85,12 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
         gold=ninjas["gold"].copy(),
         **recorded,
     )
+
+
+@lru_cache(maxsize=16)
+def _packed(level: Level) -> LevelSet:
+    """Return the level set of one level; it is kept for further runs of the same level object."""
+    return pack([level])
 
 
 def _entity_columns(levels: LevelSet, frames: Frames) -> dict[str, np.ndarray]:

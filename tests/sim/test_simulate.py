@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import InputsError, LevelFormatError, NcloneError, UnknownLevelError
+from nclone_env.level import level_set
 from nclone_env.level.build import build_room
+from nclone_env.level.compile import compile_level
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import Trajectory, simulate
@@ -43,6 +45,20 @@ def test_levels_of_any_kind(tmp_path):
     expected = simulate(LEVEL, INPUTS)
     for level in (path, str(path), write_map(LEVEL.raw), LEVEL.raw, load_level(LEVEL.raw)):
         assert same(simulate(level, INPUTS), expected)
+
+
+def test_a_level_object_is_compiled_once_for_all_its_runs(monkeypatch):
+    level, other = load_level(LEVEL.raw), load_level(LEVEL.raw)
+    compiled = []
+
+    def counting(level):
+        compiled.append(level)
+        return compile_level(level)
+
+    monkeypatch.setattr(level_set, "compile_level", counting)
+    for one in (level, level, other, level):
+        assert same(simulate(one, INPUTS), simulate(LEVEL, INPUTS))
+    assert [one for one in compiled if one is not LEVEL] == [level, other]
 
 
 def test_dtypes_and_shapes():

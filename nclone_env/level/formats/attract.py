@@ -98,7 +98,7 @@ def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
 
 
 def _read_replay_head(block: bytes, start: int, source: str) -> tuple[int, int]:
-    """Return kind and id of a replay block after checking the fields that must agree."""
+    """Return kind and id of a replay block after checking its other fields."""
     size = len(block)
     if size < _REPLAY_HEAD.size:
         expected = f"a replay block of at least {_REPLAY_HEAD.size} bytes"
@@ -118,9 +118,9 @@ def _read_replay_head(block: bytes, start: int, source: str) -> tuple[int, int]:
 def _read_inputs(data: bytes, start: int, source: str) -> np.ndarray:
     """Return the input bytes from ``start`` to the end, read-only."""
     inputs = np.frombuffer(bytes(data[start:]), np.uint8)
-    strange = np.flatnonzero(inputs > _ALL_INPUTS)
-    if strange.size:
-        frame = int(strange[0])
+    invalid = np.flatnonzero(inputs > _ALL_INPUTS)
+    if invalid.size:
+        frame = int(invalid[0])
         where = f"offset {start + frame}"
         raise LevelFormatError(source, where, f"an input byte of 0..{_ALL_INPUTS}", str(inputs[frame]))
     return inputs

@@ -34,7 +34,7 @@ def parse_entities(lines: Sequence[str], source: str, first: int = 1, word: str 
         (N, 5) uint8 records, which every level format can hold.
 
     Raises:
-        LevelFormatError: at the first mistake; it names the line.
+        LevelFormatError: at the first error; the message names the line.
     """
     words = [(number, line.split("#")[0].split()) for number, line in enumerate(lines, start=first)]
     entities = [(number, line) for number, line in words if line]

@@ -3,8 +3,8 @@
 ====== ===== ==============================================================================================
 offset size  content
 ====== ===== ==============================================================================================
-0      4     0 or 6 in level files; other files have lengths here: never trusted
-4      4     size of the file in level files; other files have other lengths here: never trusted
+0      4     0 or 6 in level files; other files have lengths here: ignored
+4      4     size of the file in level files; other files have other lengths here: ignored
 8      4     level id; 0xFFFFFFFF for unpublished levels
 12     4     game mode: 0 solo, 1 co-op, 2 race, 4 unset
 16     4     0x25
@@ -18,11 +18,11 @@ offset size  content
 ====== ===== ==============================================================================================
 
 N is the sum of the counts of all types except 7 and 9, plus those of types 6 and 8 again: every locked and
-trap door brings its switch, whether or not the file counts the switches. What follows the N records is not
+trap door has a switch record, whether or not the file counts the switches. Bytes after the N records are not
 part of the level.
 
-Readers ignore what cannot be trusted: the lengths, unknown game modes (read as unset) and control characters
-in names (dropped). Writers make one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for
+Readers ignore unreliable fields: the lengths, unknown game modes (read as unset) and control characters in
+names (dropped). Writers produce one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for
 types 7 and 9.
 """
 
@@ -84,14 +84,14 @@ def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
 
 
 def write_map(raw: RawLevel) -> bytes:
-    """Return the canonical level file of a level; :func:`read_map` gives the same level back.
+    """Return the canonical level file of a level; :func:`read_map` returns the same level.
 
     Raises:
-        LevelFormatError: if a header field or a record has no place in the format.
+        LevelFormatError: if the format cannot hold a header field or a record.
     """
     header = header_fault(raw)
     if header:
-        raise LevelFormatError(raw.source, *header)
+        raise LevelFormatError(raw.source, header.field, header.expected, header.got)
     fault = writing_fault(raw.records)
     if fault:
         raise _error(raw.source, fault)
@@ -105,7 +105,7 @@ def write_map(raw: RawLevel) -> bytes:
 
 
 def record_count(counts: np.ndarray) -> int:
-    """Return how many records belong to a map with these (40,) counts (physics 01, section 14.2)."""
+    """Return the number of records of a map with these (40,) counts (physics 01, section 14.2)."""
     total = int(counts.sum())
     for door, switch in DOOR_SWITCHES.items():
         total += int(counts[door]) - int(counts[switch])

@@ -61,20 +61,20 @@ def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
         source: file name for messages.
 
     Raises:
-        LevelFormatError: at the first mistake; it names the line.
+        LevelFormatError: at the first error; the message names the line.
     """
     return _Parser(_decoded(text, source) if isinstance(text, bytes) else text, source).level()
 
 
 def format_text(raw: RawLevel) -> str:
-    """Return the canonical level file of a level; :func:`parse_text` gives the same level back.
+    """Return the canonical level file of a level; :func:`parse_text` returns the same level.
 
     Raises:
         LevelFormatError: if the level has tiles above 37, or a header field or record that no file can hold.
     """
     header = header_fault(raw)
     if header:
-        raise LevelFormatError(raw.source, *header)
+        raise LevelFormatError(raw.source, header.field, header.expected, header.got)
     fault = writing_fault(raw.records)
     if fault:
         raise LevelFormatError(raw.source, f"record {fault.record}", fault.expected, fault.got)

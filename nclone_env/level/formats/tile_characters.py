@@ -51,7 +51,7 @@ def parse_tiles(lines: Sequence[str], source: str, first: int = 1) -> np.ndarray
         (23, 42) uint8 tile numbers.
 
     Raises:
-        LevelFormatError: at the first mistake; it names the line.
+        LevelFormatError: at the first error; the message names the line.
     """
     tiles = np.zeros((TILE_ROWS, TILE_COLUMNS), np.uint8)
     for row, line in enumerate(lines[:TILE_ROWS]):

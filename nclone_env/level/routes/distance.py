@@ -1,8 +1,8 @@
-"""Length of the way to the objectives, on the lattice of half-cell corners.
+"""Path lengths to the objectives, on the lattice of half-cell corners.
 
 The ninja's centre cannot come closer than its radius to a wall, so the nodes of the lattice are the points
 (12 i, 12 j), i = 0..88, j = 0..50, at which a slightly smaller disc is free of solids: in a corridor one tile wide
-they lie on its middle line. Steps go to the eight neighbours, of length 12 or 12 sqrt(2).
+they lie on its centre line. Steps go to the eight neighbours, of length 12 or 12 sqrt(2).
 The fields ignore gravity; they guide learning and never touch the physics.
 """
 
@@ -26,7 +26,7 @@ Point = tuple[int, int]
 
 
 def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> np.ndarray:
-    """Compute the fields of a level; float32 pixels, infinite where there is no way.
+    """Compute the fields of a level; float32 pixels, infinite where there is no path.
 
     Args:
         tiles: (25, 44) uint8 tile numbers with the border.
@@ -34,8 +34,7 @@ def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequen
         switches: centre of the switch of each exit, pixels, in the same order.
 
     Returns:
-        (1 + X, 51, 89), read-only: first the way to a switch and from there on to its exit, over the best pair; then
-        the way to each exit.
+        (1 + X, 51, 89), read-only: first the shortest path by any switch to its exit; then the path to each exit.
     """
     free = np.zeros(FIELD_SHAPE, dtype=np.bool_)
     find_free_nodes(solid_mask(tiles), free)
@@ -85,7 +84,7 @@ def seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> No
 
 @kernel
 def spread(fields, number, free):
-    """Relax one seeded (51, 89) float32 field in place until every free node holds its shortest way.
+    """Relax one seeded (51, 89) float32 field in place until every free node holds its shortest path length.
 
     Sweeps in four directions until nothing changes: the fixed point does not depend on their order.
     """
@@ -116,7 +115,7 @@ def spread(fields, number, free):
 
 @kernel
 def nearest_node(fields, number, x, y):
-    """Return (distance, row, column) of the node around (x, y) with the shortest way; infinite if there is none."""
+    """Return (distance, row, column) of the node around (x, y) with the shortest path; infinite if there is none."""
     _, rows, columns = fields.shape
     i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
     best, best_row, best_column = math.inf, 0, 0
@@ -132,15 +131,15 @@ def nearest_node(fields, number, x, y):
 
 @kernel
 def distance_at(fields, number, x, y):
-    """Return the length of the way from (x, y) by one of the fields in pixels, infinite if there is none."""
+    """Return the path length from (x, y) by one of the fields, pixels; infinite if there is no path."""
     return nearest_node(fields, number, x, y)[0]
 
 
 @kernel
 def way_from(fields, number, x, y, hops):
-    """Return (distance, dx, dy): the way from (x, y) and the unit direction to the node ``hops`` steps along it.
+    """Return (distance, dx, dy): path length from (x, y) and unit direction to the node ``hops`` steps along the path.
 
-    The direction is (0, 0) where there is no way.
+    The direction is (0, 0) if there is no path.
     """
     length, j, i = nearest_node(fields, number, x, y)
     if length == math.inf:
@@ -151,7 +150,7 @@ def way_from(fields, number, x, y, hops):
 
 @kernel
 def direction_by(fields, number, j, i, x, y, hops):
-    """Return the unit direction from (x, y) to the node ``hops`` steps down the way from node (j, i)."""
+    """Return the unit direction from (x, y) to the node ``hops`` steps along the path from node (j, i)."""
     for _ in range(hops):
         j, i = downhill(fields, number, j, i)
     dx, dy = SPACING * i - x, SPACING * j - y
@@ -163,7 +162,7 @@ def direction_by(fields, number, j, i, x, y, hops):
 
 @kernel
 def downhill(fields, number, j, i):
-    """Return (row, column) of the node among (j, i) and its neighbours with the shortest way."""
+    """Return (row, column) of the node among (j, i) and its neighbours with the shortest path."""
     _, rows, columns = fields.shape
     best, best_row, best_column = fields[number, j, i], j, i
     for row in range(max(j - 1, 0), min(j + 1, rows - 1) + 1):

@@ -1,8 +1,8 @@
-"""Ways to switches and exits with some doors shut, and how much of a level they lead to.
+"""Paths to switches and exits with some doors closed, and the reachable part of a level.
 
-On the lattice of :mod:`nclone_env.level.routes.distance`. A shut door takes away the nodes within the clearance of its
-segment, as a wall would: no step of the lattice can cross it then, since one end of a step across is nearer than that.
-A way begins and ends at nodes in a straight line that crosses no shut door.
+On the lattice of :mod:`nclone_env.level.routes.distance`. A closed door removes the nodes within the clearance of its
+segment, as a wall would. No step of the lattice can cross it then, since one end of such a step is nearer than that.
+A path begins and ends at nodes in a straight line that crosses no closed door.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ def free_nodes(tiles: np.ndarray) -> np.ndarray:
 
 
 def write_reach_fields(
-    free: np.ndarray, shut: np.ndarray, switches: Sequence[Point], exits: Sequence[Point], out: np.ndarray
+    free: np.ndarray, closed: np.ndarray, switches: Sequence[Point], exits: Sequence[Point], out: np.ndarray
 ) -> None:
-    """Write what can be reached, and how far it is, from every node of a level.
+    """Write path lengths and the reachable part of the level for every node.
 
     Args:
         free: (51, 89) bool, nodes that are free of tiles.
-        shut: ``DOOR`` records of the shut doors.
-        switches: centre of each switch that counts, pixels.
-        exits: centre of each exit that counts.
-        out: (3, 51, 89) float32: the way to the nearest switch and to the nearest exit, pixels, infinite if there is
-            none; share of the free nodes that there is a way to, infinite at nodes that are not free.
+        closed: ``DOOR`` records of the closed doors.
+        switches: centres of the switches to consider, pixels.
+        exits: centres of the exits to consider.
+        out: (3, 51, 89) float32: path lengths to the nearest switch and to the nearest exit, pixels, infinite if there
+            is none; fraction of the free nodes that can be reached, infinite at nodes that are not free.
     """
-    left = free & ~nodes_at_doors(shut)
+    left = free & ~nodes_at_doors(closed)
     out[:] = np.inf
     for plane, points in ((TO_SWITCH, switches), (TO_EXIT, exits)):
         for point in points:
-            seed(out[plane], left & seen_nodes(point, shut), point, 0.0)
+            seed(out[plane], left & seen_nodes(point, closed), point, 0.0)
         spread(out, plane, left)
     write_shares(out, AREA, left, max(np.count_nonzero(free), 1), np.empty(free.size, dtype=np.int32))
 
@@ -70,7 +70,7 @@ def nodes_at_doors(doors: np.ndarray) -> np.ndarray:
 
 
 def seen_nodes(point: Point, doors: np.ndarray) -> np.ndarray:
-    """Return (51, 89) bool: the nodes in a straight line from a point across none of some doors."""
+    """Return (51, 89) bool: the nodes in a straight line from a point that crosses none of some doors."""
     rows, columns = np.indices(FIELD_SHAPE) * SPACING
     seen = np.ones(FIELD_SHAPE, dtype=np.bool_)
     for door in doors:
@@ -103,13 +103,13 @@ def crosses_line(line, middle, start_across, start_along, end_across, end_along)
 
 @kernel
 def write_shares(fields, number, free, total, queue):
-    """Write into a field, all infinite, of each free node the share of ``total`` nodes that its part consists of.
+    """Write for each free node the size of its connected part as a fraction of ``total``; the field is all infinite.
 
     Args:
         fields: (F, 51, 89) float32.
-        number: of the field.
+        number: number of the field.
         free: (51, 89) bool.
-        total: number of nodes that is 1.
+        total: number of nodes that counts as 1.
         queue: (4539,) int32, overwritten.
     """
     rows, columns = free.shape

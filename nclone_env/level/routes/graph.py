@@ -1,9 +1,9 @@
 """A level as a graph: places and entities as nodes, steps between places as edges.
 
-A place is a cell of the lattice of :mod:`nclone_env.level.routes.distance`, four of its nodes, two by two, of which at
-least one is free. Free nodes of one place are always neighbours, and places are joined where a step leads from a node
-of one to a node of the other: so the graph is connected exactly where the lattice is, with a quarter of its nodes. An
-entity is joined, both ways, to the place of the free lattice node that is nearest to where it starts.
+A place is a block of 2 by 2 nodes of the lattice of :mod:`nclone_env.level.routes.distance`, at least one of them free.
+Free nodes of one place are always neighbours. An edge joins two places if a step leads from a node of one to a node of
+the other, so the graph is connected exactly where the lattice is, with a quarter of its nodes. Edges in both directions
+join an entity to the place of the free lattice node nearest to its start.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from nclone_env.level.routes.doors import free_nodes, nodes_at_doors
 from nclone_env.memory_tree import MemoryNode, array_group
 
 NODE_FEATURES = ("x", "y", "free", "way", "facing_x", "facing_y")
-"""Columns of ``nodes``: the position across and down the world, -1 to 1; of a place, the share of its four lattice
-nodes that are free, 0 of an entity; length d of the static way over a switch to an exit as d / (d + 528 pixels), 1 if
-there is none; the direction in which a launch pad, one-way platform or thwump acts, 0 of others."""
+"""Columns of ``nodes``: the position across and down the world, -1 to 1; for a place, the fraction of its four lattice
+nodes that are free, for an entity 0; length d of the static path by a switch to its exit as d / (d + 528 pixels), 1 if
+there is none; the direction in which a launch pad, one-way platform or thwump acts, 0 for others."""
 NO_NODE = -1
 _HALFWAY = 528.0
 _FACING = (LAUNCH_PAD, ONE_WAY, THWUMP)
@@ -34,11 +34,11 @@ class Graphs(NamedTuple):
 
     Attributes:
         nodes: (L, N, 6) float32, ``NODE_FEATURES``.
-        kinds: (L, N) uint8; type of each entity (of a door that a switch works: where the switch is), 0 for places.
+        kinds: (L, N) uint8; type of each entity (doors with a switch are at their switch), 0 for places.
         node_mask: (L, N) bool; False for padding.
         edges: (L, 2, E) int32; from and to, every edge in both directions; 0 where padding.
         edge_mask: (L, E) bool; False for padding.
-        closed_by: (L, C, 2) int32; an edge and an entity: while the door of the entity is shut, the edge is not there.
+        closed_by: (L, C, 2) int32; an edge and an entity: while the door of the entity is closed, the edge is absent.
             -1 where padding.
         lattice: (L, 51, 89) int16; node of each free node of the lattice, ``NO_NODE`` elsewhere.
     """
@@ -72,12 +72,12 @@ _LAYOUT = dict(zip(Graphs._fields, map(np.dtype, ("f4", "u1", "?", "i4", "?", "i
 
 
 def level_graphs(levels: LevelSet) -> Graphs:
-    """Return the graphs of a level set, made once for all environments and processes."""
+    """Return the graphs of a level set, computed once for all environments and processes."""
     return Graphs(**levels.derived("graphs", _LAYOUT, lambda: build_graphs(levels)._asdict()))
 
 
 def build_graphs(levels: LevelSet) -> Graphs:
-    """Return the graphs of a level set that has distance fields, newly made."""
+    """Compute the graphs of a level set with distance fields."""
     built = [_build(levels, number) for number in range(len(levels.levels))]
     entities = levels.max_entities
     nodes = entities + max(len(graph.places) for graph in built)
@@ -98,7 +98,7 @@ def build_graphs(levels: LevelSet) -> Graphs:
 
 
 def _place(graphs: Graphs, row: int, graph: _Graph, first_place: int) -> None:
-    """Write a graph into its row; places come behind ``first_place`` entities."""
+    """Write a graph into its row; places follow after ``first_place`` entities."""
     count, end = len(graph.entities), first_place + len(graph.places)
     graphs.nodes[row, :count], graphs.nodes[row, first_place:end] = graph.entities, graph.places
     graphs.kinds[row, :count] = graph.kinds
@@ -114,8 +114,7 @@ def _place(graphs: Graphs, row: int, graph: _Graph, first_place: int) -> None:
 
 
 def _build(levels: LevelSet, number: int) -> _Graph:
-    arrays, header = levels.arrays, levels.arrays.header[number]
-    table = arrays.entities[header["first_entity"] :][: header["entity_count"]]
+    arrays, header, table = levels.arrays, levels.arrays.header[number], levels.entities_of(number)
     doors = arrays.doors[header["first_door"] :][: header["door_count"]]
     field = levels.fields[header["first_field"]][np.newaxis]
     free = free_nodes(arrays.tiles[number])
@@ -185,10 +184,10 @@ def _place_features(field: np.ndarray, free: np.ndarray, cells: np.ndarray) -> n
 
 
 def _features(field: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
-    """Return nodes with positions and the way from there."""
+    """Return nodes with their positions and path lengths."""
     features = np.zeros((len(xs), len(NODE_FEATURES)), dtype=np.float32)
     features[:, 0], features[:, 1] = 2 * xs / WORLD_WIDTH - 1, 2 * ys / WORLD_HEIGHT - 1
-    ways = np.array([distance_at(field, 0, float(x), float(y)) for x, y in zip(xs, ys, strict=True)])
-    known = np.isfinite(ways)
-    features[:, 3] = np.where(known, ways / (np.where(known, ways, 1.0) + _HALFWAY), 1.0)
+    lengths = np.array([distance_at(field, 0, float(x), float(y)) for x, y in zip(xs, ys, strict=True)])
+    known = np.isfinite(lengths)
+    features[:, 3] = np.where(known, lengths / (np.where(known, lengths, 1.0) + _HALFWAY), 1.0)
     return np.clip(features, -1, 1)
