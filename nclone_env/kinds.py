@@ -57,9 +57,9 @@ class Kind:
     """Name in level files, messages and documents."""
     module: str | None = None
     """Module under ``sim.entities`` that holds its rules; None if it has no entity, or one without behaviour."""
-    pack: str = "xy"
-    """Bytes of a record in a pack, in order: x, y, o(rientation), m(ode), X and Y of the switch. Map bytes, attract
-    files and text have all of x, y, orientation and mode for every kind, and a record of its own for a switch."""
+    pack: str | None = "xy"
+    """Bytes of a record in the game's text packs, in order: x, y, o(rientation), m(ode), X and Y of the switch. None if
+    packs have no such record. The records of all other formats have x, y, orientation and mode for every kind."""
     orientations: int = 256
     """Valid orientations are below this; those of kinds that ignore it are not checked."""
     modes: int = 256
@@ -171,6 +171,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=EXIT_SWITCH,
         name="exit_switch",
+        pack=None,
         module="exit",
         collectable=True,
         vanishes=True,
@@ -206,6 +207,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=LOCKED_DOOR_SWITCH,
         name="locked_door_switch",
+        pack=None,
         module="door",
         has_entity=False,
         collectable=True,
@@ -227,6 +229,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TRAP_DOOR_SWITCH,
         name="trap_door_switch",
+        pack=None,
         module="door",
         has_entity=False,
         collectable=True,

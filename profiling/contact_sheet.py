@@ -8,8 +8,7 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.constants import ENTITY_NAMES
-from nclone_env.kinds import REGULAR_DOOR
+from nclone_env.kinds import REGULAR_DOOR, kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
@@ -71,7 +70,7 @@ def sample_observations() -> list[np.ndarray]:
 
 def before_play() -> np.ndarray:
     """Return the picture of a level with all types in a row."""
-    entities = [f"{ENTITY_NAMES[kind]} {5 * kind + 12} 48 {kind % 8}" for kind in sorted(LOOKS) if kind]
+    entities = [f"{kind_name(kind)} {5 * kind + 12} 48 {kind % 8}" for kind in sorted(LOOKS) if kind]
     return level_picture(build_level(*entities, spawn=(6, 36)).raw)[240:336]
 
 

@@ -15,7 +15,7 @@ from tyro.conf import Positional
 from nclone_env._files import write_file
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING
-from nclone_env.level.catalog import level_sets, levels_folder, resolve
+from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
@@ -28,7 +28,7 @@ HEADER = "# The shortest known solution of each level: frames and inputs (L left
 def winning_inputs(level: str, actions: list[int], frame_skip: int) -> bytes | None:
     """Return the inputs of an episode up to the winning frame, None if it does not win."""
     inputs = bytes(INPUT_OF_ACTION[action] for action in actions for _ in range(frame_skip))
-    wins = (simulate(resolve(level)[0], inputs).state == CELEBRATING).nonzero()[0]
+    wins = (simulate(level, inputs).state == CELEBRATING).nonzero()[0]
     return inputs[: int(wins[0]) + 1] if len(wins) else None
 
 

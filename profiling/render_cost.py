@@ -13,8 +13,22 @@ import numpy as np
 import tyro
 
 from nclone_env.config import RenderConfig
-from nclone_env.constants import ENTITY_NAMES
 from nclone_env.jit import copy_bytes, kernel
+from nclone_env.kinds import (
+    BOUNCE_BLOCK,
+    DEATH_BALL,
+    FLOOR_GUARD,
+    GOLD,
+    LASER_TURRET,
+    MINE,
+    MINI_DRONE,
+    REGULAR_DOOR,
+    SHOVE_THWUMP,
+    THWUMP,
+    TOGGLE_MINE,
+    ZAP_DRONE,
+    kind_name,
+)
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import LevelArrays, pack
 from nclone_env.render.arrays import PictureArrays
@@ -24,9 +38,18 @@ from nclone_env.sim.state import WorldArrays
 from profiling.measure import describe, timings
 from profiling.pictures import pictures_of, put_worlds
 
-GOLD_AND_MINES = (1, 2, 2, 2, 21)
-MOVING = (5, 14, 16, 17, 20, 25, 26, 28)
-LASERS = (23,)
+GOLD_AND_MINES = (MINE, GOLD, GOLD, GOLD, TOGGLE_MINE)
+MOVING = (
+    REGULAR_DOOR,
+    ZAP_DRONE,
+    FLOOR_GUARD,
+    BOUNCE_BLOCK,
+    THWUMP,
+    DEATH_BALL,
+    MINI_DRONE,
+    SHOVE_THWUMP,
+)
+LASERS = (LASER_TURRET,)
 SCENES = (
     (20, "gold and mines", GOLD_AND_MINES),
     (120, "gold and mines", GOLD_AND_MINES),
@@ -76,7 +99,7 @@ def scene(entity_count: int, types: Sequence[int]) -> tuple[LevelArrays, WorldAr
     kinds = draw.choice(types, entity_count).tolist()
     xs, ys = draw.integers(4, 172, entity_count).tolist(), draw.integers(4, 96, entity_count).tolist()
     places = enumerate(zip(kinds, xs, ys, strict=True))
-    entities = [f"{ENTITY_NAMES[kind]} {x} {y} {2 * (number % 4)}" for number, (kind, x, y) in places]
+    entities = [f"{kind_name(kind)} {x} {y} {2 * (number % 4)}" for number, (kind, x, y) in places]
     levels = pack([build_level(*entities, tiles=tiles)])
     ninjas = [(draw.uniform(24, 1032), draw.uniform(24, 576), k % 9, 1) for k in range(WORLDS)]
     return levels.arrays, put_worlds(levels, ninjas, frames=7)

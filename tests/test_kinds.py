@@ -42,7 +42,7 @@ def test_rows_are_in_the_order_of_their_numbers_and_names_are_unique():
     assert len(set(names(KINDS))) == len(KINDS)
     module = importlib.import_module("nclone_env.kinds")
     assert all(getattr(module, kind.name.upper()) == kind.number for kind in KINDS)
-    assert (kind_name(6), kind_name(29), kind_name(255)) == ("locked_door", "type_29", "type_255")
+    assert (kind_name(6), kind_name(len(KINDS)), kind_name(255)) == ("locked_door", f"type_{len(KINDS)}", "type_255")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=names(KINDS))
@@ -73,7 +73,8 @@ def test_switches_belong_to_exits_and_doors():
     }
     assert set(DOOR_SWITCHES) == set(SWITCH_OF) & {kind.number for kind in KINDS if kind.is_door}
     for kind in KINDS:
-        assert ("XY" in kind.pack) == (kind.switch is not None)
+        assert ("XY" in (kind.pack or "")) == (kind.switch is not None)
+    assert all(KINDS[switch].pack is None for switch in SWITCH_OF.values())
 
 
 def lines_of(kind, orientation=0, mode=0, x=100, y=52):

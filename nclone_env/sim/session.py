@@ -2,7 +2,7 @@
 
 ::
 
-    session = Session("jumps/01-gap", num_worlds=64)
+    session = Session("jumps/01-stairs", num_worlds=64)
     session.play(bytes([RIGHT]) * 30)                    # the same 30 frames in every world
     session.tick(rng.integers(0, 8, 64))                 # one frame, one input byte a world
     best = session.worlds.ninjas["x"].argmax()

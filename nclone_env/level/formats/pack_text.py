@@ -24,12 +24,12 @@ import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
-from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF, kind_name
+from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, kind_name
 from nclone_env.level.formats.header import header_fault
 from nclone_env.level.raw import RawLevel, Record
 from nclone_env.level.records import loading_fault
 
-LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.number not in SWITCH_OF.values()}
+LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}
 """The bytes of a record by type, in the order of the format: x, y, orientation, mode, X and Y of the switch."""
 
 _START, _END = b"$", b"#"
