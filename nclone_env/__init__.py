@@ -11,7 +11,7 @@ from nclone_env.config import EnvironmentConfig, ObservationConfig, RenderConfig
 from nclone_env.env.create import create_environment, create_vector_environment, register
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.env.vector import NPlusPlusVectorEnv
-from nclone_env.errors import NcloneError, NcloneWarning
+from nclone_env.errors import NcloneError
 from nclone_env.level.level import Level
 from nclone_env.level.library import level_library
 from nclone_env.level.load import load_level
@@ -28,7 +28,6 @@ __all__ = [
     "NPlusPlusEnv",
     "NPlusPlusVectorEnv",
     "NcloneError",
-    "NcloneWarning",
     "ObservationConfig",
     "RenderConfig",
     "RewardConfig",

@@ -11,10 +11,6 @@ class NcloneError(Exception):
     """Base class of all errors of this package."""
 
 
-class NcloneWarning(UserWarning):
-    """Base class of all warnings of this package."""
-
-
 class FormatError(NcloneError, ValueError):
     """Malformed data.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Sequence
 
 import tyro
@@ -14,7 +13,7 @@ from nclone_env.cli.replay import export_video, play_replay, record_replay, veri
 from nclone_env.cli.run import run
 from nclone_env.cli.train import train
 from nclone_env.cli.warmup import warmup
-from nclone_env.errors import NcloneError, NcloneWarning
+from nclone_env.errors import NcloneError
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -23,7 +22,6 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: arguments after the program name; ``sys.argv[1:]`` if None.
     """
-    warnings.showwarning = _show_warning
     try:
         return _app().cli(prog="nclone-env", args=args, description="N++ for reinforcement learning.")
     except NcloneError as error:
@@ -54,11 +52,3 @@ def _app() -> tyro.extras.SubcommandApp:
     app.command(levels, name="levels")
     app.command(replays, name="replay")
     return app
-
-
-def _show_warning(message, category, filename, lineno, file=None, line=None):
-    """Print warnings of this package as one line, without their source location."""
-    if issubclass(category, NcloneWarning):
-        sys.stderr.write(f"warning: {message}\n")
-    else:
-        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
