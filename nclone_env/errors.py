@@ -1,4 +1,4 @@
-"""Errors and warnings of the package.
+"""Errors of the package.
 
 Each message names the argument, the expected and the actual value, and how to fix it. All errors derive from
 :class:`NcloneError`.
