@@ -16,7 +16,7 @@ from nclone_env.constants import (
 )
 from nclone_env.jit import kernel
 from nclone_env.kinds import MINE, TOGGLE_MINE
-from nclone_env.level.routes.distance import nearest_node, way_from
+from nclone_env.level.routes.distance import nearest_node, path_from
 from nclone_env.obs.objective import objective, open_exit_count
 from nclone_env.sim.entities.mine import ARMED, RADII
 
@@ -71,10 +71,10 @@ def write_path(levels, fields, worlds, index, row, out):
     entity = levels.entities[header["first_entity"] + slot]
     out[row, 15] = clip((entity["x"] - x) / (WORLD_WIDTH / 2.0))
     out[row, 16] = clip((entity["y"] - y) / (WORLD_HEIGHT / 2.0))
-    length, out[row, 18], out[row, 19] = way_from(fields, field, x, y, 3)
+    length, out[row, 18], out[row, 19] = path_from(fields, field, x, y, 3)
     initial = header["start_distance"]
     out[row, 17] = clip(length / initial) if length < math.inf and 0.0 < initial < math.inf else 1.0
-    _, out[row, 20], out[row, 21] = way_from(fields, field, x, y, 10)
+    _, out[row, 20], out[row, 21] = path_from(fields, field, x, y, 10)
     _, j, i = nearest_node(fields, field, x, y)
     out[row, 25] = clearance(fields, field, j, i, 0, -1)
     out[row, 26] = clearance(fields, field, j, i, 0, 1)

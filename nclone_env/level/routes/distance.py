@@ -136,7 +136,7 @@ def distance_at(fields, number, x, y):
 
 
 @kernel
-def way_from(fields, number, x, y, hops):
+def path_from(fields, number, x, y, hops):
     """Return (distance, dx, dy): path length from (x, y) and unit direction to the node ``hops`` steps along the path.
 
     The direction is (0, 0) if there is no path.

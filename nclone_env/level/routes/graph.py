@@ -19,7 +19,7 @@ from nclone_env.level.routes.distance import FIELD_SHAPE, SPACING, distance_at
 from nclone_env.level.routes.doors import free_nodes, nodes_at_doors
 from nclone_env.memory_tree import MemoryNode, array_group
 
-NODE_FEATURES = ("x", "y", "free", "way", "facing_x", "facing_y")
+NODE_FEATURES = ("x", "y", "free", "path_length", "facing_x", "facing_y")
 """Columns of ``nodes``: the position across and down the world, -1 to 1; for a place, the fraction of its four lattice
 nodes that are free, for an entity 0; length d of the static path by a switch to its exit as d / (d + 528 pixels), 1 if
 there is none; the direction in which a launch pad, one-way platform or thwump acts, 0 for others."""
