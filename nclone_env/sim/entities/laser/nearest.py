@@ -25,7 +25,7 @@ def is_nearer(distance, door, best_distance, best_door):
 
 @called_kernel
 def nearest(levels, states, index, level, cells, x, y, found, most):
-    """Return the nearest segment in some cells, and list the segments of those cells.
+    """Find the nearest segment in some cells, and list the segments of those cells.
 
     Args:
         levels: ``LevelArrays``.
@@ -39,16 +39,14 @@ def nearest(levels, states, index, level, cells, x, y, found, most):
         most: number of segments to list at most, 0 to ``MOST_LISTED``; further ones are only counted.
 
     Returns:
-        (segment, back-facing, a, b, squared distance, number of segments in the cells). The segment is -1 if there is
-        none; (a, b) is its closest point, pixels.
+        (segment, squared distance, number of segments in the cells); segment -1 if there is none.
     """
-    best, best_back, best_a, best_b, best_distance, best_door = -1, False, 0.0, 0.0, _FAR, False
-    count = 0
+    best, best_distance, best_door, count = -1, _FAR, False, 0
     for column in range(cells[0], cells[1] + 1):
         start = levels.segment_start[level, column * ROWS + cells[2]]
         stop = levels.segment_start[level, column * ROWS + cells[3] + 1]
         for i in range(start, stop):
-            back, a, b = closest_on(levels.segments[i], x, y)
+            _, a, b = closest_on(levels.segments[i], x, y)
             dx, dy = x - a, y - b
             distance = dx * dx + dy * dy
             if count < most:
@@ -56,8 +54,8 @@ def nearest(levels, states, index, level, cells, x, y, found, most):
             count += 1
             door = levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0
             if is_nearer(distance, door, best_distance, best_door) and not is_absent(levels.segments[i], states, index):
-                best, best_back, best_a, best_b, best_distance, best_door = i, back, a, b, distance, door
-    return best, best_back, best_a, best_b, best_distance, count
+                best, best_distance, best_door = i, distance, door
+    return best, best_distance, count
 
 
 @called_kernel

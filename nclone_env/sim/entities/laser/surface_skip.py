@@ -59,7 +59,7 @@ def plan_frames(levels, level, mover, found, count, nearest, a, b, sense):
         levels: ``LevelArrays``.
         level: level that the world plays.
         mover: record of the laser.
-        found: list of the segments around it, by ``nearest.nearest``.
+        found: list of the segments around it, by ``nearest``.
         count: their number.
         nearest: the nearest of them, index.
         a: closest point on that, pixels.

@@ -32,7 +32,7 @@ from nclone_env.sim.entities.laser.surface_skip import (
     rest,
     rest_ends,
 )
-from nclone_env.sim.query import cells_within
+from nclone_env.sim.query import cells_within, closest_on
 from nclone_env.sim.trigonometry import atan2, sin_cos, wrap
 
 _BEAM_TURN = 20.0 * CORNER_TURN  # per frame at most (rule L4)
@@ -58,9 +58,10 @@ def search_and_move(levels, level, mover, states, index, slot):
     """Search for surfaces and move for a frame, in closed form or by ten steps; return False if there are none."""
     x, y = mover["x"], mover["y"]
     cells, found = cells_within(x, y, REACH), local_f64(FOUND_SLOTS)
-    segment, _, a, b, distance, count = nearest(levels, states, index, level, cells, x, y, found, MOST_LISTED)
+    segment, distance, count = nearest(levels, states, index, level, cells, x, y, found, MOST_LISTED)
     if segment < 0:
         return False
+    _, a, b = closest_on(levels.segments[segment], x, y)
     if count <= MOST_LISTED:
         sense = 1.0 if states[index, slot] == CLOCKWISE else -1.0
         plan_frames(levels, level, mover, found, count, segment, a, b, sense)
@@ -89,7 +90,8 @@ def take_steps(levels, level, mover, states, index, slot, cells, found, count, a
         x, y = x - ny * sense * STEP, y + nx * sense * STEP
         strayed = (x - x0) * (x - x0) + (y - y0) * (y - y0) > _STRAY * _STRAY
         if strayed or count > MOST_LISTED:
-            segment, _, qx, qy, distance, _ = nearest(levels, states, index, level, cells, x, y, found, 0)
+            segment, distance, _ = nearest(levels, states, index, level, cells, x, y, found, 0)
+            _, qx, qy = closest_on(levels.segments[segment], x, y)
         else:
             segment, qx, qy, distance = nearest_listed(levels, states, index, found, count, x, y)
         mx, my = x - qx, y - qy

@@ -64,18 +64,25 @@ def start(levels, level, entity, mover, states, index, slot):
     x, y = mover["x"], mover["y"]
     facing_x, facing_y = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
     cells = cells_within(x, y, REACH)
-    segment, back, _, _, distance, _ = nearest(levels, states, index, level, cells, x, y, local_f64(FOUND_SLOTS), 0)
+    segment, distance, _ = nearest(levels, states, index, level, cells, x, y, local_f64(FOUND_SLOTS), 0)
     nx, ny = facing_x, facing_y
-    if segment < 0 or (not back and math.sqrt(distance) >= _SURFACE_LIMIT):
-        states[index, slot] = SPINNER
-    else:
+    if segment >= 0 and (is_behind(levels.segments[segment], x, y) or math.sqrt(distance) < _SURFACE_LIMIT):
         states[index, slot] = COUNTERCLOCKWISE if entity["mode"] == 1 else CLOCKWISE
         qx, qy, nx, ny = facing_surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance)
         mover["x"], mover["y"] = qx + HEIGHT * nx, qy + HEIGHT * ny
+    else:
+        states[index, slot] = SPINNER
     angle = wrap(atan2(ny, nx))
     mover[BEAM_ANGLE] = angle
     mover[NORMAL_ANGLE] = angle if states[index, slot] != SPINNER else 0.0
     mover[MOTION] = 0
+
+
+@kernel
+def is_behind(segment, x, y):
+    """Return whether a point lies behind a segment."""
+    back, _, _ = closest_on(segment, x, y)
+    return back
 
 
 @kernel
