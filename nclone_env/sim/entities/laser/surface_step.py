@@ -1,7 +1,7 @@
 """Crawling along tiles and closed doors: one frame of a surface laser (physics 03, section 6.4).
 
 A frame is ten substeps, each with a search for the nearest segment. While the motion of whole frames is known in closed
-form, :mod:`surface_skip` advances the laser instead; only where that cannot be known the substeps are taken here.
+form, ``surface_skip`` advances the laser instead; otherwise the substeps are taken here.
 """
 
 from __future__ import annotations
