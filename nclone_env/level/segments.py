@@ -17,7 +17,7 @@ SEGMENT = np.dtype(
 ``owner`` is the entity of a door, else ``NO_OWNER``."""
 
 NO_OWNER = -1
-DOOR_SHUT_AT_0, DOOR_SHUT_AT_1 = 3, 4
+DOOR_CLOSED_AT_0, DOOR_CLOSED_AT_1 = 3, 4
 """Kinds of door segments: present while the state byte of the owner is 0, or while it is not."""
 
 DOOR = np.dtype(
@@ -128,7 +128,7 @@ def _door_segments(doors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     half_x, half_y = np.where(vertical, 0, 12), np.where(vertical, 12, 0)
     part["x1"], part["y1"] = doors["x"] - half_x, doors["y"] - half_y
     part["x2"], part["y2"] = doors["x"] + half_x, doors["y"] + half_y
-    part["kind"] = np.where(doors["type"] == TRAP_DOOR, DOOR_SHUT_AT_1, DOOR_SHUT_AT_0)
+    part["kind"] = np.where(doors["type"] == TRAP_DOOR, DOOR_CLOSED_AT_1, DOOR_CLOSED_AT_0)
     part["owner"] = doors["owner"]
     return part, doors["column"].astype(np.int64) * ROWS + doors["row"]
 

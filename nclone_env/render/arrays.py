@@ -39,9 +39,9 @@ class Resolution(NamedTuple):
         stamps: (K, P, 2, h, w) uint8; alpha and ink of each appearance. Full size has one phase, P = 1; a smaller one
             has 16, phase 4 * y + x is moved by x and y quarters of a pixel.
         centre: (2,) int64; column and row of a stamp whose upper left corner is the centre at phase 0.
-        boxes: (K, 4) int64; first row, end row, first column, end column of what a stamp covers in any phase.
-        layers: (L, H, W) uint8; the tiles of each level, all of the world. No levels where tiles are drawn from
-            their glyphs instead: in a frame at full size.
+        boxes: (K, 4) int64; first row, end row, first column, end column covered by a stamp in any phase.
+        layers: (L, H, W) uint8; the tiles of each level, over the whole world. Empty (L = 0) for a frame at
+            full size, where tiles are drawn from their glyphs.
     """
 
     scale: np.ndarray

@@ -1,7 +1,7 @@
 """Kernels that draw the beams of a world into any picture: a frame, the whole world, a picture for people.
 
-A beam is a straight band. Along its steeper axis each pixel gets the share of it that the band covers, taken across
-the middle of the pixel: smooth edges and ends from a few additions.
+A beam is a straight band. Each pixel is blended by the share of it that the band covers, measured across its middle at
+right angles to the major axis: smooth edges and ends from a few additions.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ BEAM_COLOURS = tuple(PAINTS[name].colour for name in _PAINTS)
 
 @kernel
 def draw_beams(levels, worlds, index, inks, view, out):
-    """Draw everything that the entities of a world shoot and aim.
+    """Draw the beams, shots and aiming lines of the entities of a world.
 
     Args:
         levels: packed level arrays.
         worlds: packed world arrays.
-        index: which world.
+        index: world.
         inks: ``BEAM_GREYS`` or ``BEAM_COLOURS``.
         view: x and y of the picture's upper left corner (world pixels), pixels of the picture per world pixel across
             and down; four floats.
@@ -41,9 +41,11 @@ def draw_beams(levels, worlds, index, inks, view, out):
         if _SHOOTS >> int(run["type"]) & 1:
             for slot in range(run["first"], run["stop"]):
                 entity = levels.entities[header["first_entity"] + slot]
-                what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])
-                if what != NO_BEAM and length > 0.0:
-                    draw_band(x, y, dx, dy, length, _WIDTHS[what], inks[what], view, out)
+                emission, x, y, dx, dy, length = beam_of(
+                    levels, worlds, index, entity, worlds.entity_states[index, slot]
+                )
+                if emission != NO_BEAM and length > 0.0:
+                    draw_band(x, y, dx, dy, length, _WIDTHS[emission], inks[emission], view, out)
 
 
 @kernel
@@ -76,6 +78,6 @@ def _scan(u0, v0, u1, v1, half, upright, ink, out):
 
 @kernel
 def _mixed(below, alpha, colour):
-    """Return ``below`` under a colour of some opacity 0..255, rounded."""
+    """Return ``below`` blended with a colour of opacity ``alpha``, 0..255, rounded."""
     scaled = below * (255 - alpha) + colour * alpha + 128
     return (scaled + (scaled >> 8)) >> 8

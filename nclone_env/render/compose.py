@@ -36,9 +36,9 @@ def write_player_frame(levels, worlds, index, pictures, out):
     Args:
         levels: packed level arrays.
         worlds: packed world arrays.
-        index: which world.
+        index: world.
         pictures: the ``PictureArrays``.
-        out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) is the one that the ninja's position is in.
+        out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) contains the ninja's position.
             Outside the world is solid.
     """
     ninja, frame = worlds.ninjas[index], pictures.player_frame
@@ -60,7 +60,7 @@ def write_global_view(levels, worlds, index, pictures, out):
     Args:
         levels: packed level arrays.
         worlds: packed world arrays.
-        index: which world.
+        index: world.
         pictures: the ``PictureArrays``.
         out: (H, W, 1) uint8, C-contiguous, of the size of the view's layers.
     """
@@ -97,7 +97,7 @@ def _draw_things(levels, worlds, index, glyphs, resolution, per_x, per_y, left, 
 
 @kernel
 def _grid(resolution, per_x, per_y, left, top):
-    """Return what places stamps: phases per world pixel across and down, bits of a phase, the centre to subtract."""
+    """Return the placement of stamps: phases per world pixel (across, down), bits of a phase, centre to subtract."""
     bits = 0 if resolution.stamps.shape[1] == 1 else _PHASE_BITS
     phases = 1 << bits
     return per_x * phases, per_y * phases, bits, left + resolution.centre[0], top + resolution.centre[1]
@@ -105,7 +105,7 @@ def _grid(resolution, per_x, per_y, left, top):
 
 @kernel
 def _bounds(resolution, left, top, out):
-    """Return least and largest x, least and largest y (world pixels) of what can be seen in the picture."""
+    """Return least and largest x, least and largest y (world pixels) of positions visible in the picture."""
     reach_x, reach_y = resolution.centre[0] + 1, resolution.centre[1] + 1
     scale_x, scale_y = resolution.scale[0], resolution.scale[1]
     high_x, high_y = (left + out.shape[1] + reach_x) * scale_x, (top + out.shape[0] + reach_y) * scale_y
@@ -114,13 +114,13 @@ def _bounds(resolution, left, top, out):
 
 @kernel
 def leaves_turret(entity, state):
-    """Return whether an entity is a rocket under way: its turret is drawn as well."""
+    """Return whether an entity is a flying rocket: its turret is drawn as well."""
     return entity["type"] == ROCKET_TURRET and is_flying(state)
 
 
 @kernel
 def appearance_of(appearances, worlds, index, entity, state):
-    """Return the number of an entity's appearance, -1 if it is not drawn. A laser points where its beam does."""
+    """Return the number of an entity's appearance, -1 if it is not drawn. A laser points along its beam."""
     orientation = min(int(entity["orientation"]), ORIENTATIONS - 1)
     if entity["type"] == LASER_TURRET:
         orientation = beam_orientation(worlds.movers[index, entity["mover"]])
@@ -216,7 +216,7 @@ def _stamp(stamps, phase, boxes, number, left, top, out):
 
 @kernel
 def _draw(resolution, grid, number, x, y, out):
-    """Draw an appearance (-1: nothing) at a place of the world, to the pixel it is in or the nearest quarter of one."""
+    """Draw an appearance (-1: nothing) at a position of the world, to its pixel or the nearest quarter of one."""
     if number >= 0:
         steps_per_x, steps_per_y, bits, centre_x, centre_y = grid
         nearest = 0.5 if bits > 0 else 0.0

@@ -19,7 +19,7 @@ from nclone_env.render.shapes import PAINTS, tile_outline
 
 @lru_cache(maxsize=1)
 def glyphs() -> Glyphs:
-    """Return the glyphs, made on the first call."""
+    """Return the glyphs, created on the first call."""
     _, numbers, door_numbers = _numbered()
     result = Glyphs(_tiles(), numbers, door_numbers)
     for array in result:

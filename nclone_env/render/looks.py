@@ -92,11 +92,11 @@ def _across(orientation: int, state: int) -> int:
 
 
 class Look(NamedTuple):
-    """How a type looks.
+    """The look of a kind.
 
     Attributes:
         variants: layers, facing right.
-        variant: orientation and state to a number of ``variants``; a number beyond them is not drawn.
+        variant: orientation and state to an index of ``variants``; an index beyond them is not drawn.
         turn: orientation and state to eighths of a turn, clockwise.
     """
 
@@ -114,7 +114,7 @@ class Appearance(NamedTuple):
 
 
 def appearance(entity_type: int, orientation: int, state: int) -> Appearance | None:
-    """Return how something looks, None if it is not drawn.
+    """Return the appearance of an entity or of the ninja, None if it is not drawn.
 
     Args:
         entity_type: 0..28; of a door its own type, of the switch of a locked or trap door the switch's type.
@@ -150,24 +150,24 @@ _EXIT: tuple[Layers, ...] = (  # closed, open
     (Layer("exit", (square(_EXIT_HALF),)), Layer("exit_inside", (square(9),)), Layer("exit", _CROSS)),
     (Layer("open_exit", (square(_EXIT_HALF),)), Layer("open_inside", (square(9),))),
 )
-_EXIT_SWITCH: tuple[Layers, ...] = (  # there, taken
+_EXIT_SWITCH: tuple[Layers, ...] = (  # present, taken
     (Layer("switch", (square(_SWITCH_HALF),)), Layer("switch_light", (circle(3.2, corners=4),))),
     (Layer("taken_switch", (square(6), square(4.5))),),
 )
 
-# Doors stand upright: a segment of length 24 through the centre. Of an open one only the ends are left.
+# Doors are upright: a segment of length 24 through the centre. Only the ends of an open door remain.
 _BAR = box(-2.5, -12, 2.5, 12)
 _ENDS = (box(-2.5, -12, 2.5, -8), box(-2.5, 8, 2.5, 12))
-_REGULAR_DOOR: tuple[Layers, ...] = (  # shut, open
+_REGULAR_DOOR: tuple[Layers, ...] = (  # closed, open
     (Layer("door", (_BAR,)), Layer("open_door", (box(-0.5, -9, 0.5, 9),))),
     (Layer("open_door", _ENDS),),
 )
-_LOCKED_DOOR: tuple[Layers, ...] = (  # shut, open
+_LOCKED_DOOR: tuple[Layers, ...] = (  # closed, open
     (Layer("locked_door", (_BAR,)), Layer("locked_door", (square(4.5),)), Layer("lock", (square(2.5),))),
     (Layer("locked_door", _ENDS),),
 )
 _STUDS = tuple(circle(1.6, 0, y, 4) for y in (-7.5, -2.5, 2.5, 7.5))
-_TRAP_DOOR: tuple[Layers, ...] = (  # open, shut
+_TRAP_DOOR: tuple[Layers, ...] = (  # open, closed
     (Layer("trap_door", _ENDS), Layer("trap_door", _STUDS[1:3])),
     (Layer("trap_door", (_BAR,)), Layer("trap_light", _STUDS)),
 )
@@ -197,7 +197,7 @@ _BOOST_PAD: tuple[Layers, ...] = (  # alone, touched
     (Layer("boost_light", (circle(6.5), circle(4.0))), Layer("boost_light", (circle(3.2, corners=4),))),
 )
 
-# Drones look ahead with an eye of their own paint.
+# Drones face right; the eye has a paint of its own.
 _ZAP_DRONE: tuple[Layers, ...] = (
     (Layer("shell", (circle(7.5),)), Layer("zap_eye", (circle(5.8), circle(4.6))), Layer("zap_eye", (circle(2.4, 3),))),
 )
@@ -261,7 +261,7 @@ _CORNERS = tuple(
     for i in (-1, 1)
     for j in (-1, 1)
 )
-_SHOVE_THWUMP: tuple[Layers, ...] = (  # waits, is pressed, is launched, returns; launched and returning its core kills
+_SHOVE_THWUMP: tuple[Layers, ...] = (  # idle, pressed, launched, returning: the core kills in the last two
     (Layer("shove", (square(12),)), Layer("shove_core", (square(6), square(4)))),
     (Layer("shove", (square(12),)), Layer("shove_core", (square(8),)), Layer("shove", (square(4),))),
     (Layer("shove", _SHELL), Layer("shove_danger", (circle(8),)), Layer("shove_core", (circle(3),))),
@@ -270,7 +270,7 @@ _SHOVE_THWUMP: tuple[Layers, ...] = (  # waits, is pressed, is launched, returns
 
 # Turrets.
 _ROCKET = Layer("rocket", (polygon((-2.5, 3), (0, -4), (2.5, 3)),))
-_ROCKET_TURRET: tuple[Layers, ...] = (  # idle, warning, the rocket that flies
+_ROCKET_TURRET: tuple[Layers, ...] = (  # idle, warning, flying rocket
     (Layer("turret", (circle(7), circle(4.5))), _ROCKET),
     (Layer("rocket", (circle(7),)), Layer("gauss", (circle(4.5),)), _ROCKET),
     (Layer("rocket", (circle(4.5),)), Layer("gauss", (circle(2.2),))),
@@ -322,4 +322,4 @@ LOOKS: Mapping[int, Look] = {
     kinds.MINI_DRONE: Look(_MINI_DRONE, _only, _heading),
     kinds.SHOVE_THWUMP: Look(_SHOVE_THWUMP, _phase_of_shove),
 }
-"""Entity type to look. A type that is missing (27 does nothing) is not drawn."""
+"""Entity type to look. A missing type (27 does nothing) is not drawn."""

@@ -33,16 +33,16 @@ _DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
 
 
 class HasRaw(Protocol):
-    """A compiled level, which keeps the raw one it was made from."""
+    """A compiled level, which keeps its raw level."""
 
     @property
     def raw(self) -> RawLevel:
-        """The level as its file says it."""
+        """The level as stored in its file."""
         ...
 
 
 Item = tuple[float, float, Appearance | None]
-"""Something to draw, or not: x, y (world pixels), appearance."""
+"""Drawn at x, y (world pixels): an appearance, or nothing."""
 
 
 def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> np.ndarray:
@@ -51,11 +51,11 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
     Args:
         levels: packed level arrays.
         worlds: packed world arrays.
-        index: which world.
+        index: world.
         scale: pixels of the picture per pixel of the world.
 
     Returns:
-        (round(600 * scale), round(1056 * scale), 3) uint8, RGB; a fresh array.
+        (round(600 * scale), round(1056 * scale), 3) uint8, RGB; a new array.
     """
     ninja = worlds.ninjas[index]
     header, states = levels.header[ninja["level"]], worlds.entity_states[index]
@@ -74,7 +74,7 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
 def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> None:
     """Draw the beams of a world into a picture of a whole number of pixels per pixel of the world.
 
-    The kernel is only called, and compiled, where something can shoot.
+    The kernel is only called, and so compiled, if an entity can shoot.
     """
     header = levels.header[worlds.ninjas[index]["level"]]
     kinds = levels.entities["type"][header["first_entity"] :][: header["entity_count"]]
@@ -84,11 +84,11 @@ def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> No
 
 
 def _no_beams(picture: np.ndarray) -> None:
-    """Draw nothing: before play nothing shoots."""
+    """Draw nothing: no entity shoots before play."""
 
 
 def _entity_items(worlds: Any, index: int, entity: np.void, state: int) -> Iterator[Item]:
-    """Yield what is drawn of an entity in its present place; of a door only its switch."""
+    """Yield the items of an entity in its present place; of a door only its switch."""
     kind, orientation = int(entity["type"]), int(entity["orientation"])
     if kind == LASER_TURRET:
         orientation = beam_orientation(worlds.movers[index, entity["mover"]])
@@ -114,7 +114,7 @@ def level_picture(level: RawLevel | HasRaw) -> np.ndarray:
 
 
 def _drawing_order(record: list[int]) -> tuple[bool, int]:
-    """Return what sorts records as a world draws them: doors, then the rest by type."""
+    """Return the sort key for the drawing order of a world: doors, then the rest by type."""
     return record[0] not in _DOORS, record[0]
 
 

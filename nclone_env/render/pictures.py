@@ -10,14 +10,14 @@ from nclone_env.render.arrays import NO_PICTURES, NO_RESOLUTION, PictureArrays
 
 
 def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelSet | None = None) -> PictureArrays:
-    """Return what the configured pictures are composed from; empty arrays for what is not configured.
+    """Return the sources of the configured pictures; empty arrays for pictures that are not configured.
 
-    OpenCV is imported only if a picture is.
+    OpenCV is imported only if a picture is configured.
 
     Args:
         config: the observations and their sizes.
         levels: packed levels.
-        owner: their level set, which keeps what is drawn for all environments and processes; nobody does if None.
+        owner: their level set, which caches the layers for all environments and processes; None: no cache.
     """
     has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
     if not has_frame and not has_view:

@@ -1,4 +1,4 @@
-"""From outlines to pixels: coverage of polygons, and layers put on top of one another."""
+"""From outlines to pixels: coverage of polygons, and composition of layers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ COLOURS: Mapping[str, tuple[int, ...]] = {name: paint.colour for name, paint in 
 
 
 def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarray:
-    """Return how much of each pixel of one cell lies inside outlines, by the even-odd rule.
+    """Return the share of each pixel of one cell that lies inside outlines, by the even-odd rule.
 
     Regular samples are tested exactly, then averaged: unlike a drawing library's filled polygons, edges on
-    pixel boundaries stay sharp and nothing grows by its own border.
+    pixel boundaries stay sharp and shapes do not grow by a border.
 
     Args:
         outlines: polygons, each (P, 2) float64, in cell coordinates 0..24.
@@ -44,10 +44,10 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
 def stamp(
     layers: Sequence[Layer], inks: Mapping[str, tuple[int, ...]], magnification: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return one cell-sized stamp, centred, of layers put on top of one another.
+    """Return one cell-sized stamp, centred, composed of layers.
 
     Args:
-        layers: what to draw, lowest first; outlines are relative to the centre.
+        layers: lowest first; outlines are relative to the centre.
         inks: paint name to its C channels, ``GREYS`` or ``COLOURS``.
         magnification: pixels of the result per pixel of the world, a whole number.
 

@@ -26,11 +26,11 @@ DrawLayers = Callable[[Scale, tuple[int, int]], np.ndarray]
 """Scale, rows and columns to the layers of all levels."""
 _FULL_SIZE: Scale = (1.0, 1.0)
 _HALF = CELL / 2
-_TINY = 1e-9  # of a pixel: what rounding may leave over at the edge of the world
+_TINY = 1e-9  # of a pixel: above the rounding error at the edge of the world
 
 
 def frame_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
-    """Return the world at the scale of ``player_frame``; without layers at full size, where tiles are glyphs.
+    """Return the world at the scale of ``player_frame``; without layers at full size, where glyphs show the tiles.
 
     Args:
         sizes: the configured sizes.
@@ -56,7 +56,7 @@ def static_layers(levels: LevelArrays, scale: Scale, shape: tuple[int, int]) -> 
     Args:
         levels: packed levels.
         scale: width and height of a pixel.
-        shape: rows and columns; from the upper left corner of the world, beyond it is solid.
+        shape: rows and columns from the upper left corner of the world; solid beyond it.
 
     Returns:
         (L, *shape) uint8, read-only, the averages rounded to nearest.
@@ -95,7 +95,7 @@ def _resolution(scale: Scale, layers: np.ndarray) -> Resolution:
 
 @lru_cache(maxsize=8)
 def _stamps(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """Return the stamps and boxes of a scale, rasterised when it is first asked for."""
+    """Return the stamps and boxes of a scale, rasterised on first use."""
     planes = full_size_planes()
     stamps = round_half_up(planes[:, None] if scale == _FULL_SIZE else _reduced(planes, scale))
     return stamps, np.array([_box(item[:, 0].max(0)) for item in stamps])
@@ -104,7 +104,7 @@ def _stamps(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
 def _reduced(planes: np.ndarray, scale: Scale) -> np.ndarray:
     """Return (K, 16, 2, h, w): area averages of (K, 2, 24, 24) planes at every phase.
 
-    Row by row, from those full-size rows alone that have a share in it.
+    Each row is computed from the full-size rows that contribute to it alone.
     """
     columns, rows = (_area_weights(step) for step in scale)
     averaged = np.zeros((len(planes), PHASES, PHASES, 2, rows.shape[1], columns.shape[1]))

@@ -1,4 +1,4 @@
-"""Paints, outlines, and the tiles: what the grey observations and the colour pictures are made of.
+"""Paints, outlines and tiles: the elements of the grey observations and the colour pictures.
 
 Outlines are polygons in pixels. Those of tiles use the cell's own coordinates (0..24 right and down, physics
 01, section 2.3); those of entities and the ninja are relative to their centre and stay within 12 pixels of

@@ -17,7 +17,7 @@ class Window:
     Args:
         size: width and height in pixels.
         title: text of the title bar.
-        frames_per_second: ``show`` waits so that pictures do not come faster; 0 does not wait.
+        frames_per_second: limit on the rate of pictures, for which ``show`` waits; 0 does not wait.
 
     Attributes:
         pressed: names of the keys pressed between the last two calls of ``show``, such as ``left`` or ``space``.
@@ -40,7 +40,7 @@ class Window:
         self.held: set[str] = set()
 
     def show(self, picture: np.ndarray) -> bool:
-        """Show a picture and handle what the user did; closing the window closes it for good.
+        """Show a picture and process the user's events; a closed window stays closed.
 
         Args:
             picture: (height, width, 3) uint8, RGB, of the window's size.
@@ -72,7 +72,7 @@ class Window:
         return True
 
     def _user_closes(self) -> bool:
-        """Handle what the user did; return whether that was to close the window."""
+        """Process the user's events; return whether one closes the window."""
         self.pressed.clear()
         for event in self._pygame.event.get():
             if event.type == self._pygame.QUIT:
@@ -83,7 +83,7 @@ class Window:
                 self.held.add(name)
             elif event.type == self._pygame.KEYUP:
                 self.held.discard(self._pygame.key.name(event.key))
-            elif event.type == self._pygame.WINDOWFOCUSLOST:  # keys let go now are never reported
+            elif event.type == self._pygame.WINDOWFOCUSLOST:  # keys released now are never reported
                 self.held.clear()
         return False
 

@@ -1,6 +1,6 @@
 """The start of all entities of a world, and their two passes in a frame (physics 02, sections 4.2 and 4.5).
 
-Kinds ascending, within a kind in order of the records: the order of the entity table.
+All visit the entities in the order of the entity table: by kind, within a kind in the order of the records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _STARTS_IN_CELL = bits(kind for kind in KINDS if kind.has_mover and kind.starts_
 
 @kernel
 def move_entities(levels, worlds, index):
-    """Move everything that moves on its own."""
+    """Move the entities that move on their own."""
     header = levels.header[worlds.ninjas[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
         dispatch.move(levels, worlds, index, levels.runs[r], header["first_entity"])
@@ -24,7 +24,7 @@ def move_entities(levels, worlds, index):
 
 @kernel
 def think_entities(levels, worlds, index):
-    """Let everything think that does."""
+    """Let the entities think."""
     header = levels.header[worlds.ninjas[index]["level"]]
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
         dispatch.think(levels, worlds, index, levels.runs[r], header["first_entity"])

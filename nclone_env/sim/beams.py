@@ -1,4 +1,4 @@
-"""The beams, shots and lines of aim of a world in its present state, for pictures.
+"""Beams, shots and aiming lines of a world in its present state, for pictures.
 
 A picture after a frame shows the beam that the next frame tests.
 """
@@ -12,7 +12,7 @@ from nclone_env.sim.rays import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
 @kernel
 def beam_of(levels, worlds, index, entity, state):
-    """Return (what, x, y, dx, dy, length) of what an entity emits; what is ``NO_BEAM`` if it emits nothing.
+    """Return (emission, x, y, dx, dy, length) of an entity; the emission is ``NO_BEAM`` if there is none.
 
     Args:
         levels: ``LevelArrays``.
@@ -27,9 +27,9 @@ def beam_of(levels, worlds, index, entity, state):
     """
     mover = worlds.movers[index, max(entity["mover"], 0)]
     x, y = mover["x"], mover["y"]
-    what, dx, dy, length = dispatch.beam(entity, mover, state)
-    if what != NO_BEAM and length == TO_THE_WALL:
+    emission, dx, dy, length = dispatch.beam(entity, mover, state)
+    if emission != NO_BEAM and length == TO_THE_WALL:
         length = ray(levels, worlds.entity_states, index, worlds.ninjas[index]["level"], x, y, dx, dy)
         if length == NOTHING:
             length = RAY_LENGTH
-    return what, x, y, dx, dy, length
+    return emission, x, y, dx, dy, length

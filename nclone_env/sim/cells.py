@@ -1,7 +1,7 @@
-"""Which cell an entity is registered in, and in which order the entities of a cell act (physics 02, section 4.3).
+"""Registration of entities in cells, and the order in which the entities of a cell act (physics 02, section 4.3).
 
-A cell's list holds its entities in the order in which they entered it. Those that never leave their cell are sorted in
-the level; a mover carries the cell and a number that grows with every entry, which puts it behind all that came before.
+A cell's list holds its entities in the order in which they entered it. Entities that never leave their cell are sorted
+in the level; a mover carries its cell and an order number that grows with every entry, so it sorts behind earlier ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def cell_of(x, y):
 
 @kernel
 def refresh(ninja, mover):
-    """Register a mover in the cell of its position, behind the others there, if that is another than before."""
+    """Register a mover in the cell of its position, behind the others there, if that cell has changed."""
     if not is_within(mover["cell"], mover["x"], mover["y"]):
         cell = cell_of(mover["x"], mover["y"])
         if cell != mover["cell"]:
@@ -28,7 +28,7 @@ def refresh(ninja, mover):
 
 @kernel
 def is_within(cell, x, y):
-    """Return whether a position lies in a cell: so it nearly always does, and no division is needed to see it."""
+    """Return whether a position lies in a cell: the common case, decided without a division."""
     row = whole_24ths(int(y))
     return cell == whole_24ths(int(x)) * ROWS + row and 0 <= row < ROWS
 

@@ -1,11 +1,11 @@
-"""What the ninja touches in one frame: a scratch row of numbers, filled by tiles and entities alike."""
+"""The ninja's contacts of one frame: a scratch row of numbers, filled by tiles and entities alike."""
 
 from __future__ import annotations
 
 from nclone_env.jit import kernel
 
-# Slots: how many floors and ceilings, the sums of their normals; the pushes of a crush and whether a thwump took part;
-# the wall normal that an entity reports.
+# Slots: number of floors and sum of their normals, the same for ceilings; sum of all pushes, sum of their lengths and
+# whether a thwump took part; the wall normal that an entity reports.
 FLOORS, FLOOR_X, FLOOR_Y, CEILINGS, CEILING_X, CEILING_Y = range(6)
 CRUSH_X, CRUSH_Y, CRUSH_LENGTH, CRUSHABLE, WALL = range(6, 11)
 CONTACT_SLOTS = 11
@@ -28,7 +28,7 @@ def add_contact(contacts, nx, ny, steepness):
 
 @kernel
 def add_crush(contacts, push_x, push_y, length):
-    """Add a push to what may crush the ninja (physics 01, sections 7 and 8.2)."""
+    """Add a push to those that may crush the ninja (physics 01, sections 7 and 8.2)."""
     contacts[CRUSH_X] += push_x
     contacts[CRUSH_Y] += push_y
     contacts[CRUSH_LENGTH] += length

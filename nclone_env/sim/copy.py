@@ -1,15 +1,15 @@
 """Copies, comparisons and hashes of worlds, for kernels that try many futures from one state.
 
-All work on every array of ``WorldArrays``: who adds an array there adds its loop to :func:`copy_world`,
-:func:`equal_worlds` and :func:`hash_world`; fields that are added to a record are found by themselves.
+All work on every array of ``WorldArrays``. A new array needs a loop in :func:`copy_world`, :func:`equal_worlds` and
+:func:`hash_world`; new fields of a record are included automatically.
 
 The hash mixes a world into 64 bits, word by word: fields of the ninja, eight entity states at a time, fields of each
 mover, coordinates of the trail; a float is its bits, an integer is sign-extended. For each word, modulo 2**64,
 
     h = (h ^ word) * 0x9E3779B97F4A7C15;  h = h ^ (h >> 32)
 
-and at the end the finalizer of SplitMix64 (Steele, Lea and Flood, 2014), so that any bits of it will do as an address
-in a table. Every step can be undone, so two worlds that differ in a single word never have the same hash.
+and at the end the finalizer of SplitMix64 (Steele, Lea and Flood, 2014), so that any of its bits can index a table.
+Every step is invertible, so two worlds that differ in a single word never have the same hash.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def gather_worlds(source, indices, target):
     Args:
         source: ``WorldArrays``.
         indices: (n,) integers; any world, any number of times.
-        target: ``WorldArrays`` for the same level set with at least n worlds, changed in place; not the same.
+        target: ``WorldArrays`` for the same level set with at least n worlds, changed in place; not ``source``.
     """
     for index in range(indices.shape[0]):
         copy_world(source, indices[index], target, index)
@@ -81,12 +81,12 @@ def gather_worlds(source, indices, target):
 
 @kernel
 def equal_worlds(worlds, left, right):
-    """Return whether two worlds of the same arrays are equal in everything, bit by bit.
+    """Return whether two worlds of the same arrays are equal bit by bit.
 
     Args:
         worlds: ``WorldArrays``.
         left: world.
-        right: another.
+        right: world.
     """
     if ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
         return False
@@ -134,9 +134,9 @@ def difference(left, right):
 
 @kernel
 def hash_world(worlds, index):
-    """Return 64 bits that are equal for equal worlds and differ for others but by accident.
+    """Return a 64-bit hash: equal for equal worlds, different for others except by chance.
 
-    Everything counts, the frame counter too. Hashes can be compared within a level set.
+    The whole state counts, including the frame counter. Hashes are comparable within a level set.
 
     Args:
         worlds: ``WorldArrays``.

@@ -146,9 +146,9 @@ def sweep_arc(px, py, mx, my, cx, cy, h, q, radius):
 
 @kernel
 def discs_overlap(xa, ya, xb, yb, reach):
-    """Return whether two points are closer than ``reach`` (section 3.11); the root is really taken.
+    """Return whether two points are closer than ``reach`` (section 3.11), by the rounded square root.
 
-    Where one coordinate alone is too far away, so is the rounded root: it is never below either of them.
+    The rounded root is never below either coordinate difference, so one of these alone can rule an overlap out.
     """
     dx, dy = xa - xb, ya - yb
     if abs(dx) >= reach or abs(dy) >= reach:

@@ -1,6 +1,6 @@
 """Obstacle tests on the half-cell lattice, for entities that move (physics 01, section 3.14; physics 02, section 4.8).
 
-An edge is an obstacle if tiles contribute to it or a shut door lies on it.
+An edge is an obstacle if tiles contribute to it or a closed door lies on it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def half_cell(value):
 
 @kernel
 def tile_edge(levels, level, direction, column, row):
-    """Return what the tiles contribute to the clamped lattice edge: 0 open, 1 half-solid, 2 solid."""
+    """Return the contribution of the tiles to the clamped lattice edge: 0 open, 1 half-solid, 2 solid."""
     i, j = min(max(column, 0), _LAST_COLUMN), min(max(row, 0), _LAST_ROW)
     return levels.grid[level, direction, j, i] & EDGE_VALUE
 
@@ -36,12 +36,12 @@ def is_blocked(levels, states, index, level, direction, column, row):
         return False
     if value & EDGE_VALUE:
         return True
-    return value & EDGE_DOOR != 0 and shut_door_on(levels, states, index, level, direction, i, j)
+    return value & EDGE_DOOR != 0 and closed_door_on(levels, states, index, level, direction, i, j)
 
 
 @kernel
-def shut_door_on(levels, states, index, level, direction, i, j):
-    """Return whether a door that is shut in a world lies on a lattice edge."""
+def closed_door_on(levels, states, index, level, direction, i, j):
+    """Return whether a door that is closed in a world lies on a lattice edge."""
     first = levels.header[level]["first_door"]
     for number in range(first, first + levels.header[level]["door_count"]):
         door = levels.doors[number]
@@ -57,7 +57,7 @@ def shut_door_on(levels, states, index, level, direction, i, j):
 
 @kernel
 def empty_row(levels, states, index, level, first, last, row, direction):
-    """Return whether half-cell columns ``first`` to ``last`` can be left downwards (1) or upwards (-1) in a row."""
+    """Return whether the lower (1) or upper (-1) edges of half-cell columns ``first`` to ``last`` of a row are free."""
     line = row + 1 if direction == 1 else row
     for column in range(first, last + 1):
         if is_blocked(levels, states, index, level, HORIZONTAL, column, line):
@@ -67,7 +67,7 @@ def empty_row(levels, states, index, level, first, last, row, direction):
 
 @kernel
 def empty_column(levels, states, index, level, column, first, last, direction):
-    """Return whether half-cell rows ``first`` to ``last`` can be left to the right (1) or left (-1) in a column."""
+    """Return whether the right (1) or left (-1) edges of half-cell rows ``first`` to ``last`` of a column are free."""
     line = column + 1 if direction == 1 else column
     for row in range(first, last + 1):
         if is_blocked(levels, states, index, level, VERTICAL, line, row):
@@ -77,7 +77,7 @@ def empty_column(levels, states, index, level, column, first, last, direction):
 
 @kernel
 def empty_line(levels, states, index, level, horizontal, along, first, last, direction):
-    """Return :func:`empty_column` for horizontal motion, :func:`empty_row` for vertical, ``along`` being the place."""
+    """Return :func:`empty_column` for horizontal motion, :func:`empty_row` for vertical, at ``along``."""
     if horizontal:
         return empty_column(levels, states, index, level, along, first, last, direction)
     return empty_row(levels, states, index, level, first, last, along, direction)

@@ -8,7 +8,7 @@ from nclone_env.jit import kernel
 
 @kernel
 def is_targetable(ninja):
-    """Return whether entities can still act on the ninja; one killed earlier in the frame counts (section 12.1)."""
+    """Return whether entities can act on the ninja; one killed earlier in the frame still counts (section 12.1)."""
     state = ninja["state"]
     return state != DEAD and state != CELEBRATING and state != DISABLED
 
@@ -27,7 +27,7 @@ def win(ninja):
 
 @kernel
 def leave_play(ninja, state):
-    """Enter a final state from one in which the ninja still plays; a jump in progress ends."""
+    """Enter a final state unless the ninja is in one already; a jump in progress ends."""
     if ninja["state"] < DEAD:
         if ninja["state"] == JUMPING:
             ninja["gravity"] = FALL_GRAVITY

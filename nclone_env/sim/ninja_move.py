@@ -28,7 +28,7 @@ from nclone_env.sim.touch import visit
 _PASSES = 4
 _PUSHES = 32
 _TOUCHING = 0.0000001
-_LEAST_CRUSH = 0.05  # smallest share of the pushes that may be left when they cancel each other
+_LEAST_CRUSH = 0.05  # smallest share of the pushes that may remain when they cancel each other
 _NUDGE = 7.105427357601002e-15  # 2 ** -47
 # Positions at which the original game has a corner defect (section 8.2, step 3).
 _NUDGE_LEFT_1, _NUDGE_LEFT_2, _NUDGE_RIGHT = 50.51197510492316, 49.23232124849253, 49.153536108584795
@@ -48,7 +48,7 @@ def integrate(ninja):
 def collide(levels, worlds, index, near, contacts, x0, y0):
     """Collide four times with entities, then tiles; leave the contacts in ``contacts`` (sections 7 and 8).
 
-    The passes stop as soon as one changes nothing: the rest would repeat it.
+    The passes stop as soon as one changes nothing: further ones would repeat it.
     """
     ninja = worlds.ninjas[index]
     has_solids = levels.header[ninja["level"]]["has_solids"] != 0
@@ -62,7 +62,7 @@ def collide(levels, worlds, index, near, contacts, x0, y0):
 
 @kernel
 def collide_with_tiles(levels, worlds, index, contacts, x0, y0):
-    """Sweep the ninja from (x0, y0) to where it is, push it out of the tiles; return whether that changed anything."""
+    """Sweep the ninja from (x0, y0) to its position, push it out of the tiles; return whether that changed anything."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     level, x, y = ninja["level"], ninja["x"], ninja["y"]
     start, segments = levels.segment_start, levels.segments

@@ -1,7 +1,7 @@
 """Searches over the segments around a place (physics 01, sections 3.1, 3.5, 3.9 and 9.2).
 
 Cells are numbered column by column, so the cells of one column of a rectangle are one run of segments, and visiting
-the runs from left to right is the order the specification asks for.
+the runs from left to right follows the order of the specification.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from nclone_env.constants import COLUMNS, ROWS, WALL_REACH
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, bits
-from nclone_env.level.segments import DOOR_SHUT_AT_0
+from nclone_env.level.segments import DOOR_CLOSED_AT_0
 from nclone_env.level.tiles import CONVEX, STRAIGHT
 from nclone_env.sim.geometry import (
     clamp_cell,
@@ -30,11 +30,11 @@ _FRONT_BONUS = 0.1  # subtracted from the squared distance of front faces (secti
 
 @kernel
 def is_absent(segment, states, index):
-    """Return whether a segment is that of a door which is open in a world."""
+    """Return whether a segment belongs to a door that is open in a world."""
     kind = segment["kind"]
-    if kind < DOOR_SHUT_AT_0:
+    if kind < DOOR_CLOSED_AT_0:
         return False
-    return (states[index, segment["owner"]] == 0) != (kind == DOOR_SHUT_AT_0)
+    return (states[index, segment["owner"]] == 0) != (kind == DOOR_CLOSED_AT_0)
 
 
 @kernel
@@ -44,7 +44,7 @@ def closest_on(segment, px, py):
     x1, y1, x2, y2 = segment["x1"], segment["y1"], segment["x2"], segment["y2"]
     if kind == STRAIGHT:
         return closest_on_straight(x1, y1, x2, y2, px, py)
-    if kind >= DOOR_SHUT_AT_0:
+    if kind >= DOOR_CLOSED_AT_0:
         _, a, b = closest_on_straight(x1, y1, x2, y2, px, py)
         return False, a, b
     return closest_on_arc(x1, y1, x2, y2, kind == CONVEX, px, py)
@@ -52,7 +52,7 @@ def closest_on(segment, px, py):
 
 @kernel
 def place_of(worlds, index, entity):
-    """Return the present position of an entity, pixels. A switch has the number of its exit's mover, but stays put."""
+    """Return the present position of an entity, pixels. A switch shares its exit's mover, but does not move."""
     if _HAS_MOVER >> int(entity["type"]) & 1:
         mover = worlds.movers[index, entity["mover"]]
         return mover["x"], mover["y"]
@@ -93,7 +93,7 @@ def closest_point(segment_start, segments, level, states, index, px, py, reach):
 
 @kernel
 def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, radius):
-    """Return the fraction of the displacement (mx, my) that a disc can go before it touches a segment (section 3.9)."""
+    """Return the fraction of the displacement (mx, my) that a disc can move up to the first contact (section 3.9)."""
     margin = radius + 1.0
     xe, ye = xs + mx, ys + my
     left, right = lesser(xs, xe) - margin, greater(xs, xe) + margin
@@ -107,7 +107,7 @@ def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, r
         for i in range(start, stop):
             segment = segments[i]
             x1, y1, x2, y2 = segment["x1"], segment["y1"], segment["x2"], segment["y2"]
-            if segment["kind"] == STRAIGHT or segment["kind"] >= DOOR_SHUT_AT_0:
+            if segment["kind"] == STRAIGHT or segment["kind"] >= DOOR_CLOSED_AT_0:
                 # A segment outside the swept box is out of reach: its exact result is 1.
                 if max(x1, x2) < left or min(x1, x2) > right or max(y1, y2) < top or min(y1, y2) > bottom:
                     continue

@@ -1,7 +1,7 @@
 """Rays through the cells, line of sight and shots (physics 01, section 3.10; physics 03, sections 3.2 to 3.5).
 
-Tiles and closed doors stop a ray, open doors do not (physics 03, section 14, rule S6); other entities never do. A point
-without extent is swept, so a segment on whose inner part the ray starts does not stop it.
+Tiles and closed doors stop a ray, open doors do not (physics 03, section 14, rule S6); other entities never do. The
+sweep is that of a point, so a segment does not stop a ray that starts on its inner part.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 
 from nclone_env.constants import CELL_SIZE, COLUMNS, RADIUS, ROWS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.level.segments import DOOR_SHUT_AT_0
+from nclone_env.level.segments import DOOR_CLOSED_AT_0
 from nclone_env.level.tiles import STRAIGHT
 from nclone_env.sim.geometry import (
     clamp_cell,
@@ -29,20 +29,20 @@ NOTHING = -1.0
 """The length of a ray that leaves the cells and meets nothing."""
 
 NO_BEAM, BEAM, SHOT_FIRED, AIM, ROCKET_TRAIL = -1, 0, 1, 2, 3
-"""What an entity emits: nothing, a beam that kills in the next frame, a shot fired in one of the last ``SHOT_SHOWN``
-frames, a line of aim, the trail of a rocket; the last three are harmless."""
-SHOT_SHOWN = 4  # frames, the one of the shot included: the step of an agent with the default frame_skip
+"""Emissions of an entity: none, a beam that kills in the next frame, a shot fired in one of the last ``SHOT_SHOWN``
+frames, an aiming line, the trail of a rocket; the last three are harmless."""
+SHOT_SHOWN = 4  # frames, including that of the shot: one agent step at the default frame_skip
 TO_THE_WALL = -1.0
 """The length of a beam that ends at the first wall."""
 
 _NEVER = 999999.0
-_SLACK = 0.001  # far above what rounding can make of a distance, pixels
+_SLACK = 0.001  # far above the rounding error of a distance, pixels
 _MOST_CELLS = COLUMNS + ROWS  # that a straight line can meet
 
 
 @kernel
 def unit(dx, dy):
-    """Return a vector over its length; (1, 0) for the zero vector (physics 03, section 3.5)."""
+    """Return a vector divided by its length; (1, 0) for the zero vector (physics 03, section 3.5)."""
     length = math.sqrt(dx * dx + dy * dy)
     if length == 0.0:
         return 1.0, 0.0
@@ -51,7 +51,7 @@ def unit(dx, dy):
 
 @kernel
 def direction(dx, dy):
-    """Return a vector over its length; zeros for the zero vector."""
+    """Return a vector divided by its length; zeros for the zero vector."""
     length = math.sqrt(dx * dx + dy * dy)
     if length == 0.0:
         return 0.0, 0.0
@@ -60,14 +60,14 @@ def direction(dx, dy):
 
 @kernel
 def sweep_cell(levels, states, index, level, cell, x, y, mx, my):
-    """Return the fraction of the displacement (mx, my) that a point can go before it meets a segment of a cell."""
+    """Return the fraction of the displacement (mx, my) that a point can move before it meets a segment of a cell."""
     fraction = 1.0
     for i in range(levels.segment_start[level, cell], levels.segment_start[level, cell + 1]):
         segment = levels.segments[i]
         if is_absent(segment, states, index):
             continue
         x1, y1, x2, y2 = segment["x1"], segment["y1"], segment["x2"], segment["y2"]
-        if segment["kind"] == STRAIGHT or segment["kind"] >= DOOR_SHUT_AT_0:
+        if segment["kind"] == STRAIGHT or segment["kind"] >= DOOR_CLOSED_AT_0:
             fraction = lesser(fraction, sweep_straight(x, y, mx, my, x1, y1, x2, y2, 0.0))
         else:
             fraction = lesser(fraction, sweep_arc(x, y, mx, my, x1, y1, x2, y2, 0.0))
@@ -86,11 +86,11 @@ def grid_steps(position, direction, cell):
 
 @called_kernel
 def ray(levels, states, index, level, x, y, dx, dy):
-    """Return how far a ray gets, pixels, or ``NOTHING``.
+    """Return the length of a ray up to the first wall, pixels, or ``NOTHING``.
 
     Args:
         levels: ``LevelArrays``.
-        states: (N, E) entity states of the worlds, which say what doors are open.
+        states: (N, E) entity states of the worlds, for the doors.
         index: world.
         level: level that the world plays.
         x: start, pixels.
@@ -132,7 +132,7 @@ def sees(levels, states, index, ninja, x, y):
 
 @kernel
 def is_beside(ninja, x, y, dx, dy, slack):
-    """Return whether the ninja is so close to a beam without end, within ``slack``, that the beam may hit it."""
+    """Return whether a beam of unlimited length may hit the ninja, given an error of ``slack`` pixels."""
     reach = RADIUS + slack
     px, py = ninja["x"] - x, ninja["y"] - y
     return abs(px * dy - py * dx) < reach and px * dx + py * dy > -reach

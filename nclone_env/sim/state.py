@@ -41,7 +41,7 @@ NINJA_RECORD = np.dtype(
     align=True,
 )
 """The ninja (physics 01, section 5; pixels, pixels per frame, frames), the frame counter, the level played, and the
-order number that the next entity gets that enters a cell."""
+order number for the next entity that enters a cell."""
 
 MOVER = np.dtype(
     [("x", "f8"), ("y", "f8"), ("a", "f8"), ("b", "f8"), ("order", "i4"), ("cell", "i2"), ("timer", "i2")],
@@ -50,7 +50,7 @@ MOVER = np.dtype(
 """An entity that moves or aims: position (pixels), the cell it is registered in (-1: none), its order of entry.
 
 The file of the kind under ``sim.entities`` names ``a``, ``b`` and ``timer`` by their meaning, and ``order`` of kinds
-that are in no cell; other modules ask its accessors."""
+that are in no cell; other modules use its accessors."""
 
 NO_CELL = -1
 
@@ -82,10 +82,10 @@ def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> 
 
     Args:
         count: number of worlds.
-        levels: what is to be played.
-        max_frames: frames after which a world is started anew at the latest, which bounds the trail; None: no limit.
+        levels: levels to play.
+        max_frames: a world is restarted after at most so many frames, which bounds the trail; None: no limit.
     """
-    entities, movers = max(levels.max_entities, 1), max(levels.max_movers, 1)  # kernels want a valid first record
+    entities, movers = max(levels.max_entities, 1), max(levels.max_movers, 1)  # kernels need a valid first record
     trail = levels.max_trail if max_frames is None else min(levels.max_trail, max_frames)
     return WorldArrays(
         np.zeros(count, dtype=NINJA_RECORD),

@@ -53,7 +53,7 @@ def tick(levels, worlds, index, inputs):
 
 @kernel
 def play(levels, worlds, index):
-    """Move a living ninja and settle everything it touches."""
+    """Move a living ninja and settle its contacts."""
     ninja = worlds.ninjas[index]
     contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
     clear_near(near)

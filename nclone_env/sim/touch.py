@@ -1,8 +1,8 @@
 """Contacts of the ninja with the entities around it (physics 01, sections 7 and 9.1; physics 02, sections 4.4 and 5).
 
-Twice the same walk over the nine cells around the ninja, column by column, within a cell in the order in which the
-entities entered it: *push* asks the solid ones before each collision with the tiles, *touch* asks all of them once
-after. The list is what it was when the walk began: an exit that opens on the way is met in the next frame.
+Two passes visit the nine cells around the ninja, column by column, and within a cell the entities in the order in which
+they entered it: *push* asks the solid ones before each collision with the tiles, *touch* asks all of them once
+afterwards. A pass sees the list as it was at its beginning: an exit that opens during it is met in the next frame.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nclone_env.sim import dispatch
 from nclone_env.sim.cells import cell_of
 from nclone_env.sim.contacts import CRUSHABLE, WALL, add_contact, add_crush
 
-# Slots of the scratch that lists the movers around a cell: the cell, how many, then their numbers.
+# Slots of the scratch that lists the movers around a cell: the cell, their count, their numbers.
 NEAR_CELL, NEAR_COUNT, NEAR_FIRST = 0, 1, 2
 NEAR_SLOTS = 64
 _NEAR_MOST = NEAR_SLOTS - NEAR_FIRST  # with more movers around, all are searched each time
@@ -28,7 +28,7 @@ def clear_near(near):
 
 @kernel
 def find_near(levels, worlds, index, cell, near):
-    """List the movers that are registered in the nine cells around a cell, unless that is done already."""
+    """List the movers that are registered in the nine cells around a cell, unless they are listed already."""
     if near[NEAR_CELL] == cell:
         return
     count = 0
@@ -73,7 +73,7 @@ def next_mover(levels, worlds, index, near, cell, after, before):
 
 @called_kernel
 def search_mover(levels, worlds, index, cell, after, before):
-    """Do as :func:`next_mover` among all movers of the world."""
+    """Return the same as :func:`next_mover`, by a search through all movers of the world."""
     best, best_order = -1, before
     for number in range(levels.header[worlds.ninjas[index]["level"]]["mover_count"]):
         mover = worlds.movers[index, number]
@@ -84,17 +84,17 @@ def search_mover(levels, worlds, index, cell, after, before):
 
 @kernel
 def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
-    """Walk over the entities around the ninja and let each push or touch it; return how many pushed it.
+    """Visit the entities around the ninja and let each push or touch it; return how many pushed it.
 
     Args:
         levels: ``LevelArrays``.
         worlds: ``WorldArrays``, changed in place.
         index: world.
-        near: (``NEAR_SLOTS``,) float64; the movers around the ninja, kept from one walk of a frame to the next.
+        near: (``NEAR_SLOTS``,) float64; the movers around the ninja, kept from one pass of a frame to the next.
         contacts: (``CONTACT_SLOTS``,) float64, changed in place.
         x0: x of the ninja before it moved, pixels.
         y0: y of the ninja before it moved, pixels.
-        pushing: whether to push or to touch.
+        pushing: True to push, False to touch.
     """
     ninja = worlds.ninjas[index]
     centre = cell_of(ninja["x"], ninja["y"])
@@ -167,7 +167,7 @@ def push(worlds, index, entity, slot, contacts, x0, y0):
 
 @kernel
 def apply_push(ninja, contacts, kind, nx, ny, length):
-    """Move the ninja by a push and change its velocity as the kind asks (physics 01, section 7, steps 1 to 6)."""
+    """Move the ninja by a push and change its velocity as the kind demands (physics 01, section 7, steps 1 to 6)."""
     push_x, push_y = nx * length, ny * length
     ninja["x"] += push_x
     ninja["y"] += push_y
@@ -186,7 +186,7 @@ def apply_push(ninja, contacts, kind, nx, ny, length):
 
 @kernel
 def touch(worlds, index, entity, slot, contacts, x0, y0):
-    """Let one entity act on the ninja; note the first wall normal that one reports (physics 01, section 9.1)."""
+    """Let one entity act on the ninja; keep the first wall normal that is reported (physics 01, section 9.1)."""
     wall = dispatch.touch(worlds, index, entity, slot, contacts, x0, y0)
     if wall != 0.0 and contacts[WALL] == 0.0:
         contacts[WALL] = wall

@@ -1,6 +1,6 @@
 """Sine, cosine and arc tangent from additions, products and quotients alone, so that every machine gives the same bits.
 
-The libraries of mathematics differ in the last bit between machines, and a trajectory must not (physics 03, section
+Mathematics libraries differ in the last bit between machines; trajectories must not (physics 03, section
 6.4). Here the leading terms are kept as sums of two numbers (Dekker's arithmetic), the small ones as one: results are
 within 0.502 units in the last place of the true value, so nearly always the nearest number. Angles in radians.
 """
@@ -28,7 +28,7 @@ _SINE = (
     1.0 / 355687428096000.0,
     -1.0 / 121645100408832000.0,
 )
-# The same of cosine: 1/4! as a sum of two (1/2! is exact), then -1/6!, 1/8!, ...
+# The same for cosine: 1/4! as a sum of two (1/2! is exact), then -1/6!, 1/8!, ...
 _C4, _C4_LOW = 0.041666666666666664, 2.3129646346357427e-18
 _COSINE = (
     -1.0 / 720.0,
@@ -172,9 +172,9 @@ def rough_atan2(y, x):
 
 @kernel
 def atan2(y, x):
-    """Return the angle of a vector, -pi to pi; 0 for the zero vector. The sign of a zero does not count.
+    """Return the angle of a vector, -pi to pi; 0 for the zero vector. The sign of a zero is ignored.
 
-    The vector is meant to be about as long as 1; far below 1e-140 or above 1e140 the result is meaningless.
+    The length should be about 1; far below 1e-140 or above 1e140 the result is meaningless.
     """
     if x == 0.0 and y == 0.0:
         return 0.0
@@ -183,13 +183,13 @@ def atan2(y, x):
     yc, yc_low = multiply(y, 0.0, c, c_low)
     xs, xs_low = multiply(-x, 0.0, s, s_low)
     across, across_low = add(yc, yc_low, xs, xs_low)
-    tangent = (across + across_low) / (x * c + y * s)  # of the angle that is missing
+    tangent = (across + across_low) / (x * c + y * s)  # of the remaining angle
     return angle + (tangent - tangent * tangent * tangent / 3.0)
 
 
 @kernel
 def wrap(angle):
-    """Return an angle from -pi up to below pi; it may be one turn off."""
+    """Return an angle wrapped to -pi up to below pi; the argument may be off by one turn."""
     if angle >= PI:
         return angle - TWO_PI
     if angle < -PI:

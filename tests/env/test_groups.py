@@ -107,7 +107,7 @@ def test_stacks_and_groups_exclude_each_other():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_threads_are_started_anew_in_a_forked_child():
+def test_threads_are_restarted_in_a_forked_child():
     envs = make(num_threads=2, observations="game_state")
     envs.reset(seed=1)
     envs.step([2] * N)

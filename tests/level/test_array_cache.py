@@ -128,7 +128,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_damaged_files_are_made_anew(folder, damage):
+def test_damaged_files_are_replaced(folder, damage):
     ask()
     path = only_file(folder)
     right = path.read_bytes()

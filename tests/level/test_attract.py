@@ -11,7 +11,7 @@ from nclone_env.level.formats.reader import LevelFile
 from .level_bases import make_attract, make_level, same
 
 INPUTS = bytes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-DATA = make_attract(make_level(author="Somebody", level_id=12), INPUTS, surplus=b"\x01" * 10, kind=1)
+DATA = make_attract(make_level(author="Builders", level_id=12), INPUTS, surplus=b"\x01" * 10, kind=1)
 START = len(DATA) - len(INPUTS) - 30
 
 
@@ -23,7 +23,7 @@ def edited(offset: int, value: int) -> bytes:
 
 def test_level_and_inputs_are_read():
     file = read_attract(DATA, "12")
-    assert same(file.level, make_level(author="Somebody", level_id=12))
+    assert same(file.level, make_level(author="Builders", level_id=12))
     assert file.level.source == "12"
     assert file.inputs.dtype == np.uint8
     assert file.inputs.tobytes() == INPUTS
@@ -77,7 +77,7 @@ def test_detection():
 def test_attract_header_without_replay_block_is_a_map():
     data = DATA[:START]
     assert not is_attract(data)
-    assert same(LevelFile(data).level(), make_level(author="Somebody", level_id=12))
+    assert same(LevelFile(data).level(), make_level(author="Builders", level_id=12))
 
 
 def test_file_cut_in_the_recording_is_an_error_not_a_map():

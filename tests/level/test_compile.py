@@ -12,8 +12,8 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.segments import (
-    DOOR_SHUT_AT_0,
-    DOOR_SHUT_AT_1,
+    DOOR_CLOSED_AT_0,
+    DOOR_CLOSED_AT_1,
     NO_OWNER,
     edge_lattices,
     grid_edges,
@@ -137,7 +137,7 @@ def test_counts_of_recorded_maps(number):
         pytest.skip(f"attract file {number} is not here")
     raw = read_attract(path.read_bytes()).level
     segments = compile_level(Level.of(raw)).segments
-    assert np.isin(segments["kind"], (STRAIGHT, DOOR_SHUT_AT_0, DOOR_SHUT_AT_1)).all()
+    assert np.isin(segments["kind"], (STRAIGHT, DOOR_CLOSED_AT_0, DOOR_CLOSED_AT_1)).all()
     doors = np.count_nonzero(segments["owner"] != NO_OWNER)
     segments = segments[segments["owner"] == NO_OWNER]
     flat, upright = segments["y1"] == segments["y2"], segments["x1"] == segments["x2"]

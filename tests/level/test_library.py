@@ -92,7 +92,7 @@ def test_other_levels_or_names_are_other_level_sets(folder):
     assert array_cache.counts == array_cache.CacheCounts(misses=2, file_hits=1)  # one file for equal contents
 
 
-def test_what_nobody_uses_is_not_held(folder):
+def test_unused_level_sets_are_not_held(folder):
     env = NPlusPlusEnv(**SETTINGS)
     held = level_library().held_sets
     env.close()

@@ -36,11 +36,11 @@ def listed(level: CompiledLevel, worlds: WorldArrays, index: int) -> list[tuple[
         things.append((x, y, kind, facts(kind, state, entity, mover, worlds, index)))
     for door in level.doors:
         kind, state = int(door["type"]), int(states[door["owner"]])
-        shut = (state == 0) != (kind == 8)
-        if kind == 6 and not shut:
+        closed = (state == 0) != (kind == 8)
+        if kind == 6 and not closed:
             continue
         normal = (1, 0) if door["vertical"] else (0, 1)
-        things.append((float(door["x"]), float(door["y"]), kind, (0, 0, *normal, 0.5, shut, 0, 0, shut, 0)))
+        things.append((float(door["x"]), float(door["y"]), kind, (0, 0, *normal, 0.5, closed, 0, 0, closed, 0)))
     rows = []
     for x, y, kind, fact in things:
         dx, dy = x - ninja["x"], y - ninja["y"]

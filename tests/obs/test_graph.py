@@ -71,8 +71,8 @@ class Unpacked:
         self.back = {b: self.place[a] for a, b in self.edges if b not in self.place}
         self.closed = [(tuple(self.edges[e]), entity) for e, entity in graphs.closed_by[row].tolist() if e >= 0]
 
-    def steps_with(self, shut: set[int]) -> set[tuple[Node, Node]]:
-        gone = {(self.place[a], self.place[b]) for (a, b), entity in self.closed if entity in shut}
+    def steps_with(self, closed: set[int]) -> set[tuple[Node, Node]]:
+        gone = {(self.place[a], self.place[b]) for (a, b), entity in self.closed if entity in closed}
         return self.steps - gone
 
 
@@ -117,11 +117,11 @@ def check_features(level, graphs, row) -> None:
 
 
 def check_doors(level, graphs, row) -> int:
-    """Shut each door alone, then all, and compare with the lattice without the nodes at it; return the doors."""
+    """Close each door alone, then all, and compare with the lattice without the nodes near it; return their number."""
     graph = Unpacked(graphs, row, level)
     switched = [slot for slot, e in enumerate(compiled(level).entities) if e["type"] in (LOCKED_DOOR, TRAP_DOOR)]
-    for shut in [{slot} for slot in switched]:
-        assert graph.steps_with(shut) == naive_edges(Search(level, states_with(level, shut)).free)
+    for closed in [{slot} for slot in switched]:
+        assert graph.steps_with(closed) == naive_edges(Search(level, states_with(level, closed)).free)
     free = Search(level, states_with(level, set(switched))).free
     lattice = {frozenset(cell(n) for n in part) for part in parts(free, links(free))}
     cells = {cell(node) for node in free}
@@ -134,12 +134,12 @@ def links(free):
     return [(n, m) for n in free for m in neighbours(n) if m in free]
 
 
-def states_with(level, shut: set[int]) -> np.ndarray:
-    """Return entity states with some doors shut and the other doors open."""
+def states_with(level, closed: set[int]) -> np.ndarray:
+    """Return entity states with some doors closed and the other doors open."""
     states = np.zeros(len(compiled(level).entities), np.uint8)
     for slot, entity in enumerate(compiled(level).entities):
         if entity["type"] in (LOCKED_DOOR, TRAP_DOOR):
-            states[slot] = (slot in shut) == (entity["type"] == TRAP_DOOR)
+            states[slot] = (slot in closed) == (entity["type"] == TRAP_DOOR)
     return states
 
 
@@ -180,9 +180,9 @@ def expected_entities(level, states, count) -> list[int]:
         kind = compiled(level).entities["type"][slot] if slot < len(compiled(level).entities) else 0
         state = states[slot]
         gone = kind in (GOLD, EXIT_SWITCH, LOCKED_DOOR, TRAP_DOOR) and state != 0
-        shut = kind in (REGULAR_DOOR, LOCKED_DOOR) and state == 0
-        shut |= kind == TRAP_DOOR and state != 0
-        values.append(0 if kind == 0 else (not gone) + 2 * shut)
+        closed = kind in (REGULAR_DOOR, LOCKED_DOOR) and state == 0
+        closed |= kind == TRAP_DOOR and state != 0
+        values.append(0 if kind == 0 else (not gone) + 2 * closed)
     return values
 
 

@@ -31,10 +31,10 @@ def window(level, worlds, index, size) -> np.ndarray:
         for u in range(88):
             squares[v, u] = QUARTER_SHARES[4 * compiled(level).tiles[v // 2, u // 2] + 2 * (v % 2) + u % 2]
     for door in compiled(level).doors:
-        shut = (worlds.entity_states[index, door["owner"]] == 0) != (door["type"] == 8)
-        if shut and door["vertical"]:
+        closed = (worlds.entity_states[index, door["owner"]] == 0) != (door["type"] == 8)
+        if closed and door["vertical"]:
             squares[door["y"] // 12 - 1 : door["y"] // 12 + 1, min(door["x"] // 12, 2 * door["column"] + 1)] = 255
-        elif shut:
+        elif closed:
             squares[min(door["y"] // 12, 2 * door["row"] + 1), door["x"] // 12 - 1 : door["x"] // 12 + 1] = 255
     padded = np.pad(squares, 1200, constant_values=255)
     ninja = worlds.ninjas[index]
@@ -85,7 +85,7 @@ def test_outside_of_the_world_is_solid(x, y):
     assert (observation == 255).any()
 
 
-def test_a_shut_door_is_solid_and_an_open_one_is_not():
+def test_a_closed_door_is_solid_and_an_open_one_is_not():
     envs = make(1, everything(spawn=(110, 67)), 41)
     first = envs.reset()[0]["locals"][0].copy()
     batch = envs._batch

@@ -92,19 +92,19 @@ def side(a, b, c) -> float:
 
 
 class Search:
-    """The slow way: sets, a heap and straight lines; ``shut`` are the ends of each shut door."""
+    """The slow method: sets, a heap and straight lines; ``closed`` holds the ends of each closed door."""
 
     def __init__(self, level, states):
         arrays = compiled(level)
         doors = [door for door in arrays.doors if door["type"] in DOORS]
-        self.shut = []
+        self.closed = []
         for door in doors:
             if (states[door["owner"]] == 0) == (door["type"] == LOCKED_DOOR):
                 x, y = int(door["x"]), int(door["y"])
                 a, b = (0, 12) if door["vertical"] else (12, 0)
-                self.shut.append(((x - a, y - b), (x + a, y + b)))
+                self.closed.append(((x - a, y - b), (x + a, y + b)))
         everywhere = free_of(level)
-        self.free = {node for node in everywhere if not any(self.near(node, door) for door in self.shut)}
+        self.free = {node for node in everywhere if not any(self.near(node, door) for door in self.closed)}
         self.total = len(everywhere)
         opened = [bool(states[slot]) for slot in arrays.exits]
         self.switch_remaining, self.exit_open = not all(opened), any(opened)
@@ -120,7 +120,7 @@ class Search:
 
     def seen(self, x, y, node: Node) -> bool:
         start, end = (x, y), (12 * node[0], 12 * node[1])
-        for first, second in self.shut:
+        for first, second in self.closed:
             axis = 0 if first[0] == second[0] else 1
             parted = (start[axis] < first[axis]) != (end[axis] < first[axis])
             if parted and side(start, end, first) * side(start, end, second) <= 0:
@@ -167,8 +167,8 @@ def check(envs, index, draw, count) -> list[dict[str, float]]:
     free = sorted(search.free)
     found = []
     for k in range(count):
-        if search.shut and k % 2:  # near a door
-            (x1, y1), (x2, y2) = search.shut[draw.integers(len(search.shut))]
+        if search.closed and k % 2:  # near a door
+            (x1, y1), (x2, y2) = search.closed[draw.integers(len(search.closed))]
             x, y = (x1 + x2) / 2 + draw.uniform(-25, 25), (y1 + y2) / 2 + draw.uniform(-25, 25)
         else:
             node = free[draw.integers(len(free))]
@@ -266,7 +266,7 @@ def test_doors_decide_what_can_be_reached():
     assert taken["exit_open"] == 1
 
 
-def test_nothing_is_seen_through_a_shut_door():
+def test_nothing_is_seen_through_a_closed_door():
     """On both sides of a door in a hall the way leads round it, although the nodes behind it are near."""
     envs = make(1, hall())
     envs.reset()

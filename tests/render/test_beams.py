@@ -116,7 +116,7 @@ def test_the_view_shows_as_much_of_a_beam_as_its_width():
     assert darkened * SCALE_X * SCALE_Y == pytest.approx(204 * 3, rel=0.02)
 
 
-def test_a_shut_door_stops_a_beam_and_an_open_one_does_not():
+def test_a_closed_door_stops_a_beam_and_an_open_one_does_not():
     scene = Scene("regular_door 70 50", "laser_turret 50 50", tiles=WALL)
     assert scene.beam(1)[5] == pytest.approx(120.0)
     scene.worlds.entity_states[0, 0] = 1

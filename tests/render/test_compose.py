@@ -125,7 +125,7 @@ def test_toggle_mines_look_like_mines():
     np.testing.assert_array_equal(player_frame(*one_entity(21, 2), 0), player_frame(*one_entity(1, 2), 0))
 
 
-def test_bits_of_a_state_that_nobody_sees_change_nothing():
+def test_invisible_bits_of_a_state_change_nothing():
     for kind, state, bits in ((28, 2, 4), (14, 3, 4), (12, 10, 112), (18, 16, 8), (19, 8, 64)):
         np.testing.assert_array_equal(
             player_frame(*inactive(kind, state), 0), player_frame(*inactive(kind, state | bits), 0)

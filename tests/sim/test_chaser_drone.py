@@ -62,8 +62,8 @@ def test_it_does_not_see_the_dead():
 
 
 @pytest.mark.parametrize(("door", "seen"), [("locked_door", False), ("trap_door", True)])
-def test_shut_doors_block_the_view(door, seen):
-    """Locked doors begin shut, trap doors open."""
+def test_closed_doors_block_the_view(door, seen):
+    """Locked doors start closed, trap doors open."""
     world = chase((250.0, 132.0), 43, entities=(f"{door} 32 22", f"{door}_switch 100 100"))
     assert (world.code & CHASING != 0) == seen
 

@@ -190,7 +190,7 @@ def test_no_two_states_of_some_runs_have_the_same_hash():
 
 
 ONLY_READ_ELSEWHERE = {"frame", "gold", "facing", "finish_fraction"}
-"""Time limit, reward, pictures, nobody: without turning lasers and evil ninjas the simulator only writes them."""
+"""For the time limit, rewards and pictures: without turning lasers and evil ninjas the simulator only writes these."""
 
 
 def matters(worlds: WorldArrays, array: str, name: str, inputs) -> bool:

@@ -74,8 +74,8 @@ SHAPES = {
 
 @pytest.mark.parametrize("mode", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_way_is_that_of_ten_single_steps(shape, mode):
-    """In closed form for whole frames where nothing can happen, so equal but for rounding."""
+def test_the_path_is_that_of_ten_single_steps(shape, mode):
+    """Whole frames in closed form equal ten substeps but for rounding."""
     tiles, (x, y) = SHAPES[shape]
     turret = laser(x, y, 6, mode, tiles=tiles)
     assert turret.state != SPINNER
@@ -83,14 +83,14 @@ def test_the_way_is_that_of_ten_single_steps(shape, mode):
     mover = turret.mover
     place = float(mover["x"]), float(mover["y"]), float(mover[NORMAL_ANGLE])
     naive = NaiveSurfaceLaser(TileWorld(level[1:24, 1:43]), *place, 1 if turret.state == CLOCKWISE else -1)
-    glides = 0
+    skipped = 0
     for frame in range(1, 500):
         mover = turret.until(frame, FAR_AWAY)
-        glides += int(mover[FRAMES_LEFT] > 0)
+        skipped += int(mover[FRAMES_LEFT] > 0)
         x, y, angle = naive.frame()
         turn = (mover[NORMAL_ANGLE] - angle + np.pi) % (2 * np.pi) - np.pi
         assert (mover["x"], mover["y"], turn) == pytest.approx((x, y, 0.0), abs=1e-6), frame
-    assert glides > 150
+    assert skipped > 150
 
 
 def test_a_frames_turn_is_that_of_ten_steps():
@@ -99,7 +99,7 @@ def test_a_frames_turn_is_that_of_ten_steps():
         assert (turn, sine, cosine) == pytest.approx((angle, math.sin(angle), math.cos(angle)), rel=1e-15)
 
 
-def test_in_a_pocket_it_goes_to_and_fro():
+def test_in_a_pocket_it_bounces():
     """Twelve pixels wide, the pocket leaves a tenth to each side; a turn takes a step, so all repeats in six steps."""
     tiles, (x, y) = SHAPES["pocket"]
     turret = laser(x, y, 6, tiles=tiles)
@@ -124,7 +124,7 @@ def test_the_other_sense():
 
 
 def test_between_walls():
-    """The last of the ten steps before a wall does not take place: the way back begins within the frame."""
+    """The step that would meet a wall does not take place: the laser turns round within the frame."""
     tiles = {(column, 12): 1 for column in (19, 20, 21)} | {(19, 11): 1, (21, 11): 1}
     turret = laser(492, 288, 6, tiles=tiles)
     places = [turret.until(frame, FAR_AWAY)["x"] for frame in range(1, 20)]
@@ -159,7 +159,7 @@ def test_inside_a_wall_it_comes_out():
     assert (turret.mover["x"], turret.mover["y"]) == (498.1, 276.0)
 
 
-def test_on_a_shut_door_it_takes_its_facing_and_stays():
+def test_on_a_closed_door_it_takes_its_facing_and_stays():
     turret = laser(300, 300, 4, entities=["regular_door 50 50"])
     mover = turret.session.worlds.movers[0, 0]
     assert (mover["x"], mover["y"]) == (294.1, 300.0)

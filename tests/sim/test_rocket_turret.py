@@ -89,12 +89,12 @@ def test_the_warning_does_not_need_sight_but_someone_to_aim_at():
     assert won.state == IDLE
 
 
-@pytest.mark.parametrize(("shut", "explodes"), [(0, False), (1, True)])
-def test_open_doors_let_it_through_and_shut_ones_do_not(shut, explodes):
+@pytest.mark.parametrize(("closed", "explodes"), [(0, False), (1, True)])
+def test_open_doors_let_it_through_and_closed_ones_do_not(closed, explodes):
     turret = rocket("trap_door 60 50", "trap_door_switch 20 80")
     states = turret.session.worlds.entity_states
     turret.until(40, FIRST)
-    states[0, 0] = shut
+    states[0, 0] = closed
     while turret.mover["x"] < 358.0:
         turret.until(turret.frames + 1, FIRST)
     turret.until(turret.frames + 2, FIRST)

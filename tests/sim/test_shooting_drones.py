@@ -132,7 +132,7 @@ def test_it_stands_and_then_flies_on_to_its_node(kind):
 
 
 @BOTH
-def test_it_does_not_see_through_a_shut_door(kind):
+def test_it_does_not_see_through_a_closed_door(kind):
     door = ("locked_door 64 50", "locked_door_switch 150 10")
     assert set(phases(world(kind, entities=door), 20)) == {PATROL}
     made = world(kind, entities=door)

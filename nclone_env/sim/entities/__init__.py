@@ -1,1 +1,1 @@
-"""What each family of entities does; one file a family, the same verbs in each."""
+"""The behaviour of the entities: one file a family, the same verbs in each."""

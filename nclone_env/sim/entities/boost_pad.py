@@ -17,7 +17,7 @@ _BOOST = 2.0
 
 @kernel
 def move(levels, worlds, index, slot, entity, mover):
-    """Speed a targetable ninja up once when it arrives, in the direction it moves."""
+    """Accelerate a targetable ninja once on arrival, in its direction of motion."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     if not is_targetable(ninja) or not discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], _REACH):
         states[index, slot] = _IDLE

@@ -9,9 +9,9 @@ from nclone_env.sim.geometry import square_penetration
 VELOCITY_X, VELOCITY_Y = "a", "b"
 _SPRING = 0.02222222222222222  # one unit in the last place below 1 / 45
 _DAMPING = 0.98
-_SHARE = 0.2  # of a penetration that the ninja is pushed by; the block takes the rest
+_SHARE = 0.2  # of a penetration by which the ninja is pushed; the block takes the rest
 _REST = 1.0 - _SHARE
-_HALF = 19.0  # half side and the ninja's radius
+_HALF = 19.0  # half side plus the ninja's radius
 _WALL_HALF = 19.1
 
 
@@ -29,7 +29,7 @@ def move(levels, worlds, index, slot, entity, mover):
 
 @kernel
 def push(ninja, mover):
-    """Return (hit, nx, ny, length); the block gives way by four fifths of the penetration."""
+    """Return (hit, nx, ny, length); the block yields by four fifths of the penetration."""
     inside, nx, ny, depth, _ = square_penetration(mover["x"], mover["y"], ninja["x"], ninja["y"], _HALF)
     if not inside:
         return False, 0.0, 0.0, 0.0

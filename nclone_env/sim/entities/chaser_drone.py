@@ -11,13 +11,13 @@ from __future__ import annotations
 from nclone_env.jit import kernel
 from nclone_env.kinds import CHASER_DRONE, KINDS
 from nclone_env.sim.cells import refresh
-from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, TURNS, advance, choose, fly, try_way
+from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, TURNS, advance, choose, fly, try_heading
 from nclone_env.sim.lattice import empty_line, half_cell
 from nclone_env.sim.life import is_targetable
 
 CHASING = KINDS[CHASER_DRONE].states["chasing"]  # a bit of the state
 _PATROL_SPEED, _CHASE_SPEED = 1.1428571428571428, 2.2857142857142856
-_SIGHT = 12.0  # how far aside of its line the ninja is still seen, pixels
+_SIGHT = 12.0  # largest distance from its line at which the ninja is seen, pixels
 
 
 @kernel
@@ -25,12 +25,12 @@ def move(levels, worlds, index, slot, entity, mover):
     """Fly on, or look for the ninja and choose the next node when this one is reached."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     heading, speed = states[index, slot] & HEADING, speed_of(states[index, slot])
-    reached, left = fly(mover, heading, speed)
+    reached, flown = fly(mover, heading, speed)
     if not reached:
         refresh(ninja, mover)
     elif decide(levels, ninja, entity, mover, states, index, slot):
-        rest = speed_of(states[index, slot]) - left
-        if rest > 0.0:  # one that has stopped chasing may have come too far already
+        rest = speed_of(states[index, slot]) - flown
+        if rest > 0.0:  # a drone that stopped chasing may have moved too far already
             advance(mover, states[index, slot] & HEADING, rest)
 
 
@@ -42,20 +42,20 @@ def speed_of(state):
 
 @kernel
 def decide(levels, ninja, entity, mover, states, index, slot):
-    """Run on, else run at the ninja if it is in sight, else patrol; return whether there is a way."""
+    """Continue the chase, else chase the ninja if it is in sight, else patrol; return whether a heading is free."""
     level, mode = ninja["level"], entity["mode"]
     ahead = states[index, slot] & HEADING
     heading = ahead
     if states[index, slot] & CHASING != 0:
-        if try_way(levels, level, False, mover, states, index, ahead):
+        if try_heading(levels, level, False, mover, states, index, ahead):
             return True
         heading = (ahead + 4 - TURNS[mode][0]) & HEADING
         states[index, slot] = heading
     if is_targetable(ninja):
-        for turn in range(3):  # to the left, ahead, to the right of the way it came
+        for turn in range(3):  # to the left, ahead, to the right
             side = (ahead + 3 + turn) & HEADING
             if spots(levels, ninja, mover, states, index, side):
-                if try_way(levels, level, False, mover, states, index, side):
+                if try_heading(levels, level, False, mover, states, index, side):
                     states[index, slot] = side | CHASING
                     return True
     heading = choose(levels, level, False, mode, mover, states, index, heading)

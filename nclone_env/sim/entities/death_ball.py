@@ -10,7 +10,7 @@ import math
 from nclone_env.constants import RADIUS, ROWS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.kinds import DEATH_BALL, KINDS
-from nclone_env.level.segments import DOOR_SHUT_AT_0
+from nclone_env.level.segments import DOOR_CLOSED_AT_0
 from nclone_env.level.tiles import STRAIGHT
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
@@ -29,7 +29,7 @@ _RECOIL = 10.0
 
 @kernel
 def think_run(levels, worlds, index, first, stop):
-    """Let the death balls think, those with movers ``first`` to ``stop - 1``."""
+    """Let the death balls with movers ``first`` to ``stop - 1`` think."""
     for number in range(first, stop):
         think(levels, worlds, index, number, stop)
 
@@ -76,7 +76,7 @@ def steer(ninja, mover):
 def travel(levels, level, states, index, mover):
     """Move and leave the tiles; return (complete, sum of normals) (steps B and C).
 
-    Not complete if the centre lies on a segment: then the rest of the frame's thinking is left out.
+    Not complete if the centre lies on a segment: then the ball skips the rest of its frame.
     """
     qx, qy, ux, uy = mover["x"], mover["y"], mover[VELOCITY_X], mover[VELOCITY_Y]
     start, segments = levels.segment_start, levels.segments
@@ -106,14 +106,14 @@ def travel(levels, level, states, index, mover):
 
 @called_kernel
 def is_stuck(levels, level, x, y):
-    """Return whether a ball whose centre lies on a segment stays there: that is straight and no door is near."""
+    """Return whether a ball whose centre lies on a segment stays there: the segment is straight and no door is near."""
     stuck = False
     first_column, last_column, first_row, last_row = cells_within(x, y, _SEGMENT_RADIUS)
     for column in range(first_column, last_column + 1):
         start = levels.segment_start[level, column * ROWS + first_row]
         stop = levels.segment_start[level, column * ROWS + last_row + 1]
         for i in range(start, stop):
-            if levels.segments[i]["kind"] >= DOOR_SHUT_AT_0:
+            if levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0:
                 return False
             _, a, b = closest_on(levels.segments[i], x, y)
             stuck |= levels.segments[i]["kind"] == STRAIGHT and a == x and b == y
@@ -122,7 +122,7 @@ def is_stuck(levels, level, x, y):
 
 @kernel
 def respond(mover, normal_x, normal_y):
-    """Slide along what was met, or bounce off if fast (step D)."""
+    """Slide along the obstacle, or bounce off it at high speed (step D)."""
     length = math.sqrt(normal_x * normal_x + normal_y * normal_y)
     if length > 0.0:
         nx, ny = normal_x / length, normal_y / length

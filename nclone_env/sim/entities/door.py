@@ -1,7 +1,7 @@
 """Doors (physics 02, sections 6.5 to 6.8; physics 03, section 14, rule S1).
 
 The state of a regular door is ``CLOSED``, or 1 + frames since the ninja left it, while it is open. Whether the segment
-and the lattice edges of a door are there follows from its state alone.
+and the lattice edges of a door are present follows from its state alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def think(levels, worlds, index, slot, entity, mover):
 
 @kernel
 def touch_regular(ninja, entity, states, index, slot):
-    """Open."""
+    """Open on contact."""
     if discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], _REGULAR_REACH):
         states[index, slot] = _JUST_OPENED
 

@@ -49,21 +49,21 @@ def move(levels, worlds, index, slot, entity, mover, mini):
     """Fly on, or choose the next node when this one is reached; the cell is not refreshed in that frame."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     speed = _MINI_SPEED if mini else _SPEED
-    reached, left = fly(mover, states[index, slot], speed)
+    reached, flown = fly(mover, states[index, slot], speed)
     if not reached:
         refresh(ninja, mover)
         return
     heading = choose(levels, ninja["level"], mini, entity["mode"], mover, states, index, states[index, slot])
     if heading >= 0:
         states[index, slot] = heading
-        advance(mover, heading, speed - left)
+        advance(mover, heading, speed - flown)
 
 
 @kernel
 def fly(mover, heading, speed):
-    """Fly a frame, but no farther than to the node; return (node reached, distance to it before, 0 if not reached).
+    """Fly a frame, but no farther than to the node; return (node reached, distance flown to it, 0 if not reached).
 
-    The node is straight ahead or here, so what is left along the heading alone says whether it is reached.
+    The node is here or straight ahead, so the remaining distance along the heading decides whether it is reached.
     """
     hx, hy = HEADING_X[heading], HEADING_Y[heading]
     tx, ty, x, y = mover[NODE_X], mover[NODE_Y], mover["x"], mover["y"]
@@ -85,17 +85,17 @@ def advance(mover, heading, distance):
 
 @kernel
 def choose(levels, level, mini, mode, mover, states, index, heading):
-    """Turn to the first free way in the order of the mode; return the new heading, -1 if every way is blocked."""
+    """Choose the first free heading in the order of the mode and return it, -1 if all are blocked."""
     for attempt in range(4):
         turned = (heading + TURNS[mode][attempt]) & 3
-        if try_way(levels, level, mini, mover, states, index, turned):
+        if try_heading(levels, level, mini, mover, states, index, turned):
             return turned
     return -1
 
 
 @kernel
-def try_way(levels, level, mini, mover, states, index, heading):
-    """Make the next node in a direction the target if the way to it is free of obstacles; return whether it is."""
+def try_heading(levels, level, mini, mover, states, index, heading):
+    """Make the next node in a direction the target if the path to it is free; return whether it is."""
     diameter, steps = (_MINI_DIAMETER, _MINI_STEPS) if mini else (_DIAMETER, _STEPS)
     horizontal, direction = heading & 1 == 0, 1 if heading < 2 else -1
     x, y = int(mover["x"]), int(mover["y"])  # nodes have whole coordinates

@@ -23,7 +23,7 @@ _WAITING_RADIUS, _ACTIVE_RADIUS = (KINDS[EVIL_NINJA].radii[state] for state in (
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
-    """Take an ordinal, come to the place of the touch, then follow."""
+    """Take an ordinal, move to the place of the touch, then follow."""
     states, ninja = worlds.entity_states, worlds.ninjas[index]
     if states[index, slot] == WAITING:
         return
@@ -44,7 +44,7 @@ def think(levels, worlds, index, slot, entity, mover):
 
 @kernel
 def charge(ninja, entity, mover, trail, index, fraction):
-    """Move a part of the way from home to where the ninja was a frame after the touch."""
+    """Move to a fraction of the line from home to the ninja's position one frame after the touch."""
     x, y = recall(trail, index, int(mover[TOUCH_FRAME]) + 1)
     mover["x"] = entity["x"] + fraction * (x - entity["x"])
     mover["y"] = entity["y"] + fraction * (y - entity["y"])
@@ -53,7 +53,7 @@ def charge(ninja, entity, mover, trail, index, fraction):
 
 @kernel
 def count_ordinals(levels, worlds, index):
-    """Return how many evil ninjas of a world have an ordinal."""
+    """Return the number of evil ninjas of a world that have an ordinal."""
     header = levels.header[worlds.ninjas[index]["level"]]
     count = 0
     for r in range(header["first_run"], header["first_run"] + header["run_count"]):
@@ -66,14 +66,14 @@ def count_ordinals(levels, worlds, index):
 
 @kernel
 def remember(ninja, trail, index):
-    """Keep where the ninja was at the end of the last frame; every evil ninja under way writes the same."""
+    """Store the ninja's position at the end of the last frame; every evil ninja that does so stores the same."""
     row = (ninja["frame"] - 1) % trail.shape[1]
     trail[index, row, 0], trail[index, row, 1] = ninja["x"], ninja["y"]
 
 
 @kernel
 def recall(trail, index, frame):
-    """Return where the ninja was at the end of a frame."""
+    """Return the ninja's position at the end of a frame."""
     row = frame % trail.shape[1]
     return trail[index, row, 0], trail[index, row, 1]
 
@@ -104,7 +104,7 @@ def describe(worlds, index, entity, mover, state):
 
 @kernel
 def next_motion(worlds, index, entity, mover, state):
-    """Return how far an evil ninja will move in the next frame, pixels."""
+    """Return the displacement of an evil ninja in the next frame, pixels."""
     frame, met, ordinal = worlds.ninjas[index]["frame"], int(mover[TOUCH_FRAME]), int(mover[ORDINAL])
     begin = met + EVIL_DELAY * ordinal
     if state == ACTIVE:

@@ -1,6 +1,6 @@
 """Exits and their switches (physics 02, sections 6.3 and 6.4).
 
-A closed exit is in no cell; it enters its cell when its switch is taken, so it can be touched in the next frame first
+A closed exit is in no cell; it enters its cell when its switch is taken, so the earliest touch is in the next frame
 (physics 01, section 12.4).
 """
 

@@ -1,4 +1,4 @@
-"""Gauss turrets (physics 03, section 9). In no cell and never touched: they kill by their shot alone.
+"""Gauss turrets (physics 03, section 9). They are in no cell and never touched: only their shot kills.
 
 The state is ``IDLE``; ``AIMING`` + twice the aiming time, which is a multiple of a half up to 90; ``WARNING`` or
 ``RECOVERING`` + frames, up to 14. ``a`` and ``b`` of the mover are the point aimed at, the turret's own while idle.
@@ -30,13 +30,13 @@ _AIM_RATES = (0.03 * _RATE, 0.035 * _RATE, 0.05 * _RATE, 0.05 * _RATE)
 
 @kernel
 def rest(entity, mover):
-    """Aim at the turret itself, as before the ninja was ever seen."""
+    """Aim at the turret itself, as at the start."""
     mover[AIM_X], mover[AIM_Y] = entity["x"], entity["y"]
 
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
-    """Look out, aim, warn, shoot, recover."""
+    """Search for the ninja, aim, warn, shoot, recover."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if WARNING <= state < RECOVERING:
@@ -54,13 +54,13 @@ def think(levels, worlds, index, slot, entity, mover):
         rest(entity, mover)
     elif AIMING <= state < WARNING:
         states[index, slot] = aim(ninja, mover, state)
-    else:  # seen again after recovery, the aim stays where it was
+    else:  # on sight after recovery the aim is kept
         states[index, slot] = AIMING
 
 
 @kernel
 def aim(ninja, mover, state):
-    """Move the aim towards where the ninja will be; return the next state."""
+    """Move the aim towards the ninja's predicted position; return the next state."""
     tx = (ninja["x"] + _LOOK_AHEAD * ninja["vx"]) - mover[AIM_X]
     ty = (ninja["y"] + _LOOK_AHEAD * ninja["vy"]) - mover[AIM_Y]
     distance = tx * tx + ty * ty
@@ -79,7 +79,7 @@ def aim(ninja, mover, state):
 
 @kernel
 def fire(levels, ninja, entity, mover, states, index):
-    """Shoot through the point aimed at, on to the first wall."""
+    """Shoot through the point aimed at, up to the first wall."""
     x, y = mover["x"], mover["y"]
     dx, dy = mover[AIM_X] - x, mover[AIM_Y] - y
     if dx == 0.0 and dy == 0.0:
@@ -103,14 +103,14 @@ def describe(mover, state):
 
 @kernel
 def beam(mover, state):
-    """Return (what, dx, dy, length): the line to the point aimed at, then through it to the wall, then the shot."""
-    what, length = NO_BEAM, TO_THE_WALL
+    """Return (emission, dx, dy, length): the line to the point aimed at, then through it to the wall, then the shot."""
+    emission, length = NO_BEAM, TO_THE_WALL
     dx, dy = mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"]
     if AIMING <= state < RECOVERING:
-        what = AIM
+        emission = AIM
         if state < WARNING:
             length = math.sqrt(dx * dx + dy * dy)
     elif RECOVERING <= state < RECOVERING + SHOT_SHOWN:
-        what = SHOT_FIRED
+        emission = SHOT_FIRED
     dx, dy = unit(dx, dy)
-    return what, dx, dy, length
+    return emission, dx, dy, length

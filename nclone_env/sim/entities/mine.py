@@ -14,7 +14,7 @@ RADII = KINDS[MINE].radii  # by state
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
-    """Notice being stepped on, and arm when left; a ninja that dies on the mine leaves it safe.
+    """Register the ninja stepping on, arm when it steps off; a ninja that dies on the mine leaves it safe.
 
     A mine that is not a toggle mine is safe only after it has killed, and then for good: it need not think.
     """

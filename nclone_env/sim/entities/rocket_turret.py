@@ -54,7 +54,7 @@ def rest(entity, mover):
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
-    """Look out, warn, launch, fly."""
+    """Search for the ninja, warn, launch, fly."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if state >= FLYING:
@@ -91,7 +91,7 @@ def fly(levels, ninja, entity, mover, states, index, slot):
 
 @kernel
 def steer(ninja, mover, mx, my):
-    """Turn towards where the ninja will be, the more the further it is to the side, unless it is behind (rule R1)."""
+    """Turn to the ninja's predicted position, the more the further it is to the side, unless it is behind (rule R1)."""
     tx = (ninja["x"] + _LOOK_AHEAD * ninja["vx"]) - (mover["x"] + _LOOK_AHEAD * mx)
     ty = (ninja["y"] + _LOOK_AHEAD * ninja["vy"]) - (mover["y"] + _LOOK_AHEAD * my)
     if tx == 0.0 and ty == 0.0:
@@ -133,7 +133,7 @@ def is_flying(state):
 
 @kernel
 def describe(mover, state):
-    """Describe a rocket under way, or a turret without one, see ``sim.dispatch.describe``."""
+    """Describe a flying rocket, or a turret without one, see ``sim.dispatch.describe``."""
     if not is_flying(state):
         return 0.0, 0.0, 0.0, 0.0, 0.5 if state != IDLE else 0.0, False, False
     speed, dx, dy = SPEEDS[state - FLYING], mover[DIRECTION_X], mover[DIRECTION_Y]
@@ -142,7 +142,7 @@ def describe(mover, state):
 
 @kernel
 def beam(entity, mover, state):
-    """Return (what, dx, dy, length): the trail behind a rocket."""
-    what = ROCKET_TRAIL if is_flying(state) else NO_BEAM
+    """Return (emission, dx, dy, length): the trail behind a rocket."""
+    emission = ROCKET_TRAIL if is_flying(state) else NO_BEAM
     dx, dy = mover["x"] - entity["x"], mover["y"] - entity["y"]
-    return what, -mover[DIRECTION_X], -mover[DIRECTION_Y], lesser(_TRAIL_LENGTH, math.sqrt(dx * dx + dy * dy))
+    return emission, -mover[DIRECTION_X], -mover[DIRECTION_Y], lesser(_TRAIL_LENGTH, math.sqrt(dx * dx + dy * dy))

@@ -5,7 +5,7 @@ is harmless, so they are in no cell.
 
 Bits 0 and 1 of the state are the heading, 2 and 3 the phase; of a firing chaingun drone bit 4 is the side it sweeps to,
 and bits 5 to 7 are the shots fired. ``a`` and ``b`` of the mover are the node that a patrolling drone flies to, or the
-point at which one that has stopped aims; ``order`` then keeps the node's coordinate along the heading. ``timer`` counts
+point aimed at after a stop; ``order`` then keeps the node's coordinate along the heading. ``timer`` counts
 the frames of the phase, or those since the last shot.
 
 Evidence: two ports of the predecessor, rescaled from 40 to 60 frames a second. No recording contains one.
@@ -35,12 +35,12 @@ def move(levels, worlds, index, slot, entity, mover):
     if states[index, slot] & PHASE != PATROL:
         return
     speed = _LASER_SPEED if entity["type"] == LASER_DRONE else _CHAINGUN_SPEED
-    reached, left = fly(mover, states[index, slot], speed)
+    reached, flown = fly(mover, states[index, slot], speed)
     if reached:
         heading = choose(levels, ninja["level"], False, entity["mode"], mover, states, index, states[index, slot])
         if heading >= 0:
             states[index, slot] = heading
-            advance(mover, heading, speed - left)
+            advance(mover, heading, speed - flown)
 
 
 @kernel
@@ -82,7 +82,7 @@ def acquire(ninja, mover, states, index, slot):
 
 @kernel
 def resume(mover, states, index, slot):
-    """Fly on to the node."""
+    """Resume the flight to the node."""
     upright = states[index, slot] & 1
     mover[NODE_X], mover[NODE_Y] = mover["x"], mover["y"]
     if upright:
@@ -94,7 +94,7 @@ def resume(mover, states, index, slot):
 
 @kernel
 def warn(ninja, laser, mover, states, index, slot):
-    """Wait, then begin to fire; a chaingun drone aims again and sweeps to the side the ninja moves to."""
+    """Wait, then begin to fire; a chaingun drone aims again and sweeps to the side of the ninja's motion."""
     if not is_targetable(ninja):
         enter(mover, states, index, slot, RECOVERING)
         return
@@ -155,15 +155,15 @@ def describe(entity, mover, state):
 
 @kernel
 def beam(entity, mover, state):
-    """Return (what, dx, dy): a laser drone's line of warning and beam, a chaingun drone's last shot."""
-    what, phase = NO_BEAM, state & PHASE
+    """Return (emission, dx, dy): a laser drone's line of warning and beam, a chaingun drone's last shot."""
+    emission, phase = NO_BEAM, state & PHASE
     dx, dy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"])
     if entity["type"] == LASER_DRONE:
         if phase == WARNING:
-            what = AIM
+            emission = AIM
         elif phase == FIRING:
-            what = BEAM
+            emission = BEAM
     elif phase == FIRING and state >= SHOT and mover[FRAMES] < SHOT_SHOWN:
-        what = SHOT_FIRED
+        emission = SHOT_FIRED
         dx, dy = swept(mover, state, dx, dy)
-    return what, dx, dy
+    return emission, dx, dy

@@ -17,7 +17,7 @@ from nclone_env.sim.life import kill
 IDLE, PRESSED, LAUNCHING, RETURNING = KINDS[SHOVE_THWUMP].states.values()
 PHASE, _HELD = 3, 4  # bits of the state
 PRESS_X, PRESS_Y = "a", "b"
-_HALF, _WALL_HALF = 22.0, 22.1  # half side and the ninja's radius
+_HALF, _WALL_HALF = 22.0, 22.1  # half side plus the ninja's radius
 _CORE, _PASSAGE = 8.0, 8.0
 _LAUNCH_SPEED, _RETURN_SPEED = 4.0, 1.0
 _SAME_FACE = 0.01
@@ -26,7 +26,7 @@ _OFF_CORNER = 0.2  # how deep the ninja must be along the other axis to press a 
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
-    """Launch when let go; travel; stop at home."""
+    """Launch when released; travel; stop at home."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     code = states[index, slot]
     if code & PHASE == PRESSED:
@@ -49,7 +49,7 @@ def think(levels, worlds, index, slot, entity, mover):
 
 @kernel
 def travel(levels, ninja, mover, states, index, slot, zx, zy, speed):
-    """Go on in a direction, or return if something is in the way; the middle is what looks ahead."""
+    """Move in a direction, or return if an obstacle is ahead; only the middle looks ahead."""
     horizontal = mover[PRESS_Y] == 0.0
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
     z = zx if horizontal else zy
@@ -82,7 +82,7 @@ def push(ninja, mover, states, index, slot):
 
 @kernel
 def touch(ninja, mover, states, index, slot):
-    """Note being pressed and return the wall normal; the core kills when it moves."""
+    """Register a press and return the wall normal; the core kills while the block moves."""
     state = states[index, slot] & PHASE
     inside, nx, ny, _, other = square_penetration(mover["x"], mover["y"], ninja["x"], ninja["y"], _WALL_HALF)
     if inside and state == IDLE:

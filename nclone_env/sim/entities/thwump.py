@@ -11,7 +11,7 @@ from nclone_env.sim.life import is_targetable, kill
 
 IDLE, CHARGING, RETURNING = KINDS[THWUMP].states.values()
 _CHARGE_SPEED, _RETURN_SPEED = 20.0 / 7.0, 8.0 / 7.0
-_HALF, _WALL_HALF = 19.0, 19.1  # half side and the ninja's radius
+_HALF, _WALL_HALF = 19.0, 19.1  # half side plus the ninja's radius
 _PASSAGE = 11.0
 _SIGHT = 38.0
 _FACE, _FACE_HALF, _FACE_REACH = 11.0, 7.0, 12.0
@@ -27,7 +27,7 @@ def axis(entity):
 
 @kernel
 def move(levels, worlds, index, slot, entity, mover):
-    """Charge until something blocks, then return home."""
+    """Charge up to an obstacle, then return home."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if state == IDLE:
@@ -63,7 +63,7 @@ def place_at(mover, horizontal, along):
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
-    """Charge at a targetable ninja in the way, as far as the way is free."""
+    """Charge at a targetable ninja ahead if the path to it is free."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     if states[index, slot] != IDLE or not is_targetable(ninja):
         return

@@ -1,87 +1,66 @@
-"""What a surface laser finds around it: the nearest segment, and lists of those that may become it."""
+"""Searches for the segment nearest to a surface laser.
+
+A crawling laser searches ten times a frame. :func:`nearest` scans some cells once and lists their segments;
+:func:`nearest_listed` then searches that list alone. Both follow the one rule of :func:`is_nearer`.
+"""
 
 from __future__ import annotations
 
 from nclone_env.constants import ROWS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.level.segments import DOOR_SHUT_AT_0
+from nclone_env.level.segments import DOOR_CLOSED_AT_0
 from nclone_env.sim.query import closest_on, is_absent
 
 MOST_LISTED = 40
-FOUND_SLOTS = 2 * MOST_LISTED
-REACH = 12.0  # of the square whose cells are searched for segments
+FOUND_SLOTS = 2 * MOST_LISTED  # of a list: the index of a segment and its squared distance, alternately
+REACH = 12.0  # half side of the square whose cells are searched for segments, pixels
 _FAR = 9999999.0
 
 
-@called_kernel
-def nearest(levels, states, index, level, cells, x, y):
-    """Return (segment, back-facing, a, b, squared distance) of the nearest segment in some cells; -1 if there is none.
+@kernel
+def is_nearer(distance, door, best_distance, best_door):
+    """Return whether a segment replaces the best so far: among equals doors come first, then the earlier one."""
+    return distance < best_distance or (distance == best_distance and door and not best_door)
 
-    Among equals doors come first, then the earlier one.
+
+@called_kernel
+def nearest(levels, states, index, level, cells, x, y, found, most):
+    """Find the nearest segment in some cells, and list the segments of those cells.
+
+    Args:
+        levels: ``LevelArrays``.
+        states: (N, E) entity states of the worlds; the segments of open doors are listed, but never the nearest.
+        index: world.
+        level: level that the world plays.
+        cells: first and last column, first and last row.
+        x: place of the laser, pixels.
+        y: place of the laser, pixels.
+        found: (``FOUND_SLOTS``,) float64; the list, changed in place.
+        most: number of segments to list at most, 0 to ``MOST_LISTED``; further ones are only counted.
+
+    Returns:
+        (segment, squared distance, number of segments in the cells); segment -1 if there is none.
     """
-    best, best_back, best_a, best_b, best_distance = -1, False, 0.0, 0.0, _FAR
-    best_door = False
+    best, best_distance, best_door, count = -1, _FAR, False, 0
     for column in range(cells[0], cells[1] + 1):
         start = levels.segment_start[level, column * ROWS + cells[2]]
         stop = levels.segment_start[level, column * ROWS + cells[3] + 1]
         for i in range(start, stop):
-            if is_absent(levels.segments[i], states, index):
-                continue
-            back, a, b = closest_on(levels.segments[i], x, y)
+            _, a, b = closest_on(levels.segments[i], x, y)
             dx, dy = x - a, y - b
             distance = dx * dx + dy * dy
-            door = levels.segments[i]["kind"] >= DOOR_SHUT_AT_0
-            if distance < best_distance or (distance == best_distance and door and not best_door):
-                best, best_back, best_a, best_b, best_distance, best_door = i, back, a, b, distance, door
-    return best, best_back, best_a, best_b, best_distance
-
-
-@called_kernel
-def survey(levels, level, cells, x, y, found):
-    """List the segments of some cells in ``found``: number, squared distance; return how many, or more than fit.
-
-    Those of open doors are listed too.
-    """
-    count = 0
-    for column in range(cells[0], cells[1] + 1):
-        start = levels.segment_start[level, column * ROWS + cells[2]]
-        stop = levels.segment_start[level, column * ROWS + cells[3] + 1]
-        for i in range(start, stop):
-            if count == MOST_LISTED:
-                return count + 1
-            _, a, b = closest_on(levels.segments[i], x, y)
-            found[2 * count], found[2 * count + 1] = i, (x - a) * (x - a) + (y - b) * (y - b)
+            if count < most:
+                found[2 * count], found[2 * count + 1] = i, distance
             count += 1
-    return count
-
-
-@kernel
-def keep_near(found, count, reach):
-    """Leave only the segments of a list within ``reach``; return how many."""
-    kept = 0
-    for k in range(count):
-        if found[2 * k + 1] <= reach * reach:
-            found[2 * kept], found[2 * kept + 1] = found[2 * k], found[2 * k + 1]
-            kept += 1
-    return kept
-
-
-@kernel
-def nearest_surveyed(levels, states, index, found, count):
-    """Return the nearest segment of a list by the distances in it and the rule of :func:`nearest`."""
-    best, best_distance, best_door = -1, _FAR, False
-    for k in range(count):
-        i, distance = int(found[2 * k]), found[2 * k + 1]
-        if distance <= best_distance and not is_absent(levels.segments[i], states, index):
-            door = levels.segments[i]["kind"] >= DOOR_SHUT_AT_0
-            if distance < best_distance or (door and not best_door):
+            door = levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0
+            if is_nearer(distance, door, best_distance, best_door) and not is_absent(levels.segments[i], states, index):
                 best, best_distance, best_door = i, distance, door
-    return best
+    return best, best_distance, count
 
 
 @called_kernel
 def nearest_listed(levels, states, index, found, count, x, y):
-    """Return (segment, a, b, squared distance) of the nearest in a list, by the rule of :func:`nearest`."""
+    """Return (segment, a, b, squared distance) of the nearest segment in a list, as seen from (x, y)."""
     best, best_a, best_b, best_distance, best_door = -1, 0.0, 0.0, _FAR, False
     for k in range(count):
         i = int(found[2 * k])
@@ -90,7 +69,18 @@ def nearest_listed(levels, states, index, found, count, x, y):
         _, a, b = closest_on(levels.segments[i], x, y)
         dx, dy = x - a, y - b
         distance = dx * dx + dy * dy
-        door = levels.segments[i]["kind"] >= DOOR_SHUT_AT_0
-        if distance < best_distance or (distance == best_distance and door and not best_door):
+        door = levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0
+        if is_nearer(distance, door, best_distance, best_door):
             best, best_a, best_b, best_distance, best_door = i, a, b, distance, door
     return best, best_a, best_b, best_distance
+
+
+@kernel
+def drop_distant(found, count, reach):
+    """Keep only the segments of a list within ``reach``; return their number."""
+    kept = 0
+    for k in range(count):
+        if found[2 * k + 1] <= reach * reach:
+            found[2 * kept], found[2 * kept + 1] = found[2 * k], found[2 * k + 1]
+            kept += 1
+    return kept

@@ -10,4 +10,4 @@ SPINNER, CLOCKWISE, COUNTERCLOCKWISE = KINDS[LASER_TURRET].states.values()
 NORMAL_ANGLE, BEAM_ANGLE = "a", "b"
 """Angles of the outward normal of the surface and of the beam, radians from -pi up to below pi, clockwise."""
 FRAMES_LEFT, MOTION = "timer", "order"
-"""Of a surface laser: frames for which its motion is known, and that motion (``surface_skip``)."""
+"""Of a surface laser: remaining frames whose motion is known in closed form, and that motion (``surface_skip``)."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
-from nclone_env.jit import kernel
-from nclone_env.level.segments import DOOR_SHUT_AT_0
+from nclone_env.jit import kernel, local_f64
+from nclone_env.level.segments import DOOR_CLOSED_AT_0
 from nclone_env.level.tiles import CONVEX, STRAIGHT
-from nclone_env.sim.entities.laser.nearest import REACH, nearest
+from nclone_env.sim.entities.laser.nearest import FOUND_SLOTS, REACH, nearest
 from nclone_env.sim.entities.laser.record import (
     BEAM_ANGLE,
     CLOCKWISE,
@@ -35,19 +35,19 @@ _SURFACE_LIMIT = 7.0  # rule L1
 _CRAWL = 1.0  # of a surface laser, pixels per frame
 _EIGHTHS_PER_RADIAN = 4.0 / math.pi
 _ON_SURFACE, _TIE = 0.0000001, 0.000000001
-_ROUGH_SLACK = 0.1  # more than a beam across the level is off by a rough angle, pixels
+_ROUGH_SLACK = 0.1  # above the error of a beam across the level at a rough angle, pixels
 
 
 @kernel
 def outward_normal(segment, back, x, y, a, b, facing_x, facing_y):
-    """Return the unit normal of a segment at its point (a, b), to the side of (x, y) or, on the segment, to the front.
+    """Return the unit normal of a segment at its point (a, b): towards (x, y); from on or behind it, to its front.
 
-    A door has no front: there it is the way the turret faces. Behind a segment the normal points to its front.
+    A door has no front: for a turret on it the normal is the direction the turret faces.
     """
     dx, dy = (a - x, b - y) if back else (x - a, y - b)
     if math.sqrt(dx * dx + dy * dy) < _ON_SURFACE:
         kind = segment["kind"]
-        if kind >= DOOR_SHUT_AT_0:
+        if kind >= DOOR_CLOSED_AT_0:
             dx, dy = facing_x, facing_y
         elif kind == STRAIGHT:
             dx, dy = -(segment["y2"] - segment["y1"]) * 1.0, (segment["x2"] - segment["x1"]) * 1.0
@@ -60,18 +60,18 @@ def outward_normal(segment, back, x, y, a, b, facing_x, facing_y):
 
 @kernel
 def start(levels, level, entity, mover, states, index, slot):
-    """Decide by the surroundings which kind this is, and put a surface laser on its surface (sections 6.2 and 6.4)."""
+    """Choose between spinner and surface laser by the surroundings; place a surface laser (sections 6.2 and 6.4)."""
     x, y = mover["x"], mover["y"]
     facing_x, facing_y = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
     cells = cells_within(x, y, REACH)
-    found, back, _, _, distance = nearest(levels, states, index, level, cells, x, y)
+    segment, distance, _ = nearest(levels, states, index, level, cells, x, y, local_f64(FOUND_SLOTS), 0)
     nx, ny = facing_x, facing_y
-    if found < 0 or (not back and math.sqrt(distance) >= _SURFACE_LIMIT):
-        states[index, slot] = SPINNER
-    else:
+    if segment >= 0 and (is_behind(levels.segments[segment], x, y) or math.sqrt(distance) < _SURFACE_LIMIT):
         states[index, slot] = COUNTERCLOCKWISE if entity["mode"] == 1 else CLOCKWISE
-        qx, qy, nx, ny = surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance)
+        qx, qy, nx, ny = facing_surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance)
         mover["x"], mover["y"] = qx + HEIGHT * nx, qy + HEIGHT * ny
+    else:
+        states[index, slot] = SPINNER
     angle = wrap(atan2(ny, nx))
     mover[BEAM_ANGLE] = angle
     mover[NORMAL_ANGLE] = angle if states[index, slot] != SPINNER else 0.0
@@ -79,8 +79,15 @@ def start(levels, level, entity, mover, states, index, slot):
 
 
 @kernel
-def surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance):
-    """Return (point, normal) of the segment at a squared distance whose normal is nearest to the turret's facing."""
+def is_behind(segment, x, y):
+    """Return whether a point lies behind a segment."""
+    back, _, _ = closest_on(segment, x, y)
+    return back
+
+
+@kernel
+def facing_surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance):
+    """Return (point, normal) of the segment at a squared distance whose normal is closest to the turret's facing."""
     best, qx, qy, nx, ny = -2.0, x, y, facing_x, facing_y
     for column in range(cells[0], cells[1] + 1):
         first = levels.segment_start[level, column * ROWS + cells[2]]
@@ -102,7 +109,7 @@ def surface(levels, states, index, level, cells, x, y, facing_x, facing_y, dista
 
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
-    """Kill by the beam where it is, then turn or crawl."""
+    """Kill by the beam in its present place, then turn or crawl."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
     x, y = mover["x"], mover["y"]
     sine, cosine = rough_sin_cos(mover[BEAM_ANGLE])
@@ -130,7 +137,7 @@ def describe(mover, state):
 
 @kernel
 def beam(mover):
-    """Return (what, dx, dy): the beam."""
+    """Return (emission, dx, dy): the beam."""
     dy, dx = sin_cos(mover[BEAM_ANGLE])
     return BEAM, dx, dy
 
