@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
 
 from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.jit import kernel
 from nclone_env.kinds import DOOR_SWITCHES, KINDS, LASER_TURRET, NINJA, REGULAR_DOOR, ROCKET_TURRET, initial_state
+from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
@@ -30,15 +32,6 @@ from nclone_env.sim.query import place_of
 
 _SHOOTING = tuple(kind.number for kind in KINDS if kind.shoots)
 _DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
-
-
-class HasRaw(Protocol):
-    """A compiled level, which keeps its raw level."""
-
-    @property
-    def raw(self) -> RawLevel:
-        """The level as stored in its file."""
-        ...
 
 
 Item = tuple[float, float, Appearance | None]
@@ -64,8 +57,11 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
         orientation = DOOR_UPRIGHT if door["vertical"] else DOOR_LIES
         shown = appearance(int(door["type"]), orientation, int(states[door["owner"]]))
         items.append((float(door["x"]), float(door["y"]), shown))
-    for entity, state in zip(levels.entities[header["first_entity"] :][: header["entity_count"]], states):
-        items.extend(_entity_items(worlds, index, entity, int(state)))
+    entities = levels.entities[header["first_entity"] :][: header["entity_count"]]
+    places = np.empty((len(entities), 2))
+    find_places(entities, worlds, index, places)
+    for entity, state, (x, y) in zip(entities, states.tolist(), places.tolist()):
+        items.extend(_entity_items(entity, state, x, y, worlds.movers[index]))
     orientation = FACES_RIGHT if ninja["facing"] >= 0 else FACES_LEFT
     items.append((float(ninja["x"]), float(ninja["y"]), appearance(NINJA, orientation, int(ninja["state"]))))
     return _picture(levels.tiles[ninja["level"]], items, scale, partial(_draw_beams, levels, worlds, index))
@@ -87,18 +83,25 @@ def _no_beams(picture: np.ndarray) -> None:
     """Draw nothing: no entity shoots before play."""
 
 
-def _entity_items(worlds: Any, index: int, entity: np.void, state: int) -> Iterator[Item]:
-    """Yield the items of an entity in its present place; of a door only its switch."""
+@kernel
+def find_places(entities, worlds, index, out):
+    """Write the present position of each entity, pixels, into ``out``, (E, 2)."""
+    for slot in range(entities.shape[0]):
+        out[slot, 0], out[slot, 1] = place_of(worlds, index, entities[slot])
+
+
+def _entity_items(entity: np.void, state: int, x: float, y: float, movers: np.ndarray) -> Iterator[Item]:
+    """Yield the items of an entity at (x, y); of a door only its switch."""
     kind, orientation = int(entity["type"]), int(entity["orientation"])
     if kind == LASER_TURRET:
-        orientation = beam_orientation(worlds.movers[index, entity["mover"]])
+        orientation = beam_orientation(movers[entity["mover"]])
     if kind == ROCKET_TURRET and is_flying(state):
         yield float(entity["x"]), float(entity["y"]), appearance(kind, 0, 0)
     if kind != REGULAR_DOOR:
-        yield *place_of(worlds, index, entity), appearance(DOOR_SWITCHES.get(kind, kind), orientation, state)
+        yield x, y, appearance(DOOR_SWITCHES.get(kind, kind), orientation, state)
 
 
-def level_picture(level: RawLevel | HasRaw) -> np.ndarray:
+def level_picture(level: RawLevel | Level) -> np.ndarray:
     """Return a picture of a level before play: (600, 1056, 3) uint8, RGB."""
     raw = level if isinstance(level, RawLevel) else level.raw
     tiles = np.ones((ROWS, COLUMNS), dtype=np.uint8)
