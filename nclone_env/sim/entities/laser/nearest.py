@@ -20,7 +20,7 @@ _FAR = 9999999.0
 @kernel
 def is_nearer(distance, door, best_distance, best_door):
     """Return whether a segment replaces the best so far: among equals doors come first, then the earlier one."""
-    return distance < best_distance or (distance == best_distance and door and not best_door)
+    return distance <= best_distance and (distance < best_distance or door > best_door)
 
 
 @called_kernel
