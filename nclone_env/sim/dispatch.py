@@ -10,7 +10,7 @@ Every verb is one chain of kinds. A kind that is not in a chain does nothing the
 :func:`touch`          act on a ninja that is around it (physics 01, section 9.1)
 :func:`describe`       velocity, facing, phase, and whether it kills and is solid now, for observations
 :func:`radius_of`      radius or half side now, for observations
-:func:`beam`           what it emits, for pictures
+:func:`beam`           its beam, shot or line of aim, for pictures
 ====================== ==================================================================================
 """
 
@@ -284,15 +284,15 @@ def radius_of(kind, state):
 
 @kernel
 def beam(entity, mover, state):
-    """Return (what, dx, dy, length) of what an entity emits: ``sim.rays.BEAM`` and others, a unit vector, pixels."""
+    """Return (emission, dx, dy, length) of an entity: ``sim.rays.BEAM`` or another, a unit vector, pixels."""
     kind = entity["type"]
-    what, dx, dy, length = NO_BEAM, 1.0, 0.0, TO_THE_WALL
+    emission, dx, dy, length = NO_BEAM, 1.0, 0.0, TO_THE_WALL
     if kind == LASER_TURRET:
-        what, dx, dy = laser_turret.beam(mover)
+        emission, dx, dy = laser_turret.beam(mover)
     elif kind == LASER_DRONE or kind == CHAINGUN_DRONE:
-        what, dx, dy = shooting_drone.beam(entity, mover, state)
+        emission, dx, dy = shooting_drone.beam(entity, mover, state)
     elif kind == GAUSS_TURRET:
-        what, dx, dy, length = gauss_turret.beam(mover, state)
+        emission, dx, dy, length = gauss_turret.beam(mover, state)
     elif kind == ROCKET_TURRET:
-        what, dx, dy, length = rocket_turret.beam(entity, mover, state)
-    return what, dx, dy, length
+        emission, dx, dy, length = rocket_turret.beam(entity, mover, state)
+    return emission, dx, dy, length
