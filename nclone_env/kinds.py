@@ -83,7 +83,7 @@ class Kind:
     shoots: bool = False
     """Whether it kills from a distance."""
     collectable: bool = False
-    """Whether touching it once is what it is for."""
+    """Whether touching it once takes it, or works its exit or door."""
     vanishes: bool = False
     """Whether it is no longer active once its state byte is not 0 (physics 02, section 4.1)."""
     radii: tuple[float, ...] = (0.0,)
