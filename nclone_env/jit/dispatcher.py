@@ -1,8 +1,8 @@
 """The two ways to compile a kernel: the fast one of ``jit.inner``, or Numba's own where the fast one does not work.
 
-Both give the same results; the fast one needs less than half the time. It uses private parts of Numba, so it is tried
-on a small kernel when a new cache folder is created (0.8 s), and Numba's own way is used if anything fails.
-``NCLONE_ENV_PLAIN_JIT=1`` always selects Numba's own.
+Both give the same results; the fast one needs less than half the time. It uses private parts of Numba. With a version
+of Numba that has not been tested it is first tried on a small kernel, once in each new cache folder (0.8 s), and
+Numba's own way is used if anything fails. ``NCLONE_ENV_PLAIN_JIT=1`` always selects Numba's own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from nclone_env.jit.folder import cache_folder
 
 Decorator = Callable[[Callable[..., Any], dict[str, Any]], Any]
 """Takes a function and Numba's options and returns a lazy dispatcher."""
+
+TESTED_VERSIONS = ("0.62.1", "0.68.1")
+"""Versions of Numba with which the fast way passes all tests."""
 
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 """Numba's options for all kernels. ``_nrt`` is undocumented; it turns the run-time memory manager off."""
@@ -35,10 +38,11 @@ def choose_dispatcher() -> Decorator:
     try:
         from nclone_env.jit.inner import KernelDispatcher
 
-        tried = cache_folder() / "fast"
-        if not tried.exists():
-            _try(KernelDispatcher)
-            tried.touch()
+        if numba.__version__ not in TESTED_VERSIONS:
+            tried = cache_folder() / "fast"
+            if not tried.exists():
+                _try(KernelDispatcher)
+                tried.touch()
     except Exception:  # noqa: BLE001 - another version of Numba may fail in any way
         return plain_dispatcher
     return KernelDispatcher

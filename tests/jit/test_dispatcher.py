@@ -3,6 +3,7 @@
 import importlib
 import sys
 
+import numba
 import pytest
 from numba.core import codegen, config
 from numba.core.registry import CPUDispatcher
@@ -31,8 +32,9 @@ def test_both_ways_give_the_same_worlds(tmp_path):
 
 @pytest.fixture
 def untried(tmp_path, monkeypatch):
-    """A cache folder in which the fast way was never tried, and ``jit.inner`` imported again."""
+    """A cache folder in which this Numba, not known to work, was never tried, and ``jit.inner`` imported again."""
     monkeypatch.delenv("NCLONE_ENV_PLAIN_JIT", raising=False)
+    monkeypatch.setattr(dispatcher, "TESTED_VERSIONS", ())
     monkeypatch.setattr(dispatcher, "cache_folder", lambda: tmp_path)
     monkeypatch.delitem(sys.modules, "nclone_env.jit.inner", raising=False)
     return tmp_path
@@ -43,6 +45,13 @@ def test_the_fast_way_is_tried_once(untried, monkeypatch):
     assert [path.name for path in untried.iterdir()] == ["fast"]
     monkeypatch.setattr(dispatcher, "_try", None)
     assert choose_dispatcher().__name__ == "KernelDispatcher"
+
+
+def test_a_tested_numba_is_not_tried(untried, monkeypatch):
+    monkeypatch.setattr(dispatcher, "TESTED_VERSIONS", (numba.__version__,))
+    monkeypatch.setattr(dispatcher, "_try", None)
+    assert choose_dispatcher().__name__ == "KernelDispatcher"
+    assert not list(untried.iterdir())
 
 
 def test_the_plain_way_can_be_asked_for(untried, monkeypatch):
