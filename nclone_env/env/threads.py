@@ -18,6 +18,11 @@ _MIN_CHUNK = 64  # environments; handing over less work costs more than it saves
 _CHUNKS_PER_THREAD = 4  # unless they would be smaller than that
 
 
+def available_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Job:
     """A range of environments in chunks, each processed by the first free thread; reused by one caller.
 
@@ -81,12 +86,13 @@ class Workers:
     Args:
         num_envs: environments of the batch.
         num_threads: number of threads; by default one per core, fewer for small batches.
+        min_chunk: smallest range that is worth handing over.
     """
 
-    def __init__(self, num_envs: int, num_threads: int | None = None):
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = num_threads or min(cores, max(1, num_envs // _MIN_CHUNK))
+    def __init__(self, num_envs: int, num_threads: int | None = None, min_chunk: int = _MIN_CHUNK):
+        threads = num_threads or min(available_cores(), max(1, num_envs // min_chunk))
         self.count = max(1, min(threads, num_envs))
+        self._min_chunk = min_chunk
         self._inboxes: list[SimpleQueue[Any]] = []
         self._owner = 0
 
@@ -119,7 +125,7 @@ class Workers:
 
     def _count_chunks(self, size: int) -> int:
         """Return the number of chunks of a range: at least one per thread, more if there is enough work."""
-        return min(size, max(self.count, min(_CHUNKS_PER_THREAD * self.count, size // _MIN_CHUNK)))
+        return min(size, max(self.count, min(_CHUNKS_PER_THREAD * self.count, size // self._min_chunk)))
 
     def _hand_out(self, job: Job, threads: int) -> None:
         if self._owner != os.getpid():

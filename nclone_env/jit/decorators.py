@@ -28,6 +28,14 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, forceinline=True)
 
 
+def numeric_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a kernel of the trainer as :func:`kernel` does, with fused multiply-adds.
+
+    Never for the simulation, whose results must not depend on how a processor rounds.
+    """
+    return _compiled(function, forceinline=True, fastmath={"contract"})
+
+
 def called_kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel as :func:`kernel` does, but leave it to the compiler whether to inline it.
 
@@ -37,10 +45,10 @@ def called_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, forceinline=False)  # explicit: otherwise inherited from the caller
 
 
-def _compiled(function: Callable[..., Any], forceinline: bool) -> Any:
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     if config.DISABLE_JIT:
         return function
-    dispatcher = new_dispatcher(function, OPTIONS | {"forceinline": forceinline})
+    dispatcher = new_dispatcher(function, OPTIONS | options)
     dispatcher._cache = KernelCache(function)  # what Numba's `cache=True` sets
     return dispatcher
 

@@ -13,6 +13,6 @@ def require_training_extra() -> None:
     Raises:
         MissingExtraError: if one is missing; the message names the extra to install.
     """
-    missing = [name for name in ("torch", "tensorboard", "matplotlib") if find_spec(name) is None]
+    missing = [name for name in ("torch", "tensorboard", "matplotlib", "threadpoolctl") if find_spec(name) is None]
     if missing:
         raise MissingExtraError(f'training requires {", ".join(missing)}; run: pip install "nclone-env[train]"')

@@ -20,9 +20,9 @@ from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig, build
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.policy import ActorCritic, make_policy
 
-FORMAT = 2
+FORMAT = 3
 
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
@@ -50,11 +50,15 @@ class Checkpoint:
     policy: dict[str, Tensor]
     """Parameters by name."""
     optimiser: dict[str, Any]
-    """State of the Adam optimiser."""
-    generator: Tensor
-    """State of the random generator that samples actions and shuffles minibatches."""
+    """State of the Adam optimiser: ``mean``, ``square`` and ``count``."""
     counters: dict[str, int]
-    """Timesteps, updates and episodes so far."""
+    """Timesteps, updates and episodes so far. Random numbers are functions of the seed and of these."""
+    episodes: dict[str, Any]
+    """State of the statistics of recent episodes."""
+    observations: dict[str, Tensor]
+    """The observations that the next rollout begins with, (k, N, *shape) by name."""
+    environments: list[Tensor]
+    """Snapshot of each environment, uint8."""
     curve: list[dict[str, float]]
     """Rows of the learning curve."""
     package_version: str = __version__
@@ -104,8 +108,8 @@ def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
         CheckpointError: if the parameters do not match the observation shapes.
     """
     with translated(path):
-        hidden = checkpoint.train_config["hidden_size"]
-        policy = ActorCritic({k: tuple(v) for k, v in checkpoint.observation_shapes.items()}, hidden)
+        config = build(TrainConfig, checkpoint.train_config, "train_config")
+        policy = make_policy(config, {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()})
         policy.load_state_dict(checkpoint.policy)
     return policy
 

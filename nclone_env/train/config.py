@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from nclone_env.config import EnvironmentConfig, ObservationConfig, RewardConfig, build
+from nclone_env.config import EnvironmentConfig, ObservationConfig, RewardConfig, build, check_integer
 from nclone_env.errors import ConfigError
 
+ActivationName = Literal["tanh", "relu", "silu"]
 PolicyObservation = Literal["game_state", "player_frame", "global_view"]
 
 # Field name to (type, minimum, maximum), both inclusive.
@@ -24,7 +25,6 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "hidden_size": (int, 1, 4096),
     "success_window": (int, 1, 10**6),
     "checkpoint_interval": (int, 1, 10**9),
-    "torch_threads": (int, 1, 1024),
     "learning_rate": (float, 0.0, 1.0),
     "gae_lambda": (float, 0.0, 1.0),
     "clip_coef": (float, 1e-6, 1.0),
@@ -65,8 +65,12 @@ class TrainConfig:
     success_window: int = 100
     """Number of recent episodes per level over which success rates are averaged."""
 
+    activation: ActivationName = "tanh"
+    """Activation between the layers."""
     hidden_size: int = 128
-    """Units per hidden layer; policy and value function have two hidden layers each."""
+    """Units of each of the two hidden layers."""
+    shared_trunk: bool = False
+    """Share the hidden layers between policy and value function; otherwise each has its own."""
     update_epochs: int = 3
     """Epochs over the rollout per update."""
     num_minibatches: int = 4
@@ -86,8 +90,8 @@ class TrainConfig:
     max_grad_norm: float = 0.5
     """Maximum norm of the gradient; larger gradients are scaled down."""
 
-    torch_threads: int = 1
-    """Threads PyTorch uses for the updates; more than there are idle cores slow training down many times over."""
+    num_threads: int | None = None
+    """Threads that collect and learn; by default one per core. The results do not depend on it."""
     output: Path = Path("runs")
     """Folder that contains the run folders."""
     name: str = ""
@@ -116,8 +120,14 @@ class TrainConfig:
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
                 f"got {self.num_minibatches}; choose a power of two"
             )
-        if not isinstance(self.anneal_lr, bool):
-            raise ConfigError(f"anneal_lr: expected True or False, got {self.anneal_lr!r}")
+        for name in ("anneal_lr", "shared_trunk"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name}: expected True or False, got {getattr(self, name)!r}")
+        if self.activation not in get_args(ActivationName):
+            valid = ", ".join(get_args(ActivationName))
+            raise ConfigError(f"activation: expected one of {valid}, got {self.activation!r}")
+        if self.num_threads is not None:
+            check_integer("num_threads", self.num_threads, low=1, high=1024)
         if Path(self.name).name != self.name:
             raise ConfigError(f"name: expected a folder name without separators, got {self.name!r}")
         self.environment()

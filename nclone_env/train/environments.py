@@ -42,6 +42,14 @@ class VectorEnvironment(Protocol):
         """Advance all environments by one step."""
         ...
 
+    def get_state(self, index: int) -> bytes:
+        """Return a snapshot of one environment."""
+        ...
+
+    def set_state(self, index: int, state: bytes) -> Any:
+        """Restore one environment from a snapshot."""
+        ...
+
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
         ...
@@ -55,8 +63,8 @@ MakeEnvironments = Callable[[EnvironmentConfig, int], VectorEnvironment]
 
 
 def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
-    """Return a vector environment with same-step autoreset."""
-    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
+    """Return a vector environment with same-step autoreset; the trainer steps several, each on a thread of its own."""
+    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=1)
 
 
 def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[str, tuple[int, ...]]:
@@ -65,11 +73,6 @@ def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[st
     assert isinstance(space, spaces.Dict)
     depth = (frame_stack,) if frame_stack > 1 else ()
     return {name: (*depth, *(box.shape or ())) for name, box in space.spaces.items()}
-
-
-def kilobytes_per_environment(envs: VectorEnvironment) -> float:
-    """Return the memory per environment in KB (1,024 bytes), without memory shared by all environments."""
-    return envs.memory().bytes_where(shared=False) / envs.num_envs / 1024
 
 
 class FinishedEpisodes(NamedTuple):

@@ -18,6 +18,7 @@ from nclone_env.train.environments import (
     make_environments,
 )
 from nclone_env.train.policy import ActorCritic
+from nclone_env.train.sampling import sample_actions
 
 Mode = Literal["sampled", "argmax", "random"]
 
@@ -99,18 +100,24 @@ class _Chooser:
 
     def __init__(self, policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int):
         self.mode = mode
-        self._policy, self._num_envs = policy, num_envs
+        self._policy, self._seed, self._step = policy, seed, 0
         self._random = np.random.default_rng(seed)
-        self._generator = torch.Generator().manual_seed(seed)
+        self._actions, self._log_probs = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.float32)
 
     def __call__(self, observations: Any) -> np.ndarray:
         """Return the actions (n,) int64 for observations (n, *shape)."""
         if self._policy is None:
-            return self._random.integers(NUM_ACTIONS, size=self._num_envs)
-        tensors = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
+            return self._random.integers(NUM_ACTIONS, size=len(self._actions))
+        seen = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
+        with torch.inference_mode():
+            logits = self._policy(seen)[0].numpy()
+        masks = observations["action_mask"] if "action_mask" in seen else np.zeros((0, NUM_ACTIONS), np.int8)
         if self.mode == "argmax":
-            return self._policy.argmax(tensors).numpy()
-        return self._policy.act(tensors, self._generator)[0].numpy()
+            return np.where(masks, logits, -np.inf).argmax(axis=1) if len(masks) else logits.argmax(axis=1)
+        heads, scratch = np.array(self._policy.heads), np.empty_like(logits)
+        sample_actions(logits, masks, heads, self._seed, 0, self._step, scratch, self._actions, self._log_probs)
+        self._step += 1
+        return self._actions
 
 
 def _play_level(envs: VectorEnvironment, level: str, choose: _Chooser, most_steps: int, seed: int) -> LevelResult:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.errors import ConfigError
 from nclone_env.train.activations import ACTIVATIONS
+from nclone_env.train.config import TrainConfig
 from nclone_env.train.encoders import Encoder, make_encoders
 
 Observations = Mapping[str, Tensor]
@@ -51,6 +52,7 @@ class ActorCritic(nn.Module):
         super().__init__()
         self.observation_shapes = {name: tuple(shape) for name, shape in observation_shapes.items()}
         self.heads = _checked_heads(heads)
+        self.activation, self.shared_trunk = activation, shared_trunk
         if activation not in ACTIVATIONS:
             raise ConfigError(f"activation: expected one of {', '.join(ACTIVATIONS)}, got {activation!r}")
         layer, gain = ACTIVATIONS[activation]
@@ -87,6 +89,20 @@ class ActorCritic(nn.Module):
         encoder = self.encoders[name]
         assert isinstance(encoder, Encoder)
         return encoder(*(observations[part] for part in encoder.inputs))
+
+
+def make_policy(
+    config: TrainConfig, observation_shapes: Mapping[str, tuple[int, ...]], generator: torch.Generator | None = None
+) -> ActorCritic:
+    """Return the network of a run's configuration."""
+    return ActorCritic(
+        observation_shapes,
+        (NUM_ACTIONS,),
+        hidden_size=config.hidden_size,
+        activation=config.activation,
+        shared_trunk=config.shared_trunk,
+        generator=generator,
+    )
 
 
 def _checked_heads(heads: Sequence[int]) -> tuple[int, ...]:

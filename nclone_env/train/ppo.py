@@ -1,19 +1,24 @@
-"""Proximal policy optimisation (Schulman et al., 2017): the loss and the update."""
+"""Proximal policy optimisation (Schulman et al., 2017): the update on a rollout."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
-from torch import Tensor, nn
+import numpy as np
 
+from nclone_env.env.threads import Job, Workers
+from nclone_env.jit import kernel
+from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.adam import Adam, sum_gradients
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policy import ActorCritic
-from nclone_env.train.rollout import Minibatch, RolloutStorage
+from nclone_env.train.network import LossScaling, Network
+from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.rollout import RolloutStorage
+from nclone_env.train.sampling import mix
 
 
 class UpdateStatistics(NamedTuple):
-    """Means over the minibatches of one update."""
+    """Means over the steps of one update."""
 
     policy_loss: float
     """Clipped surrogate loss."""
@@ -26,83 +31,109 @@ class UpdateStatistics(NamedTuple):
     clip_fraction: float
     """Fraction of probability ratios outside the clipping range."""
     grad_norm: float
-    """Norm of the gradient before clipping."""
-
-
-class Losses(NamedTuple):
-    """Scalars of one minibatch; the first three have gradients."""
-
-    policy: Tensor
-    value: Tensor
-    entropy: Tensor
-    approx_kl: Tensor
-    clip_fraction: Tensor
-
-
-def compute_losses(
-    log_probs: Tensor, entropies: Tensor, values: Tensor, minibatch: Minibatch, clip_coef: float
-) -> Losses:
-    """Return the terms of the loss over b steps.
-
-    Args:
-        log_probs: (b,) log probabilities of the stored actions under the current policy.
-        entropies: (b,) entropies of the current policy.
-        values: (b,) current value estimates.
-        minibatch: the stored steps.
-        clip_coef: the epsilon of the clipped surrogate objective.
-    """
-    advantages = minibatch.advantages
-    deviation, mean = torch.std_mean(advantages, correction=0)
-    advantages = (advantages - mean) / (deviation + 1e-8)
-    log_ratio = log_probs - minibatch.log_probs
-    ratio = log_ratio.exp()
-    clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
-    policy = -torch.min(ratio * advantages, clipped * advantages).mean()
-    value = 0.5 * (values - minibatch.returns).square().mean()
-    with torch.no_grad():
-        approx_kl = (ratio - 1 - log_ratio).mean()
-        clip_fraction = ((ratio - 1).abs() > clip_coef).float().mean()
-    return Losses(policy, value, entropies.mean(), approx_kl, clip_fraction)
+    """Norm of the gradient before clipping, mean over the minibatches."""
 
 
 class PPO:
-    """The algorithm: owns the optimiser and updates the policy; independent of the environments.
+    """The algorithm: updates the parameters on a rollout; independent of the environments.
+
+    A minibatch is split into parts of equal size. Threads compute the gradients of parts as they become free; the
+    gradients are then added in the order of the parts, so the result does not depend on the number of threads.
+
+    Attributes:
+        optimiser: the state of Adam.
 
     Args:
-        policy: the network to train.
+        network: computes gradients.
+        parameters: the parameters to train.
+        storage: the rollout to read; its advantages and returns have been computed before an update.
         config: hyperparameters.
-        generator: random generator of the minibatch order.
+        workers: the threads.
+        part_size: largest number of steps of a part.
     """
 
-    def __init__(self, policy: ActorCritic, config: TrainConfig, generator: torch.Generator):
-        self.policy, self.config = policy, config
-        self.optimiser = torch.optim.Adam(policy.parameters(), config.learning_rate, eps=1e-5, fused=True)
-        self._generator = generator
-        self._sums = torch.zeros(len(UpdateStatistics._fields))
+    def __init__(
+        self,
+        network: Network,
+        parameters: FlatParameters,
+        storage: RolloutStorage,
+        config: TrainConfig,
+        workers: Workers,
+        part_size: int,
+    ):
+        self.optimiser = Adam(len(parameters.vector))
+        self._network, self._parameters, self._config = network, parameters, config
+        self._workers, self._job = workers, Job()
+        self._advantages = storage.learning_fields.advantages
+        self._order = np.zeros(config.batch_size, np.int64)
+        self._part_count = -(-config.minibatch_size // part_size)
+        self._gradients = np.zeros((self._part_count, len(parameters.vector)), np.float32)
+        self._sums = np.zeros((self._part_count, 5))
+        self._totals = np.zeros(6)
+        self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(6, np.float32))
 
-    def set_learning_rate(self, learning_rate: float) -> None:
-        """Set the learning rate of the following updates."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate
+    def update(self, number: int, learning_rate: float) -> UpdateStatistics:
+        """Update the parameters.
 
-    def update(self, storage: RolloutStorage) -> UpdateStatistics:
-        """Update the policy on a rollout whose advantages and returns have been computed."""
-        self._sums.zero_()
-        count = 0
-        for _ in range(self.config.update_epochs):
-            for minibatch in storage.minibatches(self._generator):
-                self._sums += self._descend(minibatch)
-                count += 1
-        return UpdateStatistics(*(self._sums / count).tolist())
+        Args:
+            number: number of the update, which selects the order of the steps.
+            learning_rate: step size of the optimiser.
+        """
+        config, size = self._config, self._config.minibatch_size
+        self._totals[:] = 0
+        for epoch in range(config.update_epochs):
+            shuffle(self._order, config.seed, number, epoch)
+            for first in range(0, config.batch_size, size):
+                self._descend(self._order[first : first + size], learning_rate)
+        steps, minibatches = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
+        return UpdateStatistics._make([*(self._totals[:5] / steps).tolist(), float(self._totals[5] / minibatches)])
 
-    def _descend(self, minibatch: Minibatch) -> Tensor:
-        """Take one gradient step on a minibatch and return its statistics."""
-        config = self.config
-        outputs = self.policy.evaluate_actions(minibatch.observations, minibatch.actions)
-        losses = compute_losses(*outputs, minibatch, config.clip_coef)
-        total = losses.policy + config.value_coef * losses.value - config.entropy_coef * losses.entropy
-        self.optimiser.zero_grad(set_to_none=True)
-        total.backward()
-        norm = nn.utils.clip_grad_norm_(self.policy.parameters(), config.max_grad_norm)
-        self.optimiser.step()
-        return torch.stack([*losses, norm]).detach()
+    def memory(self) -> MemoryNode:
+        """Return the bytes of optimiser, gradients and order."""
+        arrays: dict[str, np.ndarray] = {"gradients": self._gradients, "order": self._order, "sums": self._sums}
+        return MemoryNode("update", children=(self.optimiser.memory(), array_group("parts", arrays, shared=False)))
+
+    def _descend(self, rows: np.ndarray, learning_rate: float) -> None:
+        """Take one gradient step on the steps of a minibatch, (m,) int64."""
+        config = self._config
+        mean, deviation = moments(self._advantages, rows)
+        numbers = mean, 1 / (deviation + 1e-8), 1 / len(rows), config.clip_coef, config.value_coef, config.entropy_coef
+        self._rows, self._scaling = rows, LossScaling(*map(np.float32, numbers))
+        self._workers.run(self._job, self._differentiate, 0, self._part_count)
+        sum_gradients(self._gradients)
+        norm = self.optimiser.step(self._parameters.vector, self._gradients[0], learning_rate, config.max_grad_norm)
+        self._totals[:5] += self._sums.sum(axis=0)
+        self._totals[5] += norm
+
+    def _differentiate(self, seat: int, first: int, last: int) -> None:
+        """Compute the gradients of the parts ``first`` to ``last - 1`` of the minibatch."""
+        size, count = len(self._rows), self._part_count
+        for part in range(first, last):
+            rows = self._rows[size * part // count : size * (part + 1) // count]
+            self._network.gradient(seat, rows, self._scaling, self._gradients[part], self._sums[part])
+
+
+@kernel
+def shuffle(order, seed, update, epoch):
+    """Fill ``order``, (b,) int64, with a random permutation of 0 to b - 1 that depends on the three numbers alone."""
+    count = len(order)
+    for i in range(count):
+        order[i] = i
+    state = mix(mix(mix(np.uint64(seed)) ^ np.uint64(update)) ^ np.uint64(epoch))
+    for i in range(count - 1, 0, -1):
+        state = mix(state)
+        j = np.int64((state >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))  # bias below i / 2**32
+        order[i], order[j] = order[j], order[i]
+
+
+@kernel
+def moments(values, rows):
+    """Return mean and standard deviation of ``values[rows]``, summed in float64."""
+    total = 0.0
+    for i in range(len(rows)):
+        total += values[rows[i]]
+    mean = total / len(rows)
+    squares = 0.0
+    for i in range(len(rows)):
+        squares += (values[rows[i]] - mean) ** 2
+    return mean, np.sqrt(squares / len(rows))

@@ -12,7 +12,7 @@ from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.curve import EpisodeStatistics
+from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.loop import compute_returns, learning_rate, train
 
@@ -26,7 +26,7 @@ def config(tmp_path, **fields):
         "total_timesteps": 32 * 16 * 4,
         "max_frames": 80,
         "hidden_size": 32,
-        "torch_threads": 1,
+        "num_threads": 2,
         "output": tmp_path,
         "stop_at_success": None,
         "success_window": 20,

@@ -1,0 +1,76 @@
+"""The Adam optimiser (Kingma and Ba, 2015) over one vector of parameters, with clipping of the gradient's norm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env.jit import numeric_kernel
+from nclone_env.memory_tree import MemoryNode, array_group
+
+_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-5
+
+
+class Adam:
+    """Moments of the gradient of p parameters, and the step.
+
+    Attributes:
+        mean: (p,) float32, exponential mean of the gradient.
+        square: (p,) float32, exponential mean of its square.
+        count: number of steps taken.
+    """
+
+    def __init__(self, size: int):
+        self.mean, self.square = np.zeros(size, np.float32), np.zeros(size, np.float32)
+        self.count = 0
+
+    def step(self, parameters: np.ndarray, gradient: np.ndarray, learning_rate: float, max_norm: float) -> float:
+        """Update ``parameters``, (p,) float32, in place.
+
+        Args:
+            parameters: the vector to update.
+            gradient: (p,) float32, not changed.
+            learning_rate: step size.
+            max_norm: larger gradients are scaled down to this norm.
+
+        Returns:
+            The norm of the gradient before scaling.
+        """
+        self.count += 1
+        norm = _norm(gradient)
+        scale = min(1.0, max_norm / (norm + 1e-6))
+        rate = learning_rate / (1 - _BETA_1**self.count)
+        correction = (1 - _BETA_2**self.count) ** -0.5
+        _step(parameters, gradient, self.mean, self.square, *map(np.float32, (scale, rate, correction)))
+        return norm
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the moments."""
+        return array_group("optimiser", {"mean": self.mean, "square": self.square}, shared=False)
+
+
+@numeric_kernel
+def sum_gradients(parts):
+    """Add the rows of ``parts``, (k, p) float32, to the first, in order."""
+    for k in range(1, parts.shape[0]):
+        for j in range(parts.shape[1]):
+            parts[0, j] += parts[k, j]
+
+
+@numeric_kernel
+def _norm(vector):
+    """Return the Euclidean norm of a float32 vector, summed in float64."""
+    total = 0.0
+    for j in range(len(vector)):
+        total += np.float64(vector[j]) * np.float64(vector[j])
+    return np.sqrt(total)
+
+
+@numeric_kernel
+def _step(parameters, gradient, mean, square, scale, rate, correction):
+    beta_1, beta_2, epsilon = np.float32(_BETA_1), np.float32(_BETA_2), np.float32(_EPSILON)
+    rest_1, rest_2 = np.float32(1 - _BETA_1), np.float32(1 - _BETA_2)
+    for j in range(len(parameters)):
+        g = gradient[j] * scale
+        mean[j] = beta_1 * mean[j] + rest_1 * g
+        square[j] = beta_2 * square[j] + rest_2 * g * g
+        parameters[j] -= rate * mean[j] / (np.sqrt(square[j]) * correction + epsilon)

@@ -1,0 +1,97 @@
+"""The network through torch: for pictures, stacks and everything else that the hand-written MLP does not cover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.distribution import log_probs_and_entropies
+from nclone_env.train.network import LossScaling
+from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.rollout import LearningFields, RolloutStorage
+
+
+class Autograd:
+    """A policy of torch modules, for use by several threads.
+
+    Args:
+        policy: the network; its parameters are those of ``parameters``.
+        parameters: the vector of its parameters.
+        storage: the rollout to read.
+        seats: number of threads.
+        most_rows: largest number of rows of a part.
+    """
+
+    def __init__(
+        self, policy: ActorCritic, parameters: FlatParameters, storage: RolloutStorage, seats: int, most_rows: int
+    ):
+        self._policy, self._parameters, self._storage = policy, parameters, storage
+        self._trained = tuple(policy.parameters())
+        self._buffers = [storage.observation_buffers(most_rows) for _ in range(seats)]
+        self._fields: LearningFields[Tensor] = LearningFields(*map(torch.from_numpy, storage.learning_fields))
+
+    def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return logits (n, a) and values (n,) for n observations."""
+        tensors = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
+        with torch.inference_mode():
+            logits, values = self._policy(tensors)
+        return logits.numpy(), values.numpy()
+
+    def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
+        """Compute the gradient over a part of a minibatch, as ``train.network.Network`` describes."""
+        steps = torch.from_numpy(rows)
+        observations = {name: buffer[: len(rows)] for name, buffer in self._buffers[seat].items()}
+        self._storage.gather(steps, observations)
+        fields = LearningFields(*(field[steps] for field in self._fields))
+        logits, values = self._policy(observations)
+        outputs = log_probs_and_entropies(
+            logits, fields.actions[:, None], self._policy.heads, observations.get("action_mask")
+        )
+        loss, terms = ppo_loss(*outputs, values, fields, scaling)
+        gradients = torch.autograd.grad(loss, self._trained)
+        for target, gradient in zip(self._parameters.views(out).values(), gradients, strict=True):
+            target[...] = gradient.numpy()
+        sums[:] = terms.numpy()
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the gathered observations; activations come on top during an update."""
+        buffers = (
+            array_group(f"seat {seat}", {name: tensor.numpy() for name, tensor in buffers.items()}, shared=False)
+            for seat, buffers in enumerate(self._buffers)
+        )
+        return MemoryNode("network scratch", children=tuple(buffers))
+
+
+def ppo_loss(
+    log_probs: Tensor, entropies: Tensor, values: Tensor, steps: LearningFields[Tensor], scaling: LossScaling
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of b steps (Schulman et al., 2017) and the sums for the statistics.
+
+    Args:
+        log_probs: (b,) log probabilities of the stored actions under the current policy.
+        entropies: (b,) entropies of the current policy.
+        values: (b,) current value estimates.
+        steps: the stored steps.
+        scaling: numbers of the loss.
+
+    Returns:
+        The loss, with gradient, and (5,) float64 sums in the order of ``UpdateStatistics``.
+    """
+    mean, scale, share, clip_coef, value_coef, entropy_coef = map(float, scaling)
+    advantages = (steps.advantages - mean) * scale
+    log_ratio = log_probs - steps.log_probs
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
+    policy = -torch.min(ratio * advantages, clipped * advantages).sum()
+    value = 0.5 * (values - steps.returns).square().sum()
+    entropy = entropies.sum()
+    loss = (policy + value_coef * value - entropy_coef * entropy) * share
+    with torch.no_grad():
+        approx_kl = (ratio - 1 - log_ratio).sum()
+        clip_count = ((ratio - 1).abs() > clip_coef).sum()
+        return loss, torch.stack([policy, value, entropy, approx_kl, clip_count]).double()

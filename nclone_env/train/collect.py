@@ -1,0 +1,100 @@
+"""Collection: a group of environments plays its part of the rollout, on one thread and without waiting for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.environments import VectorEnvironment
+from nclone_env.train.episodes import EpisodeLog
+from nclone_env.train.network import Network
+from nclone_env.train.rollout import RolloutColumns
+from nclone_env.train.sampling import sample_actions
+
+
+class Collector:
+    """Plays a group of n environments.
+
+    Attributes:
+        envs: the environments.
+        columns: their part of the rollout.
+        episodes: the episodes that ended in it.
+
+    Args:
+        envs: n environments with same-step autoreset.
+        columns: their part of the rollout.
+        network: the policy.
+        heads: actions of each head of the policy.
+        seed: seed of the sampled actions.
+    """
+
+    def __init__(
+        self, envs: VectorEnvironment, columns: RolloutColumns, network: Network, heads: Sequence[int], seed: int
+    ):
+        self.envs, self.columns = envs, columns
+        self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
+        self._network, self._seed = network, seed
+        self._heads = np.array(heads, np.int64)
+        self._scratch = np.zeros((columns.num_envs, sum(heads)), np.float32)
+        self._no_masks = np.zeros((0, sum(heads)), np.int8)
+        self._indices = np.zeros(columns.num_envs, np.int64)
+        self._finals = {
+            name: np.zeros_like(array) for name, array in columns.reset_outputs().items() if name != "action_mask"
+        }
+
+    def reset(self, seed: int) -> None:
+        """Begin new episodes; environment i of the run gets seed ``seed + i``."""
+        self.columns.restart()
+        self.envs.reset(seed=seed + self.columns.first, out=self.columns.reset_outputs())
+
+    def play(self, seat: int, step: int) -> None:
+        """Play all steps of the rollout.
+
+        Args:
+            seat: seat of the calling thread.
+            step: number of the first step, counted over the whole run.
+        """
+        columns = self.columns
+        columns.restart()
+        self.episodes.clear()
+        while not columns.full:
+            actions = self._choose(seat, step + columns.cursor)
+            _, rewards, terminated, truncated, info = self.envs.step(actions, out=columns.step_outputs())
+            if "final_info" in info:
+                self.episodes.add(info)
+                self._evaluate_truncations(seat, truncated, info["final_obs"])
+            columns.record_outcome(rewards, terminated, truncated)
+        columns.row("values")[:] = self._network.outputs(seat, columns.observation())[1]
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the environments and of everything else of this group."""
+        own = array_group("final observations", self._finals, shared=False)
+        return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
+
+    def _choose(self, seat: int, step: int) -> np.ndarray:
+        """Record actions (n,), their log probabilities and the values at the cursor; return the actions."""
+        columns = self.columns
+        observations = columns.observation()
+        logits, values = self._network.outputs(seat, observations)
+        actions = columns.row("actions")
+        masks = observations.get("action_mask", self._no_masks)
+        draw = (self._heads, self._seed, columns.first, step, self._scratch, actions, columns.row("log_probs"))
+        sample_actions(logits, masks, *draw)
+        columns.row("values")[:] = values
+        return actions
+
+    def _evaluate_truncations(self, seat: int, truncated: np.ndarray, finals: Mapping[str, np.ndarray]) -> None:
+        """Record the values of the final observations of episodes that the step at the cursor truncated."""
+        if not truncated.any():
+            return
+        indices = np.flatnonzero(truncated)
+        count = len(indices)
+        rows = min(len(truncated), 1 << (count - 1).bit_length())  # so that calls have few different sizes
+        self._indices[:count] = indices
+        for name, target in self._finals.items():
+            target[:count] = finals[name][indices]
+        padded = {name: target[:rows] for name, target in self._finals.items()}
+        _, values = self._network.outputs(seat, self.columns.stacked_finals(self._indices[:rows], padded))
+        self.columns.row("final_values")[indices] = values[:count]

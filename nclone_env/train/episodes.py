@@ -1,0 +1,129 @@
+"""Episodes that ended: logged while a rollout is collected, then averaged per level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from nclone_env.env.compiled.records import WON
+from nclone_env.jit import kernel
+from nclone_env.memory_tree import MemoryNode, array_group
+
+EPISODE = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("success", "?")], align=True)
+"""A finished episode: undiscounted return, simulated frames, index of its level, and whether it reached the exit."""
+
+EpisodeField = Literal["success", "total", "frames"]
+
+
+class EpisodeLog:
+    """The episodes that end in a rollout of a group of environments, in order.
+
+    Args:
+        capacity: most episodes of a rollout: one for each step of each environment.
+    """
+
+    def __init__(self, capacity: int):
+        self._records = np.zeros(capacity, EPISODE)
+        self._count = 0
+
+    @property
+    def episodes(self) -> np.ndarray:
+        """(k,) ``EPISODE`` records; the next rollout overwrites them."""
+        return self._records[: self._count]
+
+    def clear(self) -> None:
+        """Begin a new rollout."""
+        self._count = 0
+
+    def add(self, info: Mapping[str, Any]) -> None:
+        """Log the episodes that ended in a vector step with same-step autoreset, given its ``info``."""
+        final = info["final_info"]
+        columns = final["level"], final["outcome"], final["episode_return"], final["episode_frames"]
+        self._count = _log(info["_final_info"], *columns, self._records, self._count)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the log."""
+        return array_group("episodes", {"log": self._records}, shared=False)
+
+
+class EpisodeStatistics:
+    """Outcomes of the most recent episodes of each level, in ring buffers of fixed size.
+
+    Attributes:
+        counts: (L,) int64, episodes of each level so far.
+        recent: (L, w) ``EPISODE``, the last w episodes of each level; episode c is in slot c % w.
+        vector_steps: steps of every environment so far.
+
+    Args:
+        level_names: names of the L levels.
+        window: w, number of recent episodes kept per level.
+        longest: steps of the longest possible episode. Before that many steps only short episodes can have ended,
+            most of them wins, so the means are biased and reported as nan.
+    """
+
+    def __init__(self, level_names: Sequence[str], window: int, longest: int = 0):
+        self.level_names = tuple(level_names)
+        self._longest = longest
+        self.vector_steps = 0
+        self.counts = np.zeros(len(self.level_names), np.int64)
+        self.recent = np.zeros((len(self.level_names), window), EPISODE)
+
+    def add(self, episodes: np.ndarray) -> int:
+        """Record (k,) finished episodes; return k."""
+        _count(episodes, self.recent, self.counts)
+        return len(episodes)
+
+    def means(self, name: EpisodeField) -> np.ndarray:
+        """Return the mean of a field over the recent episodes of each level, (L,); nan where undefined."""
+        if self.vector_steps < self._longest:
+            return np.full(len(self.counts), np.nan)
+        kept = np.minimum(self.counts, self.recent.shape[1])
+        sums = self.recent[name].sum(axis=1, dtype=np.float64)  # unused slots hold 0
+        return np.divide(sums, kept, out=np.full(len(kept), np.nan), where=kept > 0)
+
+    def solved(self, success_rate: float) -> bool:
+        """Return whether every level has a full window of episodes and at least this success rate over it."""
+        full = bool((self.counts >= self.recent.shape[1]).all())
+        return full and bool((self.means("success") >= success_rate).all())
+
+    def summary(self) -> dict[str, float]:
+        """Return the mean over levels of each statistic, and the lowest success rate of a level."""
+        success = self.means("success")
+        known = success[~np.isnan(success)]
+        return {
+            "success_rate": _mean_of_known(success),
+            "min_success_rate": float(known.min()) if len(known) else float("nan"),
+            "mean_return": _mean_of_known(self.means("total")),
+            "mean_frames": _mean_of_known(self.means("frames")),
+        }
+
+
+@kernel
+def _log(ended, levels, outcomes, returns, frames, records, count):
+    """Append a record for each episode that ended; return the new number of records."""
+    for index in range(len(ended)):
+        if ended[index]:
+            record = records[count]
+            record["total"], record["frames"] = returns[index], frames[index]
+            record["level"], record["success"] = levels[index], outcomes[index] == WON
+            count += 1
+    return count
+
+
+@kernel
+def _count(episodes, recent, counts):
+    """Put each episode into the next slot of its level."""
+    for number in range(len(episodes)):
+        episode = episodes[number]
+        level = episode["level"]
+        slot = recent[level, counts[level] % recent.shape[1]]
+        slot["total"], slot["frames"], slot["level"] = episode["total"], episode["frames"], level
+        slot["success"] = episode["success"]
+        counts[level] += 1
+
+
+def _mean_of_known(means: np.ndarray) -> float:
+    known = means[~np.isnan(means)]
+    return float(known.mean()) if len(known) else float("nan")

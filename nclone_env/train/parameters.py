@@ -1,0 +1,37 @@
+"""All parameters of a network in one vector, which the module and NumPy share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import nn
+
+
+class FlatParameters:
+    """The parameters of a module, moved into one float32 vector; the module keeps using them there.
+
+    Attributes:
+        vector: (p,) float32, all parameters in the order of ``module.named_parameters()``.
+        shapes: shape of each parameter by name.
+    """
+
+    def __init__(self, module: nn.Module):
+        parameters = dict(module.named_parameters())
+        self.shapes = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
+        self.vector = np.zeros(sum(math.prod(shape) for shape in self.shapes.values()), np.float32)
+        for (name, view), parameter in zip(self.views(self.vector).items(), parameters.values(), strict=True):
+            view[...] = parameter.detach().numpy()
+            parameter.data = torch.from_numpy(view)
+            assert name in self.shapes
+
+    def views(self, vector: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Return views of a vector (p,) of parameters or gradients by name, each in the shape of its parameter."""
+        views, offset = {}, 0
+        for name, shape in self.shapes.items():
+            size = math.prod(shape)
+            views[name] = vector[offset : offset + size].reshape(shape)
+            offset += size
+        return views

@@ -1,0 +1,110 @@
+"""The hand-written MLP against torch: outputs, and the gradient of the whole loss."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from nclone_env.train.autograd import Autograd
+from nclone_env.train.mlp import MLP, supports
+from nclone_env.train.network import LossScaling
+from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.rollout import RolloutStorage
+
+STEPS, ENVS = 8, 33
+SHAPES = {"game_state": (30,), "reachability": (7,)}
+
+
+def random_rollout(names, masked, frame_stack=1):
+    """Return a storage with random observations, actions, advantages and returns."""
+    random = np.random.default_rng(5)
+    boxes = {name: spaces.Box(-1, 1, SHAPES[name], np.float32) for name in names}
+    if masked:
+        boxes["action_mask"] = spaces.Box(0, 1, (6,), np.int8)
+    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), frame_stack)
+    for name in names:
+        storage.observation_arrays[name][:] = random.standard_normal(storage.observation_arrays[name].shape)
+    shape = (STEPS, ENVS)
+    storage.arrays.actions[:] = random.integers(0, 6, shape)
+    if masked:
+        allowed = random.random((STEPS + 1, ENVS, 6)) < 0.6
+        np.put_along_axis(allowed[:STEPS], storage.arrays.actions[..., None], True, axis=2)
+        allowed[STEPS, :, 0] = True
+        storage.observation_arrays["action_mask"][:] = allowed
+    storage.arrays.log_probs[:] = np.log(random.uniform(0.05, 0.9, shape))
+    storage.arrays.advantages[:] = random.standard_normal(shape)
+    storage.arrays.returns[:] = random.standard_normal(shape)
+    return storage
+
+
+def both(names, masked=False, seed=3, **network):
+    """Return a storage, the parameters and the two networks on them."""
+    storage = random_rollout(names, masked)
+    shapes = {name: array.shape[2:] for name, array in storage.observation_arrays.items()}
+    policy = ActorCritic(shapes, (6,), generator=torch.Generator().manual_seed(seed), **network)
+    parameters = FlatParameters(policy)
+    parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
+    assert supports(policy, storage)
+    made = [kind(policy, parameters, storage, seats=2, most_rows=300) for kind in (MLP, Autograd)]
+    return storage, parameters, *made
+
+
+NETWORKS = pytest.mark.parametrize("shared_trunk", [False, True])
+ACTIVATIONS = pytest.mark.parametrize("activation", ["tanh", "relu", "silu"])
+INPUTS = pytest.mark.parametrize(
+    ("names", "masked"), [(("game_state",), False), (("game_state", "reachability"), False), (("game_state",), True)]
+)
+
+
+@NETWORKS
+@ACTIVATIONS
+@INPUTS
+def test_outputs_and_gradients_equal_those_of_torch(names, masked, activation, shared_trunk):
+    storage, parameters, by_hand, reference = both(
+        names, masked, hidden_size=48, activation=activation, shared_trunk=shared_trunk
+    )
+    seen = {name: array[0] for name, array in storage.observation_arrays.items()}
+    for got, expected in zip(by_hand.outputs(1, seen), reference.outputs(1, seen), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+    rows = np.random.default_rng(1).permutation(STEPS * ENVS)[:201]
+    scaling = LossScaling(*np.array([0.1, 1.3, 1 / 201, 0.2, 0.5, 0.05], np.float32))
+    results = []
+    for network in (by_hand, reference):
+        gradient, sums = np.full(len(parameters.vector), np.nan, np.float32), np.full(5, np.nan)
+        network.gradient(0, rows, scaling, gradient, sums)
+        results.append((gradient, sums))
+    (gradient, sums), (expected, expected_sums) = results
+    for name, part in parameters.views(expected).items():
+        difference = np.abs(parameters.views(gradient)[name] - part).max()
+        assert difference <= 1e-5 * np.abs(part).max(), name
+    np.testing.assert_allclose(sums, expected_sums, rtol=1e-5, atol=1e-4)
+    assert sums[4] > 10, "some ratios are clipped"
+
+
+def test_gradient_depends_on_every_input():
+    """Negative control: each number that the loss reads changes the gradient."""
+    storage, parameters, by_hand, _ = both(("game_state",), hidden_size=16)
+    rows = np.arange(100)
+    gradient, sums = np.zeros(len(parameters.vector), np.float32), np.zeros(5)
+    scaling = LossScaling(*np.array([0.1, 1.3, 0.01, 0.2, 0.5, 0.05], np.float32))
+    by_hand.gradient(0, rows, scaling, gradient, sums)
+    before = gradient.copy()
+    for field in range(len(scaling)):
+        other = list(scaling)
+        other[field] *= np.float32(1.5)
+        by_hand.gradient(0, rows, LossScaling(*other), gradient, sums)
+        assert not np.array_equal(before, gradient), scaling._fields[field]
+    for name in ("actions", "log_probs", "advantages", "returns"):
+        kept = getattr(storage.arrays, name).copy()
+        getattr(storage.arrays, name)[:] = kept[:, ::-1]
+        by_hand.gradient(0, rows, scaling, gradient, sums)
+        assert not np.array_equal(before, gradient), name
+        getattr(storage.arrays, name)[:] = kept
+    by_hand.gradient(0, rows, scaling, gradient, sums)
+    np.testing.assert_array_equal(before, gradient)
+
+
+def test_networks_of_other_inputs_are_left_to_torch():
+    storage = random_rollout(("game_state",), masked=False, frame_stack=2)
+    assert not supports(ActorCritic({"game_state": (2, 30)}), storage)
