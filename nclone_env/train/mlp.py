@@ -47,8 +47,10 @@ class Layout(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """What the backward pass needs of two hidden layers: outputs (n, h), and slopes (n, h) where an activation's
-    derivative does not follow from its output."""
+    """What the backward pass needs of two hidden layers, (n, h) each.
+
+    Slopes are used where the derivative of the activation does not follow from its output; else they are (n, 0).
+    """
 
     output_1: np.ndarray
     output_2: np.ndarray
@@ -126,7 +128,8 @@ class MLP:
         """Compute the gradient over a part of a minibatch, as ``train.network.Network`` describes."""
         scratch = self._views(seat, len(rows))
         self._gather(rows, scratch)
-        kernels.gather_fields(self._storage.learning_fields, rows, scratch.steps)
+        for source, target in zip(self._storage.learning_fields, scratch.steps):
+            kernels.gather_field(source, rows, target)
         self._run(scratch.inputs, scratch)
         gradients = self._gradient_layout(out)
         heads = gradients.heads
@@ -135,11 +138,12 @@ class MLP:
             scratch.values,
             scratch.masks,
             self._heads,
-            scratch.steps,
-            scaling,
+            *scratch.steps,
+            *scaling,
             scratch.delta_logits,
             scratch.delta_values,
-            (heads.logits_bias, heads.value_bias),
+            heads.logits_bias,
+            heads.value_bias,
             sums,
         )
         self._back(scratch, gradients)
