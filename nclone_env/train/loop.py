@@ -18,6 +18,7 @@ from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
 from nclone_env.train.resume import restore_run, save_run
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
+from nclone_env.train.warm_up import Report, warm_up
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ def train(
     resume: str | Path | None = None,
     make_envs: MakeEnvironments = make_environments,
     on_update: Callable[[Row], None] = lambda row: None,
+    on_stage: Report = lambda name, seconds: None,
 ) -> TrainResult:
     """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
 
@@ -44,11 +46,13 @@ def train(
         resume: checkpoint to continue from; the run then ends as it would have without the interruption.
         make_envs: creates a vector environment for each group of environments.
         on_update: called with the row of the learning curve after each update.
+        on_stage: called with the name and the seconds of each stage of the preparation.
 
     Raises:
         CheckpointError: if ``resume`` cannot be read or does not match ``config``.
     """
     with one_thread_per_call(), closing(set_up(config, make_envs)) as run:
+        warm_up(run, on_stage)
         begin(run, resume)
         while not run.finished:
             started = time.perf_counter()

@@ -88,6 +88,16 @@ class PPO:
         steps, minibatches = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
         return UpdateStatistics._make([*(self._totals[:5] / steps).tolist(), float(self._totals[5] / minibatches)])
 
+    def warm_up(self) -> None:
+        """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
+        shuffle(self._order, self._config.seed, 0, 0)
+        self._rows = self._order[: self._config.minibatch_size]
+        moments(self._advantages, self._rows)
+        for seat in range(self._workers.slots):
+            self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
+        sum_gradients(self._gradients)
+        self.optimiser.warm_up()
+
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, gradients and order."""
         arrays: dict[str, np.ndarray] = {"gradients": self._gradients, "order": self._order, "sums": self._sums}
