@@ -102,7 +102,10 @@ def interval(values: list[float]) -> str:
 
 def table(outcomes: list[Outcome]) -> str:
     """Return the outcomes as a Markdown table, one row per variant and set of levels."""
-    lines = ["| levels | variant | seeds | sampled % | argmax % | worst level % | steps to 95 % | CPU s |", "|" + "---|" * 8]
+    lines = [
+        "| levels | variant | seeds | sampled % | argmax % | worst level % | steps to 95 % | CPU s |",
+        "|" + "---|" * 8,
+    ]
     keys = list(dict.fromkeys((outcome.levels, outcome.variant) for outcome in outcomes))
     for levels, variant in sorted(keys, key=lambda key: key[0]):
         rows = [outcome for outcome in outcomes if (outcome.levels, outcome.variant) == (levels, variant)]

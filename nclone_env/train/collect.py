@@ -71,7 +71,8 @@ class Collector:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments and of everything else of this group."""
-        own = array_group("final observations", self._finals, shared=False)
+        arrays = {**self._finals, "logits": self._scratch, "indices": self._indices}
+        own = array_group("final observations", arrays, shared=False)
         return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
 
     def _choose(self, seat: int, step: int) -> np.ndarray:
