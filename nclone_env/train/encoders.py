@@ -1,14 +1,35 @@
-"""Encoders: what turns each observation that is no vector into features of the actor-critic."""
+"""Encoders: what turns each observation that is no vector into features of the actor-critic.
+
+| observation | encoder | features |
+|---|---|---|
+| ``game_state``, ``reachability``, other vectors | none: used as they are, stacks flattened | their elements |
+| ``player_frame``, ``global_view`` | :class:`PictureEncoder`: three convolutions, a linear layer | 128 |
+| ``locals`` | :class:`GridEncoder`: two convolutions, a linear layer | 64 |
+| ``entity_states``, ``entity_kinds``, ``entity_count`` | :class:`EntityEncoder`: maximum and mean over a set | 129 |
+| ``action_mask`` | none: it masks logits and is no input | |
+| ``graph`` | refused | |
+"""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Mapping
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nclone_env.errors import ConfigError
+from nclone_env.kinds import KINDS
 
 Shapes = Mapping[str, tuple[int, ...]]
+
+PICTURES = ("player_frame", "global_view")
+_BLOCK = 4
+"""Side of the blocks of pixels that become channels; the stride of the first convolution, half its kernel."""
+_SOLID = 255.0
+_FEWEST_PIXELS = 36
 
 
 class Encoder(nn.Module):
@@ -23,12 +44,195 @@ class Encoder(nn.Module):
 
 
 def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
-    """Return the encoder of each input of the network by the name of its observation, None for vectors."""
+    """Return the encoder of each input of the network by the name of its observation, None for vectors.
+
+    Args:
+        shapes: name to the shape of one observation without its batch axis; stacks have a first axis k.
+
+    Raises:
+        ConfigError: if there is nothing to see, or an observation cannot be encoded.
+    """
     encoders: dict[str, Encoder | None] = {}
     for name, shape in shapes.items():
-        if name == "action_mask":
-            continue
-        if len(shape) > 2:
-            raise ConfigError(f"observations: the network has no encoder for {name!r} of shape {shape}")
-        encoders[name] = None
+        if name.startswith("graph"):
+            raise ConfigError(
+                f"observations: the network has no encoder for 'graph' (got {name!r}): an observation has only the "
+                f"changing part of a graph, its nodes and edges differ between levels and lie in env.graphs, outside "
+                f"of what a rollout stores; use 'reachability', 'locals' and 'entity_states', which carry paths, walls "
+                f"and doors"
+            )
+        if name in PICTURES:
+            encoders[name] = PictureEncoder(name, shape)
+        elif name == "locals":
+            encoders[name] = GridEncoder(name, shape)
+        elif name == "entity_states":
+            encoders[name] = EntityEncoder(shapes)
+        elif name in ("entity_kinds", "entity_count"):
+            if "entity_states" not in shapes:
+                raise ConfigError(f"observations: expected entity_states beside {name}, got {', '.join(shapes)}")
+        elif name != "action_mask":
+            if len(shape) not in (1, 2):
+                raise ConfigError(
+                    f"observations: expected a vector (d,) or a stack of vectors (k, d) for {name}, got shape {shape}; "
+                    f"other shapes are encoded for {', '.join(PICTURES)}, locals and entity_states"
+                )
+            encoders[name] = None
+    if not encoders:
+        raise ConfigError(f"observations: expected at least one that the network can see, got {tuple(shapes)}")
     return encoders
+
+
+def picture_dtype(device: torch.device) -> torch.dtype:
+    """Return the dtype of a picture's convolutions on a device; parameters and features are float32 everywhere.
+
+    bfloat16 on CPUs with instructions for it, where it doubles the speed (``python -m profiling.picture_network``);
+    emulated it would be slower than float32. On other devices float32, so that autocast decides.
+    """
+    return torch.bfloat16 if device.type == "cpu" and _cpu_multiplies_bfloat16() else torch.float32
+
+
+@functools.cache
+def _cpu_multiplies_bfloat16() -> bool:
+    """Return whether this CPU has products of bfloat16 (AVX-512 or AMX) with which oneDNN can also go backward."""
+    if hasattr(torch.cpu, "get_capabilities"):
+        found = torch.cpu.get_capabilities()
+        return bool(found.get("avx512_bf16") or found.get("amx_bf16"))
+    return torch.cpu._is_avx512_bf16_supported()  # older versions of PyTorch have no public name for it
+
+
+class PictureEncoder(Encoder):
+    """Three convolutions and a linear layer over a picture or a stack of pictures, whose frames become channels.
+
+    Args:
+        name: observation.
+        shape: (height, width, 1), or (k, height, width, 1) for a stack; uint8.
+
+    Raises:
+        ConfigError: if a side is shorter than 36 pixels.
+    """
+
+    width = 128
+
+    def __init__(self, name: str, shape: tuple[int, ...]):
+        super().__init__()
+        self.inputs = (name,)
+        if len(shape) not in (3, 4) or shape[-1] != 1 or min(shape[-3:-1]) < _FEWEST_PIXELS:
+            raise ConfigError(
+                f"observations: expected {name} of shape (height, width, 1) or, for a stack, (k, height, width, 1) with "
+                f"sides of at least {_FEWEST_PIXELS} pixels for the network's convolutions, got {shape}"
+            )
+        self.first = nn.Conv2d(shape[0] if len(shape) == 4 else 1, 16, 2 * _BLOCK, stride=_BLOCK)
+        self.second = nn.Conv2d(16, 32, 4, stride=2)
+        self.third = nn.Conv2d(32, 32, 3, stride=2)
+        sides = [((side // _BLOCK - 5) // 2 - 2) // 2 + 1 for side in shape[-3:-1]]
+        self.last = nn.Linear(32 * math.prod(sides), self.width)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return (n, 128) float32 of pictures (n, height, width, 1) or (n, k, height, width, 1) uint8."""
+        dtype = picture_dtype(inputs[0].device)
+        frames = inputs[0].squeeze(-1)
+        hidden = blocks_as_channels(frames if frames.dim() == 4 else frames.unsqueeze(1)).to(dtype)
+        hidden = F.conv2d(hidden, self._first_weight().to(dtype), _bias(self.first, dtype)).relu()
+        for layer in (self.second, self.third):
+            hidden = F.conv2d(hidden, layer.weight.to(dtype), _bias(layer, dtype), stride=2).relu()
+        flat = hidden.permute(0, 2, 3, 1).flatten(1)  # channels last, as they lie in memory
+        return F.linear(flat, self.last.weight.to(dtype), _bias(self.last, dtype)).float().relu()
+
+    def _first_weight(self) -> Tensor:
+        """Return the weight of the first convolution for blocks as channels, with pixels from 0 to 255.
+
+        A convolution of 8 x 8 with stride 4 is one of 2 x 2 with stride 1 over blocks of 4 x 4; with 16
+        channels or more it is faster than with one or two. Pixels up to 255 are exact in bfloat16, so the weight takes the scale.
+        """
+        weight = self.first.weight
+        units, depth = weight.shape[:2]
+        blocks = weight.view(units, depth, 2, _BLOCK, 2, _BLOCK).permute(0, 1, 3, 5, 2, 4)
+        return blocks.reshape(units, depth * _BLOCK**2, 2, 2) / _SOLID
+
+
+def blocks_as_channels(frames: Tensor) -> Tensor:
+    """Return pictures with the pixels of each block of 4 x 4 as channels; parts of a block at the end are cut off.
+
+    Four pixels are moved as one integer of 32 bits: an eighth of the time of ``pixel_unshuffle``.
+
+    Args:
+        frames: (n, k, height, width) uint8.
+
+    Returns:
+        (n, 16 k, height // 4, width // 4) uint8, channels last in memory; channel ``16 k + 4 y + x`` is pixel (y, x) of
+        the block in frame k.
+    """
+    n, depth, height, width = frames.shape
+    rows, columns = height // _BLOCK, width // _BLOCK
+    whole = frames[:, :, : rows * _BLOCK, : columns * _BLOCK].contiguous().view(torch.int32)
+    lines = whole.view(n, depth, rows, _BLOCK, columns).transpose(1, 2).reshape(n * rows, depth * _BLOCK, columns)
+    return lines.transpose(1, 2).contiguous().view(torch.uint8).view(n, rows, columns, -1).permute(0, 3, 1, 2)
+
+
+class GridEncoder(Encoder):
+    """Two convolutions and a linear layer over ``locals``; the grids of a stack become channels.
+
+    Args:
+        name: observation.
+        shape: (side, side), or (k, side, side) for a stack; uint8.
+    """
+
+    width = 64
+
+    def __init__(self, name: str, shape: tuple[int, ...]):
+        super().__init__()
+        self.inputs = (name,)
+        if len(shape) not in (2, 3):
+            raise ConfigError(f"observations: expected {name} of shape (side, side) or (k, side, side), got {shape}")
+        self.first = nn.Conv2d(shape[0] if len(shape) == 3 else 1, 16, 3, stride=2, padding=1)
+        self.second = nn.Conv2d(16, 32, 3, stride=2, padding=1)
+        side = (shape[-1] + 3) // 4
+        self.last = nn.Linear(32 * side * side, self.width)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return (n, 64) float32 of grids (n, side, side) or (n, k, side, side) uint8."""
+        grids = inputs[0].unsqueeze(1) if inputs[0].dim() == 3 else inputs[0]
+        hidden = self.second(self.first(grids.float() / _SOLID).relu()).relu()
+        return self.last(hidden.flatten(1)).relu()
+
+
+class EntityEncoder(Encoder):
+    """The same two layers for every entity, then maximum and mean over the entities: their order has no influence.
+
+    Args:
+        shapes: those of ``entity_states`` (m, 12), ``entity_kinds`` (m,) and ``entity_count`` (1,), or with a first
+            axis k for a stack, whose frames are encoded one by one.
+    """
+
+    inputs = ("entity_states", "entity_kinds", "entity_count")
+    hidden = 64
+
+    def __init__(self, shapes: Shapes):
+        super().__init__()
+        missing = [name for name in self.inputs if name not in shapes]
+        if missing:
+            raise ConfigError(f"observations: expected {', '.join(self.inputs)} together, missing {', '.join(missing)}")
+        *stack, self._rows, features = shapes["entity_states"]
+        self.width = (2 * self.hidden + 1) * math.prod(stack)
+        self.first = nn.Linear(features, self.hidden)
+        self.kinds = nn.Embedding(len(KINDS), self.hidden)
+        self.second = nn.Linear(self.hidden, self.hidden)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return features (n, 129) float32, k times as many for a stack of k.
+
+        Args:
+            inputs: states (n, m, 12) float32 or float16, kinds (n, m) uint8 with 0 for rows that are not used, and
+                counts (n, 1) uint8; those of a stack have a second axis k.
+        """
+        states, kinds, counts = inputs
+        used = (kinds != 0).unsqueeze(-1)
+        hidden = (self.first(states.float()) + self.kinds(kinds.int())).relu()
+        hidden = self.second(hidden).relu() * used  # at least 0, so that unused rows never are the maximum
+        mean = hidden.sum(dim=-2) / used.sum(dim=-2).clamp(min=1)
+        return torch.cat([hidden.amax(dim=-2), mean, counts / self._rows], dim=-1).flatten(1)
+
+
+def _bias(layer: nn.Conv2d | nn.Linear, dtype: torch.dtype) -> Tensor:
+    assert layer.bias is not None
+    return layer.bias.to(dtype)
