@@ -118,8 +118,8 @@ class PictureEncoder(Encoder):
         self.inputs = (name,)
         if len(shape) not in (3, 4) or shape[-1] != 1 or min(shape[-3:-1]) < _FEWEST_PIXELS:
             raise ConfigError(
-                f"observations: expected {name} of shape (height, width, 1) or, for a stack, (k, height, width, 1) with "
-                f"sides of at least {_FEWEST_PIXELS} pixels for the network's convolutions, got {shape}"
+                f"observations: expected {name} of shape (height, width, 1), or (k, height, width, 1) for a stack, "
+                f"with sides of at least {_FEWEST_PIXELS} pixels for the network's convolutions, got {shape}"
             )
         self.first = nn.Conv2d(shape[0] if len(shape) == 4 else 1, 16, 2 * _BLOCK, stride=_BLOCK)
         self.second = nn.Conv2d(16, 32, 4, stride=2)
@@ -141,8 +141,8 @@ class PictureEncoder(Encoder):
     def _first_weight(self) -> Tensor:
         """Return the weight of the first convolution for blocks as channels, with pixels from 0 to 255.
 
-        A convolution of 8 x 8 with stride 4 is one of 2 x 2 with stride 1 over blocks of 4 x 4; with 16
-        channels or more it is faster than with one or two. Pixels up to 255 are exact in bfloat16, so the weight takes the scale.
+        A convolution of 8 x 8 with stride 4 is one of 2 x 2 with stride 1 over blocks of 4 x 4; with 16 channels or
+        more it is faster than with one or two. Pixels up to 255 are exact in bfloat16, so the weight has the scale.
         """
         weight = self.first.weight
         units, depth = weight.shape[:2]

@@ -57,8 +57,9 @@ class ActorCritic(nn.Module):
         encoders = make_encoders(self.observation_shapes)
         self.encoders = nn.ModuleDict({name: encoder for name, encoder in encoders.items() if encoder is not None})
         self._inputs = tuple(encoders)
-        width = sum(encoder.width if encoder else math.prod(self.observation_shapes[name])
-                    for name, encoder in encoders.items())  # fmt: skip
+        width = sum(
+            encoder.width if encoder else math.prod(self.observation_shapes[name]) for name, encoder in encoders.items()
+        )
         sizes, outputs = (width, hidden_size, hidden_size), sum(self.heads)
         self.trunk = _mlp(sizes, layer) if shared_trunk else None
         self.actor = nn.Linear(hidden_size, outputs) if shared_trunk else _mlp((*sizes, outputs), layer)
