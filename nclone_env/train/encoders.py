@@ -4,7 +4,7 @@
 |---|---|---|
 | ``game_state``, ``reachability``, other vectors | none: used as they are, stacks flattened | their elements |
 | ``player_frame``, ``global_view`` | :class:`PictureEncoder`: three convolutions, a linear layer | 128 |
-| ``locals`` | :class:`GridEncoder`: two convolutions, a linear layer | 64 |
+| ``locals`` | :class:`GridEncoder`: blocks of 3 x 3, a convolution, a linear layer | 64 |
 | ``entity_states``, ``entity_kinds``, ``entity_count`` | :class:`EntityEncoder`: maximum and mean over a set | 129 |
 | ``action_mask`` | none: it masks logits and is no input | |
 | ``graph`` | refused | |
@@ -28,6 +28,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 PICTURES = ("player_frame", "global_view")
 _BLOCK = 4
 """Side of the blocks of pixels that become channels; the stride of the first convolution, half its kernel."""
+_SQUARES = 3
+"""Side of the blocks of squares of ``locals``, and the fewest blocks in a row."""
 _SOLID = 255.0
 _FEWEST_PIXELS = 36
 
@@ -82,11 +84,11 @@ def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
     return encoders
 
 
-def picture_dtype(device: torch.device) -> torch.dtype:
-    """Return the dtype of a picture's convolutions on a device; parameters and features are float32 everywhere.
+def convolution_dtype(device: torch.device) -> torch.dtype:
+    """Return the dtype in which pictures and grids are convolved; parameters and features are float32 everywhere.
 
-    bfloat16 on CPUs with instructions for it, where it doubles the speed (``python -m profiling.picture_network``);
-    emulated it would be slower than float32. On other devices float32, so that autocast decides.
+    bfloat16 on CPUs that multiply it, where it is about twice as fast (``python -m profiling.picture_network``);
+    emulated it would be slower than float32. On other devices float32, so that autocast decides there.
     """
     return torch.bfloat16 if device.type == "cpu" and _cpu_multiplies_bfloat16() else torch.float32
 
@@ -129,14 +131,14 @@ class PictureEncoder(Encoder):
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Return (n, 128) float32 of pictures (n, height, width, 1) or (n, k, height, width, 1) uint8."""
-        dtype = picture_dtype(inputs[0].device)
         frames = inputs[0].squeeze(-1)
-        hidden = blocks_as_channels(frames if frames.dim() == 4 else frames.unsqueeze(1)).to(dtype)
-        hidden = F.conv2d(hidden, self._first_weight().to(dtype), _bias(self.first, dtype)).relu()
+        blocks = blocks_as_channels(frames if frames.dim() == 4 else frames.unsqueeze(1))
+        hidden = blocks.to(convolution_dtype(blocks.device))
+        hidden = F.conv2d(hidden, self._first_weight().to(hidden.dtype), _bias(self.first, hidden)).relu()
         for layer in (self.second, self.third):
-            hidden = F.conv2d(hidden, layer.weight.to(dtype), _bias(layer, dtype), stride=2).relu()
+            hidden = _convolution(layer, hidden).relu()
         flat = hidden.permute(0, 2, 3, 1).flatten(1)  # channels last, as they lie in memory
-        return F.linear(flat, self.last.weight.to(dtype), _bias(self.last, dtype)).float().relu()
+        return _linear(self.last, flat).float().relu()
 
     def _first_weight(self) -> Tensor:
         """Return the weight of the first convolution for blocks as channels, with pixels from 0 to 255.
@@ -170,11 +172,13 @@ def blocks_as_channels(frames: Tensor) -> Tensor:
 
 
 class GridEncoder(Encoder):
-    """Two convolutions and a linear layer over ``locals``; the grids of a stack become channels.
+    """A layer over blocks of 3 x 3 squares, a convolution and a linear layer over ``locals``.
+
+    The ninja's square is the middle of the middle block; the grid is padded with free squares where its side needs it.
 
     Args:
         name: observation.
-        shape: (side, side), or (k, side, side) for a stack; uint8.
+        shape: (side, side), or (k, side, side) for a stack, whose grids become channels; uint8, ``side`` odd.
     """
 
     width = 64
@@ -184,16 +188,21 @@ class GridEncoder(Encoder):
         self.inputs = (name,)
         if len(shape) not in (2, 3):
             raise ConfigError(f"observations: expected {name} of shape (side, side) or (k, side, side), got {shape}")
-        self.first = nn.Conv2d(shape[0] if len(shape) == 3 else 1, 16, 3, stride=2, padding=1)
-        self.second = nn.Conv2d(16, 32, 3, stride=2, padding=1)
-        side = (shape[-1] + 3) // 4
-        self.last = nn.Linear(32 * side * side, self.width)
+        depth, side = shape[0] if len(shape) == 3 else 1, shape[-1]
+        self._padding = max((_SQUARES**2 - side) // 2, side % _SQUARES)
+        self._blocks = (side + 2 * self._padding) // _SQUARES
+        self.first = nn.Linear(depth * _SQUARES**2, 16)
+        self.second = nn.Conv2d(16, 32, 3)
+        self.last = nn.Linear(32 * (self._blocks - 2) ** 2, self.width)
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Return (n, 64) float32 of grids (n, side, side) or (n, k, side, side) uint8."""
-        grids = inputs[0].unsqueeze(1) if inputs[0].dim() == 3 else inputs[0]
-        hidden = self.second(self.first(grids.float() / _SOLID).relu()).relu()
-        return self.last(hidden.flatten(1)).relu()
+        dtype = convolution_dtype(inputs[0].device)
+        grids, blocks = F.pad(inputs[0], (self._padding,) * 4), self._blocks
+        parts = grids.view(len(grids), -1, blocks, _SQUARES, blocks, _SQUARES).permute(0, 2, 4, 1, 3, 5)
+        hidden = _linear(self.first, parts.flatten(3).to(dtype).div_(_SOLID)).relu().permute(0, 3, 1, 2)
+        hidden = _convolution(self.second, hidden).relu()
+        return _linear(self.last, hidden.permute(0, 2, 3, 1).flatten(1)).float().relu()
 
 
 class EntityEncoder(Encoder):
@@ -233,6 +242,15 @@ class EntityEncoder(Encoder):
         return torch.cat([hidden.amax(dim=-2), mean, counts / self._rows], dim=-1).flatten(1)
 
 
-def _bias(layer: nn.Conv2d | nn.Linear, dtype: torch.dtype) -> Tensor:
+def _linear(layer: nn.Linear, inputs: Tensor) -> Tensor:
+    """Return the outputs of a layer in the dtype of its inputs, which need not be that of its parameters."""
+    return F.linear(inputs, layer.weight.to(inputs.dtype), _bias(layer, inputs))
+
+
+def _convolution(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
+    return F.conv2d(inputs, layer.weight.to(inputs.dtype), _bias(layer, inputs), layer.stride)
+
+
+def _bias(layer: nn.Conv2d | nn.Linear, inputs: Tensor) -> Tensor:
     assert layer.bias is not None
-    return layer.bias.to(dtype)
+    return layer.bias.to(inputs.dtype)
