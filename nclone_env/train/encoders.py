@@ -13,8 +13,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -26,12 +28,12 @@ from nclone_env.kinds import KINDS
 Shapes = Mapping[str, tuple[int, ...]]
 
 PICTURES = ("player_frame", "global_view")
-_BLOCK = 4
-"""Side of the blocks of pixels that become channels; the stride of the first convolution, half its kernel."""
+Layers = Sequence[tuple[int, int, int]]
+LAYERS: Layers = ((16, 8, 4), (32, 4, 2), (32, 3, 2))
+"""Units, kernel and stride of a picture's convolutions."""
 _SQUARES = 3
 """Side of the blocks of squares of ``locals``, and the fewest blocks in a row."""
 _SOLID = 255.0
-_FEWEST_PIXELS = 36
 
 
 class Encoder(nn.Module):
@@ -103,72 +105,88 @@ def _cpu_multiplies_bfloat16() -> bool:
 
 
 class PictureEncoder(Encoder):
-    """Three convolutions and a linear layer over a picture or a stack of pictures, whose frames become channels.
+    """Convolutions and a linear layer over a picture or a stack of pictures, whose frames become channels.
 
     Args:
         name: observation.
         shape: (height, width, 1), or (k, height, width, 1) for a stack; uint8.
+        layers: units, kernel and stride of each convolution. The kernel of the first is a multiple of its stride, and
+            that a multiple of 4.
 
     Raises:
-        ConfigError: if a side is shorter than 36 pixels.
+        ConfigError: if the shape is another, or a side is shorter than the convolutions need.
     """
 
     width = 128
 
-    def __init__(self, name: str, shape: tuple[int, ...]):
+    def __init__(self, name: str, shape: tuple[int, ...], layers: Layers = LAYERS):
         super().__init__()
         self.inputs = (name,)
-        if len(shape) not in (3, 4) or shape[-1] != 1 or min(shape[-3:-1]) < _FEWEST_PIXELS:
+        sides = [sides_after(side, layers) for side in shape[-3:-1]]
+        if len(shape) not in (3, 4) or shape[-1] != 1 or min(sides) < 1:
+            fewest = next(side for side in itertools.count(1) if sides_after(side, layers) > 0)
             raise ConfigError(
                 f"observations: expected {name} of shape (height, width, 1), or (k, height, width, 1) for a stack, "
-                f"with sides of at least {_FEWEST_PIXELS} pixels for the network's convolutions, got {shape}"
+                f"with sides of at least {fewest} pixels for the network's convolutions, got {shape}"
             )
-        self.first = nn.Conv2d(shape[0] if len(shape) == 4 else 1, 16, 2 * _BLOCK, stride=_BLOCK)
-        self.second = nn.Conv2d(16, 32, 4, stride=2)
-        self.third = nn.Conv2d(32, 32, 3, stride=2)
-        sides = [((side // _BLOCK - 5) // 2 - 2) // 2 + 1 for side in shape[-3:-1]]
-        self.last = nn.Linear(32 * math.prod(sides), self.width)
+        channels = [shape[0] if len(shape) == 4 else 1, *(units for units, _, _ in layers)]
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(before, units, kernel, stride)
+            for before, (units, kernel, stride) in zip(channels, layers, strict=False)
+        )
+        self.last = nn.Linear(channels[-1] * math.prod(sides), self.width)
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Return (n, 128) float32 of pictures (n, height, width, 1) or (n, k, height, width, 1) uint8."""
+        first, *others = cast(list[nn.Conv2d], list(self.convolutions))
         frames = inputs[0].squeeze(-1)
-        blocks = blocks_as_channels(frames if frames.dim() == 4 else frames.unsqueeze(1))
+        blocks = blocks_as_channels(frames if frames.dim() == 4 else frames.unsqueeze(1), int(first.stride[0]))
         hidden = blocks.to(convolution_dtype(blocks.device))
-        hidden = F.conv2d(hidden, self._first_weight().to(hidden.dtype), _bias(self.first, hidden)).relu()
-        for layer in (self.second, self.third):
+        hidden = F.conv2d(hidden, _weight_of_blocks(first).to(hidden.dtype), _bias(first, hidden)).relu()
+        for layer in others:
             hidden = _convolution(layer, hidden).relu()
         flat = hidden.permute(0, 2, 3, 1).flatten(1)  # channels last, as they lie in memory
         return _linear(self.last, flat).float().relu()
 
-    def _first_weight(self) -> Tensor:
-        """Return the weight of the first convolution for blocks as channels, with pixels from 0 to 255.
 
-        A convolution of 8 x 8 with stride 4 is one of 2 x 2 with stride 1 over blocks of 4 x 4; with 16 channels or
-        more it is faster than with one or two. Pixels up to 255 are exact in bfloat16, so the weight has the scale.
-        """
-        weight = self.first.weight
-        units, depth = weight.shape[:2]
-        blocks = weight.view(units, depth, 2, _BLOCK, 2, _BLOCK).permute(0, 1, 3, 5, 2, 4)
-        return blocks.reshape(units, depth * _BLOCK**2, 2, 2) / _SOLID
+def sides_after(side: int, layers: Layers) -> int:
+    """Return the side of the last convolution's output, 0 or less if the picture is too small."""
+    for _, kernel, stride in layers:
+        side = (side - kernel) // stride + 1
+    return side
 
 
-def blocks_as_channels(frames: Tensor) -> Tensor:
-    """Return pictures with the pixels of each block of 4 x 4 as channels; parts of a block at the end are cut off.
+def blocks_as_channels(frames: Tensor, block: int) -> Tensor:
+    """Return pictures with the pixels of each square block as channels; parts of a block at the end are cut off.
 
-    Four pixels are moved as one integer of 32 bits: an eighth of the time of ``pixel_unshuffle``.
+    Pixels are moved as integers of 4 or 8 bytes: a tenth of the time of ``pixel_unshuffle``.
 
     Args:
         frames: (n, k, height, width) uint8.
+        block: side of a block, a multiple of 4.
 
     Returns:
-        (n, 16 k, height // 4, width // 4) uint8, channels last in memory; channel ``16 k + 4 y + x`` is pixel (y, x) of
-        the block in frame k.
+        (n, k * block ** 2, height // block, width // block) uint8, channels last in memory; the channels are those of
+        (k, block, block), frame, row and column.
     """
     n, depth, height, width = frames.shape
-    rows, columns = height // _BLOCK, width // _BLOCK
-    whole = frames[:, :, : rows * _BLOCK, : columns * _BLOCK].contiguous().view(torch.int32)
-    lines = whole.view(n, depth, rows, _BLOCK, columns).transpose(1, 2).reshape(n * rows, depth * _BLOCK, columns)
-    return lines.transpose(1, 2).contiguous().view(torch.uint8).view(n, rows, columns, -1).permute(0, 3, 1, 2)
+    rows, columns, word = height // block, width // block, torch.int32 if block % 8 else torch.int64
+    whole = frames[:, :, : rows * block, : columns * block].contiguous().view(word)
+    lines = whole.view(n, depth, rows, block, columns, -1).permute(0, 2, 1, 3, 5, 4)
+    cells = lines.reshape(n * rows, -1, columns).transpose(1, 2).contiguous()
+    return cells.view(torch.uint8).view(n, rows, columns, -1).permute(0, 3, 1, 2)
+
+
+def _weight_of_blocks(layer: nn.Conv2d) -> Tensor:
+    """Return the weight of a convolution for blocks as channels, with pixels from 0 to 255.
+
+    A convolution of 8 x 8 with stride 4 is one of 2 x 2 with stride 1 over blocks of 4 x 4; with 16 channels or more
+    it is faster than with one or two. Pixels up to 255 are exact in bfloat16, so the weight has the scale.
+    """
+    (units, depth, kernel, _), block = layer.weight.shape, int(layer.stride[0])
+    blocks = kernel // block
+    parts = layer.weight.view(units, depth, blocks, block, blocks, block).permute(0, 1, 3, 5, 2, 4)
+    return parts.reshape(units, depth * block**2, blocks, blocks) / _SOLID
 
 
 class GridEncoder(Encoder):
