@@ -2,12 +2,14 @@
 
 All forms of a trunk compute the same function of the same parameters; the last columns compare the gradient on player
 frames of random play with that of float32. Turns alternate, and ratios are medians over turns, so that background load
-affects all rows alike.
+affects all rows alike. Rows of one thread are per CPU second, which background load affects least; threads of torch's
+own slow down many times over on a busy machine, so ratios to the first row mean nothing there.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -52,7 +54,7 @@ def whole(layout: torch.memory_format, dtype: torch.dtype) -> Form:
 
 def float32_blocks(encoder: PictureEncoder, pictures: Tensor) -> Tensor:
     """Return the features of the package's encoder, in float32 on any machine."""
-    with mock.patch.object(encoders, "convolution_dtype", lambda device: torch.float32):
+    with mock.patch.object(encoders, "convolution_dtype", return_value=torch.float32):
         return encoder(pictures)
 
 
@@ -119,9 +121,10 @@ def frames_of_play(count: int, side: int, frames: int) -> Tensor:
 
 
 def alone(network: Network, form: Form, size: int, threads: int) -> float:
-    """Return samples/s of parts one after another, with threads within each operation."""
+    """Return samples/s of parts one after another, with threads within each operation; per CPU second with one."""
     torch.set_num_threads(threads)
-    _, seconds = timed(lambda: [network.gradient(form, part) for part in network.parts(size)])
+    clock = time.process_time if threads == 1 else time.perf_counter
+    _, seconds = timed(lambda: [network.gradient(form, part) for part in network.parts(size)], clock)
     return len(network.pictures) / seconds
 
 
@@ -145,10 +148,10 @@ def compare(side: int, frames: int, batch: int, rounds: int) -> None:
     today, cheap = (Network(pictures, layers) for layers in (LAYERS, patches(side)))
     pool = ThreadPoolExecutor(THREADS, initializer=torch.set_num_threads, initargs=(1,))
     cases: dict[str, tuple[Callable[[], float], str]] = {}
-    for threads in (THREADS, 1):
+    for threads, title in ((THREADS, f"{THREADS} torch threads"), (1, "1, per CPU second")):
         for name, form in FORMS.items():
             gradient = difference(today, form) if threads == THREADS else ""
-            cases[f"{name}; {threads} torch threads"] = (partial(alone, today, form, 512, threads), gradient)
+            cases[f"{name}; {title}"] = (partial(alone, today, form, 512, threads), gradient)
     for title, network, form, sizes in (
         (PLAIN, today, FORMS[PLAIN], (64, 512)),
         (OURS, today, package, PARTS),
