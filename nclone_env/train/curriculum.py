@@ -21,10 +21,10 @@ import numpy as np
 
 from nclone_env.errors import ConfigError
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.outcomes import SuccessAverages, check_outcomes, copied, restore_arrays
 
 _STRETCH = 0.1
 """The t of f: a success rate of t is stretched to about one half."""
-_ARRAYS = ("fast", "slow", "fast_left", "slow_left", "episodes", "successes")
 
 
 class LevelCurriculum:
@@ -50,15 +50,14 @@ class LevelCurriculum:
             raise ConfigError(f"floor: expected a share above 0, at most 1, got {floor!r}")
         if not 0.0 < slow < fast < 1.0:
             raise ConfigError(f"slow and fast: expected 0 < slow < fast < 1, got {slow!r} and {fast!r}")
-        self._floor, self._rates = float(floor), (float(fast), float(slow))
-        self._fast, self._slow = np.zeros(num_levels), np.zeros(num_levels)  # sums of weighted outcomes
-        self._fast_left, self._slow_left = np.ones(num_levels), np.ones(num_levels)  # 1 - the sum of the weights
+        self._floor = float(floor)
+        self._fast, self._slow = SuccessAverages(num_levels, fast), SuccessAverages(num_levels, slow)
         self._episodes, self._successes = np.zeros(num_levels, np.int64), np.zeros(num_levels, np.int64)
 
     @property
     def num_levels(self) -> int:
         """Number L of levels."""
-        return len(self._fast)
+        return len(self._episodes)
 
     @property
     def episodes(self) -> np.ndarray:
@@ -81,32 +80,22 @@ class LevelCurriculum:
             ConfigError: if a shape or dtype is wrong, or a level does not exist; nothing is changed.
         """
         played, won = check_outcomes(levels, success, self.num_levels)
-        if not len(played):
-            return
         counts = np.bincount(played, minlength=self.num_levels)
         wins = np.bincount(played[won], minlength=self.num_levels)
-        seen = np.flatnonzero(counts)
-        count, rate = counts[seen], wins[seen] / counts[seen]
-        averages = (self._fast, self._fast_left), (self._slow, self._slow_left)
-        for weight, (total, left) in zip(self._rates, averages, strict=True):
-            kept = (1.0 - weight) ** count
-            total[seen] = kept * total[seen] + (1.0 - kept) * rate
-            left[seen] *= kept
+        for averages in (self._fast, self._slow):
+            averages.add(counts, wins)
         self._episodes += counts
         self._successes += wins
 
     def success_rates(self) -> np.ndarray:
         """Return the recent success rate of each level, (L,) float64; NaN for levels without an outcome."""
-        with np.errstate(invalid="ignore"):
-            return self._fast / (1.0 - self._fast_left)
+        return np.where(self._episodes > 0, self._fast.rates(), np.nan)
 
     def scores(self) -> np.ndarray:
         """Return the score of each level, (L,) float64 from 0 to 1; 1 for levels without an outcome."""
-        weighed = np.maximum(1.0 - self._fast_left, np.finfo(np.float64).tiny)
-        recent = self._fast / weighed
-        past = self._slow / np.maximum(1.0 - self._slow_left, np.finfo(np.float64).tiny)
+        recent, past = self._fast.rates(), self._slow.rates()
         measured = 2.0 * recent * (1.0 - recent) + 0.5 * np.abs(_stretched(recent) - _stretched(past))
-        return np.clip(measured + self._fast_left * (1.0 - measured), 0.0, 1.0)
+        return np.clip(measured + self._fast.left * (1.0 - measured), 0.0, 1.0)
 
     def weights(self) -> np.ndarray:
         """Return the probability of each level, (L,) float64; the sum is 1, and each is at least ``floor / L``."""
@@ -118,7 +107,7 @@ class LevelCurriculum:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return everything measured so far as arrays (L,), copies, for a checkpoint."""
-        return {name: getattr(self, f"_{name}").copy() for name in _ARRAYS}
+        return copied(self._arrays())
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a state: the same outcomes then give the same bits.
@@ -129,52 +118,21 @@ class LevelCurriculum:
         Raises:
             ConfigError: if an array is missing, or has another shape or dtype; nothing is changed.
         """
-        restore_arrays(self, state, _ARRAYS)
+        restore_arrays(self._arrays(), state)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the averages and counts."""
-        return array_group("level curriculum", {name: getattr(self, f"_{name}") for name in _ARRAYS}, shared=True)
+        return array_group("level curriculum", self._arrays(), shared=True)
 
-
-def check_outcomes(numbers: np.ndarray, success: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the levels, (k,), and the outcomes, (k,) bool, of k episodes as arrays.
-
-    Args:
-        numbers: (k,) integers.
-        success: (k,) bool.
-        limit: the number of levels.
-
-    Raises:
-        ConfigError: if a shape or dtype is wrong, or a level does not exist.
-    """
-    levels, won = np.asarray(numbers), np.asarray(success)
-    if levels.ndim != 1 or (levels.size and levels.dtype.kind not in "iu"):
-        raise ConfigError(f"levels: expected whole numbers of shape (k,), got {levels.dtype} of shape {levels.shape}")
-    if won.shape != levels.shape or (won.size and won.dtype != np.bool_):
-        raise ConfigError(f"success: expected bool of shape {levels.shape}, got {won.dtype} of shape {won.shape}")
-    if levels.size and not 0 <= levels.min() <= levels.max() < limit:
-        raise ConfigError(f"levels: expected numbers from 0 to {limit - 1}, got {levels.min()} to {levels.max()}")
-    return levels.astype(np.int64, copy=False), won.astype(np.bool_, copy=False)
-
-
-def restore_arrays(owner: object, state: Mapping[str, np.ndarray], names: tuple[str, ...]) -> None:
-    """Copy arrays of a state into the arrays ``_name`` of their owner.
-
-    Raises:
-        ConfigError: if one is missing, or has another shape or dtype; nothing is changed.
-    """
-    found = {}
-    for name in names:
-        if name not in state:
-            raise ConfigError(f"state: expected the arrays {', '.join(names)}, got {', '.join(state) or 'none'}")
-        array, target = np.asarray(state[name]), getattr(owner, f"_{name}")
-        if array.shape != target.shape or array.dtype != target.dtype:
-            expected = f"{target.dtype} of shape {target.shape}"
-            got = f"{array.dtype} of shape {array.shape}"
-            raise ConfigError(f"state[{name!r}]: expected {expected}, got {got}; restore a state of the same levels")
-        found[name] = array
-    for name, array in found.items():
-        getattr(owner, f"_{name}")[...] = array
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "fast": self._fast.total,
+            "fast_left": self._fast.left,
+            "slow": self._slow.total,
+            "slow_left": self._slow.left,
+            "episodes": self._episodes,
+            "successes": self._successes,
+        }
 
 
 def _stretched(rates: np.ndarray) -> np.ndarray:

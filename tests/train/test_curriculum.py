@@ -117,7 +117,7 @@ def test_wrong_states_are_refused():
     before = curriculum.weights().tobytes()
     state = curriculum.state()
     for wrong, message in (
-        ({}, "state: expected the arrays fast, .* got none"),
+        ({}, "state: expected the arrays fast, .* got none named fast,"),
         (LevelCurriculum(5).state(), r"state\['fast'\]: expected float64 of shape \(6,\), got float64 of shape \(5,\)"),
         (state | {"episodes": np.zeros(6)}, r"state\['episodes'\]: expected int64 of shape \(6,\), got float64"),
     ):
