@@ -31,8 +31,9 @@ class Player(LineWorld):
 
 @pytest.fixture
 def toy(monkeypatch):
-    def make(config, num_envs, autoreset_mode):
+    def make(config, num_envs, autoreset_mode, num_threads):
         assert autoreset_mode.value == "SameStep"
+        assert num_threads == 1
         return LineWorld(config, num_envs)
 
     monkeypatch.setattr(environments, "NPlusPlusVectorEnv", make)
@@ -46,7 +47,7 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
         num_steps=16,
         total_timesteps=1024,
         max_frames=80,
-        torch_threads=1,
+        num_threads=1,
         output=tmp_path,
         name="toy",
     )
