@@ -96,3 +96,11 @@ class MissingExtraError(NcloneError, ImportError):
 
 class CheckpointError(NcloneError, ValueError):
     """A checkpoint cannot be read or does not match the configuration."""
+
+
+class RunFolderError(NcloneError, FileExistsError):
+    """The folder of a training run holds another run, or another process is training in it."""
+
+
+class NonFiniteError(NcloneError, FloatingPointError):
+    """Training met a nan or an infinity; the message names the tensor, the update and, where known, the levels."""

@@ -45,13 +45,17 @@ def configuration(levels: tuple[str, ...], folder: str, **fields: Any) -> Any:
 def prepared_run(levels: tuple[str, ...], make_envs: Any = None, **fields: Any) -> Iterator[Any]:
     """Set up and warm up a run."""
     from nclone_env.train.environments import make_environments
+    from nclone_env.train.folder import claim_folder
     from nclone_env.train.loop import begin
     from nclone_env.train.run import one_thread_per_call, set_up
     from nclone_env.train.warm_up import warm_up
 
     with tempfile.TemporaryDirectory() as folder, one_thread_per_call():
         config = configuration(levels, folder, **fields)
-        with closing(set_up(config, make_envs or make_environments)) as run:
+        with (
+            closing(claim_folder(config)) as claimed,
+            closing(set_up(config, make_envs or make_environments, claimed)) as run,
+        ):
             warm_up(run, lambda name, seconds: None)
             begin(run, None)
             yield run

@@ -22,6 +22,7 @@ class Collector:
         envs: the environments.
         columns: their part of the rollout.
         episodes: the episodes that ended in it.
+        levels: (n,) int32, index of the level that each environment played in its last step.
 
     Args:
         envs: n environments with same-step autoreset.
@@ -36,6 +37,7 @@ class Collector:
     ):
         self.envs, self.columns = envs, columns
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
+        self.levels = np.zeros(columns.num_envs, np.int32)
         self._network, self._seed = network, seed
         self._heads = np.array(heads, np.int64)
         self._scratch = np.zeros((columns.num_envs, sum(heads)), np.float32)
@@ -64,9 +66,10 @@ class Collector:
             actions = self._choose(seat, step + columns.cursor)
             _, rewards, terminated, truncated, info = self.envs.step(actions, out=columns.step_outputs())
             if "final_info" in info:
-                self.episodes.add(info)
+                self.episodes.add(info, columns.cursor)
                 self._evaluate_truncations(seat, truncated, info["final_obs"])
             columns.record_outcome(rewards, terminated, truncated)
+        self.levels[:] = info["level"]
         columns.row("values")[:] = self._network.outputs(seat, columns.observation())[1]
 
     def memory(self) -> MemoryNode:

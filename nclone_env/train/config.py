@@ -25,6 +25,7 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "hidden_size": (int, 1, 4096),
     "success_window": (int, 1, 10**6),
     "checkpoint_interval": (int, 1, 10**9),
+    "keep_last": (int, 0, 10**6),
     "learning_rate": (float, 0.0, 1.0),
     "gae_lambda": (float, 0.0, 1.0),
     "clip_coef": (float, 1e-6, 1.0),
@@ -95,9 +96,11 @@ class TrainConfig:
     output: Path = Path("runs")
     """Folder that contains the run folders."""
     name: str = ""
-    """Name of the run folder; derived from levels and seed if empty."""
+    """Name of the run folder. If empty: from levels and seed, numbered from 2 on where that holds another run."""
     checkpoint_interval: int = 50
     """Updates between checkpoints."""
+    keep_last: int = 0
+    """Number of older checkpoints to keep, as checkpoint-UPDATES.pt, beside the latest and the best."""
 
     def __post_init__(self) -> None:
         """Normalise sequences and paths and validate every field.
@@ -128,8 +131,8 @@ class TrainConfig:
             raise ConfigError(f"activation: expected one of {valid}, got {self.activation!r}")
         if self.num_threads is not None:
             check_integer("num_threads", self.num_threads, low=1, high=1024)
-        if Path(self.name).name != self.name:
-            raise ConfigError(f"name: expected a folder name without separators, got {self.name!r}")
+        if Path(self.name).name != self.name or self.name == "..":
+            raise ConfigError(f"name: expected a folder name without separators, neither . nor .., got {self.name!r}")
         self.environment()
         for name in self.observations:
             if name not in get_args(PolicyObservation):
@@ -168,7 +171,7 @@ class TrainConfig:
 
     @property
     def run_folder(self) -> Path:
-        """Output folder of this run."""
+        """Output folder of this run, before ``train.folder`` numbers it."""
         levels = "+".join(Path(level).name or "level" for level in self.levels[:3])
         return self.output / (self.name or f"{levels}-seed{self.seed}")
 

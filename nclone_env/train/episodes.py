@@ -26,6 +26,7 @@ class EpisodeLog:
 
     def __init__(self, capacity: int):
         self._records = np.zeros(capacity, EPISODE)
+        self._places = np.zeros((capacity, 2), np.int32)
         self._count = 0
 
     @property
@@ -33,19 +34,24 @@ class EpisodeLog:
         """(k,) ``EPISODE`` records; the next rollout overwrites them."""
         return self._records[: self._count]
 
+    @property
+    def places(self) -> np.ndarray:
+        """(k, 2) int32, step of the rollout and environment of the group in which each of them ended."""
+        return self._places[: self._count]
+
     def clear(self) -> None:
         """Begin a new rollout."""
         self._count = 0
 
-    def add(self, info: Mapping[str, Any]) -> None:
-        """Log the episodes that ended in a vector step with same-step autoreset, given its ``info``."""
+    def add(self, info: Mapping[str, Any], step: int) -> None:
+        """Log the episodes that ended in a step of the rollout with same-step autoreset, given its ``info``."""
         final = info["final_info"]
         columns = final["level"], final["outcome"], final["episode_return"], final["episode_frames"]
-        self._count = _log(info["_final_info"], *columns, self._records, self._count)
+        self._count = _log(info["_final_info"], *columns, step, self._records, self._places, self._count)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the log."""
-        return array_group("episodes", {"log": self._records}, shared=False)
+        return array_group("episodes", {"log": self._records, "places": self._places}, shared=False)
 
 
 class EpisodeStatistics:
@@ -101,13 +107,14 @@ class EpisodeStatistics:
 
 
 @kernel
-def _log(ended, levels, outcomes, returns, frames, records, count):
+def _log(ended, levels, outcomes, returns, frames, step, records, places, count):
     """Append a record for each episode that ended; return the new number of records."""
     for index in range(len(ended)):
         if ended[index]:
             record = records[count]
             record["total"], record["frames"] = returns[index], frames[index]
             record["level"], record["success"] = levels[index], outcomes[index] == WON
+            places[count, 0], places[count, 1] = step, index
             count += 1
     return count
 

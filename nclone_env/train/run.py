@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -20,6 +19,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import LearningCurve
 from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
+from nclone_env.train.folder import RunFolder
 from nclone_env.train.mlp import MLP, is_mlp
 from nclone_env.train.network import Network
 from nclone_env.train.parameters import FlatParameters
@@ -31,6 +31,10 @@ _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
 PART_SIZE = 512
 """Most steps of a part of a minibatch: its activations stay in the cache of a core."""
+
+
+Score = tuple[float, float, float]
+"""Recent success rate of the worst level, mean success rate, mean return: what makes a checkpoint the best."""
 
 
 @dataclass
@@ -58,20 +62,20 @@ class Run:
     network: Network
     workers: Workers
     statistics: EpisodeStatistics
+    folder: RunFolder
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
+    saved: int = -1
+    """Updates before the latest checkpoint; -1 without one."""
+    best: Score | None = None
+    """Score of the best checkpoint."""
 
     @cached_property
     def kilobytes_per_environment(self) -> float:
         """Memory per environment in KB (1,024 bytes), without memory shared by all environments."""
         trees = (collector.envs.memory() for collector in self.collectors)
         return sum(tree.bytes_where(shared=False) for tree in trees) / self.config.num_envs / 1024
-
-    @property
-    def checkpoint_path(self) -> Path:
-        """Path of the checkpoint of this run."""
-        return self.config.run_folder / "checkpoint.pt"
 
     @property
     def solved(self) -> bool:
@@ -115,8 +119,8 @@ def make_workers(config: TrainConfig) -> Workers:
     return Workers(config.batch_size, config.num_threads or available_cores(), min_chunk=1)
 
 
-def set_up(config: TrainConfig, make_envs: MakeEnvironments) -> Run:
-    """Build all components of a run."""
+def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) -> Run:
+    """Build all components of a run that writes to a folder; nothing is written yet."""
     sizes = group_sizes(config)
     groups = [make_envs(config.unstacked_environment(), size) for size in sizes]
     envs = groups[0]
@@ -141,7 +145,8 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments) -> Run:
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
-        curve=LearningCurve(config.run_folder),
+        folder=folder,
+        curve=LearningCurve(folder.path),
     )
 
 

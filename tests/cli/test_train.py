@@ -57,7 +57,15 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
     assert "total_timesteps reached after 1,024 timesteps" in printed
     assert "20 episodes per level" in printed
     written = {path.name for path in (tmp_path / "toy").iterdir()}
-    files = {"checkpoint.pt", "learning_curve.csv", "learning_curve.png", "evaluation.txt", "episode.mp4"}
+    files = {
+        ".lock",
+        "checkpoint.pt",
+        "best.pt",
+        "learning_curve.csv",
+        "learning_curve.png",
+        "evaluation.txt",
+        "episode.mp4",
+    }
     assert written == files | {"tensorboard"}
     table = (tmp_path / "toy" / "evaluation.txt").read_text()
     assert table in printed

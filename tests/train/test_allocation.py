@@ -7,6 +7,7 @@ import pytest
 
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import make_environments
+from nclone_env.train.folder import claim_folder
 from nclone_env.train.loop import begin, collect_rollout, compute_returns, update_policy
 from nclone_env.train.run import one_thread_per_call, set_up
 
@@ -18,12 +19,13 @@ def run(tmp_path):
     """A run of the real environments with one thread, warmed up."""
     config = TrainConfig(num_threads=1, output=tmp_path, total_timesteps=10**9, **SMALL)
     with one_thread_per_call():
-        run = set_up(config, make_environments)
+        run = set_up(config, make_environments, claim_folder(config))
         begin(run, None)
         for _ in range(20):
             one_update(run)
         yield run
         run.close()
+        run.folder.close()
 
 
 def one_update(run):

@@ -5,6 +5,7 @@ import pytest
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import make_environments
 from nclone_env.train.estimate import estimate_bytes
+from nclone_env.train.folder import claim_folder
 from nclone_env.train.loop import begin
 from nclone_env.train.run import one_thread_per_call, set_up
 from nclone_env.train.warm_up import warm_up
@@ -26,11 +27,12 @@ def test_estimate_equals_use(variant, tmp_path):
     config = TrainConfig(output=tmp_path, **{**SMALL, **VARIANTS[variant]})
     estimate = estimate_bytes(config)
     with one_thread_per_call():
-        run = set_up(config, make_environments)
+        run = set_up(config, make_environments, claim_folder(config))
         warm_up(run, lambda name, seconds: None)
         begin(run, None)
         used = {node.name: node.bytes_where(shared=False) for node in run.memory().children}
         run.close()
+        run.folder.close()
     used["groups"] = sum(node.bytes_where(shared=False) for node in run.memory().children if node.name == "group")
     assert {node.name: node.total_bytes for node in estimate.children} == {
         name: size for name, size in used.items() if name != "group"

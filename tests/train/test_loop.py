@@ -11,54 +11,12 @@ from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint
-from nclone_env.train.config import TrainConfig
 from nclone_env.train.episodes import EPISODE, EpisodeLog, EpisodeStatistics
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.loop import compute_returns, learning_rate, train
 
+from .runs import config, contents, untimed
 from .stub import LineWorld
-
-
-def config(tmp_path, **fields):
-    defaults = {
-        "num_envs": 32,
-        "num_steps": 16,
-        "total_timesteps": 32 * 16 * 4,
-        "max_frames": 80,
-        "hidden_size": 32,
-        "num_threads": 2,
-        "output": tmp_path,
-        "stop_at_success": None,
-        "success_window": 20,
-        "learning_rate": 3e-3,
-    }
-    return TrainConfig(**{**defaults, **fields})
-
-
-TIMES = {"steps_per_second", "collect_seconds", "learn_seconds"}
-
-
-def reproducible(result):
-    """Return the learning curve without its timed columns, as text so that nan equals nan."""
-    return [{name: repr(value) for name, value in row.items() if name not in TIMES} for row in result.curve]
-
-
-def contents(checkpoint):
-    """Return everything that a checkpoint keeps, but for its configuration, the timed columns and the version."""
-    content = dataclasses.asdict(load_checkpoint(checkpoint))
-    del content["train_config"], content["package_version"]
-    content["curve"] = [{name: repr(value) for name, value in row.items() if name not in TIMES}
-                        for row in content["curve"]]  # fmt: skip
-    return plain(content)
-
-
-def plain(value):
-    """Replace tensors by their bytes."""
-    if isinstance(value, torch.Tensor):
-        return value.dtype, tuple(value.shape), value.numpy().tobytes()
-    if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list) else value
 
 
 def test_learns_and_stops_when_every_level_is_solved(tmp_path):
@@ -77,8 +35,8 @@ def test_same_seed_same_curve_other_seed_other_curve(tmp_path):
         train(config(tmp_path, seed=seed, name=name), make_envs=LineWorld)
         for seed, name in ((3, "first"), (3, "second"), (4, "other"))
     )
-    assert reproducible(first) == reproducible(second)
-    assert reproducible(first) != reproducible(other)
+    assert untimed(first.curve) == untimed(second.curve)
+    assert untimed(first.curve) != untimed(other.curve)
     parameters = zip(first.policy.parameters(), second.policy.parameters())
     assert all(torch.equal(a, b) for a, b in parameters)
 
@@ -154,7 +112,9 @@ def test_run_folder_and_callback(tmp_path):
         return worlds[-1]
 
     settings = config(tmp_path, name="run")
-    result = train(settings, make_envs=make, on_update=rows.append)
+    folders = []
+    result = train(settings, make_envs=make, on_update=rows.append, on_start=folders.append)
+    assert folders == [tmp_path / "run"]
     assert worlds[0].closed
     assert rows == result.curve
     assert [row["timesteps"] for row in rows] == [512, 1024, 1536, 2048]
@@ -165,7 +125,7 @@ def test_run_folder_and_callback(tmp_path):
     assert [row["learning_rate"] for row in rows] == [learning_rate(settings, update) for update in (1, 2, 3, 4)]
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
     assert result.checkpoint == tmp_path / "run" / "checkpoint.pt"
-    assert not list((tmp_path / "run").glob(".*.pt"))
+    assert not list((tmp_path / "run").glob(".*.*"))
 
 
 def test_resume_continues(tmp_path):
@@ -178,8 +138,8 @@ def test_resume_continues(tmp_path):
     assert one.counters.updates == 4
     assert one.counters.episodes > half.counters.episodes
     assert [row["timesteps"] for row in one.curve] == [512, 1024, 1536, 2048]
-    assert reproducible(one)[:2] == reproducible(half)
-    assert reproducible(one) == reproducible(two)
+    assert untimed(one.curve)[:2] == untimed(half.curve)
+    assert untimed(one.curve) == untimed(two.curve)
     assert any(not torch.equal(one.policy.state_dict()[k], v) for k, v in saved.policy.items())
 
 
@@ -261,9 +221,10 @@ def test_the_log_keeps_the_episodes_that_ended_in_order():
         "episode_return": np.array([1.5, 9.0, -1.0]),
         "episode_frames": np.array([8, 4, 12]),
     }
-    for ended in ([True, False, True], [False, False, True]):
-        log.add({"final_info": columns, "_final_info": np.array(ended)})
+    for step, ended in ((3, [True, False, True]), (5, [False, False, True])):
+        log.add({"final_info": columns, "_final_info": np.array(ended)}, step)
     first, last = (1.5, 8, 1, True), (-1.0, 12, 1, False)
     assert log.episodes.tolist() == [first, last, last]
+    assert log.places.tolist() == [[3, 0], [3, 2], [5, 2]]
     log.clear()
     assert len(log.episodes) == 0
