@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import torch
@@ -105,14 +106,11 @@ def candidates(side: int, train: Data) -> Iterator[tuple[str, tuple[str, ...], C
     """Yield title, facts and encoder of each row; all encode stacks."""
     shapes = {name: tuple(array.shape[1:]) for name, array in train.items()}
     for layers in (LAYERS, patches(side), ((16, 4, 4), (32, 4, 2), (32, 3, 2)), ((16, 8, 4), (32, 4, 4))):
-        yield (
-            f"player_frame {side} {layers}",
-            MOTION + WALLS,
-            lambda layers=layers: PictureEncoder("player_frame", shapes["player_frame"], layers),
-        )
+        picture = partial(PictureEncoder, "player_frame", shapes["player_frame"], layers)
+        yield f"player_frame {side} {layers}", MOTION + WALLS, picture
     for hidden in (16, 32, 64, 128):
-        yield f"entity_states, {hidden} units", OBJECTS, lambda hidden=hidden: entity_encoder(hidden, shapes)
-    yield "locals", WALLS + PATH, lambda: GridEncoder("locals", shapes["locals"])
+        yield f"entity_states, {hidden} units", OBJECTS, partial(entity_encoder, hidden, shapes)
+    yield "locals", WALLS + PATH, partial(GridEncoder, "locals", shapes["locals"])
 
 
 def main(side: int = 128, samples: int = 12_800, epochs: int = 6, seeds: int = 2) -> None:
