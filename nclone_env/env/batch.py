@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -129,14 +129,14 @@ class Batch:
         """Draw levels by these weights, (L,), from the next episodes on."""
         self._arrays.thresholds[:] = level_thresholds(weights)
 
-    def set_starts(self, states: Sequence[bytes], share: Any) -> None:
+    def set_starts(self, states: Iterable[bytes], share: Any) -> None:
         """Begin future episodes in the worlds of snapshots, with the probabilities of :meth:`set_start_shares`.
 
         Raises:
             SnapshotError: if one does not fit, its episode is over, or no frame is left; it names the item.
             ConfigError: as :meth:`set_start_shares`; nothing is changed in either case.
         """
-        starts = make_starts(self.config, self.level_set, [self._start_of(*item) for item in enumerate(states)])
+        starts = make_starts(self.level_set, (self._start_of(*item) for item in enumerate(states)))
         set_shares(starts, check_shares(share, starts))
         self._arrays = self._arrays._replace(starts=starts)
         if self._spare_arrays is not None:

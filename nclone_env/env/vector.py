@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium
@@ -255,7 +255,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Buffers, np
         self._check("assign_levels", NOT_CLOSED)
         self._batch.episodes["own_level"] = check_assignment("levels", levels, self.level_names, self.num_envs)
 
-    def set_starts(self, states: Sequence[bytes] = (), share: Any = 1.0) -> None:
+    def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
         """Begin a share of the future episodes in the worlds of snapshots instead of at the start of their level.
 
         When an episode begins on a level of which there are start states, one of them, or the start of the level, is
@@ -265,7 +265,8 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Buffers, np
         its number in the list that was set at the time, and -1 for any other start.
 
         Args:
-            states: K snapshots, from ``get_state`` of environments with the same levels; those set before are dropped.
+            states: K snapshots, from ``get_state`` of environments with the same levels, taken one after another; those
+                set before are dropped.
             share: probability that an episode begins in one of the K states: one number, divided evenly among the
                 states of each level, or (K,) numbers.
 

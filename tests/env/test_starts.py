@@ -9,7 +9,9 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.env.compiled.records import WON
 from nclone_env.env.compiled.starts import START
-from nclone_env.level.scenes import moving
+from nclone_env.level.build import build_room
+from nclone_env.level.scenes import everything, moving
+from nclone_env.sim.state import MOVER, NINJA_RECORD
 
 from .bases import QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices
 
@@ -260,15 +262,43 @@ def test_groups_use_start_states():
 def test_start_states_are_in_the_memory_tree():
     envs = make()
     before = envs.memory().total_bytes
-    envs.set_starts(STATES)
-    worlds = sum(array.nbytes // len(array) for array in envs._batch.worlds)
+    envs.set_starts(iter(STATES))
+    header = envs._batch.level_set.arrays.header[[MOVING] * 3 + [WALKING] * 2]
+    rows = header["entity_count"].sum() + header["mover_count"].sum() * MOVER.itemsize
     node = next(node for _, node in envs.memory().walk() if node.name == "start states")
-    assert node.total_bytes == len(STATES) * (worlds + START.itemsize)
     assert all(leaf.shared for leaf in node.children)
-    assert envs.memory().total_bytes == before + node.total_bytes
+    assert envs.memory().total_bytes == before + len(STATES) * (START.itemsize + NINJA_RECORD.itemsize) + rows
     envs.set_start_shares(0.5)
     envs.set_starts()
     assert envs.memory().total_bytes == before
+
+
+def test_every_byte_of_a_world_is_restored():
+    """Also on levels that need less room than others of the set, and with the trail that evil ninjas follow."""
+    followed = build_room(*["evil_ninja 66 58"] * 2, "exit 150 10", "exit_switch 140 10")
+    options = {"levels": (*LEVELS, everything(), followed), "max_frames": 300}
+    env, states = NPlusPlusEnv(**OPTIONS | options), []
+    for level, steps in ((5, 40), (4, 9), (MOVING, 9), (WALKING, 9)):
+        env.reset(seed=0, options={"level": level})
+        for _ in range(steps):
+            assert not any(env.step(RIGHT)[2:4])
+            states.append(env.get_state())
+    envs = make(1, **options)
+    trail = envs._batch.worlds.trail
+    size = sum(array.nbytes // len(array) for array in envs._batch.worlds)
+    worlds = [state[48 : 48 + size] for state in states]
+    assert len(set(worlds)) == len(worlds)
+    trails = [np.frombuffer(world[-trail[0].nbytes :], np.float64) for world in worlds]
+    assert np.count_nonzero(trails[39]) > 100
+    assert not trails[-1].any()
+    envs.set_starts(states)
+    envs.reset(seed=0)
+    for number, world in enumerate(worlds):
+        envs.reset(options={"state": states[(number + 7) % len(states)]})  # leaves another world behind
+        envs.set_start_shares((np.arange(len(states)) == number).astype(float))
+        envs.assign_levels([int(np.frombuffer(world, NINJA_RECORD, 1)["level"][0])])
+        assert envs.reset()[1]["start"].tolist() == [number]
+        assert envs.get_state(0)[48 : 48 + size] == world
 
 
 def over_state() -> bytes:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.random_numbers import RANDOM_BITS, random_bits
 from nclone_env.errors import ConfigError
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim.copy import copy_mover, copy_ninja
+from nclone_env.sim.state import MOVER, NINJA_RECORD
 
-START = np.dtype([("bound", "u8"), ("number", "i4")], align=True)
-"""A start state: the bound below which a 63-bit random number selects it among those of its level, and its number in
-the list that was set."""
+START = np.dtype(
+    [("bound", "u8"), ("first_entity", "i8"), ("first_mover", "i8"), ("first_trail", "i8")]
+    + [(name, "i4") for name in ("entity_count", "mover_count", "trail_count", "number")],
+    align=True,
+)
+"""A start state: the bound below which a 63-bit random number selects it among those of its level, its rows of the
+packed arrays, and its number in the list that was set."""
 
 _STREAM = np.uint64(0x6A09E667F3BCC908)  # any constant: start states are drawn independently of levels
 _ROUNDING = 1e-9
@@ -25,38 +30,81 @@ _ROUNDING = 1e-9
 class StartArrays(NamedTuple):
     """K start states, those of a level one after another.
 
+    A world is as large as the largest level of a set needs; of a start state only what its own level uses is stored.
+
     Attributes:
-        worlds: ``WorldArrays`` of K worlds.
         starts: (K,) ``START``; the bounds ascend within a level.
         first: (L + 1,) int64; the states of level l are ``first[l]`` to ``first[l + 1] - 1``.
+        ninjas: (K,) ``NINJA_RECORD``.
+        entity_states: uint8; those of all states.
+        movers: ``MOVER`` records of all states.
+        trail: (R, 2) float64; past positions of all states, each up to the last that is not zero.
     """
 
-    worlds: WorldArrays
     starts: np.ndarray
     first: np.ndarray
+    ninjas: np.ndarray
+    entity_states: np.ndarray
+    movers: np.ndarray
+    trail: np.ndarray
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the start states."""
-        return array_group("start states", {**self.worlds._asdict(), "starts": self.starts}, shared=True)
+        return array_group("start states", self._asdict(), shared=True)
 
 
-def make_starts(config: EnvironmentConfig, levels: LevelSet, states: list[dict[str, np.ndarray]]) -> StartArrays:
-    """Return start states of which none is used yet.
+def make_starts(levels: LevelSet, states: Iterable[Mapping[str, np.ndarray]]) -> StartArrays:
+    """Return start states, all with probability 0.
 
     Args:
-        config: configuration of the environments.
-        levels: their levels.
-        states: the rows of each snapshot by array name, (1, ...) each.
+        levels: levels of the environments.
+        states: for each state the rows of a snapshot by array name, (1, ...) each; taken one after another.
     """
-    played = np.array([rows["ninjas"]["level"][0] for rows in states], dtype=np.int64)
-    order = np.argsort(played, kind="stable")
-    worlds = make_worlds(len(states), levels, config.max_frames)
-    for place, number in enumerate(order.tolist()):
-        for name, array in worlds._asdict().items():
-            array[place : place + 1] = states[number][name]
-    starts = np.zeros(len(states), START)
-    starts["number"] = order
-    return StartArrays(worlds, starts, np.searchsorted(played[order], np.arange(len(levels.levels) + 1)))
+    parts = sorted((_used_rows(levels, number, rows) for number, rows in enumerate(states)), key=_level_of)
+    starts = np.array([part.start for part in parts], START)
+    for name in ("entity", "mover", "trail"):
+        counts = starts[f"{name}_count"]
+        starts[f"first_{name}"] = np.cumsum(counts) - counts
+    played = [_level_of(part) for part in parts]
+    return StartArrays(
+        starts=starts,
+        first=np.searchsorted(played, np.arange(len(levels.levels) + 1)).astype(np.int64),
+        ninjas=np.array([part.ninja for part in parts], NINJA_RECORD),
+        entity_states=np.concatenate([np.zeros(0, np.uint8), *(part.entity_states for part in parts)]),
+        movers=np.concatenate([np.zeros(0, MOVER), *(part.movers for part in parts)]),
+        trail=np.concatenate([np.zeros((0, 2)), *(part.trail for part in parts)]),
+    )
+
+
+class _Part(NamedTuple):
+    """One start state: its record, and copies of the rows that its level uses."""
+
+    start: Any
+    ninja: Any
+    entity_states: np.ndarray
+    movers: np.ndarray
+    trail: np.ndarray
+
+
+def _used_rows(levels: LevelSet, number: int, rows: Mapping[str, np.ndarray]) -> _Part:
+    ninja = rows["ninjas"][0]
+    header = levels.arrays.header[ninja["level"]]
+    trail = rows["trail"][0]
+    remembered = np.flatnonzero(trail.view(np.uint64).any(axis=1))
+    start = np.zeros((), START)
+    start["number"], start["trail_count"] = number, remembered[-1] + 1 if len(remembered) else 0
+    start["entity_count"], start["mover_count"] = header["entity_count"], header["mover_count"]
+    return _Part(
+        start[()],
+        ninja.copy(),
+        rows["entity_states"][0, : start["entity_count"]].copy(),
+        rows["movers"][0, : start["mover_count"]].copy(),
+        trail[: start["trail_count"]].copy(),
+    )
+
+
+def _level_of(part: _Part) -> int:
+    return int(part.ninja["level"])
 
 
 def set_shares(arrays: StartArrays, shares: np.ndarray) -> None:
@@ -120,3 +168,24 @@ def draw_start(arrays, seed, number, level):
         else:
             low = middle + 1
     return low
+
+
+@kernel
+def place_start(arrays, place, worlds, index):
+    """Put a world that is at the start of the level of a start state into that state.
+
+    Args:
+        arrays: ``StartArrays``.
+        place: index of the start state.
+        worlds: ``WorldArrays``, changed in place.
+        index: world.
+    """
+    state = arrays.starts[place]
+    copy_ninja(arrays.ninjas[place], worlds.ninjas[index])
+    for slot in range(state["entity_count"]):
+        worlds.entity_states[index, slot] = arrays.entity_states[state["first_entity"] + slot]
+    for number in range(state["mover_count"]):
+        copy_mover(arrays.movers[state["first_mover"] + number], worlds.movers[index, number])
+    for row in range(state["trail_count"]):
+        for axis in range(2):
+            worlds.trail[index, row, axis] = arrays.trail[state["first_trail"] + row, axis]

@@ -13,10 +13,9 @@ from nclone_env.env.compiled.observe import observe
 from nclone_env.env.compiled.random_numbers import random_bits
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
 from nclone_env.env.compiled.rewards import potential, reward
-from nclone_env.env.compiled.starts import draw_start
+from nclone_env.env.compiled.starts import draw_start, place_start
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.obs.objective import open_exit_count
-from nclone_env.sim.copy import copy_world
 from nclone_env.sim.tick import start, tick
 
 
@@ -141,12 +140,11 @@ def begin(arrays, index):
     episode["steps"] = 0
     episode["episode_return"] = 0.0
     episode["over"] = 0
-    if place < 0:
-        episode["start"] = -1
-        start(arrays.levels, arrays.worlds, index, level)
-    else:
+    episode["start"] = -1
+    start(arrays.levels, arrays.worlds, index, level)
+    if place >= 0:
         episode["start"] = arrays.starts.starts[place]["number"]
-        copy_world(arrays.starts.worlds, place, arrays.worlds, index)
+        place_start(arrays.starts, place, arrays.worlds, index)
     episode["potential"] = potential(arrays.levels, arrays.fields, arrays.worlds, index)
 
 

@@ -72,7 +72,7 @@ def make_step_arrays(
         pictures=pictures or picture_arrays(config, levels.arrays, levels),
         settings=make_settings(config, autoreset),
         thresholds=level_thresholds(np.ones(len(levels.levels))),
-        starts=make_starts(config, levels, []),
+        starts=make_starts(levels, ()),
         worlds=make_worlds(num_envs, levels, config.max_frames),
         episodes=episodes,
         actions=np.zeros(num_envs, np.int64),
