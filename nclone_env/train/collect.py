@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.environments import VectorEnvironment
 from nclone_env.train.episodes import EpisodeLog
@@ -73,7 +74,8 @@ class Collector:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments and of everything else of this group."""
-        own = array_group("final observations", self._finals, shared=False)
+        arrays = {**self._finals, "logits": self._scratch, "indices": self._indices}
+        own = array_group("final observations", arrays, shared=False)
         return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
 
     def _choose(self, seat: int, step: int) -> np.ndarray:
@@ -90,14 +92,24 @@ class Collector:
 
     def _evaluate_truncations(self, seat: int, truncated: np.ndarray, finals: Mapping[str, np.ndarray]) -> None:
         """Record the values of the final observations of episodes that the step at the cursor truncated."""
-        if not truncated.any():
+        count = _list_true(truncated, self._indices)
+        if not count:
             return
-        indices = np.flatnonzero(truncated)
-        count = len(indices)
+        indices = self._indices[:count]
         rows = min(len(truncated), 1 << (count - 1).bit_length())  # so that calls have few different sizes
-        self._indices[:count] = indices
         for name, target in self._finals.items():
-            target[:count] = finals[name][indices]
+            np.take(finals[name], indices, axis=0, out=target[:count], mode="clip")
         padded = {name: target[:rows] for name, target in self._finals.items()}
         _, values = self._network.outputs(seat, self.columns.stacked_finals(self._indices[:rows], padded))
         self.columns.row("final_values")[indices] = values[:count]
+
+
+@kernel
+def _list_true(mask, indices):
+    """Write the indices of the true entries of a mask to ``indices``, (n,) int64; return their number."""
+    count = 0
+    for index in range(len(mask)):
+        if mask[index]:
+            indices[count] = index
+            count += 1
+    return count

@@ -20,6 +20,7 @@ from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
 from nclone_env.train.resume import restore_run, save_run, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
+from nclone_env.train.warm_up import Report, warm_up
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def train(
     *,
     overwrite: bool = False,
     on_start: Callable[[Path], None] = lambda folder: None,
+    on_stage: Report = lambda name, seconds: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
     """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
@@ -57,6 +59,7 @@ def train(
         on_update: called with the row of the learning curve after each update.
         overwrite: replace the run that the folder of ``name`` holds.
         on_start: called with the folder of the run before anything is computed.
+        on_stage: called with the name and the seconds of each stage of the preparation.
         stop: asked before each update; once it returns True the run is saved and ends.
 
     Raises:
@@ -68,6 +71,7 @@ def train(
     with one_thread_per_call(), closing(claim_folder(config, source, overwrite)) as folder:
         on_start(folder.path)
         with closing(set_up(settled_config(config, folder), make_envs, folder)) as run:
+            warm_up(run, on_stage)
             begin(run, source)
             while not run.finished and not stop():
                 started = time.perf_counter()

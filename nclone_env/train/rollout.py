@@ -119,6 +119,11 @@ class RolloutStorage:
         for name, target in flat.items():
             torch.index_select(self._tensors[name], 0, steps, out=target)
 
+    def commit(self) -> None:
+        """Write every page once: the system provides the memory of zeroed arrays only then."""
+        for array in (*self.arrays, *self.observation_arrays.values()):
+            array.fill(0)
+
     def continue_from_end(self) -> None:
         """Start the next rollout from the last observations of this one."""
         for array in (*self.observation_arrays.values(), self.episode_starts):

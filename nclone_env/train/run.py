@@ -17,10 +17,10 @@ from nclone_env.train.autograd import Autograd
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import LearningCurve
-from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
+from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.folder import RunFolder
-from nclone_env.train.mlp import MLP, supports
+from nclone_env.train.mlp import MLP, is_mlp
 from nclone_env.train.network import Network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic, make_policy
@@ -29,7 +29,7 @@ from nclone_env.train.rollout import RolloutStorage
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
-_PART_SIZE = 512
+PART_SIZE = 512
 """Most steps of a part of a minibatch: its activations stay in the cache of a core."""
 
 
@@ -90,7 +90,8 @@ class Run:
 
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
-        own = (self.storage.memory(), self.network.memory(), self.ppo.memory())
+        parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
+        own = (parameters, self.storage.memory(), self.network.memory(), self.ppo.memory())
         return MemoryNode("training run", children=(*own, *(collector.memory() for collector in self.collectors)))
 
     def close(self) -> None:
@@ -101,36 +102,46 @@ class Run:
         self.curve.close()
 
 
-def make_groups(config: TrainConfig, make_envs: MakeEnvironments) -> Iterator[tuple[int, VectorEnvironment]]:
-    """Yield the first environment of each group and the group."""
+def group_sizes(config: TrainConfig) -> list[int]:
+    """Return the number of environments of each group; it does not depend on the number of threads."""
     count = max(1, min(config.num_envs // _SMALLEST_GROUP, max(2, config.num_envs // _GROUP_SIZE)))
     edges = [config.num_envs * group // count for group in range(count + 1)]
-    for first, last in itertools.pairwise(edges):
-        yield first, make_envs(config.unstacked_environment(), last - first)
+    return [last - first for first, last in itertools.pairwise(edges)]
+
+
+def most_rows(config: TrainConfig) -> int:
+    """Return the largest number of rows of a call of the network."""
+    return max(*group_sizes(config), min(PART_SIZE, config.minibatch_size))
+
+
+def make_workers(config: TrainConfig) -> Workers:
+    """Return the threads of a run."""
+    return Workers(config.batch_size, config.num_threads or available_cores(), min_chunk=1)
 
 
 def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) -> Run:
     """Build all components of a run that writes to a folder; nothing is written yet."""
-    groups = list(make_groups(config, make_envs))
-    envs = groups[0][1]
+    sizes = group_sizes(config)
+    groups = [make_envs(config.unstacked_environment(), size) for size in sizes]
+    envs = groups[0]
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
     storage = RolloutStorage(config.num_steps, config.num_envs, envs.single_observation_space, config.frame_stack)
-    workers = Workers(config.num_envs, config.num_threads or available_cores(), min_chunk=1)
-    make_network = MLP if supports(policy, storage) else Autograd
-    most_rows = max(_PART_SIZE, *(envs.num_envs for _, envs in groups), 1)
-    network = make_network(policy, parameters, storage, workers.slots, most_rows)
+    workers = make_workers(config)
+    dtypes = {name: array.dtype for name, array in storage.observation_arrays.items()}
+    make_network = MLP if is_mlp(policy.observation_shapes, dtypes, config.frame_stack) else Autograd
+    network = make_network(policy, parameters, storage, workers.count, most_rows(config))
     return Run(
         config=config,
         policy=policy,
         parameters=parameters,
         storage=storage,
         collectors=[
-            Collector(group, storage.columns(first, first + group.num_envs), network, policy.heads, config.seed)
-            for first, group in groups
+            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed)
+            for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=PPO(network, parameters, storage, config, workers, _PART_SIZE),
+        ppo=PPO(network, parameters, storage, config, workers, PART_SIZE),
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),

@@ -93,15 +93,21 @@ def test_each_observation_is_stored_once():
 
 
 def test_policy_sees_every_observation_of_a_stack():
-    """Every entry of stacked vectors affects the value."""
+    """Stacked pictures become channels, stacked vectors one long vector; every entry affects the value."""
+    shapes = {"game_state": (3, 30), "player_frame": (3, 40, 40, 1)}
     generator = torch.Generator().manual_seed(0)
-    policy = ActorCritic({"game_state": (3, 30)}, hidden_size=16, generator=generator)
-    seen = torch.rand(2, 3, 30, generator=generator)
-    values = policy.value({"game_state": seen})
-    for place in range(3):
-        other = seen.clone()
-        other[:, place] = 0
-        assert (policy.value({"game_state": other}) != values).all()
+    policy = ActorCritic(shapes, hidden_size=16, generator=generator)
+    seen = {
+        "game_state": torch.rand(2, 3, 30, generator=generator),
+        "player_frame": torch.randint(0, 256, (2, 3, 40, 40, 1), dtype=torch.uint8, generator=generator),
+    }
+    assert policy.encoders["player_frame"].convolutions[0].weight.shape[1] == 3
+    values = policy.value(seen)
+    for name in shapes:
+        for place in range(3):
+            other = {**seen, name: seen[name].clone()}
+            other[name][:, place] = 0
+            assert (policy.value(other) != values).all()
 
 
 def test_a_policy_with_stacks_is_saved_evaluated_and_resumed(tmp_path):
