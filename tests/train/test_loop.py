@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nclone_env.env.compiled.records import DIED, PLAYING, WON
-from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.episodes import EPISODE, EpisodeLog, EpisodeStatistics
@@ -172,7 +172,6 @@ def test_resume_refuses_another_number_of_environments(tmp_path):
         train(config(tmp_path, num_envs=16), half.checkpoint, LineWorld)
 
 
-@pytest.mark.xfail(raises=ConfigError, strict=False, reason="the network has no encoder for pictures yet")
 def test_trains_on_pictures(tmp_path):
     settings = config(
         tmp_path, observations=("game_state", "player_frame"), num_envs=4, num_steps=4, total_timesteps=32
