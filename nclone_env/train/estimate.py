@@ -11,11 +11,11 @@ import numpy as np
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
-from nclone_env.train.episodes import EPISODE
+from nclone_env.train.episodes import EpisodeLog
 from nclone_env.train.mlp import is_mlp
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
-from nclone_env.train.run import PART_SIZE, group_sizes, make_workers, most_rows
+from nclone_env.train.run import group_sizes, make_workers, most_rows, part_size
 
 
 def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_environments) -> MemoryNode:
@@ -35,10 +35,10 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     environment = config.unstacked_environment()
     with closing(make_envs(environment, 1)) as one, closing(make_envs(environment, 2)) as two:
         dtypes = {name: space.dtype for name, space in one.single_observation_space.spaces.items()}
-        shapes = observation_shapes(one)
+        shapes, stacked = observation_shapes(one), observation_shapes(one, config.frame_stack)
         first, more = _used_bytes(one), _used_bytes(two) - _used_bytes(one)
     sizes = {name: math.prod(shape) * dtypes[name].itemsize for name, shape in shapes.items()}
-    policy = make_policy(config, {name: _stacked(shape, config.frame_stack) for name, shape in shapes.items()})
+    policy = make_policy(config, stacked)
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
     scratch = _mlp_bytes if is_mlp(shapes, dtypes, config.frame_stack) else _gathered_bytes
     groups = [first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config)]
@@ -62,10 +62,6 @@ def _used_bytes(envs: VectorEnvironment) -> int:
     return envs.memory().bytes_where(shared=False)
 
 
-def _stacked(shape: tuple[int, ...], depth: int) -> tuple[int, ...]:
-    return (depth, *shape) if depth > 1 else shape
-
-
 def _storage_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
     rows, steps = config.num_steps + config.frame_stack, config.batch_size
     fields = 8 + 4 + 4 + 1 + 1 + 4 + 4 + 4  # those of StepFields without the values
@@ -75,9 +71,9 @@ def _storage_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
 
 
 def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int], num_envs: int) -> int:
-    stacks = config.frame_stack * sum(sizes.values()) if config.frame_stack > 1 else 0
+    stacks = _stack_bytes(config, sizes) if config.frame_stack > 1 else 0
     finals = sum(size for name, size in sizes.items() if name != "action_mask")
-    return num_envs * (stacks + EPISODE.itemsize * config.num_steps + finals + 4 * sum(policy.heads) + 8)
+    return num_envs * (stacks + EpisodeLog.bytes_per_step * config.num_steps + finals + 4 * sum(policy.heads) + 8)
 
 
 def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
@@ -91,9 +87,14 @@ def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int
 
 def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
     """Return the bytes of one thread's gathered observations for torch."""
-    return most_rows(config) * config.frame_stack * sum(sizes.values())
+    return most_rows(config) * _stack_bytes(config, sizes)
+
+
+def _stack_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
+    """Return the bytes of one observation as the policy sees it."""
+    return sum(size * (1 if name == "action_mask" else config.frame_stack) for name, size in sizes.items())
 
 
 def _update_bytes(config: TrainConfig, parameters: int) -> int:
-    parts = count_parts(config, PART_SIZE)
+    parts = count_parts(config, part_size(config))
     return (2 + parts) * parameters + 8 * config.batch_size + 8 * 5 * parts

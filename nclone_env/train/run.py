@@ -17,6 +17,7 @@ from nclone_env.train.autograd import Autograd
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import LearningCurve
+from nclone_env.train.encoders import PICTURES
 from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.folder import RunFolder
@@ -29,8 +30,6 @@ from nclone_env.train.rollout import RolloutStorage
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
-PART_SIZE = 512
-"""Most steps of a part of a minibatch: its activations stay in the cache of a core."""
 
 
 Score = tuple[float, float, float]
@@ -109,9 +108,16 @@ def group_sizes(config: TrainConfig) -> list[int]:
     return [last - first for first, last in itertools.pairwise(edges)]
 
 
+def part_size(config: TrainConfig) -> int:
+    """Return the most steps of a part of a minibatch: its activations should stay in the cache of a core."""
+    has_pictures = any(name in PICTURES for name in config.observations)
+    largest = (128 if config.picture_size == 128 else 256) if has_pictures else 512
+    return min(largest, config.minibatch_size)
+
+
 def most_rows(config: TrainConfig) -> int:
     """Return the largest number of rows of a call of the network."""
-    return max(*group_sizes(config), min(PART_SIZE, config.minibatch_size))
+    return max(*group_sizes(config), part_size(config))
 
 
 def make_workers(config: TrainConfig) -> Workers:
@@ -141,7 +147,7 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) 
             Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=PPO(network, parameters, storage, config, workers, PART_SIZE),
+        ppo=PPO(network, parameters, storage, config, workers, part_size(config)),
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
