@@ -27,7 +27,7 @@ class EpisodeLog:
         capacity: most episodes of a rollout: one for each step of each environment.
     """
 
-    bytes_per_step = EPISODE.itemsize + 8
+    bytes_per_step = EPISODE.itemsize + 4
 
     def __init__(self, capacity: int):
         self._records = np.zeros(capacity, EPISODE)
