@@ -96,3 +96,7 @@ class MissingExtraError(NcloneError, ImportError):
 
 class CheckpointError(NcloneError, ValueError):
     """A checkpoint cannot be read or does not match the configuration."""
+
+
+class TrajectoryError(NcloneError, ValueError):
+    """An array of a trajectory has the wrong name, shape, dtype or range."""
