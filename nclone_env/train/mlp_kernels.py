@@ -19,7 +19,7 @@ _P3, _P2, _P1 = np.float32(5.12229709037114e-08), np.float32(1.48572235717979e-0
 _Q3, _Q2, _Q1 = np.float32(1.19825839466702e-06), np.float32(1.18534705686654e-04), np.float32(2.26843463243900e-03)
 _P0, _Q0 = np.float32(4.89352455891786e-03), np.float32(4.89352518554385e-03)
 
-POLICY_LOSS, VALUE_LOSS, ENTROPY, APPROX_KL, CLIP_FRACTION = range(5)
+POLICY_LOSS, VALUE_LOSS, ENTROPY, APPROX_KL, CLIP_FRACTION, REFERENCE_KL = range(6)
 """Columns of the sums that :func:`loss_gradient` writes."""
 
 
@@ -154,11 +154,12 @@ def gather_fields(source, rows, target):
 
 
 @numeric_kernel
-def loss_gradient(logits, values, masks, heads, steps, scaling, delta_logits, delta_values, biases, sums):
+def loss_gradient(logits, values, masks, heads, steps, reference, scaling, delta_logits, delta_values, biases, sums):
     """Compute the gradient of the loss of n steps in the logits and values, and sums for the statistics.
 
     The loss is the mean over the minibatch of the clipped surrogate, ``value_coef`` times half the squared error of the
-    values, and minus ``entropy_coef`` times the entropy (Schulman et al., 2017).
+    values, and minus ``entropy_coef`` times the entropy (Schulman et al., 2017); plus ``reference_coef`` times the KL
+    divergence of the policy from the reference distributions, KL(reference || policy).
 
     Args:
         logits: (n, a), the heads side by side.
@@ -166,14 +167,15 @@ def loss_gradient(logits, values, masks, heads, steps, scaling, delta_logits, de
         masks: (n, a) int8, 0 for each action that is not allowed; or (0, a): all are.
         heads: (k,) int64, actions of each head.
         steps: ``LearningFields`` of the n steps.
+        reference: (n, a), reference probabilities, 0 for each action that is not allowed; or (0, a): none.
         scaling: ``LossScaling`` of the minibatch.
         delta_logits: (n, a), written.
         delta_values: (n,), written.
         biases: gradients in the biases of both heads, (a,) and (1,), written.
-        sums: (5,) float64, written: sums over the n steps of the statistics.
+        sums: (6,) float64, written: sums over the n steps of the statistics.
     """
     actions, old_log_probs, advantages, returns = steps
-    mean, scale, share, clip, value_coef, entropy_coef = scaling
+    mean, scale, share, clip, value_coef, entropy_coef, reference_coef = scaling
     bias_logits, bias_value = biases
     sums[:] = 0.0
     bias_logits[:] = _ZERO
@@ -190,6 +192,8 @@ def loss_gradient(logits, values, masks, heads, steps, scaling, delta_logits, de
         delta_values[i] = value_coef * error * share
         bias_value[0] += delta_values[i]
         _logit_gradient(heads, i, actions[i], slope, entropy_coef * share, delta_logits, logits)
+        if reference.shape[0] > 0:
+            sums[REFERENCE_KL] += _pull(reference, i, logits, masks, reference_coef * share, delta_logits)
         for j in range(logits.shape[1]):
             bias_logits[j] += delta_logits[i, j]
         sums[POLICY_LOSS] -= min(surrogate, clipped)
@@ -219,3 +223,20 @@ def _logit_gradient(heads, i, action, slope, entropy_weight, probabilities, log_
             gradient = entropy_weight * p * (log_probs[i, j] + entropy) - slope * p
             probabilities[i, j] = gradient + slope if j == offset + chosen else gradient
         offset += heads[k]
+
+
+@numeric_kernel
+def _pull(reference, i, log_probs, masks, weight, delta):
+    """Add the gradient of ``weight`` * KL(q || p) in row i of the logits to ``delta``; return the divergence.
+
+    With q the reference probabilities and p those of the policy, the gradient in logit j is p_j - q_j, and 0
+    where an action is not allowed: there q is 0 as well, and so is ``log_probs``.
+    """
+    divergence = _ZERO
+    for j in range(log_probs.shape[1]):
+        q = reference[i, j]
+        if masks.shape[0] == 0 or masks[i, j] != 0:
+            delta[i, j] += weight * (np.exp(log_probs[i, j]) - q)
+        if q > _ZERO:
+            divergence += q * (np.log(q) - log_probs[i, j])
+    return divergence

@@ -73,6 +73,7 @@ class TrajectoryBuffer:
         episode_starts: (E + 1,) int64, first step of each episode, and n.
         frame_stack: k; with k > 1 the network sees stacks of the last k observations of an episode, gathered on demand.
         device: where the content is.
+        reference: (n, a) float32, probabilities of a reference policy; (0, a) until someone sets it.
 
     Args:
         observation_space: the ``Dict`` space of one environment: names, shapes and dtypes.
@@ -86,6 +87,7 @@ class TrajectoryBuffer:
     ):
         self.device, self.frame_stack, self.num_steps, self.capacity = torch.device(device), frame_stack, 0, 0
         self.episode_starts = np.zeros(1, np.int64)
+        self.reference = np.zeros((0, num_actions), np.float32)
         self._num_actions = num_actions
         boxes = observation_space.spaces
         self._specs = {name: (tuple(box.shape), np.dtype(box.dtype)) for name, box in boxes.items()}
@@ -131,7 +133,8 @@ class TrajectoryBuffer:
     @property
     def steps(self) -> dict[str, Tensor]:
         """``actions`` (n,) int64, and ``rewards``, ``values``, ``log_probs``, ``advantages`` and ``returns``, (n,)
-        float32, on the device: views of the content."""
+        float32, on the device: views of the content.
+        """
         return {name: tensor[: self.num_steps] for name, tensor in self._steps.items()}
 
     @property
@@ -258,14 +261,14 @@ class TrajectoryBuffer:
     def _check(self, number: int, episode: Trajectory) -> int:
         """Check one episode; return its number of steps."""
         actions = episode.actions
-        _expect(number, "actions", "an integer array of shape (T,)", actions, np.integer, None)
+        _expect(number, "actions", "an integer array of shape (T,)", actions, "iu", None)
         count = len(actions)
         if count and not (actions.min() >= 0 and actions.max() < self._num_actions):
             got = actions[(actions < 0) | (actions >= self._num_actions)][0]
             raise _error(number, "actions", f"numbers from 0 to {self._num_actions - 1}", str(got), "number them so")
         for name in _OPTIONAL:
             if getattr(episode, name) is not None:
-                _expect(number, name, f"floats of shape ({count},)", getattr(episode, name), np.floating, (count,))
+                _expect(number, name, f"floats of shape ({count},)", getattr(episode, name), "f", (count,))
         if set(episode.observations) != set(self._specs):
             got, expected = sorted(episode.observations), sorted(self._specs)
             raise _error(number, "observations", f"the names {expected}", str(got), "record exactly these observations")
@@ -311,10 +314,8 @@ def _check_masks(number: int, actions: np.ndarray, masks: np.ndarray) -> None:
         raise _error(number, "actions", "actions that the mask allows", got, "store the mask the action was chosen by")
 
 
-def _expect(
-    number: int, name: str, expected: str, array: Any, kind: type[np.generic], shape: tuple[int, ...] | None
-) -> None:
-    fits = isinstance(array, np.ndarray) and array.ndim == 1 and np.issubdtype(array.dtype, kind)
+def _expect(number: int, name: str, expected: str, array: Any, kinds: str, shape: tuple[int, ...] | None) -> None:
+    fits = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in kinds
     if not fits or (shape is not None and array.shape != shape):
         raise _error(number, name, expected, _described(array), "pass one entry for each step, as a NumPy array")
 

@@ -1,5 +1,6 @@
 """Intake of trajectories: content, reuse of memory, and errors that leave the content as it was."""
 
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -111,7 +112,7 @@ def test_any_split_has_the_same_content(lengths, data):
     whole = episode(sum(lengths), 3, terminated=True)
     edges = np.cumsum([0, *lengths])
     parts = []
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in itertools.pairwise(edges):
         fields = {name: getattr(whole, name)[first:last] for name in ("rewards", "values", "log_probs")}
         rows = {name: array[first:last] for name, array in whole.observations.items()}
         follows = float(whole.values[last]) if last < edges[-1] else 0.0
@@ -140,7 +141,7 @@ def test_advantages_are_those_of_a_rollout():
     for i in range(count):
         ends = np.flatnonzero(terminated[:, i] | truncated[:, i]) + 1
         edges = sorted({0, *ends.tolist(), steps})
-        for first, last in zip(edges[:-1], edges[1:], strict=True):
+        for first, last in itertools.pairwise(edges):
             cut = truncated[last - 1, i]
             rows = {n: a[first:last] for n, a in episode(steps).observations.items()}
             rows["action_mask"] = np.ones_like(rows["action_mask"])
