@@ -2,7 +2,8 @@
 
 A recording has an input for every frame, a policy an action for every ``frame_skip`` frames. A recording whose inputs
 change only at multiples of ``frame_skip`` can be played as it is. Any other is followed: of all ways to hold actions, a
-beam search keeps those whose ninja stays closest to the recorded one at the end of each step.
+beam search keeps those whose ninja stays closest to the recorded one at the end of each step, with few actions other
+than the most frequent one of the recording in that step.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
-from nclone_env.constants import CELEBRATING, DEAD, DYING
+from nclone_env.constants import CELEBRATING, DEAD, DYING, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.session import Frames, Session
 
@@ -24,6 +25,10 @@ _VELOCITY_WEIGHT = 8.0
 """Frames: a difference of 1 px/frame counts as much as one of this many pixels."""
 _ENTITY_WEIGHT = 100.0
 """Squared pixels: weight of an entity in another state, such as a switch not taken."""
+_OTHER_ACTION_WEIGHT = 25.0
+"""Squared pixels: weight of an action that is not the most frequent one of the recording in its step."""
+_NUMBERS = np.array([INPUT_OF_ACTION.index(code & ~INPUT_RIGHT if code & INPUT_LEFT else code) for code in range(8)])
+"""Action of each input byte; left wins over right."""
 
 
 class _Step(NamedTuple):
@@ -51,7 +56,8 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
     codes = np.resize(np.array(INPUT_OF_ACTION, np.uint8), beam * NUM_ACTIONS)
     session = Session(level, beam * NUM_ACTIONS, max_frames=len(inputs) + _LATER * frame_skip)
     recorded = Session(session.level_set, max_frames=len(inputs)).record(inputs)
-    parents, steps = np.zeros(1, np.int64), list[_Step]()
+    usual = most_frequent_actions(inputs, frame_skip)
+    parents, others, steps = np.zeros(1, np.int64), np.zeros(1), list[_Step]()
     for step in range(-(-len(inputs) // frame_skip) + _LATER):
         session.gather(np.repeat(np.resize(parents, beam), NUM_ACTIONS))
         session.play(np.repeat(codes[np.newaxis], frame_skip, axis=0))
@@ -59,15 +65,24 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
         states = session.worlds.ninjas["state"][:live]
         frame = min((step + 1) * frame_skip, len(inputs)) - 1
         distances = np.where(np.isin(states, (DEAD, DYING)), np.inf, _distances(session, live, recorded, frame))
+        expected = usual[min(step, len(usual) - 1)]
+        unusual = np.repeat(others, NUM_ACTIONS) + (np.arange(live) % NUM_ACTIONS != expected)
+        distances += _OTHER_ACTION_WEIGHT * unusual
         won = np.flatnonzero(states == CELEBRATING)
-        chosen = won[:1] if len(won) else _best(session, distances, beam)
+        chosen = won[[distances[won].argmin()]] if len(won) else _best(session, distances, beam)
         if not len(chosen):
             return None
         steps.append(_Step(chosen // NUM_ACTIONS, chosen % NUM_ACTIONS))
         if len(won):
             return _path(steps)
-        parents = chosen
+        parents, others = chosen, unusual[chosen]
     return None
+
+
+def most_frequent_actions(inputs: np.ndarray, frame_skip: int) -> np.ndarray:
+    """Return the most frequent action of each step of a recording, (ceil(T / frame_skip),) int64."""
+    actions = _NUMBERS[inputs & 7]
+    return np.array([np.bincount(actions[t : t + frame_skip]).argmax() for t in range(0, len(actions), frame_skip)])
 
 
 def _distances(session: Session, count: int, recorded: Frames, frame: int) -> np.ndarray:
