@@ -41,7 +41,12 @@ def train(
     print(f"training on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
     progress = TrainingProgress(config.total_timesteps)
     started = time.monotonic()
-    result = loop.train(config, resume=resume, on_update=progress)
+    result = loop.train(
+        config,
+        resume=resume,
+        on_update=progress,
+        on_warm_start=lambda started: print(report.warm_start_text(started), flush=True),
+    )
     progress.finish()
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")

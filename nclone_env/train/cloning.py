@@ -37,7 +37,7 @@ class CloningSettings:
     """Step size of Adam."""
     max_grad_norm: float = 0.5
     """Maximum norm of the gradient; larger gradients are scaled down."""
-    entropy_coef: float = 0.0
+    entropy_coef: float = 0.05
     """Coefficient of an entropy bonus."""
     max_epochs: int = 300
     """Most epochs over the trajectories."""
@@ -75,7 +75,7 @@ def clone(
     """Train a copy of a policy to imitate trajectories.
 
     A tenth of the steps is held out first to find the number of epochs with the lowest loss on them; the clone is then
-    trained on all steps for as many epochs. Whole episodes are held out if there are ten or more, else single steps.
+    trained on all steps for as many epochs.
 
     Args:
         policy: the policy to begin from; not changed.
@@ -173,16 +173,9 @@ def _choices(actions: np.ndarray, heads: tuple[int, ...]) -> np.ndarray:
 
 
 def _held_out(steps: TrajectoryBuffer, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return which steps are held out, (n,) bool."""
-    starts = steps.episode_starts
-    lengths = np.diff(starts)
+    """Return which steps are held out, (n,) bool: single ones, as there may be no more than one episode of a level."""
     held = np.zeros(steps.num_steps, np.bool_)
-    if share > 0 and np.count_nonzero(lengths) >= 10:
-        for episode in random.permutation(np.flatnonzero(lengths)):
-            if held.sum() + lengths[episode] <= share * len(held) or not held.any():
-                held[starts[episode] : starts[episode + 1]] = True
-    else:
-        held[random.permutation(len(held))[: int(share * len(held))]] = True
+    held[random.permutation(len(held))[: int(share * len(held))]] = True
     return held
 
 

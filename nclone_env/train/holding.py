@@ -58,6 +58,7 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
     recorded = Session(session.level_set, max_frames=len(inputs)).record(inputs)
     usual = most_frequent_actions(inputs, frame_skip)
     parents, others, steps = np.zeros(1, np.int64), np.zeros(1), list[_Step]()
+    early: np.ndarray | None = None
     for step in range(-(-len(inputs) // frame_skip) + _LATER):
         session.gather(np.repeat(np.resize(parents, beam), NUM_ACTIONS))
         session.play(np.repeat(codes[np.newaxis], frame_skip, axis=0))
@@ -69,14 +70,19 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
         unusual = np.repeat(others, NUM_ACTIONS) + (np.arange(live) % NUM_ACTIONS != expected)
         distances += _OTHER_ACTION_WEIGHT * unusual
         won = np.flatnonzero(states == CELEBRATING)
-        chosen = won[[distances[won].argmin()]] if len(won) else _best(session, distances, beam)
-        if not len(chosen):
-            return None
-        steps.append(_Step(chosen // NUM_ACTIONS, chosen % NUM_ACTIONS))
         if len(won):
-            return _path(steps)
+            best = won[[distances[won].argmin()]]
+            path = _path([*steps, _Step(best // NUM_ACTIONS, best % NUM_ACTIONS)])
+            if step + 1 >= len(usual):
+                return path
+            early = path if early is None else early  # something else than the recording: only if nothing follows it
+            distances[won] = np.inf
+        chosen = _best(session, distances, beam)
+        if not len(chosen):
+            return early
+        steps.append(_Step(chosen // NUM_ACTIONS, chosen % NUM_ACTIONS))
         parents, others = chosen, unusual[chosen]
-    return None
+    return early
 
 
 def most_frequent_actions(inputs: np.ndarray, frame_skip: int) -> np.ndarray:

@@ -18,6 +18,7 @@ from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
 from nclone_env.train.resume import restore_run, save_run
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
+from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ def train(
     resume: str | Path | None = None,
     make_envs: MakeEnvironments = make_environments,
     on_update: Callable[[Row], None] = lambda row: None,
+    on_warm_start: Callable[[WarmStart], None] = lambda started: None,
 ) -> TrainResult:
     """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
 
@@ -44,12 +46,16 @@ def train(
         resume: checkpoint to continue from; the run then ends as it would have without the interruption.
         make_envs: creates a vector environment for each group of environments.
         on_update: called with the row of the learning curve after each update.
+        on_warm_start: called after demonstrations were cloned.
 
     Raises:
         CheckpointError: if ``resume`` cannot be read or does not match ``config``.
+        ConfigError: if no demonstration of ``config.warm_start`` can be used.
     """
     with one_thread_per_call(), closing(set_up(config, make_envs)) as run:
         begin(run, resume)
+        if config.warm_start and resume is None:
+            on_warm_start(warm_start(run))
         while not run.finished:
             started = time.perf_counter()
             collect_rollout(run)
@@ -108,7 +114,7 @@ def compute_returns(run: Run) -> None:
 def update_policy(run: Run) -> UpdateStatistics:
     """Update the policy on the stored rollout and prepare the storage for the next one."""
     number = run.counters.updates
-    statistics = run.ppo.update(number, learning_rate(run.config, number))
+    statistics = run.ppo.update(number, learning_rate(run.config, number), evaluate_reference(run))
     run.storage.continue_from_end()
     return statistics
 

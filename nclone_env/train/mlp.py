@@ -166,7 +166,7 @@ class MLP:
             kernels.gather_rows(source, width, rows, scratch.mask_bytes, 0, width)
 
     def _gather_reference(self, rows: np.ndarray, scratch: Scratch, coefficient: np.float32) -> np.ndarray:
-        """Return the reference probabilities of steps, (n, a) in the scratch, or (0, a) if the loss does not use them."""
+        """Return the reference probabilities of steps, (n, a), or (0, a) if the loss does not use them."""
         if coefficient == 0 or self._reference_source is None:
             return self._storage.reference[:0]
         source, width = self._reference_source

@@ -18,6 +18,7 @@ from nclone_env.train.checkpoint import (
     translated,
 )
 from nclone_env.train.run import Counters, Run
+from nclone_env.train.warm_start import reference_state, restore_reference
 
 
 def save_run(run: Run) -> None:
@@ -50,6 +51,7 @@ def checkpoint_of(run: Run) -> Checkpoint:
             for index in range(collector.envs.num_envs)
         ],
         curve=list(run.curve.rows),
+        reference=reference_state(run),
     )
 
 
@@ -69,6 +71,7 @@ def restore_run(run: Run, path: Path) -> None:
         run.counters = Counters(**checkpoint.counters)
         _restore_episodes(run, checkpoint.episodes)
         _restore_environments(run, checkpoint)
+        restore_reference(run, checkpoint.reference)
     run.curve.rows[:] = checkpoint.curve
 
 

@@ -9,23 +9,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
 from nclone_env.env.threads import Job, Workers, available_cores
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.train.autograd import Autograd
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import LearningCurve
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
-from nclone_env.train.mlp import MLP, supports
 from nclone_env.train.network import Network
+from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import PPO
+from nclone_env.train.reference import Reference
 from nclone_env.train.rollout import RolloutStorage
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
@@ -62,6 +61,8 @@ class Run:
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
+    reference: Reference | None = None
+    """The clone of a warm start, which the policy is kept close to."""
 
     @cached_property
     def kilobytes_per_environment(self) -> float:
@@ -87,7 +88,9 @@ class Run:
 
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
-        own = (self.storage.memory(), self.network.memory(), self.ppo.memory())
+        own = [self.storage.memory(), self.network.memory(), self.ppo.memory()]
+        if self.reference is not None:
+            own.append(self.reference.memory())
         return MemoryNode("training run", children=(*own, *(collector.memory() for collector in self.collectors)))
 
     def close(self) -> None:
@@ -113,9 +116,9 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments) -> Run:
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
-    storage = RolloutStorage(config.num_steps, config.num_envs, envs.single_observation_space, config.frame_stack)
+    space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
+    storage = RolloutStorage(config.num_steps, config.num_envs, space, config.frame_stack, reference_actions)
     workers = Workers(config.num_envs, config.num_threads or available_cores(), min_chunk=1)
-    make_network = MLP if supports(policy, storage) else Autograd
     most_rows = max(_PART_SIZE, *(envs.num_envs for _, envs in groups), 1)
     network = make_network(policy, parameters, storage, workers.slots, most_rows)
     return Run(
