@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.actions import NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING
 from nclone_env.env.compiled.records import WON
@@ -109,7 +110,11 @@ def trajectory_of(demonstration: Demonstration, config: EnvironmentConfig) -> Tr
 
 
 def play_actions(level: Level, actions: np.ndarray, config: EnvironmentConfig) -> Trajectory | None:
-    """Play (T,) actions from the start of a level; return the trajectory, None if the last one does not win."""
+    """Play (T,) actions from the start of a level; return the trajectory, None if the last one does not win.
+
+    The last one is replaced where the mask excludes it: more actions are equal in a step that victory cuts short.
+    """
+    actions = actions.copy()
     alone = config.replace(levels=(level,), action_space="discrete")
     with closing(NPlusPlusVectorEnv(alone, 1, autoreset_mode="Disabled", num_threads=1)) as env:
         seen, _ = env.reset(seed=0)
@@ -119,6 +124,8 @@ def play_actions(level: Level, actions: np.ndarray, config: EnvironmentConfig) -
         for step, action in enumerate(actions):
             for name, array in seen.items():
                 rows[name][step] = array[0]
+            if "action_mask" in seen and not seen["action_mask"][0, action]:
+                actions[step] = action = _allowed_winner(env, seen["action_mask"][0].copy(), action)
             seen, reward, terminated, truncated, info = env.step(np.array([action]))
             rewards[step] = reward[0]
             won = info["outcome"][0] == WON
@@ -127,6 +134,19 @@ def play_actions(level: Level, actions: np.ndarray, config: EnvironmentConfig) -
         for name, array in seen.items():
             rows[name][-1] = array[0]
     return Trajectory(rows, actions, rewards, terminated=True) if won else None
+
+
+def _allowed_winner(env: NPlusPlusVectorEnv, mask: np.ndarray, action: int) -> int:
+    """Return the lowest allowed action with the same jump input that wins, the given one if none does."""
+    state, jump = env.get_state(0), action // NUM_DIRECTIONS
+    for other in range(jump * NUM_DIRECTIONS, action):
+        if mask[other]:
+            info = env.step(np.array([other]))[4]
+            won = info["outcome"][0] == WON
+            env.set_state(0, state)
+            if won:
+                return other
+    return action
 
 
 def _recorded(path: Path) -> Demonstration:

@@ -55,7 +55,8 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
     """
     codes = np.resize(np.array(INPUT_OF_ACTION, np.uint8), beam * NUM_ACTIONS)
     session = Session(level, beam * NUM_ACTIONS, max_frames=len(inputs) + _LATER * frame_skip)
-    recorded = Session(session.level_set, max_frames=len(inputs)).record(inputs)
+    whole_steps = np.pad(inputs, (0, -len(inputs) % frame_skip), mode="edge")
+    recorded = Session(session.level_set, max_frames=len(whole_steps)).record(whole_steps)
     usual = most_frequent_actions(inputs, frame_skip)
     parents, others, steps = np.zeros(1, np.int64), np.zeros(1), list[_Step]()
     early: np.ndarray | None = None
@@ -64,7 +65,7 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
         session.play(np.repeat(codes[np.newaxis], frame_skip, axis=0))
         live = len(parents) * NUM_ACTIONS
         states = session.worlds.ninjas["state"][:live]
-        frame = min((step + 1) * frame_skip, len(inputs)) - 1
+        frame = min((step + 1) * frame_skip, len(whole_steps)) - 1
         distances = np.where(np.isin(states, (DEAD, DYING)), np.inf, _distances(session, live, recorded, frame))
         expected = usual[min(step, len(usual) - 1)]
         unusual = np.repeat(others, NUM_ACTIONS) + (np.arange(live) % NUM_ACTIONS != expected)
