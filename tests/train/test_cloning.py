@@ -12,7 +12,7 @@ from nclone_env.train.cloning import CloningSettings, clone, evaluate_clone
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.trajectories import Trajectory, TrajectoryBuffer
 
-SETTINGS = CloningSettings(max_epochs=60, patience=10)
+SETTINGS = CloningSettings(max_epochs=60, patience=10, least_updates=0)
 
 
 def space(masked=False):
@@ -56,7 +56,7 @@ def test_a_clone_imitates(masked):
 
 
 def test_both_networks_make_the_same_clone(monkeypatch):
-    fixed = CloningSettings(max_epochs=5, held_out=0.0)
+    fixed = CloningSettings(max_epochs=5, held_out=0.0, least_updates=0)
     by_hand = clone(policy(True), taught(masked=True), space(True), settings=fixed)
     monkeypatch.setattr(networks, "MLP", Autograd)
     through_torch = clone(policy(True), taught(masked=True), space(True), settings=fixed)
@@ -85,18 +85,25 @@ def test_the_seed_decides():
 
 def test_the_number_of_epochs_follows_the_held_out_loss():
     """Actions that are noise cannot be learnt, so the loss on held-out steps soon grows."""
-    settings = CloningSettings(max_epochs=60, learning_rate=5e-3)
+    settings = CloningSettings(max_epochs=60, learning_rate=5e-3, least_updates=0)
     noisy = clone(policy(), taught(20, noise=1.0), space(), settings=settings)
     clean = clone(policy(), taught(20), space(), settings=settings)
     assert noisy.epochs < clean.epochs / 2
-    all_of_them = clone(policy(), taught(), space(), settings=CloningSettings(max_epochs=7, held_out=0.0))
+    settings = CloningSettings(max_epochs=7, held_out=0.0, least_updates=0)
+    all_of_them = clone(policy(), taught(), space(), settings=settings)
     assert all_of_them.epochs == 7
     assert np.isnan(all_of_them.held_out_loss)
 
 
+def test_there_are_at_least_so_many_updates():
+    settings = CloningSettings(max_epochs=2, least_updates=100)
+    made = clone(policy(), taught(1), space(), settings=settings)  # 20 steps are one minibatch
+    assert made.epochs == 100
+
+
 def test_entropy_bonus_keeps_the_clone_uncertain():
     sure, unsure = (
-        clone(policy(), taught(), space(), settings=CloningSettings(64, 5e-3, 0.5, weight, 60, held_out=0.0))
+        clone(policy(), taught(), space(), settings=CloningSettings(64, 5e-3, 0.5, weight, 60, 10, 0.0, 0))
         for weight in (0.0, 0.5)
     )
     assert unsure.loss > 2 * sure.loss
@@ -104,7 +111,13 @@ def test_entropy_bonus_keeps_the_clone_uncertain():
 
 def test_stacks():
     stacked = ActorCritic({"game_state": (3, 30)}, hidden_size=32, generator=torch.Generator().manual_seed(1))
-    made = clone(stacked, taught(), space(), frame_stack=3, settings=CloningSettings(max_epochs=40, held_out=0.0))
+    made = clone(
+        stacked,
+        taught(),
+        space(),
+        frame_stack=3,
+        settings=CloningSettings(max_epochs=40, held_out=0.0, least_updates=0),
+    )
     assert made.accuracy > 0.9
 
 
