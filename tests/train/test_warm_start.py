@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
@@ -62,8 +63,6 @@ def test_a_resumed_run_ends_in_the_same_bytes(tmp_path):
 
 def test_a_resume_reads_no_recordings(tmp_path):
     recording = tmp_path / "win.replay"
-    from nclone_env.level.solutions import known_solutions
-
     Recording.of(LEVEL, known_solutions()[LEVEL]).save(recording)
     half = train(config(tmp_path, total_timesteps=STEPS, warm_start=(str(recording),)))
     recording.unlink()
@@ -102,5 +101,5 @@ def test_the_coefficient_decays(tmp_path):
 def test_recordings_that_lose_are_named(tmp_path):
     losing = tmp_path / "lose.replay"
     Recording.of(LEVEL, bytes(50)).save(losing)
-    with pytest.raises(ConfigError, match=r"expected at least one recording.*lose.replay: it does not finish"):
+    with pytest.raises(ConfigError, match=r"expected at least one recording.*lose\.replay: it does not finish"):
         train(config(tmp_path, warm_start=(str(losing),)))
