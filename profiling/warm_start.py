@@ -78,7 +78,7 @@ def main(
     """
     print(describe())
     print(f"{timesteps:,} timesteps, shaping {shaping:g}, {seeds} seeds")
-    print(f"{'level':<24}{'variant':<26}{'clone':>7}{'sampled':>9}{'argmax':>8}{'seconds':>9}  sampled, each seed")
+    print(f"{'level':<30}{'variant':<26}{'clone':>7}{'sampled':>9}{'argmax':>8}{'seconds':>9}  sampled, each seed")
     for level, demonstration in zip(levels, demonstrations or levels, strict=True):
         for name, coefficient in VARIANTS.items():
             outcomes = []
@@ -100,7 +100,7 @@ def main(
             each = " ".join(f"{outcome.sampled:.0%}" for outcome in outcomes)
             shown = f"{means.clone:>7.0%}" if coefficient is not None else f"{'-':>7}"
             print(
-                f"{Path(level).name:<24}{name:<26}{shown}{means.sampled:>9.0%}{means.argmax:>8.0%}"
+                f"{Path(level).name:<30}{name:<26}{shown}{means.sampled:>9.0%}{means.argmax:>8.0%}"
                 f"{means.seconds:>9.0f}  {each}",
                 flush=True,
             )

@@ -73,7 +73,7 @@ class TrajectoryBuffer:
         episode_starts: (E + 1,) int64, first step of each episode, and n.
         frame_stack: k; with k > 1 the network sees stacks of the last k observations of an episode, gathered on demand.
         device: where the content is.
-        reference: (n, a) float32, probabilities of a reference policy; (0, a) until someone sets it.
+        reference: (n, a) float32, probabilities of a reference policy; (0, a) until it is set.
 
     Args:
         observation_space: the ``Dict`` space of one environment: names, shapes and dtypes.

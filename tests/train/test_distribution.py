@@ -188,8 +188,8 @@ def test_divergences_are_those_of_torch():
     heads = (3, 2)
     expected = torch.zeros(40)
     reference = []
-    for part, given in zip(logits.split(heads, 1), other.split(heads, 1), strict=True):
-        q = torch.softmax(given, 1)
+    for part, target in zip(logits.split(heads, 1), other.split(heads, 1), strict=True):
+        q = torch.softmax(target, 1)
         reference.append(q)
         expected += torch.nn.functional.kl_div(torch.log_softmax(part, 1), q, reduction="none").sum(1)
     got = divergences(torch.cat(reference, 1), logits, heads)

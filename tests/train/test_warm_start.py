@@ -3,13 +3,18 @@
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 
+from nclone_env.env.threads import Job, Workers
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.reference import Reference
+from nclone_env.train.rollout import RolloutStorage
 from nclone_env.train.warm_start import reference_coefficient
 
 LEVEL = "first-steps/02-step"
@@ -89,6 +94,37 @@ def test_threads_do_not_change_the_result(tmp_path, threads):
 def test_other_networks(tmp_path, fields):
     result = train(config(tmp_path, total_timesteps=STEPS, **fields))
     assert result.curve[0]["clone_kl"] > 0
+
+
+@pytest.mark.parametrize("frame_stack", [1, 3])
+def test_probabilities_of_the_reference(frame_stack):
+    """Against torch, over more steps than a part, with masks; stacks take theirs from the newest observation."""
+    random = np.random.default_rng(0)
+    steps, count = 50, 21
+    boxes = {"game_state": spaces.Box(-1, 1, (30,), np.float32), "action_mask": spaces.Box(0, 1, (6,), np.int8)}
+    storage = RolloutStorage(steps, count, spaces.Dict(boxes), frame_stack, reference_actions=6)
+    rows = storage.observation_arrays
+    rows["game_state"][:] = random.standard_normal(rows["game_state"].shape)
+    rows["action_mask"][:] = random.random(rows["action_mask"].shape) < 0.5
+    rows["action_mask"][..., 0] = 1
+    depth = (frame_stack,) if frame_stack > 1 else ()
+    shapes = {"game_state": (*depth, 30), "action_mask": (*depth, 6)}
+    policy = ActorCritic(shapes, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        policy.actor[-1].weight.mul_(100)  # far from uniform
+    reference = Reference(policy, storage, 3)
+    with torch.no_grad():
+        policy.actor[-1].weight.zero_()  # what is trained afterwards does not matter
+    workers = Workers(count, 2, min_chunk=1)
+    reference.evaluate(workers, Job())
+    workers.close()
+    seen = storage.observation_buffers(steps * count)
+    storage.gather(torch.arange(steps * count), seen)
+    logits = reference.policy(seen)[0].detach()
+    newest = torch.from_numpy(rows["action_mask"][frame_stack - 1 : frame_stack - 1 + steps].reshape(-1, 6))
+    expected = torch.softmax(logits.masked_fill(newest == 0, -torch.inf), 1).numpy()
+    np.testing.assert_allclose(storage.reference, expected, rtol=1e-4, atol=1e-6)
+    assert (storage.reference.max(axis=1) > 0.5).mean() > 0.3
 
 
 def test_the_coefficient_decays(tmp_path):
