@@ -1,13 +1,16 @@
-"""Atomic writes: a file is complete or absent, never partial."""
+"""Atomic writes: a file is complete or absent, never partial, also after a crash of the process or the machine."""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+_TEMPORARY = re.compile(r"\.(\d+)-[0-9a-f]{8}\..+")
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -22,6 +25,8 @@ def write_file(path: Path, data: bytes) -> None:
 def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
     """Call ``fill`` to write a temporary file next to ``path``, then rename it to ``path``.
 
+    The contents reach the disk before the name does, so that a power failure leaves the old file or the new one.
+
     Args:
         path: file to create or replace.
         fill: writes the temporary file, given its path; the suffix is that of ``path``.
@@ -31,7 +36,9 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
     """
     with temporary_beside(path) as temporary:
         fill(temporary)
+        _synchronise(temporary)
         temporary.replace(path)
+        _synchronise(path.parent)
 
 
 @contextmanager
@@ -42,3 +49,30 @@ def temporary_beside(path: Path) -> Iterator[Path]:
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove the temporary files in a folder whose processes have ended without finishing them."""
+    for path in folder.iterdir():
+        match = _TEMPORARY.fullmatch(path.name)
+        if match and not _is_running(int(match.group(1))):
+            path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _synchronise(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

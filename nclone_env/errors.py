@@ -100,3 +100,11 @@ class CheckpointError(NcloneError, ValueError):
 
 class TrajectoryError(NcloneError, ValueError):
     """An array of a trajectory has the wrong name, shape, dtype or range."""
+
+
+class RunFolderError(NcloneError, FileExistsError):
+    """The folder of a training run holds another run, or another process is training in it."""
+
+
+class NonFiniteError(NcloneError, FloatingPointError):
+    """Training met a nan or an infinity; the message names the tensor, the update and, where known, the levels."""

@@ -11,7 +11,7 @@ from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
 from nclone_env.cli.replay import export_video, play_replay, record_replay, verify_replays
 from nclone_env.cli.run import run
-from nclone_env.cli.train import train
+from nclone_env.cli.train import train_command
 from nclone_env.cli.warmup import warmup
 from nclone_env.errors import NcloneError
 
@@ -23,7 +23,8 @@ def main(args: Sequence[str] | None = None) -> int:
         args: arguments after the program name; ``sys.argv[1:]`` if None.
     """
     try:
-        return _app().cli(prog="nclone-env", args=args, description="N++ for reinforcement learning.")
+        given = sys.argv[1:] if args is None else list(args)
+        return _app(given).cli(prog="nclone-env", args=given, description="N++ for reinforcement learning.")
     except NcloneError as error:
         sys.stderr.write(f"nclone-env: {error}\n")
         return 2
@@ -32,7 +33,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _app() -> tyro.extras.SubcommandApp:
+def _app(args: Sequence[str]) -> tyro.extras.SubcommandApp:
     levels = tyro.extras.SubcommandApp()
     levels.command(name="list")(list_levels)
     levels.command(name="show")(show_level)
@@ -45,7 +46,7 @@ def _app() -> tyro.extras.SubcommandApp:
     replays.command(name="play")(play_replay)
     replays.command(name="video")(export_video)
     app = tyro.extras.SubcommandApp()
-    app.command(train)
+    app.command(name="train")(train_command(args))
     app.command(evaluate)
     app.command(run)
     app.command(warmup)

@@ -23,9 +23,13 @@ from nclone_env.level.reference import LevelRef, listed_names, resolve
 from nclone_env.level.validate import validate
 
 
-def list_levels() -> int:
-    """Print the built-in sets with the names and titles of their levels."""
-    for name in level_sets():
+def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
+    """Print sets and packs with the names and titles of their levels.
+
+    Args:
+        levels: what ``train --levels`` takes, such as pack.txt#0-95; all built-in sets by default.
+    """
+    for name in levels or level_sets():
         refs = resolve(name)
         print(f"{name} ({len(refs)} levels)")
         for ref in refs:
@@ -57,7 +61,7 @@ def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
 
     Args:
         levels: built-in sets or levels by name, level files, folders of level files, packs, or levels of packs
-            (pack.txt#12).
+            (pack.txt#12, pack.txt#0-95,100).
     """
     refs = [ref for level in levels for ref in resolve(level)]
     faults = sum(_print_findings(ref) for ref in refs)

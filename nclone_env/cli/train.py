@@ -2,54 +2,118 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import shlex
+import shutil
+import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from nclone_env.cli.progress import TrainingProgress
+from nclone_env.cli.stop import stop_on_signals
 from nclone_env.train import require_training_extra
 from nclone_env.train.config import TrainConfig
+
+_STOPPING = "stopping after this update; a second signal ends at once and loses what follows the last checkpoint"
 
 
 def train(
     config: Annotated[TrainConfig, tyro.conf.arg(name="")],
     resume: Path | None = None,
+    overwrite: bool = False,
     episodes: int = 100,
     video: bool = True,
 ) -> int:
     """Train a policy with PPO, evaluate it against a random baseline, and save the results.
 
-    The run folder contains ``checkpoint.pt``, ``learning_curve.csv``, ``learning_curve.png``,
-    ``evaluation.txt``, ``episode.mp4`` and TensorBoard files.
+    The run folder contains ``checkpoint.pt`` (the latest), ``best.pt`` (the best recent success),
+    ``learning_curve.csv``, ``learning_curve.png``, ``evaluation.txt``, ``episode.mp4`` and TensorBoard files.
+
+    Runs never mix: without ``--name`` a new run gets a new folder (``first-steps-seed0``, then
+    ``first-steps-seed0-2``); with ``--name`` the folder must not hold another run, unless ``--overwrite`` replaces it.
+    Ctrl-C or SIGTERM ends the run after the current update, saves it and prints the command that continues it; the exit
+    status is then 130 or 143.
 
     Args:
         config: configuration of the run.
-        resume: checkpoint to continue from.
+        resume: run folder or checkpoint to continue from. All options are those of that run, except the ones given
+            here; with ``--name`` the continuation gets a folder of its own.
+        overwrite: replace the run in the folder, or with ``--resume`` of an older checkpoint what follows it.
         episodes: number of evaluation episodes per level.
         video: write a video of one evaluation episode.
 
     Returns:
-        The exit status, 0.
+        The exit status: 0, or 130 or 143 after a signal.
     """
     require_training_extra()
     from nclone_env.cli.evaluate import evaluate_and_report  # requires torch, an optional dependency
     from nclone_env.train import loop, report
 
-    folder = config.run_folder
-    print(f"training on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
+    def announce(folder: Path) -> None:
+        verb = "training" if resume is None else f"resuming {resume}:"
+        print(f"{verb} on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
+
     progress = TrainingProgress(config.total_timesteps)
     started = time.monotonic()
-    result = loop.train(
-        config,
-        resume=resume,
-        on_update=progress,
-        on_warm_start=lambda started: print(report.warm_start_text(started), flush=True),
-    )
+    with stop_on_signals(_STOPPING) as stop:
+        result = loop.train(
+            config,
+            resume,
+            on_update=progress,
+            overwrite=overwrite,
+            on_start=announce,
+            on_warm_start=lambda done: print(report.warm_start_text(done), flush=True),
+            stop=stop,
+        )
     progress.finish()
+    folder = result.checkpoint.parent
+    if stop():
+        options = [*(["--episodes", str(episodes)] if episodes != 100 else []), *([] if video else ["--no-video"])]
+        print(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
+        print(f"  {_program()} train --resume {shlex.join([str(folder), *options])}")
+        return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
     report.write_learning_curve(result.curve, folder / "learning_curve.png")
     evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video)
     return 0
+
+
+def train_command(args: Sequence[str]) -> Callable[..., int]:
+    """Return the command with the defaults of these arguments: with ``--resume`` the options of that run.
+
+    Raises:
+        CheckpointError: if the run to resume cannot be read.
+    """
+    resume = _value(args, "--resume") if args[:1] == ["train"] else None
+    if resume is None:
+        return train
+    require_training_extra()
+    from nclone_env.train.checkpoint import load_checkpoint, restore_configs
+    from nclone_env.train.folder import checkpoint_file
+
+    source = checkpoint_file(resume)
+    config, _ = restore_configs(load_checkpoint(source), source)
+    return functools.partial(train, config=dataclasses.replace(config, output=source.parent.parent, name=""))
+
+
+def _value(args: Sequence[str], option: str) -> str | None:
+    """Return the value of an option, None if it is not given."""
+    for index, arg in enumerate(args):
+        name, equals, value = arg.partition("=")
+        if name == option and (equals or index + 1 < len(args)):
+            return value if equals else args[index + 1]
+    return None
+
+
+def _program() -> str:
+    """Return how this program was started, for commands to copy."""
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m nclone_env"
+    return "nclone-env" if shutil.which("nclone-env") or started.name != "nclone-env" else shlex.quote(str(started))

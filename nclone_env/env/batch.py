@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ from nclone_env.env.compiled.observe import ObservationArrays, kernel_view, make
 from nclone_env.env.compiled.passes import Call, Pass, ResetPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
 from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
+from nclone_env.env.compiled.starts import check_shares, make_starts, set_shares
 from nclone_env.env.compiled.step_arrays import StepArrays, make_step_arrays
 from nclone_env.env.reachability.answer import Reachability
 from nclone_env.env.reachability.cache import CacheCounts, shared_cache
@@ -127,6 +129,39 @@ class Batch:
         """Draw levels by these weights, (L,), from the next episodes on."""
         self._arrays.thresholds[:] = level_thresholds(weights)
 
+    def set_starts(self, states: Iterable[bytes], share: Any) -> None:
+        """Begin future episodes in the worlds of snapshots, with the probabilities of :meth:`set_start_shares`.
+
+        Raises:
+            SnapshotError: if one does not fit, its episode is over, or no frame is left; it names the item.
+            ConfigError: as :meth:`set_start_shares`; nothing is changed in either case.
+        """
+        starts = make_starts(self.level_set, (self._start_of(*item) for item in enumerate(states)))
+        set_shares(starts, check_shares(share, starts))
+        self._arrays = self._arrays._replace(starts=starts)
+        if self._spare_arrays is not None:
+            self._spare_arrays = self._spare_arrays._replace(starts=starts)
+
+    def set_start_shares(self, share: Any) -> None:
+        """Set the probabilities of the start states: one for each, or one to divide among those of each level.
+
+        Raises:
+            ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
+        """
+        set_shares(self._arrays.starts, check_shares(share, self._arrays.starts))
+
+    def _start_of(self, number: int, state: bytes) -> Rows:
+        """Return the rows of a snapshot as a start state."""
+        try:
+            rows = self.read_start(state)
+        except SnapshotError as error:
+            raise SnapshotError(f"states[{number}]", error.where, error.expected, error.got) from error
+        frame, limit = int(rows["ninjas"]["frame"][0]), self.config.max_frames
+        if frame >= limit:
+            got = f"{frame}; take the snapshot earlier, or raise max_frames"
+            raise SnapshotError(f"states[{number}]", "ninjas.frame", f"less than max_frames, {limit}", got)
+        return rows
+
     def reset_call(self, mask: np.ndarray, out: Buffers, base: int) -> Call:
         """Return the call that begins new episodes where ``mask``, (n,) bool, is set, and observes all environments.
 
@@ -230,6 +265,7 @@ class Batch:
         episode["next_level"], episode["over"] = -1, 0
         self.results[index] = np.zeros((), RESULT)
         result["level"], result["gold"], result["episode_frames"] = ninja["level"], ninja["gold"], ninja["frame"]
+        episode["start"] = result["start"] = -1
 
     def copy(self, source: int, target: int) -> None:
         """Copy the whole state of one environment to another."""
@@ -283,7 +319,8 @@ class Batch:
         graphs = self.graphs if "graphs" in self.__dict__ else None
         owners = (self._scratch, self._masks, self._reach, graphs, self._stack)
         optional = tuple(owner.memory() for owner in owners if owner is not None)
-        parts = (self.level_set.memory(), self.pictures.memory(), self.worlds.memory(), *leaves, *optional)
+        shared = (self.level_set.memory(), self.pictures.memory(), self._arrays.starts.memory())
+        parts = (*shared, self.worlds.memory(), *leaves, *optional)
         return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium
@@ -54,9 +54,10 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Buffers, np
     - ``out``: observations are written into arrays of the caller.
     - ``copy=False``: everything returned is valid until the ``ring``-th call after.
 
-    ``info`` has the columns ``level`` (index in ``level_names``), ``frames``, ``outcome`` (code, see
-    ``env.compiled.records.OUTCOMES``), ``gold``, ``episode_frames``, ``episode_steps`` and ``episode_return`` as arrays
-    (num_envs,) about the step just made, each with its ``_name`` mask. In same-step mode ``final_obs`` and
+    ``info`` has the columns ``level`` (index in ``level_names``), ``start`` (number of the start state, -1: none),
+    ``frames``, ``outcome`` (code, see ``env.compiled.records.OUTCOMES``), ``gold``, ``episode_frames``,
+    ``episode_steps`` and ``episode_return`` as arrays (num_envs,) about the step just made, each with its ``_name``
+    mask. In same-step mode ``final_obs`` and
     ``final_info`` hold the last observation and the columns of episodes that ended; their other rows are undefined.
 
     The rows of one environment around the end of an episode, with actions ``a`` and observations ``obs``::
@@ -253,6 +254,43 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Buffers, np
         """
         self._check("assign_levels", NOT_CLOSED)
         self._batch.episodes["own_level"] = check_assignment("levels", levels, self.level_names, self.num_envs)
+
+    def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
+        """Begin a share of the future episodes in the worlds of snapshots instead of at the start of their level.
+
+        When an episode begins on a level of which there are start states, one of them, or the start of the level, is
+        drawn; the choice depends only on the seed, the number of the episode and the shares, and not on the choice of
+        the level. Episodes on a level requested by ``reset`` begin at its start. Steps and return count from 0; the
+        frames of the snapshot count towards the time limit. ``info["start"]`` tells which state an episode began in, by
+        its number in the list that was set at the time, and -1 for any other start.
+
+        Args:
+            states: K snapshots, from ``get_state`` of environments with the same levels, taken one after another; those
+                set before are dropped.
+            share: probability that an episode begins in one of the K states: one number, divided evenly among the
+                states of each level, or (K,) numbers.
+
+        Raises:
+            SnapshotError: if one is malformed, of other levels, over, or has no frame left; the message names the item.
+            ConfigError: if the share has another shape, is no probability, or exceeds 1 for the states of a level;
+                nothing is changed in either case.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+        """
+        self._check("set_starts", NOT_CLOSED)
+        self._batch.set_starts(states, share)
+
+    def set_start_shares(self, share: Any) -> None:
+        """Change the shares of the start states; no snapshot is read again.
+
+        Args:
+            share: as in ``set_starts``, for the states that were set last.
+
+        Raises:
+            ConfigError, StepOrderError, ClosedError: as ``set_starts``.
+        """
+        self._check("set_start_shares", NOT_CLOSED)
+        self._batch.set_start_shares(share)
 
     def get_state(self, index: int) -> bytes:
         """Return a snapshot of one environment, as bytes that can be stored.

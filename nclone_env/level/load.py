@@ -10,7 +10,7 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import loading_fault
-from nclone_env.level.reference import listed_names, resolve
+from nclone_env.level.reference import OpenedPacks, listed_names, resolve
 
 LevelSource = str | Path | bytes | RawLevel | Level
 
@@ -49,9 +49,10 @@ def load_levels(sources: Iterable[LevelSource]) -> list[Level]:
         UnknownLevelError: if a name is neither built in nor a file.
     """
     levels: list[Level] = []
+    packs: OpenedPacks = {}
     for source in sources:
         if isinstance(source, (str, Path)):
-            levels.extend(ref.load() for ref in resolve(source))
+            levels.extend(ref.load() for ref in resolve(source, packs))
         else:
             levels.append(load_level(source))
     return levels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,10 @@ from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, LevelFile
 from nclone_env.level.level import Level
 
 _LEVEL_SUFFIXES = (TEXT_SUFFIX, MAP_SUFFIX, "")  # the game's own files have no suffix
+_NUMBERS = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
+
+OpenedPacks = dict[Path, LevelFile | None]
+"""Files that were opened because they may be packs, by path; None if they cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +45,29 @@ class LevelRef:
         file = self._file or LevelFile.open(self.path)
         return Level(file.level(self.number), self.name)
 
+    @property
+    def reference(self) -> str:
+        """The name or path that denotes this level alone: ``set/level``, ``folder/pack.txt#12`` or a file's path."""
+        if self.path == levels_folder() / f"{self.name}{TEXT_SUFFIX}":
+            return self.name
+        if self.number is not None:
+            return f"{self.path}#{self.number}"
+        return str(self.path if self.path.suffix else self.path.absolute())  # "walks/a" could be a built-in name
 
-def resolve(name_or_path: str | Path) -> tuple[LevelRef, ...]:
+
+def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple[LevelRef, ...]:
     """Return the levels that a name or path denotes.
 
     Args:
         name_or_path: a built-in set (``jumps``), a built-in level (``jumps/gap``), a file, a folder of level files
-            (suffix ``.toml``, ``.map`` or none), a pack (all its levels), or a level of a pack by number from 0 or by
-            title (``pack.txt#12``, ``pack.txt#the basics``). Built-in names take precedence over files; a ``Path``, or
-            a string such as ``./jumps``, is never a built-in name.
+            (suffix ``.toml``, ``.map`` or none), a pack (all its levels), or levels of a pack by numbers from 0, both
+            ends of a range included, or by title (``pack.txt#12``, ``pack.txt#0-95,100``, ``pack.txt#the basics``). A
+            title that has the form of numbers is none. Built-in names take precedence over files; a ``Path``, or a
+            string such as ``./jumps``, is never a built-in name.
+        packs: packs opened by earlier calls, extended; one dict for many names reads each pack once.
 
     Raises:
-        UnknownLevelError: if it is none of these; the message lists the built-in names.
+        UnknownLevelError: if it is none of these, or a number is not in the pack; the message lists what there is.
     """
     sets = level_sets()
     if isinstance(name_or_path, str):
@@ -61,7 +77,7 @@ def resolve(name_or_path: str | Path) -> tuple[LevelRef, ...]:
         if not name_or_path:  # as a path, this would be the current folder
             raise UnknownLevelError(_unknown(name_or_path, sets))
     try:
-        return _refs_at(Path(name_or_path))
+        return _refs_at(Path(name_or_path), {} if packs is None else packs)
     except OSError as error:  # missing, or impossible as a path
         raise UnknownLevelError(_unknown(str(name_or_path), sets)) from error
 
@@ -77,11 +93,11 @@ def _member(name: str, sets: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return (name,) if any(name in names for names in sets.values()) else ()
 
 
-def _refs_at(path: Path) -> tuple[LevelRef, ...]:
+def _refs_at(path: Path, packs: OpenedPacks) -> tuple[LevelRef, ...]:
     if path.is_dir():
         return _refs_in_folder(path)
     if not path.exists():
-        return (_ref_in_pack(str(path)),)
+        return _refs_in_pack(str(path), packs)
     file = _opened(path)
     if file is None or file.pack is None:
         return (LevelRef(path, None, _file_name(path), file),)
@@ -99,21 +115,48 @@ def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
     return tuple(LevelRef(path, None, _file_name(path)) for path in paths)
 
 
-def _ref_in_pack(reference: str) -> LevelRef:
-    """Return the level that ``pack.txt#12`` or ``pack.txt#title`` denotes."""
-    for path, level in _splits(reference):
-        file = _opened(path) if path.is_file() else None
+def _refs_in_pack(reference: str, packs: OpenedPacks) -> tuple[LevelRef, ...]:
+    """Return the levels that ``pack.txt#0-95,100`` or ``pack.txt#title`` denotes."""
+    for path, levels in _splits(reference):
+        if path not in packs and path.is_file():
+            packs[path] = _opened(path)
+        file = packs.get(path)
         if file is None or file.pack is None:
             continue
-        if level.isascii() and level.isdigit() and len(level) < 10:
-            return _pack_ref(path, int(level), file)
-        found = [number for number, title in enumerate(file.pack.titles) if title == level]
+        if _NUMBERS.fullmatch(levels):
+            return tuple(_pack_ref(path, number, file) for number in _numbers(levels, reference, len(file.pack)))
+        found = [number for number, title in enumerate(file.pack.titles) if title == levels]
         if len(found) > 1:
             numbers = ", ".join(map(str, found))
             raise UnknownLevelError(f"level: expected the title of one level, got {reference!r}: numbers {numbers}")
         if found:
-            return _pack_ref(path, found[0], file)
+            return (_pack_ref(path, found[0], file),)
     raise FileNotFoundError(reference)
+
+
+def _numbers(text: str, reference: str, size: int) -> list[int]:
+    """Return the numbers that a list such as ``0-95,100`` denotes, in its order.
+
+    Args:
+        text: the list.
+        reference: the whole reference, for messages.
+        size: number of levels of the pack.
+
+    Raises:
+        UnknownLevelError: if a range is reversed, or a number is not in the pack.
+    """
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, last = (int(bound) for bound in (part.split("-") * 2)[:2])
+        if first > last:
+            expected, fix = "ranges with the smaller number first", f"write {last}-{first}"
+            raise UnknownLevelError(f"level: expected {expected}, got {part!r} in {reference!r}; {fix}")
+        if last >= size:
+            expected = f"numbers from 0 to {size - 1} for a pack of {size} levels"
+            fix = f"write {first}-{size - 1}" if first < size else "numbers count from 0"
+            raise UnknownLevelError(f"level: expected {expected}, got {part!r} in {reference!r}; {fix}")
+        numbers += range(first, last + 1)
+    return numbers
 
 
 def _splits(reference: str) -> Iterator[tuple[Path, str]]:

@@ -43,6 +43,12 @@ class Adam:
         _step(parameters, gradient, self.mean, self.square, *map(np.float32, (scale, rate, correction)))
         return norm
 
+    def warm_up(self) -> None:
+        """Compile the kernels and commit the memory."""
+        self.mean.fill(0)
+        self.square.fill(0)
+        Adam(1).step(np.zeros(1, np.float32), np.zeros(1, np.float32), 0.0, 1.0)
+
     def memory(self) -> MemoryNode:
         """Return the bytes of the moments."""
         return array_group("optimiser", {"mean": self.mean, "square": self.square}, shared=False)

@@ -32,13 +32,14 @@ class Autograd:
         self, policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
     ):
         self._policy, self._parameters, self._storage = policy, parameters, storage
+        self._inputs = tuple(name for name in policy.observation_shapes if name != "action_mask")
         self._trained = tuple(policy.parameters())
         self._buffers = [storage.observation_buffers(most_rows) for _ in range(seats)]
         self._fields: LearningFields[Tensor] = LearningFields(*map(torch.from_numpy, storage.learning_fields))
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,) for n observations."""
-        tensors = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
+        tensors = {name: torch.from_numpy(observations[name]) for name in self._inputs}
         with torch.inference_mode():
             logits, values = self._policy(tensors)
         return logits.numpy(), values.numpy()

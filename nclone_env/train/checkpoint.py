@@ -57,8 +57,8 @@ class Checkpoint:
     """State of the statistics of recent episodes."""
     observations: dict[str, Tensor]
     """The observations that the next rollout begins with, (k, N, *shape) by name."""
-    environments: list[Tensor]
-    """Snapshot of each environment, uint8."""
+    environments: dict[str, Tensor]
+    """``snapshots`` of all environments one after another, uint8, and their ``sizes``, (N,) int64, in bytes."""
     curve: list[dict[str, float]]
     """Rows of the learning curve."""
     reference: dict[str, Tensor]

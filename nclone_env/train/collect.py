@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.environments import VectorEnvironment
 from nclone_env.train.episodes import EpisodeLog
@@ -21,6 +22,7 @@ class Collector:
         envs: the environments.
         columns: their part of the rollout.
         episodes: the episodes that ended in it.
+        levels: (n,) int32, index of the level that each environment played in its last step.
 
     Args:
         envs: n environments with same-step autoreset.
@@ -35,6 +37,7 @@ class Collector:
     ):
         self.envs, self.columns = envs, columns
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
+        self.levels = np.zeros(columns.num_envs, np.int32)
         self._network, self._seed = network, seed
         self._heads = np.array(heads, np.int64)
         self._scratch = np.zeros((columns.num_envs, sum(heads)), np.float32)
@@ -63,14 +66,16 @@ class Collector:
             actions = self._choose(seat, step + columns.cursor)
             _, rewards, terminated, truncated, info = self.envs.step(actions, out=columns.step_outputs())
             if "final_info" in info:
-                self.episodes.add(info)
+                self.episodes.add(info, columns.cursor)
                 self._evaluate_truncations(seat, truncated, info["final_obs"])
             columns.record_outcome(rewards, terminated, truncated)
+        self.levels[:] = info["level"]
         columns.row("values")[:] = self._network.outputs(seat, columns.observation())[1]
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments and of everything else of this group."""
-        own = array_group("final observations", self._finals, shared=False)
+        arrays = {**self._finals, "logits": self._scratch, "indices": self._indices}
+        own = array_group("final observations", arrays, shared=False)
         return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
 
     def _choose(self, seat: int, step: int) -> np.ndarray:
@@ -87,14 +92,24 @@ class Collector:
 
     def _evaluate_truncations(self, seat: int, truncated: np.ndarray, finals: Mapping[str, np.ndarray]) -> None:
         """Record the values of the final observations of episodes that the step at the cursor truncated."""
-        if not truncated.any():
+        count = _list_true(truncated, self._indices)
+        if not count:
             return
-        indices = np.flatnonzero(truncated)
-        count = len(indices)
+        indices = self._indices[:count]
         rows = min(len(truncated), 1 << (count - 1).bit_length())  # so that calls have few different sizes
-        self._indices[:count] = indices
         for name, target in self._finals.items():
-            target[:count] = finals[name][indices]
+            np.take(finals[name], indices, axis=0, out=target[:count], mode="clip")
         padded = {name: target[:rows] for name, target in self._finals.items()}
         _, values = self._network.outputs(seat, self.columns.stacked_finals(self._indices[:rows], padded))
         self.columns.row("final_values")[indices] = values[:count]
+
+
+@kernel
+def _list_true(mask, indices):
+    """Write the indices of the true entries of a mask to ``indices``, (n,) int64; return their number."""
+    count = 0
+    for index in range(len(mask)):
+        if mask[index]:
+            indices[count] = index
+            count += 1
+    return count

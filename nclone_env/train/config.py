@@ -8,11 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from nclone_env.config import EnvironmentConfig, ObservationConfig, RewardConfig, build, check_integer
+from nclone_env.config import (
+    EnvironmentConfig,
+    ObservationConfig,
+    RenderConfig,
+    RewardConfig,
+    VectorDtype,
+    build,
+    check_integer,
+)
 from nclone_env.errors import ConfigError
 
 ActivationName = Literal["tanh", "relu", "silu"]
-PolicyObservation = Literal["game_state", "player_frame", "global_view"]
+PolicyObservation = Literal[
+    "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
+]
+PictureSize = Literal[128, 84, 64]
 
 # Field name to (type, minimum, maximum), both inclusive.
 _RANGES: dict[str, tuple[type, float, float]] = {
@@ -25,6 +36,7 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "hidden_size": (int, 1, 4096),
     "success_window": (int, 1, 10**6),
     "checkpoint_interval": (int, 1, 10**9),
+    "keep_last": (int, 0, 10**6),
     "learning_rate": (float, 0.0, 1.0),
     "gae_lambda": (float, 0.0, 1.0),
     "clip_coef": (float, 1e-6, 1.0),
@@ -44,7 +56,15 @@ class TrainConfig:
     levels: tuple[str, ...] = ("first-steps",)
     """Built-in sets or levels by name, or level files by path; each episode is played on one of them."""
     observations: tuple[PolicyObservation, ...] = ("game_state",)
-    """Observations of the policy; pictures add a small convolutional network."""
+    """Observations of the policy; ``action_mask`` is no input but keeps redundant actions from being sampled."""
+    picture_size: PictureSize = 128
+    """Side of ``player_frame`` in pixels; all three show the same part of the world."""
+    max_entities: int = 32
+    """Number of nearest entities listed in ``entity_states``."""
+    locals_size: int = 21
+    """Side of ``locals`` in squares of 12 pixels; odd."""
+    vector_dtype: VectorDtype = "float32"
+    """Dtype of stored vectors; ``float16`` takes half the memory, and PyTorch in place of the hand-written network."""
     frame_stack: int = 1
     """Number of recent observations per stack, gathered on demand from observations stored once; 1 disables stacks."""
     frame_skip: int = 4
@@ -104,9 +124,11 @@ class TrainConfig:
     output: Path = Path("runs")
     """Folder that contains the run folders."""
     name: str = ""
-    """Name of the run folder; derived from levels and seed if empty."""
+    """Name of the run folder. If empty: from levels and seed, numbered from 2 on where that holds another run."""
     checkpoint_interval: int = 50
     """Updates between checkpoints."""
+    keep_last: int = 0
+    """Number of older checkpoints to keep, as checkpoint-UPDATES.pt, beside the latest and the best."""
 
     def __post_init__(self) -> None:
         """Normalise sequences and paths and validate every field.
@@ -138,20 +160,30 @@ class TrainConfig:
             raise ConfigError(f"activation: expected one of {valid}, got {self.activation!r}")
         if self.num_threads is not None:
             check_integer("num_threads", self.num_threads, low=1, high=1024)
-        if Path(self.name).name != self.name:
-            raise ConfigError(f"name: expected a folder name without separators, got {self.name!r}")
+        if Path(self.name).name != self.name or self.name == "..":
+            raise ConfigError(f"name: expected a folder name without separators, neither . nor .., got {self.name!r}")
         self.environment()
         for name in self.observations:
             if name not in get_args(PolicyObservation):
                 valid = ", ".join(get_args(PolicyObservation))
-                raise ConfigError(f"observations: the trainer supports {valid}, got {name!r}")
+                raise ConfigError(
+                    f"observations: the trainer supports {valid}, got {name!r}; 'graph' varies in size between levels"
+                )
+        if self.observations == ("action_mask",):
+            raise ConfigError("observations: expected something to see beside action_mask; add game_state")
 
     def environment(self) -> EnvironmentConfig:
         """Return the environment configuration as the policy sees it; validates the fields it is built from."""
         return EnvironmentConfig(
             levels=self.levels,
             observations=self.observations,
-            observation=ObservationConfig(frame_stack=self.frame_stack),
+            observation=ObservationConfig(
+                dtype=self.vector_dtype,
+                frame_stack=self.frame_stack,
+                max_entities=self.max_entities,
+                locals_size=self.locals_size,
+            ),
+            render=RenderConfig.preset(self.picture_size),
             frame_skip=self.frame_skip,
             max_frames=self.max_frames,
             reward=self.reward,
@@ -159,7 +191,8 @@ class TrainConfig:
 
     def unstacked_environment(self) -> EnvironmentConfig:
         """Return the configuration without frame stacks, for rollouts: the rollout storage builds the stacks."""
-        return self.environment().replace(observation=ObservationConfig())
+        environment = self.environment()
+        return environment.replace(observation=dataclasses.replace(environment.observation, frame_stack=1))
 
     @property
     def batch_size(self) -> int:
@@ -183,7 +216,7 @@ class TrainConfig:
 
     @property
     def run_folder(self) -> Path:
-        """Output folder of this run."""
+        """Output folder of this run, before ``train.folder`` numbers it."""
         levels = "+".join(Path(level).name or "level" for level in self.levels[:3])
         return self.output / (self.name or f"{levels}-seed{self.seed}")
 

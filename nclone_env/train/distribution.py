@@ -137,8 +137,10 @@ def _categorical(logits: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
 
 def _joined(actions: Tensor, heads: Sequence[int]) -> Tensor:
     """Return the numbers of combinations (n, 1) of choices (n, len(heads)), the first head varying fastest."""
-    strides = torch.tensor([math.prod(heads[:index]) for index in range(len(heads))], device=actions.device)
-    return (actions * strides).sum(dim=1, keepdim=True)
+    number = actions[:, -1:]
+    for index in reversed(range(len(heads) - 1)):
+        number = number * heads[index] + actions[:, index : index + 1]
+    return number
 
 
 def _chosen(choices: Sequence[Tensor], heads: Sequence[int]) -> Tensor:

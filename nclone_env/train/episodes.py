@@ -20,12 +20,18 @@ EpisodeField = Literal["success", "total", "frames"]
 class EpisodeLog:
     """The episodes that end in a rollout of a group of environments, in order.
 
+    Attributes:
+        bytes_per_step: memory for each step of each environment.
+
     Args:
         capacity: most episodes of a rollout: one for each step of each environment.
     """
 
+    bytes_per_step = EPISODE.itemsize + 8
+
     def __init__(self, capacity: int):
         self._records = np.zeros(capacity, EPISODE)
+        self._places = np.zeros((capacity, 2), np.uint16)
         self._count = 0
 
     @property
@@ -33,19 +39,24 @@ class EpisodeLog:
         """(k,) ``EPISODE`` records; the next rollout overwrites them."""
         return self._records[: self._count]
 
+    @property
+    def places(self) -> np.ndarray:
+        """(k, 2) uint16, step of the rollout and environment of the group in which each of them ended."""
+        return self._places[: self._count]
+
     def clear(self) -> None:
         """Begin a new rollout."""
         self._count = 0
 
-    def add(self, info: Mapping[str, Any]) -> None:
-        """Log the episodes that ended in a vector step with same-step autoreset, given its ``info``."""
+    def add(self, info: Mapping[str, Any], step: int) -> None:
+        """Log the episodes that ended in a step of the rollout with same-step autoreset, given its ``info``."""
         final = info["final_info"]
         columns = final["level"], final["outcome"], final["episode_return"], final["episode_frames"]
-        self._count = _log(info["_final_info"], *columns, self._records, self._count)
+        self._count = _log(info["_final_info"], *columns, step, self._records, self._places, self._count)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the log."""
-        return array_group("episodes", {"log": self._records}, shared=False)
+        return array_group("episodes", {"log": self._records, "places": self._places}, shared=False)
 
 
 class EpisodeStatistics:
@@ -101,13 +112,14 @@ class EpisodeStatistics:
 
 
 @kernel
-def _log(ended, levels, outcomes, returns, frames, records, count):
+def _log(ended, levels, outcomes, returns, frames, step, records, places, count):
     """Append a record for each episode that ended; return the new number of records."""
     for index in range(len(ended)):
         if ended[index]:
             record = records[count]
             record["total"], record["frames"] = returns[index], frames[index]
             record["level"], record["success"] = levels[index], outcomes[index] == WON
+            places[count, 0], places[count, 1] = step, index
             count += 1
     return count
 

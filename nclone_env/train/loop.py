@@ -13,12 +13,15 @@ import numpy as np
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import Row
 from nclone_env.train.environments import MakeEnvironments, make_environments
+from nclone_env.train.finite import check_finite
+from nclone_env.train.folder import checkpoint_file, claim_folder, settled_config
 from nclone_env.train.gae import estimate_advantages
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
-from nclone_env.train.resume import restore_run, save_run
+from nclone_env.train.resume import restore_run, save_run, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
 from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
+from nclone_env.train.warm_up import Report, warm_up
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,11 @@ class TrainResult:
     curve: list[Row]
     counters: Counters
     solved: bool
+    """Whether ``stop_at_success`` was reached."""
+    interrupted: bool
+    """Whether ``stop`` ended the run before it was complete."""
     checkpoint: Path
+    """The latest checkpoint, in the folder of the run."""
 
 
 def train(
@@ -37,46 +44,66 @@ def train(
     resume: str | Path | None = None,
     make_envs: MakeEnvironments = make_environments,
     on_update: Callable[[Row], None] = lambda row: None,
-    on_warm_start: Callable[[WarmStart], None] = lambda started: None,
+    *,
+    overwrite: bool = False,
+    on_start: Callable[[Path], None] = lambda folder: None,
+    on_stage: Report = lambda name, seconds: None,
+    on_warm_start: Callable[[WarmStart], None] = lambda done: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
     """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
 
     Args:
         config: configuration of the run.
-        resume: checkpoint to continue from; the run then ends as it would have without the interruption.
+        resume: checkpoint, or folder of a run, to continue from; the run then ends as it would have without the
+            interruption. Without a ``name`` it continues in the folder of the checkpoint.
         make_envs: creates a vector environment for each group of environments.
         on_update: called with the row of the learning curve after each update.
+        overwrite: replace the run that the folder of ``name`` holds.
+        on_start: called with the folder of the run before anything is computed.
+        on_stage: called with the name and the seconds of each stage of the preparation.
         on_warm_start: called after demonstrations were cloned.
+        stop: asked before each update; once it returns True the run is saved and ends.
 
     Raises:
         CheckpointError: if ``resume`` cannot be read or does not match ``config``.
         ConfigError: if no demonstration of ``config.warm_start`` can be used.
+        RunFolderError: if the folder holds another run, or another process is training in it.
+        NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
     """
-    with one_thread_per_call(), closing(set_up(config, make_envs)) as run:
-        begin(run, resume)
-        if config.warm_start and resume is None:
-            on_warm_start(warm_start(run))
-        while not run.finished:
-            started = time.perf_counter()
-            collect_rollout(run)
-            compute_returns(run)
-            collected = time.perf_counter()
-            statistics = update_policy(run)
-            log_update(run, statistics, collected - started, time.perf_counter() - collected)
-            on_update(run.curve.rows[-1])
-            if run.counters.updates % config.checkpoint_interval == 0:
-                save_run(run)
-        save_run(run)
-        return TrainResult(run.policy, run.curve.rows, run.counters, run.solved, run.checkpoint_path)
+    source = None if resume is None else checkpoint_file(resume)
+    with one_thread_per_call(), closing(claim_folder(config, source, overwrite)) as folder:
+        on_start(folder.path)
+        with closing(set_up(settled_config(config, folder), make_envs, folder)) as run:
+            warm_up(run, on_stage)
+            begin(run, source, on_warm_start)
+            while not run.finished and not stop():
+                started = time.perf_counter()
+                collect_rollout(run)
+                compute_returns(run)
+                collected = time.perf_counter()
+                statistics = update_policy(run)
+                log_update(run, statistics, collected - started, time.perf_counter() - collected)
+                on_update(run.curve.rows[-1])
+                if run.counters.updates % config.checkpoint_interval == 0:
+                    save_run(run)
+            save_run(run)
+            return TrainResult(
+                run.policy, run.curve.rows, run.counters, run.solved, not run.finished, run.folder.checkpoint
+            )
 
 
-def begin(run: Run, resume: str | Path | None) -> None:
-    """Begin the episodes, or continue those of a checkpoint."""
+def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], None] = lambda done: None) -> None:
+    """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
         collector.reset(seed)
-    if resume is not None:
-        restore_run(run, Path(resume))
+    if source is not None:
+        restore_run(run, source)
+    elif run.config.warm_start:
+        on_warm_start(warm_start(run))
+    take_over_folder(run, source)
+    run.curve.begin()
 
 
 def collect_rollout(run: Run) -> None:
@@ -112,9 +139,14 @@ def compute_returns(run: Run) -> None:
 
 
 def update_policy(run: Run) -> UpdateStatistics:
-    """Update the policy on the stored rollout and prepare the storage for the next one."""
+    """Update the policy on the stored rollout and prepare the storage for the next one.
+
+    Raises:
+        NonFiniteError: if the result is not finite.
+    """
     number = run.counters.updates
     statistics = run.ppo.update(number, learning_rate(run.config, number), evaluate_reference(run))
+    check_finite(run, statistics)
     run.storage.continue_from_end()
     return statistics
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory_tree import MemoryNode
 from nclone_env.train import mlp_kernels as kernels
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
@@ -47,8 +47,10 @@ class Layout(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """What the backward pass needs of two hidden layers: outputs (n, h), and slopes (n, h) where an activation's
-    derivative does not follow from its output."""
+    """What the backward pass needs of two hidden layers, (n, h) each.
+
+    Slopes are used where the derivative of the activation does not follow from its output; else they are (n, 0).
+    """
 
     output_1: np.ndarray
     output_2: np.ndarray
@@ -75,10 +77,10 @@ class Scratch(NamedTuple):
     delta_2: np.ndarray
 
 
-def supports(policy: ActorCritic, storage: StoredSteps) -> bool:
-    """Return whether a policy is an MLP over float32 vectors that are not stacked."""
-    observed = [storage.observation_arrays[name] for name in policy.observation_shapes if name != "action_mask"]
-    return storage.frame_stack == 1 and all(array.dtype == np.float32 and array.ndim == 3 for array in observed)
+def is_mlp(shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
+    """Return whether observations are float32 vectors that are not stacked, so that the network is an MLP alone."""
+    inputs = [name for name in shapes if name != "action_mask"]
+    return frame_stack == 1 and all(len(shapes[name]) == 1 and dtypes[name] == np.float32 for name in inputs)
 
 
 class MLP:
@@ -130,7 +132,8 @@ class MLP:
         scratch = self._views(seat, len(rows))
         self._gather(rows, scratch)
         reference = self._gather_reference(rows, scratch, scaling.reference_coef)
-        kernels.gather_fields(self._storage.learning_fields, rows, scratch.steps)
+        for source, target in zip(self._storage.learning_fields, scratch.steps):
+            kernels.gather_field(source, rows, target)
         self._run(scratch.inputs, scratch)
         gradients = self._gradient_layout(out)
         heads = gradients.heads
@@ -139,21 +142,24 @@ class MLP:
             scratch.values,
             scratch.masks,
             self._heads,
-            scratch.steps,
+            *scratch.steps,
             reference,
-            scaling,
+            *scaling,
             scratch.delta_logits,
             scratch.delta_values,
-            (heads.logits_bias, heads.value_bias),
+            heads.logits_bias,
+            heads.value_bias,
             sums,
         )
         self._back(scratch, gradients)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the scratch."""
-        seats = ({f"array {number}": array for number, array in enumerate(_leaves(arrays))} for arrays in self._arrays)
-        nodes = (array_group(f"seat {seat}", arrays, shared=False) for seat, arrays in enumerate(seats))
-        return MemoryNode("network scratch", children=tuple(nodes))
+        seats = tuple(
+            MemoryNode(f"seat {seat}", sum(array.nbytes for array in _leaves(arrays)))
+            for seat, arrays in enumerate(self._arrays)
+        )
+        return MemoryNode("network scratch", children=seats)
 
     def _gather(self, rows: np.ndarray, scratch: Scratch) -> None:
         """Copy observations and masks of steps to the scratch."""
@@ -284,5 +290,7 @@ def _first_rows(value: Any, rows: int) -> Any:
 
 
 def _leaves(value: Any) -> list[np.ndarray]:
-    """Return all arrays in nested tuples."""
-    return [value] if isinstance(value, np.ndarray) else [leaf for part in value for leaf in _leaves(part)]
+    """Return all arrays in nested tuples, without those that are the bytes of others."""
+    if isinstance(value, np.ndarray):
+        return [] if value.dtype == np.uint8 else [value]
+    return [leaf for part in value for leaf in _leaves(part)]

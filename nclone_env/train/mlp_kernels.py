@@ -143,40 +143,49 @@ def gather_rows(source, width, rows, target, offset, stride):
 
 
 @numeric_kernel
-def gather_fields(source, rows, target):
-    """Copy the entries ``rows``, (n,) int64, of every array of ``source`` to those of ``target``."""
+def gather_field(source, rows, target):
+    """Copy the entries ``rows``, (n,) int64, of an array to ``target``, (n,)."""
     for i in range(len(rows)):
-        row = rows[i]
-        target[0][i] = source[0][row]
-        target[1][i] = source[1][row]
-        target[2][i] = source[2][row]
-        target[3][i] = source[3][row]
+        target[i] = source[rows[i]]
 
 
 @numeric_kernel
-def loss_gradient(logits, values, masks, heads, steps, reference, scaling, delta_logits, delta_values, biases, sums):
+def loss_gradient(
+    logits, values, masks, heads,
+    actions, old_log_probs, advantages, returns, reference,
+    mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
+    delta_logits, delta_values, bias_logits, bias_value, sums,
+):  # fmt: skip
     """Compute the gradient of the loss of n steps in the logits and values, and sums for the statistics.
 
     The loss is the mean over the minibatch of the clipped surrogate, ``value_coef`` times half the squared error of the
     values, and minus ``entropy_coef`` times the entropy (Schulman et al., 2017); plus ``reference_coef`` times the KL
-    divergence of the policy from the reference distributions, KL(reference || policy).
+    divergence of the policy from the reference distributions, KL(reference || policy). All arguments are arrays and
+    numbers: Numba's dispatch of tuples allocates.
 
     Args:
-        logits: (n, a), the heads side by side.
+        logits: (n, a), the heads side by side; overwritten.
         values: (n,).
         masks: (n, a) int8, 0 for each action that is not allowed; or (0, a): all are.
         heads: (k,) int64, actions of each head.
-        steps: ``LearningFields`` of the n steps.
+        actions: ``LearningFields`` of the n steps, as the next three.
+        old_log_probs: see above.
+        advantages: see above.
+        returns: see above.
         reference: (n, a), reference probabilities, 0 for each action that is not allowed; or (0, a): none.
-        scaling: ``LossScaling`` of the minibatch.
+        mean: ``LossScaling`` of the minibatch, as the next six.
+        scale: see above.
+        share: see above.
+        clip: see above.
+        value_coef: see above.
+        entropy_coef: see above.
+        reference_coef: see above.
         delta_logits: (n, a), written.
         delta_values: (n,), written.
-        biases: gradients in the biases of both heads, (a,) and (1,), written.
+        bias_logits: (a,), written: gradient in the biases of the logits.
+        bias_value: (1,), written: that in the bias of the value.
         sums: (6,) float64, written: sums over the n steps of the statistics.
     """
-    actions, old_log_probs, advantages, returns = steps
-    mean, scale, share, clip, value_coef, entropy_coef, reference_coef = scaling
-    bias_logits, bias_value = biases
     sums[:] = 0.0
     bias_logits[:] = _ZERO
     bias_value[0] = _ZERO

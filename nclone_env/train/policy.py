@@ -59,8 +59,9 @@ class ActorCritic(nn.Module):
         encoders = make_encoders(self.observation_shapes)
         self.encoders = nn.ModuleDict({name: encoder for name, encoder in encoders.items() if encoder is not None})
         self._inputs = tuple(encoders)
-        width = sum(encoder.width if encoder else math.prod(self.observation_shapes[name])
-                    for name, encoder in encoders.items())  # fmt: skip
+        width = sum(
+            encoder.width if encoder else math.prod(self.observation_shapes[name]) for name, encoder in encoders.items()
+        )
         sizes, outputs = (width, hidden_size, hidden_size), sum(self.heads)
         self.trunk = _mlp(sizes, layer) if shared_trunk else None
         self.actor = nn.Linear(hidden_size, outputs) if shared_trunk else _mlp((*sizes, outputs), layer)
@@ -123,13 +124,13 @@ def _mlp(sizes: Sequence[int], layer: type[nn.Module]) -> nn.Sequential:
 
 def _initialise(policy: ActorCritic, gain: float, generator: torch.Generator | None) -> None:
     """Initialise with orthogonal weights; a small last layer makes the initial policy nearly uniform."""
-    gains: dict[nn.Module, float] = {}
-    for encoder in policy.encoders.modules():
-        gains[encoder] = math.sqrt(2)
+    gains: dict[nn.Module, float] = dict.fromkeys(policy.encoders.modules(), math.sqrt(2))
     for head, last_gain in ((policy.actor, 0.01), (policy.critic, 1.0)):
         gains[head[-1] if isinstance(head, nn.Sequential) else head] = last_gain
     for module in policy.modules():
-        if isinstance(module, (nn.Linear, nn.Conv2d)):
+        if isinstance(module, nn.Embedding):
+            nn.init.orthogonal_(module.weight, generator=generator)
+        elif isinstance(module, (nn.Linear, nn.Conv2d)):
             nn.init.orthogonal_(module.weight, gains.get(module, gain), generator=generator)
             assert module.bias is not None
             nn.init.zeros_(module.bias)

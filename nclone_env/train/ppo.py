@@ -68,7 +68,7 @@ class PPO:
         self._workers, self._job = workers, Job()
         self._advantages = storage.learning_fields.advantages
         self._order = np.zeros(config.batch_size, np.int64)
-        self._part_count = -(-config.minibatch_size // part_size)
+        self._part_count = count_parts(config, part_size)
         self._gradients = np.zeros((self._part_count, len(parameters.vector)), np.float32)
         self._sums = np.zeros((self._part_count, 6))
         self._totals = np.zeros(7)
@@ -92,6 +92,16 @@ class PPO:
                 self._descend(self._order[first : first + size], learning_rate)
         steps, minibatches = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
         return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / minibatches)])
+
+    def warm_up(self) -> None:
+        """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
+        shuffle(self._order, self._config.seed, 0, 0)
+        self._rows = self._order[: self._config.minibatch_size]
+        moments(self._advantages, self._rows)
+        for seat in range(self._workers.count):
+            self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
+        sum_gradients(self._gradients)
+        self.optimiser.warm_up()
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, gradients and order."""
@@ -117,6 +127,11 @@ class PPO:
         for part in range(first, last):
             rows = self._rows[size * part // count : size * (part + 1) // count]
             self._network.gradient(seat, rows, self._scaling, self._gradients[part], self._sums[part])
+
+
+def count_parts(config: TrainConfig, part_size: int) -> int:
+    """Return the number of parts of a minibatch."""
+    return -(-config.minibatch_size // part_size)
 
 
 @kernel

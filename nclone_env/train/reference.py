@@ -16,9 +16,6 @@ from nclone_env.train.policy import ActorCritic
 from nclone_env.train.rollout import RolloutStorage
 from nclone_env.train.sampling import head_distribution
 
-_PART_SIZE = 512
-"""Steps that are evaluated in one call."""
-
 
 class Reference:
     """A copy of a policy, evaluated on the steps of rollouts.
@@ -30,32 +27,41 @@ class Reference:
         policy: the policy to copy.
         storage: the rollout; it has room for reference probabilities.
         seats: number of threads.
+        part_size: steps that are evaluated in one call.
     """
 
-    def __init__(self, policy: ActorCritic, storage: RolloutStorage, seats: int):
+    def __init__(self, policy: ActorCritic, storage: RolloutStorage, seats: int, part_size: int):
+        self._part_size = part_size
         self.policy, self._storage = copy.deepcopy(policy), storage
         self._parameters = FlatParameters(self.policy)
-        self._network = make_network(self.policy, self._parameters, storage, seats, _PART_SIZE)
+        self._network = make_network(self.policy, self._parameters, storage, seats, part_size)
         self._heads = np.array(policy.heads, np.int64)
         self._masked = "action_mask" in policy.observation_shapes
         self._no_masks = np.zeros((0, sum(policy.heads)), np.int8)
         self._stacked = storage.frame_stack > 1
-        self._buffers = [storage.observation_buffers(_PART_SIZE) if self._stacked else {} for _ in range(seats)]
+        self._buffers = [storage.observation_buffers(part_size) if self._stacked else {} for _ in range(seats)]
 
     def evaluate(self, workers: Workers, job: Job) -> None:
         """Write the probabilities of all choices in the steps of the stored rollout to ``storage.reference``."""
-        workers.run(job, self._evaluate_parts, 0, -(-len(self._storage.reference) // _PART_SIZE))
+        workers.run(job, self._evaluate_parts, 0, -(-len(self._storage.reference) // self._part_size))
 
     def memory(self) -> MemoryNode:
         """Return the bytes of parameters and scratch."""
         own = array_group("parameters", {"clone": self._parameters.vector}, shared=False)
-        return MemoryNode("reference policy", children=(own, self._network.memory()))
+        arrays = {
+            f"{name} of seat {seat}": buffer.numpy()
+            for seat, buffers in enumerate(self._buffers)
+            for name, buffer in buffers.items()
+        }
+        stacks = array_group("stacks", arrays, shared=False)
+        return MemoryNode("reference policy", children=(own, self._network.memory(), stacks))
 
     def _evaluate_parts(self, seat: int, first: int, last: int) -> None:
         """Evaluate the parts ``first`` to ``last - 1`` of the rollout."""
         target, shift = self._storage.reference, (self._storage.frame_stack - 1) * self._storage.num_envs
-        for begin in range(first * _PART_SIZE, min(last * _PART_SIZE, len(target)), _PART_SIZE):
-            end = min(begin + _PART_SIZE, len(target))
+        size = self._part_size
+        for begin in range(first * size, min(last * size, len(target)), size):
+            end = min(begin + size, len(target))
             logits, _ = self._network.outputs(seat, self._observations(seat, begin, end))
             masks = self._no_masks
             if self._masked:

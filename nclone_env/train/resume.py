@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nclone_env.errors import CheckpointError
 from nclone_env.train.checkpoint import (
     Checkpoint,
     check_observations,
@@ -17,14 +20,72 @@ from nclone_env.train.checkpoint import (
     save_checkpoint,
     translated,
 )
-from nclone_env.train.run import Counters, Run
+from nclone_env.train.folder import RunFolder
+from nclone_env.train.run import Counters, Run, Score
 from nclone_env.train.warm_start import reference_state, restore_reference
 
 
 def save_run(run: Run) -> None:
-    """Write the checkpoint and the learning curve."""
-    save_checkpoint(run.checkpoint_path, checkpoint_of(run))
+    """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
+
+    Each file is replaced as a whole, and older checkpoints are removed last, so that a process killed at any point
+    leaves a checkpoint to resume from.
+    """
+    if run.saved == run.counters.updates:
+        return
+    run.curve.flush()
+    checkpoint = checkpoint_of(run)
+    reached = score(checkpoint)
+    if reached is not None and (run.best is None or reached > run.best):
+        save_checkpoint(run.folder.best, checkpoint)
+        run.best = reached
+    if run.config.keep_last and run.saved >= 0:
+        run.folder.keep_latest(run.saved)
+    save_checkpoint(run.folder.checkpoint, checkpoint)
+    run.saved = run.counters.updates
+    remove_older(run)
     run.curve.write_csv()
+
+
+def remove_older(run: Run) -> None:
+    """Remove older checkpoints beyond ``keep_last``, and those that a resumed run has not reached yet."""
+    older = run.folder.older
+    past = [number for number in older if number < run.saved]
+    for number in older.keys() - set(past[max(0, len(past) - run.config.keep_last) :]):
+        older[number].unlink()
+
+
+def take_over_folder(run: Run, source: Path | None) -> None:
+    """Remove another run from the folder, or continue the one it holds; write the first checkpoint.
+
+    Args:
+        run: a run that has begun or was restored.
+        source: the checkpoint that was restored.
+    """
+    folder = run.folder
+    if source is None or source.parent.resolve() != folder.path.resolve():
+        folder.clear()
+    else:
+        run.best = _best_score(folder)
+        run.saved = run.counters.updates if source.name == folder.checkpoint.name else -1
+    save_run(run)
+    remove_older(run)
+
+
+def score(checkpoint: Checkpoint) -> Score | None:
+    """Return the score of a checkpoint, None if too few episodes have ended."""
+    if not checkpoint.curve:
+        return None
+    row = checkpoint.curve[-1]
+    values = row["min_success_rate"], row["success_rate"], row["mean_return"]
+    return None if any(map(math.isnan, values)) else values
+
+
+def _best_score(folder: RunFolder) -> Score | None:
+    try:
+        return score(load_checkpoint(folder.best)) if folder.best.exists() else None
+    except CheckpointError:
+        return None  # to be replaced by the next one
 
 
 def checkpoint_of(run: Run) -> Checkpoint:
@@ -45,11 +106,7 @@ def checkpoint_of(run: Run) -> Checkpoint:
             "recent": _tensor(statistics.recent.view(np.uint8)),
         },
         observations={**first_rows, "episode starts": _tensor(storage.episode_starts[:depth])},
-        environments=[
-            _tensor(np.frombuffer(collector.envs.get_state(index), np.uint8))
-            for collector in run.collectors
-            for index in range(collector.envs.num_envs)
-        ],
+        environments=_snapshots(run),
         curve=list(run.curve.rows),
         reference=reference_state(run),
     )
@@ -75,6 +132,16 @@ def restore_run(run: Run, path: Path) -> None:
     run.curve.rows[:] = checkpoint.curve
 
 
+def _snapshots(run: Run) -> dict[str, Tensor]:
+    snapshots = [
+        collector.envs.get_state(index) for collector in run.collectors for index in range(collector.envs.num_envs)
+    ]
+    return {
+        "snapshots": _tensor(np.frombuffer(b"".join(snapshots), np.uint8)),
+        "sizes": torch.tensor([len(snapshot) for snapshot in snapshots]),
+    }
+
+
 def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
     statistics = run.statistics
     statistics.vector_steps = state["vector_steps"]
@@ -83,12 +150,13 @@ def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
 
 
 def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
-    if len(checkpoint.environments) != run.config.num_envs:
-        raise ValueError(f"num_envs: expected {len(checkpoint.environments)}, as when it was saved")
-    snapshots = iter(checkpoint.environments)
+    sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
+    if len(sizes) != run.config.num_envs:
+        raise ValueError(f"num_envs: expected {len(sizes)}, as when it was saved, got {run.config.num_envs}")
+    edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
     for collector in run.collectors:
-        for index in range(collector.envs.num_envs):
-            collector.envs.set_state(index, next(snapshots).numpy().tobytes())
+        for index, (first, last) in zip(range(collector.envs.num_envs), edges):
+            collector.envs.set_state(index, snapshots[first:last])
     depth = run.storage.frame_stack
     arrays = {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts}
     for name, array in arrays.items():

@@ -12,6 +12,8 @@ from torch import Tensor
 from nclone_env.memory_tree import MemoryNode, array_group
 
 Array = TypeVar("Array")
+_NOT_STACKED = ("action_mask",)
+"""Observations of which the policy sees only the newest, as in stacks of the environment."""
 
 
 class StepFields(NamedTuple):
@@ -147,19 +149,27 @@ class RolloutStorage:
 
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
-        depth = (self.frame_stack,) if self.frame_stack > 1 else ()
+        stack = (self.frame_stack,) if self.frame_stack > 1 else ()
+        depths = {name: () if name in _NOT_STACKED else stack for name in self._tensors}
         return {
-            name: torch.zeros(count, *depth, *rows.shape[1:], dtype=rows.dtype) for name, rows in self._tensors.items()
+            name: torch.zeros(count, *depths[name], *rows.shape[1:], dtype=rows.dtype)
+            for name, rows in self._tensors.items()
         }
 
     def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
         """Write the observations of b steps, numbered t * N + n, or stacks of them, to ``out``, (b, ...) by name."""
-        flat = out
+        newest = steps + (self.frame_stack - 1) * self.num_envs
         if self.frame_stack > 1:
             steps = stacked_rows(torch.from_numpy(self.episode_starts), steps, self.frame_stack).flatten()
-            flat = {name: stacks.flatten(0, 1) for name, stacks in out.items()}
-        for name, target in flat.items():
-            torch.index_select(self._tensors[name], 0, steps, out=target)
+        for name, target in out.items():
+            is_stack = self.frame_stack > 1 and name not in _NOT_STACKED
+            rows, flat = (steps, target.flatten(0, 1)) if is_stack else (newest, target)
+            torch.index_select(self._tensors[name], 0, rows, out=flat)
+
+    def commit(self) -> None:
+        """Write every page once: the system provides the memory of zeroed arrays only then."""
+        for array in (*self.arrays, *self.observation_arrays.values()):
+            array.fill(0)
 
     def continue_from_end(self) -> None:
         """Start the next rollout from the last observations of this one."""

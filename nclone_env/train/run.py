@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -17,8 +16,10 @@ from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import LearningCurve
-from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
+from nclone_env.train.encoders import PICTURES
+from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
+from nclone_env.train.folder import RunFolder
 from nclone_env.train.network import Network
 from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
@@ -29,8 +30,10 @@ from nclone_env.train.rollout import RolloutStorage
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
-_PART_SIZE = 512
-"""Most steps of a part of a minibatch: its activations stay in the cache of a core."""
+
+
+Score = tuple[float, float, float]
+"""Recent success rate of the worst level, mean success rate, mean return: what makes a checkpoint the best."""
 
 
 @dataclass
@@ -58,22 +61,22 @@ class Run:
     network: Network
     workers: Workers
     statistics: EpisodeStatistics
+    folder: RunFolder
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
     reference: Reference | None = None
     """The clone of a warm start, which the policy is kept close to."""
+    saved: int = -1
+    """Updates before the latest checkpoint; -1 without one."""
+    best: Score | None = None
+    """Score of the best checkpoint."""
 
     @cached_property
     def kilobytes_per_environment(self) -> float:
         """Memory per environment in KB (1,024 bytes), without memory shared by all environments."""
         trees = (collector.envs.memory() for collector in self.collectors)
         return sum(tree.bytes_where(shared=False) for tree in trees) / self.config.num_envs / 1024
-
-    @property
-    def checkpoint_path(self) -> Path:
-        """Path of the checkpoint of this run."""
-        return self.config.run_folder / "checkpoint.pt"
 
     @property
     def solved(self) -> bool:
@@ -88,7 +91,8 @@ class Run:
 
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
-        own = [self.storage.memory(), self.network.memory(), self.ppo.memory()]
+        parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
+        own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory()]
         if self.reference is not None:
             own.append(self.reference.memory())
         return MemoryNode("training run", children=(*own, *(collector.memory() for collector in self.collectors)))
@@ -101,40 +105,57 @@ class Run:
         self.curve.close()
 
 
-def make_groups(config: TrainConfig, make_envs: MakeEnvironments) -> Iterator[tuple[int, VectorEnvironment]]:
-    """Yield the first environment of each group and the group."""
+def group_sizes(config: TrainConfig) -> list[int]:
+    """Return the number of environments of each group; it does not depend on the number of threads."""
     count = max(1, min(config.num_envs // _SMALLEST_GROUP, max(2, config.num_envs // _GROUP_SIZE)))
     edges = [config.num_envs * group // count for group in range(count + 1)]
-    for first, last in itertools.pairwise(edges):
-        yield first, make_envs(config.unstacked_environment(), last - first)
+    return [last - first for first, last in itertools.pairwise(edges)]
 
 
-def set_up(config: TrainConfig, make_envs: MakeEnvironments) -> Run:
-    """Build all components of a run."""
-    groups = list(make_groups(config, make_envs))
-    envs = groups[0][1]
+def part_size(config: TrainConfig) -> int:
+    """Return the most steps of a part of a minibatch: its activations should stay in the cache of a core."""
+    has_pictures = any(name in PICTURES for name in config.observations)
+    largest = (128 if config.picture_size == 128 else 256) if has_pictures else 512
+    return min(largest, config.minibatch_size)
+
+
+def most_rows(config: TrainConfig) -> int:
+    """Return the largest number of rows of a call of the network."""
+    return max(*group_sizes(config), part_size(config))
+
+
+def make_workers(config: TrainConfig) -> Workers:
+    """Return the threads of a run."""
+    return Workers(config.batch_size, config.num_threads or available_cores(), min_chunk=1)
+
+
+def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) -> Run:
+    """Build all components of a run that writes to a folder; nothing is written yet."""
+    sizes = group_sizes(config)
+    groups = [make_envs(config.unstacked_environment(), size) for size in sizes]
+    envs = groups[0]
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
     space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
     storage = RolloutStorage(config.num_steps, config.num_envs, space, config.frame_stack, reference_actions)
-    workers = Workers(config.num_envs, config.num_threads or available_cores(), min_chunk=1)
-    most_rows = max(_PART_SIZE, *(envs.num_envs for _, envs in groups), 1)
-    network = make_network(policy, parameters, storage, workers.slots, most_rows)
+    workers = make_workers(config)
+    network = make_network(policy, parameters, storage, workers.count, most_rows(config))
     return Run(
         config=config,
         policy=policy,
         parameters=parameters,
         storage=storage,
         collectors=[
-            Collector(group, storage.columns(first, first + group.num_envs), network, policy.heads, config.seed)
-            for first, group in groups
+            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed)
+            for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=PPO(network, parameters, storage, config, workers, _PART_SIZE),
+        ppo=PPO(network, parameters, storage, config, workers, part_size(config)),
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
-        curve=LearningCurve(config.run_folder),
+        folder=folder,
+        curve=LearningCurve(folder.path),
     )
 
 

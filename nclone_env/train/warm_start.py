@@ -11,7 +11,7 @@ from nclone_env.train.cloning import Cloning, clone
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.demonstrations import Demonstrated, demonstrate
 from nclone_env.train.reference import Reference
-from nclone_env.train.run import Run
+from nclone_env.train.run import Run, most_rows
 
 
 class WarmStart(NamedTuple):
@@ -40,7 +40,7 @@ def warm_start(run: Run) -> WarmStart:
     cloning = clone(run.policy, demonstrated.trajectories, space, config.frame_stack, seed=config.seed)
     run.policy.load_state_dict(cloning.policy.state_dict())
     if config.keeps_clone:
-        run.reference = Reference(cloning.policy, run.storage, run.workers.slots)
+        run.reference = Reference(cloning.policy, run.storage, run.workers.count, most_rows(run.config))
     return WarmStart(demonstrated, cloning)
 
 
@@ -79,5 +79,5 @@ def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
         expected, got = ("a clone", "none") if run.config.keeps_clone else ("no clone", "one")
         raise ValueError(f"warm_start: expected {expected} in it, got {got}")
     if state:
-        run.reference = Reference(run.policy, run.storage, run.workers.slots)
+        run.reference = Reference(run.policy, run.storage, run.workers.count, most_rows(run.config))
         run.reference.policy.load_state_dict(state)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.cli.levels import show_level, validate_levels
+from nclone_env.cli.levels import list_levels, show_level, validate_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.create import create_environment
 from nclone_env.errors import LevelFormatError, UnknownLevelError
@@ -174,11 +174,65 @@ def test_names_that_are_no_level_of_the_pack(pack, tmp_path):
     for name in (f"{pack}#no such title", f"{tmp_path}/other.txt#0", f"{pack}#-1", f"{pack}#"):
         with pytest.raises(UnknownLevelError, match="expected a built-in set or level, a file or a folder"):
             resolve(name)
-    with pytest.raises(LevelFormatError, match="level 2: expected a pack with a line for it"):
-        load_level(f"{pack}#2")
     pack.write_bytes(make_pack(FULL, SMALL, TWIN))
     with pytest.raises(UnknownLevelError, match=r"expected the title of one level, got .*: numbers 0, 2"):
         resolve(f"{pack}#every kind")
+
+
+@pytest.fixture
+def ten(pack):
+    """A pack of ten levels; two titles read like ranges."""
+    titles = ["0-1", "2,3", *map(str, range(2, 10))]
+    pack.write_bytes(make_pack(*(make_level([(0, 10 + n, 82, 0, 0)], title=title) for n, title in enumerate(titles))))
+    return pack
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ("0-9", range(10)),
+        ("3-3", [3]),
+        ("03-005", [3, 4, 5]),
+        ("7,0-2,9", [7, 0, 1, 2, 9]),
+        ("0-1", [0, 1]),  # also the title of level 0
+        ("2,3", [2, 3]),  # also the title of level 1
+        ("1,1", [1, 1]),
+    ],
+)
+def test_ranges_of_a_pack(ten, numbers, expected):
+    refs = resolve(f"{ten}#{numbers}")
+    assert refs == tuple(LevelRef(ten, number, f"some pack.txt#{number}") for number in expected)
+    assert [level.spawn[0] for level in load_levels([f"{ten}#{numbers}"])] == [6 * (10 + n) for n in expected]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ("5-2", r"ranges with the smaller number first, got '5-2' in '.*some pack\.txt#5-2'; write 2-5"),
+        ("0-10", r"numbers from 0 to 9 for a pack of 10 levels, got '0-10' in .*; write 0-9"),
+        ("1,8-99,2", r"numbers from 0 to 9 for a pack of 10 levels, got '8-99' in .*; write 8-9"),
+        ("10", r"numbers from 0 to 9 for a pack of 10 levels, got '10' in .*; numbers count from 0"),
+        ("0-999999999", r".*, got '0-999999999'"),
+    ],
+)
+def test_ranges_outside_the_pack(ten, numbers, message):
+    with pytest.raises(UnknownLevelError, match=f"level: expected {message}"):
+        resolve(f"{ten}#{numbers}")
+
+
+@pytest.mark.parametrize("numbers", ["1-", "-1", "1,", ",1", "1--2", "1-2-3", "0 - 3", "1;2", "0-1234567890"])
+def test_what_reads_neither_as_numbers_nor_as_a_title(ten, numbers):
+    with pytest.raises(UnknownLevelError, match="expected a built-in set or level, a file or a folder"):
+        resolve(f"{ten}#{numbers}")
+
+
+def test_ranges_are_listed_and_validated(ten, capsys):
+    assert list_levels((f"{ten}#2-3", "first-steps")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [f"{ten}#2-3 (2 levels)", f"  {'some pack.txt#2':<32} 2", f"  {'some pack.txt#3':<32} 3"]
+    assert lines[3].startswith("first-steps (")
+    validate_levels((f"{ten}#0-4",))
+    assert "5 levels" in capsys.readouterr().out
 
 
 def test_one_level_is_wanted(pack):
@@ -212,6 +266,9 @@ def test_an_environment_plays_a_pack(pack):
     _, info = env.reset(options={"level": "some pack.txt#1"})
     assert info["level"] == "some pack.txt#1"
     env.close()
+    part = create_environment(EnvironmentConfig.for_training(levels=(f"{pack}#1-1",)))
+    assert part.level_names == ("some pack.txt#1",)
+    part.close()
 
 
 @needs_shared

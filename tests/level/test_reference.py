@@ -136,6 +136,8 @@ def files(tmp_path):
         ("pack.txt#1", 1),
         ("pack.txt#the basics", 1),
         ("pack.txt#12th # level", 1),
+        ("pack.txt#1-2", 2),
+        ("pack.txt#0-1,2", 3),
         ("five", 5),
     ],
 )
@@ -158,3 +160,29 @@ def test_every_file_of_a_built_in_set_is_opened_once(opened):
 def test_the_count_of_opened_files_sees_a_second_opening(files, opened):
     load_levels([files / "one.map", files / "one.map"])
     assert opened == {"one.map": 2}
+
+
+def test_a_pack_named_many_times_is_opened_once(files, opened):
+    names = [str(files / f"pack.txt#{number}") for number in (0, 1, 2)]
+    assert [level.raw.title for level in load_levels(names)] == list(TITLES)
+    assert opened == {"pack.txt": 1}
+    opened.clear()
+    for name in names:
+        load_levels([name])
+    assert opened == {"pack.txt": 3}
+
+
+@pytest.mark.parametrize("name", ["one.toml", "one.map", "attract", "pack.txt", "pack.txt#0-1", "five"])
+def test_the_reference_of_a_level_denotes_it_alone(files, name):
+    for ref in resolve(str(files / name)):
+        assert resolve(ref.reference) == (ref,)
+
+
+def test_references_of_built_in_levels_are_their_names(builtin, tmp_path, monkeypatch):
+    assert [ref.reference for ref in resolve("walks")] == ["walks/a", "walks/b"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "walks").mkdir()
+    (tmp_path / "walks" / "a").touch()
+    (ref,) = resolve(Path("walks/a"))
+    assert ref.reference == str(tmp_path / "walks" / "a")  # the relative path is the name of a built-in level
+    assert resolve(ref.reference)[0].path == tmp_path / "walks" / "a"

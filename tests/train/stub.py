@@ -11,13 +11,15 @@ from nclone_env.memory_tree import MemoryNode
 
 STRIDE = 0.125
 SHAPES = {"game_state": (30,), "player_frame": (128, 128, 1), "global_view": (128, 256, 1)}
+WALKER = np.dtype([("seed", "u8"), ("episode", "i8"), ("position", "f8"), ("total", "f8"), ("length", "i8"),
+                   ("level", "i4"), ("only", "i4")])  # fmt: skip
 
 
 class LineWorld:
     """N walkers on [-1, 1]; level ``east`` has its goal at +0.75, ``west`` at -0.75.
 
-    Restarts in the same step. Leaving the line ends the episode without success; the time limit truncates.
-    ``seeds`` keeps the seeds of resets for the tests.
+    Restarts in the same step. Leaving the line ends the episode without success; the time limit truncates. Start and
+    level of an episode depend on the seed of the walker and the number of the episode alone.
     """
 
     level_names = ("east", "west")
@@ -33,36 +35,39 @@ class LineWorld:
                 for name in config.observations
             }
         )
-        self.position, self.returns = np.zeros(num_envs), np.zeros(num_envs)
-        self.level, self.length = np.zeros(num_envs, np.int32), np.zeros(num_envs, np.int64)
-        self.only: int | None = None
-        self.random = np.random.default_rng()
-        self.seeds: list[int | None] = []
+        self.walkers = np.zeros(num_envs, WALKER)
+        self.seed: int | None = None
         self.closed = False
 
     def reset(self, *, seed=None, options=None, out=None):
-        self.seeds.append(seed)
         if seed is not None:
-            self.random = np.random.default_rng(seed)
+            self.seed = seed
+            self.walkers["seed"], self.walkers["episode"] = seed + np.arange(self.num_envs), 0
         name = (options or {}).get("level")
-        self.only = None if name is None else self.level_names.index(name)
+        self.walkers["only"] = -1 if name is None else self.level_names.index(name)
         self._start(np.arange(self.num_envs))
         return self._observe(out), {}
 
     def step(self, actions, *, out=None):
         assert actions.shape == (self.num_envs,)
         assert np.issubdtype(actions.dtype, np.integer)
-        goal = self._goal()
-        before = np.abs(self.position - goal)
-        self.position += STRIDE * np.array([0, -1, 1])[actions % 3]
-        self.length += 1
-        success = np.abs(self.position - goal) < STRIDE / 2
-        terminated = success | (np.abs(self.position) > 1)
-        truncated = ~terminated & (self.length >= self.limit)
-        rewards = before - np.abs(self.position - goal) + 1.0 * success - 0.01
-        self.returns += rewards
+        walkers, goal = self.walkers, self._goal()
+        before = np.abs(walkers["position"] - goal)
+        walkers["position"] += STRIDE * np.array([0, -1, 1])[actions % 3]
+        walkers["length"] += 1
+        success = np.abs(walkers["position"] - goal) < STRIDE / 2
+        terminated = success | (np.abs(walkers["position"]) > 1)
+        truncated = ~terminated & (walkers["length"] >= self.limit)
+        rewards = before - np.abs(walkers["position"] - goal) + 1.0 * success - 0.01
+        walkers["total"] += rewards
         info = self._finish(terminated | truncated, success)
         return self._observe(out), rewards, terminated, truncated, info
+
+    def get_state(self, index):
+        return self.walkers[index].tobytes()
+
+    def set_state(self, index, state):
+        self.walkers[index] = np.frombuffer(state, WALKER)[0]
 
     def memory(self):
         levels = MemoryNode("levels", 5000, shared=True)
@@ -73,11 +78,11 @@ class LineWorld:
 
     def _finish(self, done, success):
         info = {
-            "level": self.level.copy(),
+            "level": self.walkers["level"].copy(),
             "outcome": np.where(success, WON, np.where(done, DIED, PLAYING)),
-            "episode_frames": self.length * self.config.frame_skip,
-            "episode_steps": self.length.copy(),
-            "episode_return": self.returns.copy(),
+            "episode_frames": self.walkers["length"] * self.config.frame_skip,
+            "episode_steps": self.walkers["length"].copy(),
+            "episode_return": self.walkers["total"].copy(),
         }
         if done.any():
             info |= {"final_info": dict(info), "final_obs": self._observe(None)}
@@ -86,27 +91,31 @@ class LineWorld:
         return info
 
     def _start(self, indices):
-        self.position[indices] = self.random.integers(-2, 3, len(indices)) * STRIDE
-        self.returns[indices], self.length[indices] = 0, 0
-        levels = self.random.integers(0, 2, len(indices))
-        self.level[indices] = levels if self.only is None else self.only
+        walkers = self.walkers[indices]
+        dice = (walkers["seed"] * 1_000_003 + walkers["episode"].astype(np.uint64)) * 0x9E3779B97F4A7C15
+        walkers["position"] = ((dice >> 40) % 5).astype(float) * STRIDE - 2 * STRIDE
+        walkers["level"] = np.where(walkers["only"] < 0, (dice >> 60) % 2, walkers["only"])
+        walkers["total"], walkers["length"] = 0, 0
+        walkers["episode"] += 1
+        self.walkers[indices] = walkers
 
     def _goal(self):
-        return np.where(self.level == 0, 0.75, -0.75)
+        return np.where(self.walkers["level"] == 0, 0.75, -0.75)
 
     def _observe(self, out):
         names = self.single_observation_space.spaces
         if out is None:
             out = {n: np.zeros((self.num_envs, *box.shape), box.dtype) for n, box in names.items()}
         assert sorted(out) == sorted(names)
+        position = self.walkers["position"]
         for name in names:
             target = out[name]
             assert target.flags.c_contiguous
             assert target.flags.writeable
             if name == "game_state":
                 target[:] = 0
-                target[:, 0], target[:, 1] = self.position, self._goal()
-                target[:, 2] = self._goal() - self.position
+                target[:, 0], target[:, 1] = position, self._goal()
+                target[:, 2] = self._goal() - position
             else:
-                target[:] = ((self.position + 1) * 100).astype(np.uint8)[:, None, None, None]
+                target[:] = ((position + 1) * 100).astype(np.uint8)[:, None, None, None]
         return {name: out[name] for name in names}

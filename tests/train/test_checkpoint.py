@@ -26,15 +26,17 @@ CONFIG = TrainConfig(hidden_size=8, levels=("a", "b"))
 
 @pytest.fixture
 def saved(tmp_path):
-    policy = ActorCritic({"game_state": (30,)}, 8)
+    policy = ActorCritic({"game_state": (30,)}, hidden_size=8)
     checkpoint = Checkpoint(
         train_config=CONFIG.to_dict(),
         environment_config=environment_fields(CONFIG.environment()),
         observation_shapes={"game_state": [30]},
         policy=policy.state_dict(),
-        optimiser=torch.optim.Adam(policy.parameters()).state_dict(),
-        generator=torch.Generator().get_state(),
+        optimiser={"mean": torch.arange(3.0), "square": torch.ones(3), "count": 7},
         counters={"timesteps": 5, "updates": 1, "episodes": 2},
+        episodes={"vector_steps": 5, "counts": torch.ones(2), "recent": torch.zeros(2, 8, dtype=torch.uint8)},
+        observations={"game_state": torch.full((1, 2, 30), 0.5)},
+        environments={"snapshots": torch.arange(5, dtype=torch.uint8), "sizes": torch.tensor([2, 3])},
         curve=[{"timesteps": 5, "success_rate": float("nan")}],
     )
     path = tmp_path / "deep" / "checkpoint.pt"
@@ -47,6 +49,12 @@ def test_round_trip(saved):
     loaded = load_checkpoint(path)
     assert loaded.counters == checkpoint.counters
     assert loaded.package_version == __version__
+    assert loaded.optimiser["count"] == 7
+    assert torch.equal(loaded.observations["game_state"], checkpoint.observations["game_state"])
+    assert {name: part.tolist() for name, part in loaded.environments.items()} == {
+        "snapshots": [0, 1, 2, 3, 4],
+        "sizes": [2, 3],
+    }
     policy = restore_policy(loaded, path)
     assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
     assert restore_configs(loaded, path) == (CONFIG, CONFIG.environment())
@@ -103,11 +111,11 @@ def test_code_in_a_file_is_not_run(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("version", [1, 99])
+@pytest.mark.parametrize("version", [1, 2, 99])
 def test_other_formats_are_refused(saved, version):
     path, checkpoint = saved
     save_checkpoint(path, dataclasses.replace(checkpoint, format=version))
-    with pytest.raises(CheckpointError, match=rf"expected checkpoint format 2, got {version}, written by nclone_env "):
+    with pytest.raises(CheckpointError, match=rf"expected checkpoint format 3, got {version}, written by nclone_env "):
         load_checkpoint(path)
 
 

@@ -15,7 +15,7 @@ ENVIRONMENT = EnvironmentConfig(levels=("east",), observations=("game_state",), 
 
 def walker(scale):
     """Return a policy that prefers to walk towards the goal: east for a goal at +0.75, west for -0.75."""
-    policy = ActorCritic({"game_state": (30,)}, 8)
+    policy = ActorCritic({"game_state": (30,)}, hidden_size=8)
     with torch.no_grad():
         for parameter in policy.actor.parameters():
             parameter.zero_()
@@ -50,7 +50,7 @@ def test_counts_the_first_episode_of_each_environment():
         def _start(self, indices):
             super()._start(indices)
             again = self.step_count[indices] > 0
-            self.position[indices] = np.where(indices % 2, -0.875, np.where(again, 0.5, 0.625))
+            self.walkers["position"][indices] = np.where(indices % 2, -0.875, np.where(again, 0.5, 0.625))
 
         def reset(self, **options):
             self.step_count = np.zeros(self.num_envs, int)

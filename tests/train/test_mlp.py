@@ -6,7 +6,7 @@ import torch
 from gymnasium import spaces
 
 from nclone_env.train.autograd import Autograd
-from nclone_env.train.mlp import MLP, supports
+from nclone_env.train.mlp import MLP, is_mlp
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
@@ -50,7 +50,6 @@ def both(names, masked=False, seed=3, reference=False, **network):
     policy = ActorCritic(shapes, (6,), generator=torch.Generator().manual_seed(seed), **network)
     parameters = FlatParameters(policy)
     parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
-    assert supports(policy, storage)
     made = [kind(policy, parameters, storage, seats=2, most_rows=300) for kind in (MLP, Autograd)]
     return storage, parameters, *made
 
@@ -118,5 +117,8 @@ def test_gradient_depends_on_every_input():
 
 
 def test_networks_of_other_inputs_are_left_to_torch():
-    storage = random_rollout(("game_state",), masked=False, frame_stack=2)
-    assert not supports(ActorCritic({"game_state": (2, 30)}), storage)
+    single, byte = np.dtype(np.float32), np.dtype(np.uint8)
+    assert is_mlp({"game_state": (30,), "action_mask": (6,)}, {"game_state": single, "action_mask": byte}, 1)
+    assert not is_mlp({"game_state": (30,)}, {"game_state": single}, 2)
+    assert not is_mlp({"game_state": (30,)}, {"game_state": np.dtype(np.float16)}, 1)
+    assert not is_mlp({"player_frame": (64, 64, 1)}, {"player_frame": byte}, 1)

@@ -1,71 +1,166 @@
-"""The actor-critic: shapes, seeding, sampling."""
+"""The actor-critic: structure, initial weights, inputs; and its activations."""
+
+import math
 
 import pytest
 import torch
+from torch import nn
 
+from nclone_env.errors import ConfigError
+from nclone_env.train.activations import ACTIVATIONS, FastTanh
 from nclone_env.train.policy import ActorCritic
 
-SHAPES = {"game_state": (30,), "player_frame": (128, 128, 1), "global_view": (128, 256, 1)}
+VECTORS = {"game_state": (30,), "reachability": (2, 11)}
+PICTURES = {"player_frame": (64, 64, 1), "global_view": (40, 72, 1)}
 
 
-def observations(count, names):
-    generator = torch.Generator().manual_seed(7)
+def make(shapes=VECTORS, heads=(6,), seed=0, **options):
+    return ActorCritic(shapes, heads, generator=torch.Generator().manual_seed(seed), **options)
+
+
+def observations(shapes, count=5, seed=7):
+    generator = torch.Generator().manual_seed(seed)
     return {
-        name: torch.rand(count, 30, generator=generator)
-        if name == "game_state"
-        else torch.randint(0, 256, (count, *SHAPES[name]), dtype=torch.uint8, generator=generator)
-        for name in names
+        name: torch.randint(0, 256, (count, *shape), dtype=torch.uint8, generator=generator)
+        if name in PICTURES
+        else torch.rand(count, *shape, generator=generator) * 2 - 1
+        for name, shape in shapes.items()
     }
 
 
-def make(names, seed=0):
-    return ActorCritic({name: SHAPES[name] for name in names}, 32, torch.Generator().manual_seed(seed))
+def kinds_of(module):
+    return [type(layer).__name__ for layer in module]
 
 
-@pytest.mark.parametrize("names", [("game_state",), ("player_frame",), ("game_state", "global_view"), tuple(SHAPES)])
-def test_shapes_and_gradients(names):
-    policy, seen = make(names), observations(3, names)
-    actions, log_probs, values = policy.act(seen, torch.Generator().manual_seed(0))
-    assert (actions.shape, log_probs.shape, values.shape) == ((3,), (3,), (3,))
-    again, entropies, values_again = policy.evaluate_actions(seen, actions.clone())
-    torch.testing.assert_close(again.detach(), log_probs)
-    torch.testing.assert_close(values_again.detach(), values)
-    torch.testing.assert_close(policy.value(seen), values)
-    (again.sum() + entropies.sum() + values_again.sum()).backward()
-    assert all(parameter.grad is not None for parameter in policy.parameters())
+def test_separate_towers_bind_by_name():
+    policy = make(heads=(3, 2), hidden_size=16, activation="relu")
+    assert kinds_of(policy.actor) == kinds_of(policy.critic) == ["Linear", "ReLU", "Linear", "ReLU", "Linear"]
+    shapes = {name: tuple(value.shape) for name, value in policy.state_dict().items()}
+    assert shapes == {
+        f"{tower}.{index}.{part}": shape
+        for tower, outputs in (("actor", 5), ("critic", 1))
+        for index, rows, columns in ((0, 16, 52), (2, 16, 16), (4, outputs, 16))
+        for part, shape in (("weight", (rows, columns)), ("bias", (rows,)))
+    }
 
 
-def test_first_policy_is_nearly_uniform():
-    log_probs, _ = make(("game_state",))(observations(50, ("game_state",)))
-    assert (log_probs.exp() - 1 / 6).abs().max() < 0.02
+def test_a_shared_trunk_binds_by_name():
+    policy = make(hidden_size=16, shared_trunk=True, activation="silu")
+    assert kinds_of(policy.trunk) == ["Linear", "SiLU", "Linear", "SiLU"]
+    shapes = {name: tuple(value.shape) for name, value in policy.state_dict().items() if "weight" in name}
+    assert shapes == {
+        "trunk.0.weight": (16, 52),
+        "trunk.2.weight": (16, 16),
+        "actor.weight": (6, 16),
+        "critic.weight": (1, 16),
+    }
+
+
+@pytest.mark.parametrize("shared_trunk", [False, True])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_vectors_are_concatenated_unchanged_in_their_order(activation, shared_trunk):
+    policy, seen = make(activation=activation, shared_trunk=shared_trunk), observations(VECTORS)
+    features = torch.cat([seen["game_state"], seen["reachability"].flatten(1)], dim=1)
+    if shared_trunk:
+        features = policy.trunk(features)
+    logits, values = policy(seen)
+    assert torch.equal(logits, policy.actor(features))
+    assert torch.equal(values, policy.critic(features)[:, 0])
+    backwards = dict(reversed(seen.items()))  # the order is that of the shapes, not of the observations
+    assert torch.equal(policy(backwards)[0], logits)
+
+
+def test_float16_is_computed_in_float32():
+    policy, seen = make(), {name: tensor.half() for name, tensor in observations(VECTORS).items()}
+    logits, _ = policy(seen)
+    assert logits.dtype == torch.float32
+    assert torch.equal(logits, policy({name: tensor.float() for name, tensor in seen.items()})[0])
+
+
+def test_the_action_mask_is_no_input():
+    seen = observations(VECTORS)
+    plain, masked = make(VECTORS), make({"action_mask": (6,), **VECTORS})
+    assert masked.observation_shapes == {"action_mask": (6,), **VECTORS}
+    for mask in (torch.ones(5, 6, dtype=torch.int8), torch.zeros(5, 6, dtype=torch.int8)):
+        assert torch.equal(masked({"action_mask": mask, **seen})[0], plain(seen)[0])
+
+
+@pytest.mark.parametrize("shapes", [VECTORS, PICTURES, {**VECTORS, **PICTURES}])
+@pytest.mark.parametrize("shared_trunk", [False, True])
+def test_every_parameter_has_a_gradient(shapes, shared_trunk):
+    policy, seen = make(shapes, heads=(3, 2), shared_trunk=shared_trunk), observations(shapes)
+    logits, values = policy(seen)
+    assert (logits.shape, values.shape) == ((5, 5), (5,))
+    torch.testing.assert_close(policy.value(seen), values.detach())
+    assert not policy.value(seen).requires_grad
+    (logits.square().sum() + values.sum()).backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in policy.parameters())
+    assert {parameter.dtype for parameter in policy.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_first_policy_is_nearly_uniform(activation):
+    logits, _ = make(activation=activation)(observations(VECTORS, 50))
+    assert (torch.softmax(logits, dim=1) - 1 / 6).abs().max() < 0.02
+
+
+@pytest.mark.parametrize(("activation", "gain"), [("tanh", 2**0.5), ("relu", 2**0.5), ("silu", 1.68)])
+def test_weights_are_orthogonal_with_the_gain_of_the_activation(activation, gain):
+    policy = make(activation=activation)
+    for layer, expected in ((policy.actor[2], gain), (policy.actor[4], 0.01), (policy.critic[4], 1.0)):
+        gram = layer.weight @ layer.weight.T
+        torch.testing.assert_close(gram, expected**2 * torch.eye(len(gram)), atol=1e-5, rtol=1e-4)
+        assert (layer.bias == 0).all()
+
+
+@pytest.mark.parametrize(("activation", "gain"), [("relu", 2**0.5), ("silu", 1.68)])
+def test_gains_keep_the_variance(activation, gain):
+    inputs = torch.randn(10**6, generator=torch.Generator().manual_seed(0))
+    layer, table_gain = ACTIVATIONS[activation]
+    assert table_gain == gain
+    assert layer()(inputs).square().mean().item() * gain**2 == pytest.approx(1, abs=0.01)
 
 
 def test_weights_follow_the_seed_alone():
+    shapes = {**VECTORS, **PICTURES, "entity_states": (4, 12), "entity_kinds": (4,), "entity_count": (1,)}
     torch.manual_seed(1)
-    first = make(tuple(SHAPES)).state_dict()
+    first = make(shapes).state_dict()
     torch.manual_seed(2)
-    second, other = make(tuple(SHAPES)).state_dict(), make(tuple(SHAPES), seed=1).state_dict()
+    second, other = make(shapes).state_dict(), make(shapes, seed=1).state_dict()
     assert all(torch.equal(first[name], second[name]) for name in first)
-    assert not torch.equal(first["actor.0.weight"], other["actor.0.weight"])
+    assert not any(torch.equal(first[name], other[name]) for name in first if "weight" in name)
 
 
-def test_sampling_follows_the_probabilities_and_argmax_the_mode():
-    policy, seen = make(("game_state",)), observations(1, ("game_state",))
-    with torch.no_grad():
-        policy.actor[-1].weight.zero_()
-        policy.actor[-1].bias.copy_(torch.tensor([0.05, 0.1, 0.4, 0.15, 0.1, 0.2]).log())
-    many = {"game_state": seen["game_state"].expand(20_000, -1)}
-    actions, _, _ = policy.act(many, torch.Generator().manual_seed(3))
-    shares = torch.bincount(actions, minlength=6) / len(actions)
-    # five standard deviations of a share of 0.4 among 20,000 draws
-    assert (shares - torch.tensor([0.05, 0.1, 0.4, 0.15, 0.1, 0.2])).abs().max() < 0.018
-    assert policy.argmax(seen).item() == 2
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"activation": "gelu"}, "activation: expected one of tanh, relu, silu, got 'gelu'"),
+        ({"heads": ()}, r"heads: expected the number of choices .* got \(\)"),
+        ({"heads": (3, 0)}, r"heads: expected .* got \(3, 0\)"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        make(**options)
 
 
-def test_pictures_are_scaled():
-    policy = make(("player_frame",))
-    frame = torch.full((1, 128, 128, 1), 255, dtype=torch.uint8)
-    scaled = policy.trunks["player_frame"][0][0](frame)
-    assert scaled.shape == (1, 1, 128, 128)
-    assert scaled.dtype == torch.float32
-    assert scaled.max().item() == pytest.approx(1.0)
+def test_fast_tanh_is_tanh():
+    scales = torch.tensor([1e-6, 1e-3, 0.1, 1.0, 10.0, 1000.0])
+    inputs = (torch.linspace(-1, 1, 20_001) * scales[:, None]).flatten().requires_grad_()
+    exact = torch.tanh(inputs.detach().double())
+    outputs = FastTanh()(inputs)
+    (gradient,) = torch.autograd.grad(outputs.sum(), inputs)
+    assert (outputs.double() - exact).abs().max() < 2.5e-7
+    assert (gradient.double() - (1 - exact**2)).abs().max() < 5e-7
+    assert (outputs.abs() <= 1).all()
+    assert FastTanh()(torch.tensor([-math.inf, math.inf])).tolist() == [-1, 1]
+    assert FastTanh()(torch.tensor([math.nan])).isnan().all()
+
+
+def test_fast_tanh_has_the_gradient_of_its_own_output():
+    torch.autograd.gradcheck(FastTanh(), torch.randn(50, dtype=torch.float64, requires_grad=True))
+
+
+def test_the_default_activation_is_the_fast_one():
+    assert isinstance(make().actor[1], FastTanh)
+    assert not any(isinstance(module, nn.Tanh) for module in make().modules())

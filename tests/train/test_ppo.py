@@ -1,4 +1,4 @@
-"""The loss worked out by hand, and the update on a storage with a known best action."""
+"""The loss worked out by hand, and the update: what Adam gets, and that threads do not change it."""
 
 import copy
 import math
@@ -8,73 +8,97 @@ import pytest
 import torch
 from gymnasium import spaces
 
+from nclone_env.env.threads import Workers
+from nclone_env.train.autograd import Autograd, ppo_loss
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.mlp import MLP
+from nclone_env.train.network import LossScaling
+from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.ppo import PPO, compute_losses
-from nclone_env.train.rollout import Minibatch, RolloutStorage
+from nclone_env.train.ppo import PPO, moments, shuffle
+from nclone_env.train.rollout import LearningFields, RolloutStorage
+
+NETWORKS = pytest.mark.parametrize("network", [MLP, Autograd])
 
 
-def minibatch(log_probs, advantages, returns):
-    tensors = [torch.tensor(x, dtype=torch.float32) for x in (log_probs, advantages, returns)]
-    return Minibatch({}, torch.zeros(len(advantages), dtype=torch.int64), *tensors)
+def tensors(*columns):
+    return [torch.tensor(column, dtype=torch.float32) for column in columns]
 
 
-def test_losses_by_hand():
+def scaling(count, clip=0.2):
+    return LossScaling(*np.array([2.0, 1.0, 1 / count, clip, 0.5, 0.01], np.float32))
+
+
+def test_loss_by_hand():
     # Advantages 3, 1 have mean 2 and deviation 1: normalised 1, -1.
     # Ratios 1.5 (clipped to 1.2) and 0.5 (clipped to 0.8).
     # min(1.5 * 1, 1.2 * 1) = 1.2; min(0.5 * -1, 0.8 * -1) = -0.8; policy loss -(1.2 - 0.8) / 2 = -0.2
     # Value loss 0.5 * ((1 - 3)^2 + (2 - 2)^2) / 2 = 1; entropy (1 + 0.5) / 2.
     # KL: ((1.5 - 1 - ln 1.5) + (0.5 - 1 - ln 0.5)) / 2.
-    old = minibatch([math.log(0.2), math.log(0.4)], [3.0, 1.0], [3.0, 2.0])
+    old = LearningFields(
+        torch.zeros(2, dtype=torch.int64), *tensors([math.log(0.2), math.log(0.4)], [3.0, 1.0], [3.0, 2.0])
+    )
     log_probs = torch.tensor([math.log(0.3), math.log(0.2)], requires_grad=True)
-    losses = compute_losses(log_probs, torch.tensor([1.0, 0.5]), torch.tensor([1.0, 2.0]), old, clip_coef=0.2)
-    assert losses.policy.item() == pytest.approx(-0.2, abs=1e-6)
-    assert losses.value.item() == pytest.approx(1.0)
-    assert losses.entropy.item() == pytest.approx(0.75)
-    assert losses.approx_kl.item() == pytest.approx(-(math.log(1.5) + math.log(0.5)) / 2, abs=1e-6)
-    assert losses.clip_fraction.item() == 1.0
-    losses.policy.backward()
+    loss, sums = ppo_loss(log_probs, *tensors([1.0, 0.5], [1.0, 2.0]), old, scaling(2))
+    policy, value, entropy, approx_kl, clip_fraction = (sums / 2).tolist()
+    assert policy == pytest.approx(-0.2, abs=1e-6)
+    assert value == pytest.approx(1.0)
+    assert entropy == pytest.approx(0.75)
+    assert approx_kl == pytest.approx(-(math.log(1.5) + math.log(0.5)) / 2, abs=1e-6)
+    assert clip_fraction == 1.0
+    assert loss.item() == pytest.approx(-0.2 + 0.5 * 1.0 - 0.01 * 0.75, abs=1e-6)
+    loss.backward()
     assert log_probs.grad.tolist() == [0, 0], "both ratios are clipped on the side that stops the gradient"
 
 
 def test_gradient_flows_where_the_ratio_is_not_clipped():
     # Ratios 1.1 and 0.9, normalised advantages 1, -1: loss -(1.1 - 0.9) / 2, d/dlog = -ratio * advantage / 2.
-    old = minibatch([0.0, 0.0], [3.0, 1.0], [0.0, 0.0])
+    old = LearningFields(torch.zeros(2, dtype=torch.int64), *tensors([0.0, 0.0], [3.0, 1.0], [0.0, 0.0]))
     log_probs = torch.tensor([math.log(1.1), math.log(0.9)], requires_grad=True)
-    losses = compute_losses(log_probs, torch.zeros(2), torch.zeros(2), old, clip_coef=0.2)
-    losses.policy.backward()
-    assert losses.policy.item() == pytest.approx(-0.1, abs=1e-6)
+    loss, sums = ppo_loss(log_probs, torch.zeros(2), torch.zeros(2), old, scaling(2))
+    loss.backward()
+    assert sums[0].item() == pytest.approx(-0.2, abs=1e-6)
     assert log_probs.grad.tolist() == pytest.approx([-0.55, 0.45], abs=1e-6)
 
 
-def storage_that_praises(action, config):
+def trainer(network, config, hidden=16, threads=1, part_size=512):
+    """Return an algorithm on a storage with zeroed observations, and what it trains."""
     space = spaces.Dict({"game_state": spaces.Box(-1, 1, (4,), np.float32)})
-    storage = RolloutStorage(config.num_steps, config.num_envs, space, config.minibatch_size)
-    random = np.random.default_rng(0)
-    storage.arrays.actions[:] = random.integers(0, 6, storage.arrays.actions.shape)
-    storage.arrays.log_probs[:] = -math.log(6)
-    storage.arrays.advantages[:] = np.where(storage.arrays.actions == action, 1.0, -1.0)
-    storage.arrays.returns[:] = 2.0
-    return storage
+    storage = RolloutStorage(config.num_steps, config.num_envs, space)
+    policy = ActorCritic({"game_state": (4,)}, hidden_size=hidden, generator=torch.Generator().manual_seed(0))
+    parameters = FlatParameters(policy)
+    workers = Workers(config.num_envs, threads, min_chunk=1)
+    made = network(policy, parameters, storage, workers.slots, part_size)
+    return PPO(made, parameters, storage, config, workers, part_size), storage, policy
 
 
-def test_update_raises_the_probability_of_praised_actions():
-    config = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=4)
-    generator = torch.Generator().manual_seed(0)
-    policy = ActorCritic({"game_state": (4,)}, 16, generator)
-    ppo = PPO(policy, config, generator)
+def praise(storage, action):
+    """Fill a storage with random actions of which one is good."""
+    arrays = storage.arrays
+    arrays.actions[:] = np.random.default_rng(0).integers(0, 6, arrays.actions.shape)
+    arrays.log_probs[:] = -math.log(6)
+    arrays.advantages[:] = np.where(arrays.actions == action, 1.0, -1.0)
+    arrays.returns[:] = 2.0
+
+
+@NETWORKS
+def test_update_raises_the_probability_of_praised_actions(network):
+    config = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=4, learning_rate=1e-3)
+    ppo, storage, policy = trainer(network, config)
+    praise(storage, 4)
     seen = {"game_state": torch.zeros(1, 4)}
-    (before, _), value_before = policy(seen), policy.value(seen)
-    statistics = ppo.update(storage_that_praises(4, config))
+    (before, _), value_before = policy(seen), policy.value(seen).clone()
+    before = before.detach().clone()
+    statistics = ppo.update(1, config.learning_rate)
     (after, _), value_after = policy(seen), policy.value(seen)
-    gains = (after - before)[0]
-    assert gains.argmax().item() == 4
+    assert (after - before)[0].argmax().item() == 4
     assert abs(value_after - 2) < abs(value_before - 2)
     assert all(isinstance(value, float) and math.isfinite(value) for value in statistics)
     assert statistics.entropy == pytest.approx(math.log(6), abs=0.05)
 
 
-def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam():
+@NETWORKS
+def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam(network):
     config = TrainConfig(
         num_envs=16,
         num_steps=8,
@@ -83,36 +107,105 @@ def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam():
         entropy_coef=0.3,
         value_coef=0.7,
         max_grad_norm=1e-4,  # so small that Adam's epsilon shows whether the gradient was scaled
-        learning_rate=0.01,
     )
-    generator = torch.Generator().manual_seed(0)
-    policy = ActorCritic({"game_state": (4,)}, 16, generator)
+    ppo, storage, policy = trainer(network, config)
     with torch.no_grad():
         policy.actor[-1].bias.copy_(torch.tensor([1.0, 0.5, 0.0, -0.5, 0.2, 0.1]))  # away from full entropy
     expected = copy.deepcopy(policy)
-    storage = storage_that_praises(2, config)
-    log_probs, values = expected({"game_state": torch.zeros(128, 4)})
-    chosen = log_probs.gather(1, storage.tensors.actions.reshape(-1, 1)).squeeze(1)
-    storage.tensors.log_probs.copy_(chosen.detach().reshape(8, 16))
-    statistics = PPO(policy, config, generator).update(storage)
+    praise(storage, 2)
+    logits, values = expected({"game_state": torch.zeros(128, 4)})
+    log_probs = logits.log_softmax(1)
+    chosen = log_probs.gather(1, torch.from_numpy(storage.arrays.actions).reshape(-1, 1)).squeeze(1)
+    storage.arrays.log_probs[:] = chosen.detach().reshape(8, 16).numpy()
+    statistics = ppo.update(1, 0.01)
 
-    praise = storage.tensors.advantages.flatten()
-    praise = (praise - praise.mean()) / praise.std(correction=0)
+    advantages = torch.from_numpy(storage.arrays.advantages).flatten()
+    advantages = (advantages - advantages.mean()) / advantages.std(correction=0)
     entropy = -(log_probs.exp() * log_probs).sum(1).mean()
-    policy_loss = -((chosen - chosen.detach()).exp() * praise).mean()  # every ratio is still 1
+    policy_loss = -((chosen - chosen.detach()).exp() * advantages).mean()  # every ratio is still 1
     (policy_loss + 0.7 * 0.5 * ((values - 2) ** 2).mean() - 0.3 * entropy).backward()
     norm = math.sqrt(sum((p.grad**2).sum().item() for p in expected.parameters()))
     assert statistics.grad_norm == pytest.approx(norm, rel=1e-4)
-    for new, old in zip(policy.parameters(), expected.parameters()):
+    for new, old in zip(policy.parameters(), expected.parameters(), strict=True):
         gradient = old.grad * 1e-4 / norm
         stepped = old - 0.01 * gradient / (gradient.abs() + 1e-5)  # the first step of Adam
         torch.testing.assert_close(new, stepped, rtol=0, atol=2e-5)  # order of sums, then divided by 1e-5
 
 
-def test_learning_rate_reaches_the_optimiser():
-    policy = ActorCritic({"game_state": (4,)}, 16)
-    ppo = PPO(policy, TrainConfig(num_envs=16, num_steps=8), torch.Generator())
-    ppo.set_learning_rate(0.0)
-    before = [p.clone() for p in policy.parameters()]
-    ppo.update(storage_that_praises(1, TrainConfig(num_envs=16, num_steps=8)))
-    assert all(torch.equal(a, b) for a, b in zip(before, policy.parameters()))
+@NETWORKS
+def test_updates_equal_those_of_torch_adam(network):
+    config = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=3)
+    ppo, storage, policy = trainer(network, config)
+    praise(storage, 1)
+    reference = [parameter.detach().clone().requires_grad_() for parameter in policy.parameters()]
+    optimiser = torch.optim.Adam(reference, lr=2e-3, eps=1e-5)
+    step = ppo.optimiser.step
+
+    def observed(parameters, gradient, learning_rate, max_norm):
+        offset = 0
+        for parameter in reference:
+            values = gradient[offset : offset + parameter.numel()].reshape(parameter.shape)
+            parameter.grad, offset = torch.from_numpy(values.copy()), offset + parameter.numel()
+        torch.nn.utils.clip_grad_norm_(reference, max_norm)
+        optimiser.step()
+        return step(parameters, gradient, learning_rate, max_norm)
+
+    ppo.optimiser.step = observed
+    ppo.update(1, 2e-3)
+    for got, expected in zip(policy.parameters(), reference, strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
+
+
+@NETWORKS
+def test_results_do_not_depend_on_the_number_of_threads(network):
+    config = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=2)
+    results = {}
+    for threads, seed in ((1, 0), (2, 0), (5, 0), (1, 1)):
+        other = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=2, seed=seed)
+        ppo, storage, policy = trainer(network, other, threads=threads, part_size=7)
+        praise(storage, 3)
+        storage.observation_arrays["game_state"][:] = np.random.default_rng(1).random((9, 16, 4))
+        for update in (1, 2, 3):
+            statistics = ppo.update(update, 1e-3)
+        results[threads, seed] = [parameter.detach().numpy().tobytes() for parameter in policy.parameters()], statistics
+    assert results[1, 0] == results[2, 0] == results[5, 0]
+    assert results[1, 0] != results[1, 1], "the seed does change them"
+    assert config.minibatch_size % 7, "parts differ in size"
+
+
+@NETWORKS
+def test_a_learning_rate_of_zero_changes_nothing(network):
+    config = TrainConfig(num_envs=16, num_steps=8)
+    ppo, storage, policy = trainer(network, config)
+    praise(storage, 1)
+    before = [parameter.detach().clone() for parameter in policy.parameters()]
+    ppo.update(1, 0.0)
+    assert all(torch.equal(a, b) for a, b in zip(before, policy.parameters(), strict=True))
+
+
+def test_shuffle_is_a_permutation_of_its_own_for_each_seed_update_and_epoch():
+    order, seen = np.zeros(1000, np.int64), set()
+    for numbers in ((0, 1, 0), (0, 1, 1), (0, 2, 0), (1, 1, 0)):
+        shuffle(order, *numbers)
+        assert sorted(order) == list(range(1000))
+        first = order.tobytes()
+        shuffle(order, *numbers)
+        assert order.tobytes() == first
+        seen.add(first)
+    assert len(seen) == 4
+
+
+def test_every_place_is_equally_likely():
+    counts = np.zeros((8, 8))
+    order = np.zeros(8, np.int64)
+    for update in range(8000):
+        shuffle(order, 0, update, 0)
+        counts[np.arange(8), order] += 1
+    # five standard deviations of a share of 1/8 among 8,000 draws
+    assert np.abs(counts / 8000 - 1 / 8).max() < 5 * math.sqrt(7 / 64 / 8000)
+
+
+def test_moments():
+    values = np.array([1, 5, 2, 9, 4], np.float32)
+    mean, deviation = moments(values, np.array([0, 3, 4]))
+    assert (mean, deviation) == pytest.approx((14 / 3, np.std([1, 9, 4])))

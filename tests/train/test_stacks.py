@@ -32,23 +32,24 @@ def plain(tensors):
     return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
-def fill(storage, single, stacked, actions, first):
+def fill(columns, single, stacked, actions, first):
     """Play a rollout in both environments; return its stacks and the numbers of terminations and truncations."""
     stacks, outcomes = [copies(first)], np.zeros(2, int)
+    columns.restart()
     for row in actions:
-        assert_same(plain(storage.observation()), stacks[-1])
-        storage.record(torch.from_numpy(row), torch.zeros(NUM_ENVS), torch.zeros(NUM_ENVS))
-        _, *outcome, info = single.step(row, out=storage.step_outputs())
+        assert_same(columns.observation(), stacks[-1])
+        _, *outcome, info = single.step(row, out=columns.step_outputs())
         after, *_, stacked_info = stacked.step(row)
-        storage.record_outcome(*outcome)
         over = np.flatnonzero(outcome[1] | outcome[2])
         if len(over):
             expected = {name: array[over] for name, array in stacked_info["final_obs"].items()}
-            assert_same(plain(storage.final_observations(over, info["final_obs"])), expected)
+            final = {name: array[over] for name, array in info["final_obs"].items()}
+            assert_same(columns.stacked_finals(over, final), expected)
+        columns.record_outcome(*outcome)
         outcomes += outcome[1].sum(), outcome[2].sum()
         stacks.append(copies(after))
-        storage.advance()
-    assert_same(plain(storage.observation()), stacks[-1])
+    assert columns.full
+    assert_same(columns.observation(), stacks[-1])
     return stacks, outcomes
 
 
@@ -56,23 +57,22 @@ def fill(storage, single, stacked, actions, first):
 def test_stacks_are_those_of_the_environment(length, depth):
     """Across terminations, truncations and rollout boundaries, and for rollouts shorter than a stack."""
     single, stacked = make(1), make(depth)
-    storage = RolloutStorage(length, NUM_ENVS, single.single_observation_space, length * 2, depth)
-    single.reset(seed=4, out=storage.reset_outputs())
+    storage = RolloutStorage(length, NUM_ENVS, single.single_observation_space, depth)
+    columns = storage.columns(0, NUM_ENVS)
+    single.reset(seed=4, out=columns.reset_outputs())
     now = stacked.reset(seed=4)[0]
-    ends, generator = np.zeros(2, int), torch.Generator()
+    ends, random = np.zeros(2, int), np.random.default_rng(2)
     actions = choices(40 // length * length, NUM_ENVS)
     actions[:, ::2] = Action.RIGHT
+    gathered = storage.observation_buffers(length * NUM_ENVS)
     for rows in actions.reshape(-1, length, NUM_ENVS):
-        stacks, outcomes = fill(storage, single, stacked, rows, now)
+        stacks, outcomes = fill(columns, single, stacked, rows, now)
         ends, now = ends + outcomes, stacks[-1]
-        storage.arrays.returns[:] = np.arange(length * NUM_ENVS).reshape(length, NUM_ENVS)
-        seen = 0
-        for batch in storage.minibatches(generator):
-            for place, step in enumerate(batch.returns.long().tolist()):
-                expected = {name: array[step % NUM_ENVS] for name, array in stacks[step // NUM_ENVS].items()}
-                assert_same(plain({name: array[place] for name, array in batch.observations.items()}), expected)
-                seen += 1
-        assert seen == length * NUM_ENVS
+        order = random.permutation(length * NUM_ENVS)
+        storage.gather(torch.from_numpy(order), gathered)
+        for place, step in enumerate(order.tolist()):
+            expected = {name: array[step % NUM_ENVS] for name, array in stacks[step // NUM_ENVS].items()}
+            assert_same(plain({name: array[place] for name, array in gathered.items()}), expected)
         storage.continue_from_end()
     assert ends.min() > 2, "episodes are terminated and truncated"
 
@@ -82,26 +82,26 @@ def test_each_observation_is_stored_once():
     observation = 30 * 4 + 128 * 128
     totals = {}
     for depth in (1, 2, 4):
-        storage = RolloutStorage(8, NUM_ENVS, space, 12, depth)
-        assert (
-            sum(array.nbytes for array in storage.observation_arrays.values()) == (8 + depth) * NUM_ENVS * observation
-        )
+        storage = RolloutStorage(8, NUM_ENVS, space, depth)
+        stored = sum(array.nbytes for array in storage.observation_arrays.values())
+        assert stored == (8 + depth) * NUM_ENVS * observation
         totals[depth] = storage.memory().total_bytes
-    starts, policy_inputs, minibatch = 2 * NUM_ENVS, 2 * NUM_ENVS * observation, 2 * 12 * observation
-    assert totals[4] - totals[2] == 2 * NUM_ENVS * observation + starts + policy_inputs + minibatch
+        inputs = storage.columns(0, NUM_ENVS).memory().total_bytes
+        assert inputs == (depth * NUM_ENVS * observation if depth > 1 else 0)
+    starts = 2 * NUM_ENVS
+    assert totals[4] - totals[2] == 2 * NUM_ENVS * observation + starts
 
 
 def test_policy_sees_every_observation_of_a_stack():
     """Stacked pictures become channels, stacked vectors one long vector; every entry affects the value."""
     shapes = {"game_state": (3, 30), "player_frame": (3, 40, 40, 1)}
     generator = torch.Generator().manual_seed(0)
-    policy = ActorCritic(shapes, 16, generator)
+    policy = ActorCritic(shapes, hidden_size=16, generator=generator)
     seen = {
         "game_state": torch.rand(2, 3, 30, generator=generator),
         "player_frame": torch.randint(0, 256, (2, 3, 40, 40, 1), dtype=torch.uint8, generator=generator),
     }
-    channels = policy.trunks["player_frame"][0][0](seen["player_frame"])
-    assert torch.equal(channels, seen["player_frame"][..., 0].float() * (1 / 255))
+    assert policy.encoders["player_frame"].convolutions[0].weight.shape[1] == 3
     values = policy.value(seen)
     for name in shapes:
         for place in range(3):

@@ -108,11 +108,11 @@ def test_probabilities_of_the_reference(frame_stack):
     rows["action_mask"][:] = random.random(rows["action_mask"].shape) < 0.5
     rows["action_mask"][..., 0] = 1
     depth = (frame_stack,) if frame_stack > 1 else ()
-    shapes = {"game_state": (*depth, 30), "action_mask": (*depth, 6)}
+    shapes = {"game_state": (*depth, 30), "action_mask": (6,)}
     policy = ActorCritic(shapes, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         policy.actor[-1].weight.mul_(100)  # far from uniform
-    reference = Reference(policy, storage, 3)
+    reference = Reference(policy, storage, 3, 512)
     with torch.no_grad():
         policy.actor[-1].weight.zero_()  # what is trained afterwards does not matter
     workers = Workers(count, 2, min_chunk=1)

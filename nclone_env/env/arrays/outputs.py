@@ -23,7 +23,7 @@ from nclone_env.env.arrays.pool import RecyclingPool, Ring
 from nclone_env.env.compiled.records import RESULT
 from nclone_env.memory_tree import MemoryNode, array_group
 
-COLUMNS = ("level", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
+COLUMNS = ("level", "start", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
 """Columns of ``info``, fields of ``RESULT``."""
 _PLURALS = {"reward": "rewards", "terminated": "terminations", "truncated": "truncations"}
 

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig, RewardConfig
+from nclone_env.env.compiled.random_numbers import RANDOM_BITS
 
 EPISODE = np.dtype(
     [
@@ -17,13 +18,14 @@ EPISODE = np.dtype(
         ("steps", "i4"),
         ("next_level", "i4"),
         ("own_level", "i4"),
+        ("start", "i4"),
         ("over", "u1"),
     ],
     align=True,
 )
 """State of an environment's episode: seed of the random levels, return and steps so far, potential of the current
 state, number of episodes begun, level requested for the next episode and level assigned to every episode (-1: none),
-and 1 once the episode is over."""
+number of the start state in which the episode began (-1: none), and 1 once the episode is over."""
 
 RESULT = np.dtype(
     [
@@ -33,6 +35,7 @@ RESULT = np.dtype(
         ("episode_frames", "i4"),
         ("episode_steps", "i4"),
         ("level", "i4"),
+        ("start", "i4"),
         ("gold", "i2"),
         ("outcome", "i1"),
         ("terminated", "?"),
@@ -79,8 +82,6 @@ SETTINGS = np.dtype(
 )
 """The fields of ``RewardConfig``, and the rules of a step, as kernels need them."""
 
-_RANDOM_BITS = 63
-
 
 def make_settings(config: EnvironmentConfig, autoreset: int) -> np.ndarray:
     """Return the (1,) ``SETTINGS`` record of a configuration."""
@@ -99,7 +100,7 @@ def level_thresholds(weights: np.ndarray) -> np.ndarray:
         weights: (L,) float64, at least 0, not all 0.
     """
     shares = np.cumsum(weights / weights.sum())
-    bounds = [min(int(share * 2**_RANDOM_BITS), 2**_RANDOM_BITS) for share in shares.tolist()]
+    bounds = [min(int(share * 2**RANDOM_BITS), 2**RANDOM_BITS) for share in shares.tolist()]
     last = int(np.flatnonzero(weights)[-1])
-    bounds[last:] = [2**_RANDOM_BITS] * (len(bounds) - last)
+    bounds[last:] = [2**RANDOM_BITS] * (len(bounds) - last)
     return np.array(bounds, dtype=np.uint64)

@@ -10,14 +10,13 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.compiled.observe import observe
+from nclone_env.env.compiled.random_numbers import random_bits
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
 from nclone_env.env.compiled.rewards import potential, reward
+from nclone_env.env.compiled.starts import draw_start, place_start
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.obs.objective import open_exit_count
 from nclone_env.sim.tick import start, tick
-
-_GOLDEN, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_S1, _S30, _S27, _S31 = np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 @kernel
@@ -125,33 +124,34 @@ def record_event(ninja, episode, event, x_before, y_before, potential_after, fra
 
 @called_kernel
 def begin(arrays, index):
-    """Begin the next episode of an environment: on the requested level, else the assigned one, else a random one."""
-    episode = arrays.episodes[index]
+    """Begin the next episode of an environment: on the requested level, else the assigned one, else a random one.
+
+    Without a request it may begin in a start state of the level.
+    """
+    episode, place = arrays.episodes[index], -1
     level = np.int64(episode["next_level"])
     if level < 0:
         level = np.int64(episode["own_level"])
-    if level < 0:
-        level = draw(episode["seed"], episode["number"], arrays.thresholds)
+        if level < 0:
+            level = draw(episode["seed"], episode["number"], arrays.thresholds)
+        place = draw_start(arrays.starts, episode["seed"], episode["number"], level)
     episode["next_level"] = -1
     episode["number"] += 1
     episode["steps"] = 0
     episode["episode_return"] = 0.0
     episode["over"] = 0
+    episode["start"] = -1
     start(arrays.levels, arrays.worlds, index, level)
+    if place >= 0:
+        episode["start"] = arrays.starts.starts[place]["number"]
+        place_start(arrays.starts, place, arrays.worlds, index)
     episode["potential"] = potential(arrays.levels, arrays.fields, arrays.worlds, index)
 
 
 @kernel
 def draw(seed, number, thresholds):
-    """Return a random level that depends only on seed, episode number and weights.
-
-    SplitMix64 (Steele, Lea and Flood, 2014) gives a 63-bit number; the first level whose bound is above it is drawn.
-    """
-    z = np.uint64(seed) + _GOLDEN * (np.uint64(number) + np.uint64(1))
-    z = (z ^ (z >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    z = z ^ (z >> _S31)
-    z = z >> _S1
+    """Return a random level that depends only on seed, episode number and weights: the first with a bound above z."""
+    z = random_bits(seed, number)
     low, high = 0, thresholds.shape[0] - 1
     while low < high:
         middle = (low + high) // 2
@@ -168,6 +168,6 @@ def clear_result(arrays, index):
     ninja, episode, result = arrays.worlds.ninjas[index], arrays.episodes[index], arrays.results[index]
     result["reward"], result["frames"], result["outcome"] = 0.0, 0, PLAYING
     result["terminated"], result["truncated"] = False, False
-    result["level"], result["gold"] = ninja["level"], ninja["gold"]
+    result["level"], result["gold"], result["start"] = ninja["level"], ninja["gold"], episode["start"]
     result["episode_frames"], result["episode_steps"] = ninja["frame"], episode["steps"]
     result["episode_return"] = episode["episode_return"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, level_thresholds, make_settings
+from nclone_env.env.compiled.starts import StartArrays, make_starts
 from nclone_env.level.level_set import LevelArrays, LevelSet
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
@@ -23,6 +24,7 @@ class StepArrays(NamedTuple):
         pictures: ``PictureArrays``, read-only.
         settings: (1,) ``SETTINGS``.
         thresholds: (L,) uint64, ascending; bounds below which a 63-bit random number selects each level.
+        starts: ``StartArrays``.
         worlds: ``WorldArrays`` of n worlds.
         episodes: (n,) ``EPISODE``.
         actions: (n,) int64, 0..5, the input of a step.
@@ -35,6 +37,7 @@ class StepArrays(NamedTuple):
     pictures: PictureArrays
     settings: np.ndarray
     thresholds: np.ndarray
+    starts: StartArrays
     worlds: WorldArrays
     episodes: np.ndarray
     actions: np.ndarray
@@ -62,13 +65,14 @@ def make_step_arrays(
         with_events: whether to record events for a custom reward function.
     """
     episodes = np.zeros(num_envs, EPISODE)
-    episodes["next_level"] = episodes["own_level"] = -1
+    episodes["next_level"] = episodes["own_level"] = episodes["start"] = -1
     return StepArrays(
         levels=levels.arrays,
         fields=levels.fields,
         pictures=pictures or picture_arrays(config, levels.arrays, levels),
         settings=make_settings(config, autoreset),
         thresholds=level_thresholds(np.ones(len(levels.levels))),
+        starts=make_starts(levels, ()),
         worlds=make_worlds(num_envs, levels, config.max_frames),
         episodes=episodes,
         actions=np.zeros(num_envs, np.int64),

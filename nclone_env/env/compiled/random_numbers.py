@@ -1,0 +1,22 @@
+"""Random numbers that depend only on a seed and the number of an episode."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env.jit import kernel
+
+RANDOM_BITS = 63
+
+_GOLDEN, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S1, _S30, _S27, _S31 = np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@kernel
+def random_bits(seed, number):
+    """Return a random number of 63 bits, uint64: SplitMix64 (Steele, Lea and Flood, 2014)."""
+    z = np.uint64(seed) + _GOLDEN * (np.uint64(number) + np.uint64(1))
+    z = (z ^ (z >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    z = z ^ (z >> _S31)
+    return z >> _S1

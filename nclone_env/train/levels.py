@@ -1,0 +1,71 @@
+"""The levels of a run: a part to train on, and a part that is held out to measure success on unseen levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nclone_env.errors import ConfigError
+from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
+
+
+def split_levels(levels: Sequence[str], held_out: float, seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split levels at random into a training part and a held-out part.
+
+    A level whose tiles and entities equal those of an earlier one is removed, whatever its name: in both parts it would
+    make the held-out success meaningless, and twice in one part it would count twice.
+
+    Args:
+        levels: sets, levels, files, folders, packs and ranges of packs, as ``EnvironmentConfig.levels`` takes them.
+        held_out: share of the levels to hold out, between 0 and 1; rounded to whole levels.
+        seed: seed of the choice, at least 0; the same levels and seed give the same parts.
+
+    Returns:
+        References of the training levels and of the held-out levels, one for each level, each part in the order of
+        ``levels``; ``EnvironmentConfig.levels`` takes them.
+
+    Raises:
+        ConfigError: if the share leaves a part empty, or the seed is no whole number of at least 0.
+        UnknownLevelError: if a name is neither built in nor a file.
+        LevelFormatError: if a level is malformed.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ConfigError(f"seed: expected a whole number of at least 0, got {seed!r}")
+    refs = distinct_levels(levels)
+    count = _held_out_count(held_out, refs)
+    chosen = np.zeros(len(refs), dtype=np.bool_)
+    chosen[np.random.default_rng(seed).permutation(len(refs))[:count]] = True
+    parts = [tuple(ref.reference for ref, out in zip(refs, chosen, strict=True) if out == part) for part in (0, 1)]
+    return parts[0], parts[1]
+
+
+def distinct_levels(levels: Sequence[str]) -> list[LevelRef]:
+    """Return the levels that names denote, without those whose tiles and entities equal those of an earlier one.
+
+    Raises:
+        UnknownLevelError, LevelFormatError: as :func:`split_levels`.
+    """
+    packs: OpenedPacks = {}
+    found: dict[str, LevelRef] = {}
+    for name in levels:
+        for ref in resolve(name, packs):
+            found.setdefault(ref.load().raw.digest, ref)
+    return list(found.values())
+
+
+def _held_out_count(held_out: float, refs: Sequence[LevelRef]) -> int:
+    """Return the number of levels to hold out.
+
+    Raises:
+        ConfigError: if either part would be empty.
+    """
+    if isinstance(held_out, bool) or not isinstance(held_out, (int, float, np.floating)) or not 0 < held_out < 1:
+        raise ConfigError(f"held_out: expected a share between 0 and 1, got {held_out!r}")
+    size, count = len(refs), round(float(held_out) * len(refs))
+    if not 0 < count < size:
+        empty = "no level to hold out" if count == 0 else "no level to train on"
+        fix = f"choose a share from {1 / size:.2g} to {1 - 1 / size:.2g}" if size > 1 else "name more levels"
+        listed = listed_names(refs, 3) or "no levels"
+        raise ConfigError(f"held_out: {held_out!r} of {size} levels ({listed}) leaves {empty}; {fix}")
+    return count

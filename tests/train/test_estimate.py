@@ -1,0 +1,51 @@
+"""The estimate equals what a prepared run owns, to the byte."""
+
+import pytest
+
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.environments import make_environments
+from nclone_env.train.estimate import estimate_bytes
+from nclone_env.train.folder import claim_folder
+from nclone_env.train.loop import begin
+from nclone_env.train.run import one_thread_per_call, set_up
+from nclone_env.train.warm_up import warm_up
+
+SMALL = {"num_envs": 40, "num_steps": 8, "hidden_size": 16, "max_frames": 40}
+VARIANTS = {
+    "defaults": {},
+    "one environment": {"num_envs": 1},
+    "many groups": {"num_envs": 400, "num_minibatches": 1},
+    "warm start": {"warm_start": ("first-steps/01-walk",), "max_frames": 300},
+    "warm start with stacks": {"warm_start": ("first-steps/01-walk",), "frame_stack": 2, "max_frames": 300},
+    "silu": {"activation": "silu", "shared_trunk": False},
+    "shared": {"shared_trunk": True, "num_threads": 3},
+    "stacks": {"frame_stack": 3},
+    "stacks with masks": {"frame_stack": 2, "observations": ("game_state", "action_mask"), "vector_dtype": "float16"},
+    "masks": {"observations": ("game_state", "locals", "action_mask"), "locals_size": 5},
+    "pictures": {"observations": ("game_state", "player_frame"), "frame_stack": 2, "num_envs": 4},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_estimate_equals_use(variant, tmp_path):
+    config = TrainConfig(output=tmp_path, **{**SMALL, **VARIANTS[variant]})
+    estimate = estimate_bytes(config)
+    with one_thread_per_call():
+        run = set_up(config, make_environments, claim_folder(config))
+        warm_up(run, lambda name, seconds: None)
+        begin(run, None)
+        used = {node.name: node.bytes_where(shared=False) for node in run.memory().children}
+        run.close()
+        run.folder.close()
+    used["groups"] = sum(node.bytes_where(shared=False) for node in run.memory().children if node.name == "group")
+    assert {node.name: node.total_bytes for node in estimate.children} == {
+        name: size for name, size in used.items() if name != "group"
+    }
+
+
+def test_estimate_grows_with_every_size(tmp_path):
+    """Negative control: each size that costs memory changes the estimate."""
+    totals = {estimate_bytes(TrainConfig(output=tmp_path, **SMALL)).total_bytes}
+    for name, value in (("num_envs", 44), ("num_steps", 12), ("hidden_size", 20), ("frame_stack", 2)):
+        totals.add(estimate_bytes(TrainConfig(output=tmp_path, **{**SMALL, name: value})).total_bytes)
+    assert len(totals) == 5

@@ -1,0 +1,72 @@
+"""A run that was stopped and resumed ends bit for bit as one that was not, whatever the threads and environments."""
+
+import pytest
+
+from nclone_env.train import resume
+from nclone_env.train.environments import make_environments
+from nclone_env.train.loop import train
+
+from .runs import config, contents, untimed
+from .stub import LineWorld
+
+CASES = pytest.mark.parametrize(
+    ("make_envs", "fields"),
+    [
+        (LineWorld, {}),
+        (LineWorld, {"num_envs": 80, "total_timesteps": 80 * 16 * 4, "shared_trunk": True, "activation": "silu"}),
+        (LineWorld, {"frame_stack": 3}),
+        (make_environments, {"levels": ("first-steps", "hazards"), "frame_skip": 8}),
+        (make_environments, {"frame_stack": 2, "num_envs": 8}),
+    ],
+    ids=["toy", "groups", "stacks", "real", "real stacks"],
+)
+
+
+def stopped_after(updates, settings, make_envs, source=None):
+    rows = []
+    return train(settings, source, make_envs, on_update=rows.append, stop=lambda: len(rows) == updates)
+
+
+@CASES
+def test_a_resumed_run_is_the_whole_run(tmp_path, make_envs, fields):
+    whole = train(config(tmp_path, name="whole", num_threads=1, **fields), make_envs=make_envs)
+    other = train(config(tmp_path, name="other", num_threads=1, seed=1, **fields), make_envs=make_envs)
+    assert whole.counters.episodes > 10
+    part = stopped_after(1, config(tmp_path, name="part", num_threads=2, **fields), make_envs)
+    assert part.interrupted
+    assert part.counters.updates == 1
+    part = stopped_after(2, config(tmp_path, num_threads=1, **fields), make_envs, part.checkpoint)
+    assert part.counters.updates == 3
+    ended = train(config(tmp_path, num_threads=2, **fields), part.checkpoint.parent, make_envs)
+    assert not ended.interrupted
+    assert ended.checkpoint == part.checkpoint == tmp_path / "part" / "checkpoint.pt"
+    assert contents(ended.checkpoint) == contents(whole.checkpoint)
+    assert untimed(ended.curve) == untimed(whole.curve)
+    for part_of_it in ("policy", "episodes", "observations", "environments"):
+        assert contents(other.checkpoint)[part_of_it] != contents(whole.checkpoint)[part_of_it]
+
+
+def test_a_run_can_be_resumed_before_its_first_update(tmp_path):
+    whole = train(config(tmp_path, name="whole"), make_envs=LineWorld)
+    part = stopped_after(0, config(tmp_path, name="part"), LineWorld)
+    assert part.counters.updates == 0
+    assert contents(part.checkpoint)["curve"] == []
+    ended = train(config(tmp_path), part.checkpoint, LineWorld)
+    assert contents(ended.checkpoint) == contents(whole.checkpoint)
+
+
+def test_a_complete_run_is_not_continued(tmp_path):
+    whole = train(config(tmp_path, name="whole"), make_envs=LineWorld)
+    before = whole.checkpoint.read_bytes()
+    again = train(config(tmp_path), whole.checkpoint, LineWorld)
+    assert not again.interrupted
+    assert whole.checkpoint.read_bytes() == before
+
+
+@pytest.mark.parametrize("part", ["_restore_environments", "_restore_episodes"])
+def test_a_resume_that_forgets_something_is_noticed(tmp_path, monkeypatch, part):
+    whole = train(config(tmp_path, name="whole"), make_envs=LineWorld)
+    stopped = stopped_after(2, config(tmp_path, name="part"), LineWorld)
+    monkeypatch.setattr(resume, part, lambda run, state: None)
+    ended = train(config(tmp_path), stopped.checkpoint, LineWorld)
+    assert contents(ended.checkpoint) != contents(whole.checkpoint)
