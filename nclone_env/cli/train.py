@@ -61,7 +61,15 @@ def train(
     progress = TrainingProgress(config.total_timesteps)
     started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop:
-        result = loop.train(config, resume, on_update=progress, overwrite=overwrite, on_start=announce, stop=stop)
+        result = loop.train(
+            config,
+            resume,
+            on_update=progress,
+            overwrite=overwrite,
+            on_start=announce,
+            on_warm_start=lambda done: print(report.warm_start_text(done), flush=True),
+            stop=stop,
+        )
     progress.finish()
     folder = result.checkpoint.parent
     if stop():

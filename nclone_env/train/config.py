@@ -44,6 +44,8 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "value_coef": (float, 0.0, 100.0),
     "max_grad_norm": (float, 1e-6, 1e6),
     "stop_at_success": (float, 0.0, 1.0),
+    "clone_kl_coef": (float, 0.0, 100.0),
+    "clone_kl_steps": (int, 1, 10**12),
 }
 
 
@@ -110,6 +112,13 @@ class TrainConfig:
     max_grad_norm: float = 0.5
     """Maximum norm of the gradient; larger gradients are scaled down."""
 
+    warm_start: tuple[str, ...] = ()
+    """Recordings, or built-in levels whose known solutions are played; the policy begins as a clone of them."""
+    clone_kl_coef: float = 0.3
+    """Initial coefficient of the KL divergence of the policy from that clone; 0 does without it."""
+    clone_kl_steps: int = 500_000
+    """Timesteps over which that coefficient decreases linearly to 0."""
+
     num_threads: int | None = None
     """Threads that collect and learn; by default one per core. The results do not depend on it."""
     output: Path = Path("runs")
@@ -127,14 +136,15 @@ class TrainConfig:
         Raises:
             ConfigError: if a value is invalid.
         """
-        for name in ("levels", "observations"):
+        for name in ("levels", "observations", "warm_start"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         object.__setattr__(self, "output", Path(self.output))
         if isinstance(self.reward, dict):
             object.__setattr__(self, "reward", build(RewardConfig, self.reward, "reward"))
-        if not all(isinstance(level, str) for level in self.levels):
-            raise ConfigError(f"levels: expected names or paths as text, got {self.levels!r}")
+        for name in ("levels", "warm_start"):
+            if not all(isinstance(item, str) for item in getattr(self, name)):
+                raise ConfigError(f"{name}: expected names or paths as text, got {getattr(self, name)!r}")
         for name, limits in _RANGES.items():
             _check_range(name, getattr(self, name), *limits)
         if self.batch_size % self.num_minibatches:
@@ -193,6 +203,11 @@ class TrainConfig:
     def minibatch_size(self) -> int:
         """Steps per minibatch."""
         return self.batch_size // self.num_minibatches
+
+    @property
+    def keeps_clone(self) -> bool:
+        """Whether the policy is kept close to the clone of a warm start."""
+        return bool(self.warm_start) and self.clone_kl_coef > 0
 
     @property
     def num_updates(self) -> int:

@@ -42,13 +42,18 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
     scratch = _mlp_bytes if is_mlp(shapes, dtypes, config.frame_stack) else _gathered_bytes
     groups = [first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config)]
+    count = make_workers(config).count
+    used = count * scratch(config, policy, sizes)
+    reference = parameters + used + (count * _gathered_bytes(config, policy, sizes) if config.frame_stack > 1 else 0)
     parts = {
         "parameters": parameters,
-        "rollout storage": _storage_bytes(config, sizes),
-        "network scratch": make_workers(config).count * scratch(config, policy, sizes),
+        "rollout storage": _storage_bytes(config, sizes) + _reference_bytes(config, policy, config.batch_size),
+        "network scratch": used,
         "update": _update_bytes(config, parameters),
         "groups": sum(groups),
     }
+    if config.keeps_clone:
+        parts["reference policy"] = reference
     return MemoryNode("training run", children=tuple(MemoryNode(name, size) for name, size in parts.items()))
 
 
@@ -70,6 +75,11 @@ def _storage_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
     return config.num_envs * observed + steps * fields + 4 * (config.num_steps + 1) * config.num_envs
 
 
+def _reference_bytes(config: TrainConfig, policy: ActorCritic, steps: int) -> int:
+    """Return the bytes of the clone's probabilities in a number of steps."""
+    return 4 * sum(policy.heads) * steps if config.keeps_clone else 0
+
+
 def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int], num_envs: int) -> int:
     stacks = _stack_bytes(config, sizes) if config.frame_stack > 1 else 0
     finals = sum(size for name, size in sizes.items() if name != "action_mask")
@@ -82,7 +92,9 @@ def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int
     towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
     hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
     heads, fields = 2 * 4 * (sum(policy.heads) + 1), 8 + 3 * 4
-    return most_rows(config) * (inputs + hidden + heads + fields + sizes.get("action_mask", 0))
+    return most_rows(config) * (
+        inputs + hidden + heads + fields + sizes.get("action_mask", 0) + _reference_bytes(config, policy, 1)
+    )
 
 
 def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
@@ -97,4 +109,4 @@ def _stack_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
 
 def _update_bytes(config: TrainConfig, parameters: int) -> int:
     parts = count_parts(config, part_size(config))
-    return (2 + parts) * parameters + 8 * config.batch_size + 8 * 5 * parts
+    return (2 + parts) * parameters + 8 * config.batch_size + 8 * 6 * parts

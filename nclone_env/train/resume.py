@@ -22,6 +22,7 @@ from nclone_env.train.checkpoint import (
 )
 from nclone_env.train.folder import RunFolder
 from nclone_env.train.run import Counters, Run, Score
+from nclone_env.train.warm_start import reference_state, restore_reference
 
 
 def save_run(run: Run) -> None:
@@ -107,6 +108,7 @@ def checkpoint_of(run: Run) -> Checkpoint:
         observations={**first_rows, "episode starts": _tensor(storage.episode_starts[:depth])},
         environments=_snapshots(run),
         curve=list(run.curve.rows),
+        reference=reference_state(run),
     )
 
 
@@ -126,6 +128,7 @@ def restore_run(run: Run, path: Path) -> None:
         run.counters = Counters(**checkpoint.counters)
         _restore_episodes(run, checkpoint.episodes)
         _restore_environments(run, checkpoint)
+        restore_reference(run, checkpoint.reference)
     run.curve.rows[:] = checkpoint.curve
 
 

@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_limits
 
 from nclone_env.env.threads import Job, Workers, available_cores
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.train.autograd import Autograd
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import LearningCurve
@@ -21,11 +20,12 @@ from nclone_env.train.encoders import PICTURES
 from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.folder import RunFolder
-from nclone_env.train.mlp import MLP, is_mlp
 from nclone_env.train.network import Network
+from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import PPO
+from nclone_env.train.reference import Reference
 from nclone_env.train.rollout import RolloutStorage
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
@@ -65,6 +65,8 @@ class Run:
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
+    reference: Reference | None = None
+    """The clone of a warm start, which the policy is kept close to."""
     saved: int = -1
     """Updates before the latest checkpoint; -1 without one."""
     best: Score | None = None
@@ -90,7 +92,9 @@ class Run:
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
         parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
-        own = (parameters, self.storage.memory(), self.network.memory(), self.ppo.memory())
+        own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory()]
+        if self.reference is not None:
+            own.append(self.reference.memory())
         return MemoryNode("training run", children=(*own, *(collector.memory() for collector in self.collectors)))
 
     def close(self) -> None:
@@ -133,10 +137,9 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) 
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
-    storage = RolloutStorage(config.num_steps, config.num_envs, envs.single_observation_space, config.frame_stack)
+    space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
+    storage = RolloutStorage(config.num_steps, config.num_envs, space, config.frame_stack, reference_actions)
     workers = make_workers(config)
-    dtypes = {name: array.dtype for name, array in storage.observation_arrays.items()}
-    make_network = MLP if is_mlp(policy.observation_shapes, dtypes, config.frame_stack) else Autograd
     network = make_network(policy, parameters, storage, workers.count, most_rows(config))
     return Run(
         config=config,
