@@ -67,6 +67,7 @@ def train(
             on_update=progress,
             overwrite=overwrite,
             on_start=announce,
+            on_stage=lambda name, seconds: print(f"  {name} ready after {seconds:.1f} s", flush=True),
             on_warm_start=lambda done: print(report.warm_start_text(done), flush=True),
             stop=stop,
         )
