@@ -22,7 +22,7 @@ from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
 from nclone_env.train.policy import ActorCritic, make_policy
 
-FORMAT = 3
+FORMAT = 4
 
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
@@ -61,6 +61,10 @@ class Checkpoint:
     """Snapshot of each environment, uint8."""
     curve: list[dict[str, float]]
     """Rows of the learning curve."""
+    held_out: dict[str, Any]
+    """``digests`` of the held-out levels, and the ``results`` of the latest evaluation on them; else empty."""
+    selection: dict[str, dict[str, Tensor]]
+    """Measured success that level weights and start states follow."""
     package_version: str = __version__
     """Version of the package that wrote the file."""
     format: int = FORMAT

@@ -12,10 +12,11 @@ from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EPISODE
+from nclone_env.train.levels import run_levels
 from nclone_env.train.mlp import is_mlp
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
-from nclone_env.train.run import PART_SIZE, group_sizes, make_workers, most_rows
+from nclone_env.train.run import PART_SIZE, group_sizes, held_out_environments, make_workers, most_rows
 
 
 def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_environments) -> MemoryNode:
@@ -32,7 +33,8 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as creating the environments does.
     """
-    environment = config.unstacked_environment()
+    levels, held_out = run_levels(config)
+    environment = config.unstacked_environment().replace(levels=levels)
     with closing(make_envs(environment, 1)) as one, closing(make_envs(environment, 2)) as two:
         dtypes = {name: space.dtype for name, space in one.single_observation_space.spaces.items()}
         shapes = observation_shapes(one)
@@ -49,6 +51,10 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
         "update": _update_bytes(config, parameters),
         "groups": sum(groups),
     }
+    if held_out:
+        stacked = config.environment().replace(levels=held_out)
+        with closing(make_envs(stacked, held_out_environments(config, len(held_out)))) as envs:
+            parts["held-out levels"] = make_workers(config).count * _used_bytes(envs)
     return MemoryNode("training run", children=tuple(MemoryNode(name, size) for name, size in parts.items()))
 
 
@@ -77,7 +83,7 @@ def _storage_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
 def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int], num_envs: int) -> int:
     stacks = config.frame_stack * sum(sizes.values()) if config.frame_stack > 1 else 0
     finals = sum(size for name, size in sizes.items() if name != "action_mask")
-    return num_envs * (stacks + EPISODE.itemsize * config.num_steps + finals + 4 * sum(policy.heads) + 8)
+    return num_envs * (stacks + (EPISODE.itemsize + 8) * config.num_steps + finals + 4 * sum(policy.heads) + 8)
 
 
 def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:

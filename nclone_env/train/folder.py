@@ -16,7 +16,7 @@ from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train.config import TrainConfig
 
 LATEST, BEST = "checkpoint.pt", "best.pt"
-_CURVE, _EVENTS = "learning_curve.csv", "tensorboard"
+_CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
 _REPORTS = ("learning_curve.png", "evaluation.txt", "episode.mp4")
 _LOCK = ".lock"
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
@@ -36,7 +36,7 @@ class RunFolder:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(path / _LOCK)
-        remove_temporaries(path, lambda name: name in (BEST, _CURVE) or _updates(name) is not None or name == LATEST)
+        remove_temporaries(path, lambda name: name in (LATEST, BEST, _CURVE, _LEVELS) or _updates(name) is not None)
 
     @property
     def checkpoint(self) -> Path:
@@ -47,6 +47,11 @@ class RunFolder:
     def best(self) -> Path:
         """The checkpoint with the best recent success."""
         return self.path / BEST
+
+    @property
+    def levels(self) -> Path:
+        """The table of levels."""
+        return self.path / _LEVELS
 
     @property
     def older(self) -> dict[int, Path]:
@@ -60,7 +65,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove the files of an earlier run; other files stay."""
-        for name in (LATEST, BEST, _CURVE, *_REPORTS):
+        for name in (LATEST, BEST, _CURVE, _LEVELS, *_REPORTS):
             (self.path / name).unlink(missing_ok=True)
         for path in self.older.values():
             path.unlink()

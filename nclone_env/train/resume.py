@@ -20,6 +20,7 @@ from nclone_env.train.checkpoint import (
     translated,
 )
 from nclone_env.train.folder import RunFolder
+from nclone_env.train.level_table import write_level_table
 from nclone_env.train.run import Counters, Run, Score
 
 
@@ -43,6 +44,7 @@ def save_run(run: Run) -> None:
     run.saved = run.counters.updates
     remove_older(run)
     run.curve.write_csv()
+    write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
 
 
 def remove_older(run: Run) -> None:
@@ -110,6 +112,11 @@ def checkpoint_of(run: Run) -> Checkpoint:
             for index in range(collector.envs.num_envs)
         ],
         curve=list(run.curve.rows),
+        held_out=_held_out_state(run),
+        selection={
+            name: {key: _tensor(array) for key, array in arrays.items()}
+            for name, arrays in run.selection.state().items()
+        },
     )
 
 
@@ -129,6 +136,10 @@ def restore_run(run: Run, path: Path) -> None:
         run.counters = Counters(**checkpoint.counters)
         _restore_episodes(run, checkpoint.episodes)
         _restore_environments(run, checkpoint)
+        _restore_held_out(run, checkpoint.held_out)
+        run.selection.restore(
+            {name: {key: tensor.numpy() for key, tensor in part.items()} for name, part in checkpoint.selection.items()}
+        )
     run.curve.rows[:] = checkpoint.curve
 
 
@@ -137,6 +148,22 @@ def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
     statistics.vector_steps = state["vector_steps"]
     _copy(statistics.counts, state["counts"])
     _copy(statistics.recent.view(np.uint8), state["recent"])
+
+
+def _held_out_state(run: Run) -> dict[str, Any]:
+    if run.held_out is None:
+        return {}
+    return {"digests": list(run.held_out.digests), "results": _tensor(run.held_out.results.view(np.uint8))}
+
+
+def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
+    expected = list(run.held_out.digests) if run.held_out is not None else []
+    saved = state.get("digests", [])
+    if saved != expected:
+        counts = f"{len(saved)} in the checkpoint, {len(expected)} in this run"
+        raise ValueError(f"held_out: expected the same held-out levels, got others ({counts})")
+    if run.held_out is not None:
+        _copy(run.held_out.results.view(np.uint8), state["results"])
 
 
 def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:

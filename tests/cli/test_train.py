@@ -63,6 +63,7 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
         "best.pt",
         "learning_curve.csv",
         "learning_curve.png",
+        "levels.csv",
         "evaluation.txt",
         "episode.mp4",
     }

@@ -8,7 +8,7 @@ import torch
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
 
-TIMES = {"steps_per_second", "collect_seconds", "learn_seconds"}
+TIMES = {"steps_per_second", "collect_seconds", "learn_seconds", "evaluation_seconds"}
 
 
 def config(tmp_path, **fields):
