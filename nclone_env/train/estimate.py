@@ -54,7 +54,8 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     if held_out:
         stacked = config.environment().replace(levels=held_out)
         with closing(make_envs(stacked, held_out_environments(config, len(held_out)))) as envs:
-            parts["held-out levels"] = make_workers(config).count * _used_bytes(envs)
+            observed = envs.num_envs * config.frame_stack * sum(sizes.values())
+            parts["held-out levels"] = make_workers(config).count * (_used_bytes(envs) + observed)
     return MemoryNode("training run", children=tuple(MemoryNode(name, size) for name, size in parts.items()))
 
 

@@ -58,6 +58,7 @@ class HeldOutLevels:
         self.digests = tuple(digests)
         self.results = np.zeros(len(self.digests), LEVEL_ATTEMPTS)
         self._envs, self._network = tuple(envs), network
+        self._observations = [_allocated(group) for group in self._envs]
         self._heads = np.array(heads, np.int64)
         self._attempts, self._most_steps = attempts, most_steps
         self._seed = int(np.random.SeedSequence([seed, 2]).generate_state(1)[0])
@@ -101,18 +102,19 @@ class HeldOutLevels:
         """Reset and step the environments of every thread once; the results are left as they are."""
 
         def begin(seat: int, first: int, last: int) -> None:
-            for envs in self._envs[first:last]:
-                observations, _ = envs.reset(seed=0)
+            for envs, observations in zip(self._envs[first:last], self._observations[first:last]):
+                envs.reset(seed=0, out=observations)
                 self._network.outputs(seat, observations)
-                envs.step(np.zeros(envs.num_envs, np.int64))
+                envs.step(np.zeros(envs.num_envs, np.int64), out=observations)
 
         workers.run(job, begin, 0, len(self._envs))
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the environments, without those of levels."""
+        """Return the bytes of the environments, their observations and the results."""
         arrays = {"results": self.results, "attempts": self._played}
         own = array_group("results", arrays, shared=True)
-        return MemoryNode("held-out levels", children=(own, *(envs.memory() for envs in self._envs)))
+        seen = (array_group("observations", arrays, shared=False) for arrays in self._observations)
+        return MemoryNode("held-out levels", children=(own, *seen, *(envs.memory() for envs in self._envs)))
 
     def close(self) -> None:
         """Close the environments."""
@@ -121,14 +123,14 @@ class HeldOutLevels:
 
     def _play_batch(self, seat: int, first: int, first_step: int) -> None:
         """Play the episodes from number ``first`` on, one in each environment of a thread."""
-        envs, count = self._envs[seat], len(self._played)
+        envs, observations, count = self._envs[seat], self._observations[seat], len(self._played)
         numbers = first + np.arange(envs.num_envs)
         waiting = numbers < count  # environments beyond the last episode repeat its level
         envs.assign_levels(np.minimum(numbers, count - 1) // self._attempts)
-        observations, _ = envs.reset(seed=0)
+        envs.reset(seed=0, out=observations)
         choose = _Sampler(self._network, seat, self._heads, self._seed, first, envs.num_envs)
         for step in range(first_step, first_step + self._most_steps):
-            observations, *_, info = envs.step(choose(observations, waiting, step))
+            *_, info = envs.step(choose(observations, waiting, step), out=observations)
             finished = finished_episodes(info)
             if finished is None:
                 continue
@@ -165,3 +167,9 @@ class _Sampler:
         masks = observations.get("action_mask", self._no_masks)
         sample_actions(self._logits, masks, *self._draw, step, self._scratch, self._actions, self._log_probs)
         return self._actions
+
+
+def _allocated(envs: VectorEnvironment) -> dict[str, np.ndarray]:
+    """Return arrays for the observations of environments by name, (n, ...)."""
+    space = envs.single_observation_space.spaces
+    return {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}

@@ -114,7 +114,9 @@ def test_code_in_a_file_is_not_run(tmp_path):
 def test_other_formats_are_refused(saved, version):
     path, checkpoint = saved
     save_checkpoint(path, dataclasses.replace(checkpoint, format=version))
-    with pytest.raises(CheckpointError, match=rf"expected checkpoint format {module.FORMAT}, got {version}, written by nclone_env "):
+    with pytest.raises(
+        CheckpointError, match=rf"expected checkpoint format {module.FORMAT}, got {version}, written by nclone_env "
+    ):
         load_checkpoint(path)
 
 
