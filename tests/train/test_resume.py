@@ -16,7 +16,7 @@ CASES = pytest.mark.parametrize(
         (LineWorld, {"frame_stack": 3}),
         (make_environments, {"levels": ("first-steps", "hazards"), "frame_skip": 8}),
         (make_environments, {"frame_stack": 2, "num_envs": 8}),
-        (LineWorld, {"curriculum": "progress", "held_out": 0.5, "evaluation_interval": 1}),
+        (LineWorld, {"curriculum": "progress", "held_out": 0.33, "evaluation_interval": 1}),
         (
             make_environments,
             {

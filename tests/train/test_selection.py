@@ -115,7 +115,7 @@ def test_backward_starts_in_a_run(tmp_path):
 
 
 def test_starts_are_set_in_every_group_and_follow_success():
-    environment = config(".", levels=LEVELS).environment()
+    environment = config(".", levels=LEVELS, max_frames=400).environment()
     groups = [make_environments(environment, 40) for _ in range(2)]
     selection = make_selection(groups, environment, False, ("known",))
     for group in groups:
