@@ -66,17 +66,16 @@ class EpisodeSelection:
         ended = np.concatenate(episodes)
         if self._curriculum is not None:
             self._curriculum.update(ended["level"], ended["success"])
-        if self._backward is not None:
-            self._backward.update(ended["start"], ended["level"], ended["success"])
-        self.apply()
+            self._set_weights(self._curriculum.weights())
+        if self._backward is not None and self._backward.update(ended["start"], ended["level"], ended["success"]):
+            self._set_shares(self._backward.shares())
 
     def apply(self) -> None:
         """Set level weights and shares of the start states in all environments."""
-        for group in self._envs:
-            if self._curriculum is not None:
-                group.set_level_weights(self._curriculum.weights())
-            if self._backward is not None:
-                group.set_start_shares(self._backward.shares())
+        if self._curriculum is not None:
+            self._set_weights(self._curriculum.weights())
+        if self._backward is not None:
+            self._set_shares(self._backward.shares())
 
     def state(self) -> dict[str, dict[str, np.ndarray]]:
         """Return the measured success as arrays by name, for a checkpoint."""
@@ -96,6 +95,14 @@ class EpisodeSelection:
     def memory(self) -> MemoryNode:
         """Return the bytes of the measured success."""
         return MemoryNode("selection", children=tuple(part.memory() for part in self._parts().values()))
+
+    def _set_weights(self, weights: np.ndarray) -> None:
+        for group in self._envs:
+            group.set_level_weights(weights)
+
+    def _set_shares(self, shares: np.ndarray) -> None:
+        for group in self._envs:
+            group.set_start_shares(shares)
 
     def _parts(self) -> dict[str, LevelCurriculum | BackwardStarts]:
         parts = {"curriculum": self._curriculum, "starts": self._backward}
