@@ -35,7 +35,7 @@ def evaluate(
     Levels that were held out in training are marked.
 
     Args:
-        checkpoint: file written by ``train``.
+        checkpoint: file written by ``train``, or the folder of a run: its latest checkpoint.
         levels: levels to evaluate on; by default those of the run, held-out ones included.
         episodes: number of episodes per level.
         attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
@@ -48,7 +48,9 @@ def evaluate(
     """
     require_training_extra()
     from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+    from nclone_env.train.folder import checkpoint_file
 
+    checkpoint = checkpoint_file(checkpoint)
     content = load_checkpoint(checkpoint)
     policy = restore_policy(content, checkpoint)
     _, environment = restore_configs(content, checkpoint)

@@ -65,7 +65,15 @@ def train(
     started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop:
         result = loop.train(
-            config, resume, init=init, on_update=progress, overwrite=overwrite, on_start=announce, stop=stop
+            config,
+            resume,
+            init=init,
+            on_update=progress,
+            overwrite=overwrite,
+            on_start=announce,
+            on_stage=lambda name, seconds: print(f"  {name} ready after {seconds:.1f} s", flush=True),
+            on_warm_start=lambda done: print(report.warm_start_text(done), flush=True),
+            stop=stop,
         )
     progress.finish()
     folder = result.checkpoint.parent

@@ -22,6 +22,7 @@ from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
 from nclone_env.train.resume import restore_run, save_run, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
+from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
 from nclone_env.train.warm_up import Report, warm_up
 
 
@@ -52,6 +53,7 @@ def train(
     overwrite: bool = False,
     on_start: Callable[[Path], None] = lambda folder: None,
     on_stage: Report = lambda name, seconds: None,
+    on_warm_start: Callable[[WarmStart], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
     """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
@@ -66,11 +68,13 @@ def train(
         overwrite: replace the run that the folder of ``name`` holds.
         on_start: called with the folder of the run before anything is computed.
         on_stage: called with the name and the seconds of each stage of the preparation.
+        on_warm_start: called after demonstrations were cloned.
         stop: asked before each update; once it returns True the run is saved and ends.
 
     Raises:
         CheckpointError: if ``resume`` or ``init`` cannot be read or does not match ``config``.
-        ConfigError: if both are given, or ``held_out`` or ``starts`` do not fit the levels.
+        ConfigError: if both are given, or ``held_out`` or ``starts`` do not fit the levels,
+            or no demonstration of ``config.warm_start`` can be used.
         RunFolderError: if the folder holds another run, or another process is training in it.
         NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
     """
@@ -84,7 +88,7 @@ def train(
             warm_up(run, on_stage)
             if initial is not None:
                 initialise_policy(run.policy, run.config, initial)
-            begin(run, source)
+            begin(run, source, on_warm_start)
             while not run.finished and not stop():
                 started = time.perf_counter()
                 collect_rollout(run)
@@ -109,13 +113,15 @@ def train(
             )
 
 
-def begin(run: Run, source: Path | None) -> None:
-    """Begin the episodes, or continue those of a checkpoint; save, so that the run can be resumed from now on."""
+def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], None] = lambda done: None) -> None:
+    """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
         collector.reset(seed)
     if source is not None:
         restore_run(run, source)
+    elif run.config.warm_start:
+        on_warm_start(warm_start(run))
     take_over_folder(run, source)
     run.curve.begin()
 
@@ -160,7 +166,7 @@ def update_policy(run: Run) -> UpdateStatistics:
         NonFiniteError: if the result is not finite.
     """
     number = run.counters.updates
-    statistics = run.ppo.update(number, learning_rate(run.config, number))
+    statistics = run.ppo.update(number, learning_rate(run.config, number), evaluate_reference(run))
     check_finite(run, statistics)
     run.storage.continue_from_end()
     return statistics

@@ -30,6 +30,8 @@ class UpdateStatistics(NamedTuple):
     """Estimate of the KL divergence from the policy that collected the rollout."""
     clip_fraction: float
     """Fraction of probability ratios outside the clipping range."""
+    clone_kl: float
+    """KL divergence of the policy from the clone of a warm start, KL(clone || policy); 0 where it is not used."""
     grad_norm: float
     """Norm of the gradient before clipping, mean over the minibatches."""
 
@@ -68,17 +70,20 @@ class PPO:
         self._order = np.zeros(config.batch_size, np.int64)
         self._part_count = count_parts(config, part_size)
         self._gradients = np.zeros((self._part_count, len(parameters.vector)), np.float32)
-        self._sums = np.zeros((self._part_count, 5))
-        self._totals = np.zeros(6)
-        self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(6, np.float32))
+        self._sums = np.zeros((self._part_count, 6))
+        self._totals = np.zeros(7)
+        self._reference_coef = 0.0
+        self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
 
-    def update(self, number: int, learning_rate: float) -> UpdateStatistics:
+    def update(self, number: int, learning_rate: float, reference_coef: float = 0.0) -> UpdateStatistics:
         """Update the parameters.
 
         Args:
             number: number of the update, which selects the order of the steps.
             learning_rate: step size of the optimiser.
+            reference_coef: coefficient of the KL divergence from the reference probabilities in the storage.
         """
+        self._reference_coef = reference_coef
         config, size = self._config, self._config.minibatch_size
         self._totals[:] = 0
         for epoch in range(config.update_epochs):
@@ -86,7 +91,7 @@ class PPO:
             for first in range(0, config.batch_size, size):
                 self._descend(self._order[first : first + size], learning_rate)
         steps, minibatches = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
-        return UpdateStatistics._make([*(self._totals[:5] / steps).tolist(), float(self._totals[5] / minibatches)])
+        return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / minibatches)])
 
     def warm_up(self) -> None:
         """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
@@ -107,13 +112,14 @@ class PPO:
         """Take one gradient step on the steps of a minibatch, (m,) int64."""
         config = self._config
         mean, deviation = moments(self._advantages, rows)
-        numbers = mean, 1 / (deviation + 1e-8), 1 / len(rows), config.clip_coef, config.value_coef, config.entropy_coef
+        coefficients = config.clip_coef, config.value_coef, config.entropy_coef, self._reference_coef
+        numbers = mean, 1 / (deviation + 1e-8), 1 / len(rows), *coefficients
         self._rows, self._scaling = rows, LossScaling(*map(np.float32, numbers))
         self._workers.run(self._job, self._differentiate, 0, self._part_count)
         sum_gradients(self._gradients)
         norm = self.optimiser.step(self._parameters.vector, self._gradients[0], learning_rate, config.max_grad_norm)
-        self._totals[:5] += self._sums.sum(axis=0)
-        self._totals[5] += norm
+        self._totals[:6] += self._sums.sum(axis=0)
+        self._totals[6] += norm
 
     def _differentiate(self, seat: int, first: int, last: int) -> None:
         """Compute the gradients of the parts ``first`` to ``last - 1`` of the minibatch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from nclone_env.train.checkpoint import (
 from nclone_env.train.folder import RunFolder
 from nclone_env.train.level_table import write_level_table
 from nclone_env.train.run import Counters, Run, Score
+from nclone_env.train.warm_start import reference_state, restore_reference
 
 
 def save_run(run: Run) -> None:
@@ -106,17 +108,14 @@ def checkpoint_of(run: Run) -> Checkpoint:
             "recent": _tensor(statistics.recent.view(np.uint8)),
         },
         observations={**first_rows, "episode starts": _tensor(storage.episode_starts[:depth])},
-        environments=[
-            _tensor(np.frombuffer(collector.envs.get_state(index), np.uint8))
-            for collector in run.collectors
-            for index in range(collector.envs.num_envs)
-        ],
+        environments=_snapshots(run),
         curve=list(run.curve.rows),
         held_out=_held_out_state(run),
         selection={
             name: {key: _tensor(array) for key, array in arrays.items()}
             for name, arrays in run.selection.state().items()
         },
+        reference=reference_state(run),
     )
 
 
@@ -140,7 +139,18 @@ def restore_run(run: Run, path: Path) -> None:
         run.selection.restore(
             {name: {key: tensor.numpy() for key, tensor in part.items()} for name, part in checkpoint.selection.items()}
         )
+        restore_reference(run, checkpoint.reference)
     run.curve.rows[:] = checkpoint.curve
+
+
+def _snapshots(run: Run) -> dict[str, Tensor]:
+    snapshots = [
+        collector.envs.get_state(index) for collector in run.collectors for index in range(collector.envs.num_envs)
+    ]
+    return {
+        "snapshots": _tensor(np.frombuffer(b"".join(snapshots), np.uint8)),
+        "sizes": torch.tensor([len(snapshot) for snapshot in snapshots]),
+    }
 
 
 def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
@@ -167,12 +177,13 @@ def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
 
 
 def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
-    if len(checkpoint.environments) != run.config.num_envs:
-        raise ValueError(f"num_envs: expected {len(checkpoint.environments)}, as when it was saved")
-    snapshots = iter(checkpoint.environments)
+    sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
+    if len(sizes) != run.config.num_envs:
+        raise ValueError(f"num_envs: expected {len(sizes)}, as when it was saved, got {run.config.num_envs}")
+    edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
     for collector in run.collectors:
-        for index in range(collector.envs.num_envs):
-            collector.envs.set_state(index, next(snapshots).numpy().tobytes())
+        for index, (first, last) in zip(range(collector.envs.num_envs), edges):
+            collector.envs.set_state(index, snapshots[first:last])
     depth = run.storage.frame_stack
     arrays = {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts}
     for name, array in arrays.items():
