@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,16 +25,20 @@ def evaluate(
     checkpoint: tyro.conf.Positional[Path],
     levels: tuple[str, ...] = (),
     episodes: int = 100,
+    attempts: int = 16,
     seed: int = 0,
     video: bool = True,
     output: Path | None = None,
 ) -> int:
     """Print the success rate of a checkpoint's policy on each level next to a random baseline.
 
+    Levels that were held out in training are marked.
+
     Args:
         checkpoint: file written by ``train``, or the folder of a run: its latest checkpoint.
-        levels: levels to evaluate on; the training levels by default.
+        levels: levels to evaluate on; by default those of the run, held-out ones included.
         episodes: number of episodes per level.
+        attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
         seed: seed of the environments and of sampled and random actions.
         video: write a video of one episode.
         output: output folder; the folder of the checkpoint by default.
@@ -51,20 +56,41 @@ def evaluate(
     _, environment = restore_configs(content, checkpoint)
     if levels:
         environment = environment.replace(levels=levels)
-    evaluate_and_report(policy, environment, output or checkpoint.parent, episodes, seed, video)
+    held_out = content.held_out.get("digests", [])
+    evaluate_and_report(policy, environment, output or checkpoint.parent, episodes, seed, video, attempts, held_out)
     return 0
 
 
 def evaluate_and_report(
-    policy: ActorCritic, environment: EnvironmentConfig, folder: Path, episodes: int, seed: int, video: bool
+    policy: ActorCritic,
+    environment: EnvironmentConfig,
+    folder: Path,
+    episodes: int,
+    seed: int,
+    video: bool,
+    attempts: int = 1,
+    held_out: Sequence[str] = (),
 ) -> None:
-    """Evaluate a policy, print the table of success rates, and save the table and a video to ``folder``."""
+    """Evaluate a policy, print the table of success rates, and save the table and a video to ``folder``.
+
+    Args:
+        policy: the policy.
+        environment: configuration of the environments.
+        folder: destination of the files.
+        episodes: number of episodes per level.
+        seed: seed of the environments and of sampled and random actions.
+        video: whether to write a video.
+        attempts: number of attempts of which any has to succeed; at most ``episodes`` are used.
+        held_out: digests of the levels that were held out in training.
+    """
     from nclone_env.train import report
     from nclone_env.train.evaluate import best_episode, compare
+    from nclone_env.train.levels import level_digests
 
     results = compare(policy, environment, episodes, seed)
     known = {name: len(inputs) for name, inputs in known_solutions().items()}
-    table = report.success_table(results, known)
+    marks = [digest in held_out for digest in level_digests(environment.levels)] if held_out else ()
+    table = report.success_table(results, known, min(attempts, episodes), marks)
     print(table)
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / "evaluation.txt", f"{table}\n".encode())

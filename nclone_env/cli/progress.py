@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 _BAR = 20
+_HELD_OUT = ("held_out_success", "held_out_any")
 
 
 class TrainingProgress:
@@ -27,10 +28,12 @@ class TrainingProgress:
         self._live = self._stream.isatty()
         self._started = self._last = time.monotonic()
         self._shown = ""
+        self._held_out: dict[str, float] = {}
 
     def __call__(self, row: Mapping[str, float]) -> None:
         """Display a row."""
-        self._shown = progress_line(row, self._total, time.monotonic() - self._started)
+        self._held_out |= {name: row[name] for name in _HELD_OUT if name in row}  # not every row has them
+        self._shown = progress_line({**row, **self._held_out}, self._total, time.monotonic() - self._started)
         if self._live:
             print(f"\r\x1b[K{self._shown}", end="", file=self._stream, flush=True)
         elif time.monotonic() - self._last >= self._interval:
@@ -52,6 +55,8 @@ def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float
         if not math.isnan(row["success_rate"])
         else ""
     )
+    if "held_out_success" in row:
+        played += f"held out {row['held_out_success']:.1%} (any {row['held_out_any']:.1%})  "
     return (
         f"[{bar:<{_BAR}}] {done:4.0%} {seconds:4.0f} s  {row['steps_per_second']:,.0f} steps/s  "
         f"{row['episodes']:,.0f} episodes  {played}{row['kilobytes_per_environment']:.1f} KB/env"

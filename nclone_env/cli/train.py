@@ -25,6 +25,7 @@ _STOPPING = "stopping after this update; a second signal ends at once and loses 
 def train(
     config: Annotated[TrainConfig, tyro.conf.arg(name="")],
     resume: Path | None = None,
+    init: Path | None = None,
     overwrite: bool = False,
     episodes: int = 100,
     video: bool = True,
@@ -32,7 +33,8 @@ def train(
     """Train a policy with PPO, evaluate it against a random baseline, and save the results.
 
     The run folder contains ``checkpoint.pt`` (the latest), ``best.pt`` (the best recent success),
-    ``learning_curve.csv``, ``learning_curve.png``, ``evaluation.txt``, ``episode.mp4`` and TensorBoard files.
+    ``learning_curve.csv``, ``learning_curve.png``, ``levels.csv`` (results of each level), ``evaluation.txt``,
+    ``episode.mp4`` and TensorBoard files.
 
     Runs never mix: without ``--name`` a new run gets a new folder (``first-steps-seed0``, then
     ``first-steps-seed0-2``); with ``--name`` the folder must not hold another run, unless ``--overwrite`` replaces it.
@@ -43,6 +45,7 @@ def train(
         config: configuration of the run.
         resume: run folder or checkpoint to continue from. All options are those of that run, except the ones given
             here; with ``--name`` the continuation gets a folder of its own.
+        init: run folder or checkpoint whose policy a new run begins with; its value function and optimiser are new.
         overwrite: replace the run in the folder, or with ``--resume`` of an older checkpoint what follows it.
         episodes: number of evaluation episodes per level.
         video: write a video of one evaluation episode.
@@ -64,6 +67,7 @@ def train(
         result = loop.train(
             config,
             resume,
+            init=init,
             on_update=progress,
             overwrite=overwrite,
             on_start=announce,
@@ -81,7 +85,8 @@ def train(
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
     report.write_learning_curve(result.curve, folder / "learning_curve.png")
-    evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video)
+    reported = (config.evaluation_attempts, result.held_out)
+    evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video, *reported)
     return 0
 
 

@@ -61,6 +61,10 @@ class Checkpoint:
     """``snapshots`` of all environments one after another, uint8, and their ``sizes``, (N,) int64, in bytes."""
     curve: list[dict[str, float]]
     """Rows of the learning curve."""
+    held_out: dict[str, Any]
+    """``digests`` of the held-out levels, and the ``results`` of the latest evaluation on them; else empty."""
+    selection: dict[str, dict[str, Tensor]]
+    """Measured success that level weights and start states follow."""
     reference: dict[str, Tensor]
     """Parameters of the clone of a warm start by name; empty without one."""
     package_version: str = __version__

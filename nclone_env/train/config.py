@@ -20,6 +20,7 @@ from nclone_env.config import (
 from nclone_env.errors import ConfigError
 
 ActivationName = Literal["tanh", "relu", "silu"]
+CurriculumName = Literal["uniform", "progress"]
 PolicyObservation = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
 ]
@@ -35,6 +36,10 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "num_minibatches": (int, 1, 65536),
     "hidden_size": (int, 1, 4096),
     "success_window": (int, 1, 10**6),
+    "held_out": (float, 0.0, 0.99),
+    "split_seed": (int, 0, 2**31 - 1),
+    "evaluation_interval": (int, 0, 10**9),
+    "evaluation_attempts": (int, 1, 10**6),
     "checkpoint_interval": (int, 1, 10**9),
     "keep_last": (int, 0, 10**6),
     "learning_rate": (float, 0.0, 1.0),
@@ -73,6 +78,19 @@ class TrainConfig:
     """Time limit in frames (60 per second), after which an episode is truncated."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Reward weights and the discount factor."""
+
+    held_out: float = 0.0
+    """Share of the levels to hold out: they are not trained on, and success on them is measured; 0: none."""
+    split_seed: int = 0
+    """Seed that selects the held-out levels."""
+    evaluation_interval: int = 100
+    """Updates between evaluations on the held-out levels, besides the last update; 0: no evaluations."""
+    evaluation_attempts: int = 16
+    """Episodes of each held-out level in an evaluation."""
+    curriculum: CurriculumName = "uniform"
+    """How levels are drawn: uniform, or progress: most often those with an uncertain or changing success."""
+    starts: tuple[str, ...] = ()
+    """Recordings of solutions, or known: episodes begin along them, at first near the exit, then ever earlier."""
 
     seed: int = 0
     """Seed of the initial policy, the sampled actions, the minibatch order and the environments."""
@@ -136,13 +154,13 @@ class TrainConfig:
         Raises:
             ConfigError: if a value is invalid.
         """
-        for name in ("levels", "observations", "warm_start"):
+        for name in ("levels", "observations", "starts", "warm_start"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         object.__setattr__(self, "output", Path(self.output))
         if isinstance(self.reward, dict):
             object.__setattr__(self, "reward", build(RewardConfig, self.reward, "reward"))
-        for name in ("levels", "warm_start"):
+        for name in ("levels", "starts", "warm_start"):
             if not all(isinstance(item, str) for item in getattr(self, name)):
                 raise ConfigError(f"{name}: expected names or paths as text, got {getattr(self, name)!r}")
         for name, limits in _RANGES.items():
@@ -155,9 +173,9 @@ class TrainConfig:
         for name in ("anneal_lr", "shared_trunk"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}: expected True or False, got {getattr(self, name)!r}")
-        if self.activation not in get_args(ActivationName):
-            valid = ", ".join(get_args(ActivationName))
-            raise ConfigError(f"activation: expected one of {valid}, got {self.activation!r}")
+        for name, choices in (("activation", get_args(ActivationName)), ("curriculum", get_args(CurriculumName))):
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}")
         if self.num_threads is not None:
             check_integer("num_threads", self.num_threads, low=1, high=1024)
         if Path(self.name).name != self.name or self.name == "..":

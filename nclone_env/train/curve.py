@@ -18,6 +18,8 @@ Row = dict[str, float]
 class LearningCurve:
     """One row of scalars per update: kept in memory, sent to TensorBoard, written as CSV.
 
+    A row may lack columns that are measured only now and then.
+
     Args:
         folder: destination of ``learning_curve.csv`` and the TensorBoard files.
     """
@@ -51,7 +53,8 @@ class LearningCurve:
     def write_csv(self) -> Path:
         """Write all rows to ``learning_curve.csv`` and return its path."""
         text = io.StringIO()
-        table = csv.DictWriter(text, list(self.rows[0]) if self.rows else ["timesteps"], lineterminator="\n")
+        columns = list(dict.fromkeys(name for row in self.rows for name in row)) or ["timesteps"]
+        table = csv.DictWriter(text, columns, lineterminator="\n")  # what a row lacks is left empty
         table.writeheader()
         table.writerows(self.rows)
         path = self.folder / "learning_curve.csv"

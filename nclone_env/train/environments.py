@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -40,6 +40,22 @@ class VectorEnvironment(Protocol):
         self, actions: np.ndarray, *, out: Mapping[str, np.ndarray] | None = None
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance all environments by one step."""
+        ...
+
+    def set_level_weights(self, weights: Any = None) -> None:
+        """Draw the levels of future episodes by weights (L,)."""
+        ...
+
+    def assign_levels(self, levels: Any = None) -> None:
+        """Assign levels to environments for all future episodes, (n,) indices."""
+        ...
+
+    def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
+        """Begin a share of future episodes in snapshots."""
+        ...
+
+    def set_start_shares(self, share: Any) -> None:
+        """Change the share of each of these."""
         ...
 
     def get_state(self, index: int) -> bytes:

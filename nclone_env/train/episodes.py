@@ -11,8 +11,9 @@ from nclone_env.env.compiled.records import WON
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 
-EPISODE = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("success", "?")], align=True)
-"""A finished episode: undiscounted return, simulated frames, index of its level, and whether it reached the exit."""
+EPISODE = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("start", "i4"), ("success", "?")], align=True)
+"""A finished episode: undiscounted return, simulated frames, index of its level, number of the start state in which it
+began (-1: at the start of the level), and whether it reached the exit."""
 
 EpisodeField = Literal["success", "total", "frames"]
 
@@ -51,7 +52,7 @@ class EpisodeLog:
     def add(self, info: Mapping[str, Any], step: int) -> None:
         """Log the episodes that ended in a step of the rollout with same-step autoreset, given its ``info``."""
         final = info["final_info"]
-        columns = final["level"], final["outcome"], final["episode_return"], final["episode_frames"]
+        columns = final["level"], final["start"], final["outcome"], final["episode_return"], final["episode_frames"]
         self._count = _log(info["_final_info"], *columns, step, self._records, self._places, self._count)
 
     def memory(self) -> MemoryNode:
@@ -60,10 +61,10 @@ class EpisodeLog:
 
 
 class EpisodeStatistics:
-    """Outcomes of the most recent episodes of each level, in ring buffers of fixed size.
+    """Outcomes of the most recent episodes that began at the start of their level, in ring buffers of fixed size.
 
     Attributes:
-        counts: (L,) int64, episodes of each level so far.
+        counts: (L,) int64, such episodes of each level so far.
         recent: (L, w) ``EPISODE``, the last w episodes of each level; episode c is in slot c % w.
         vector_steps: steps of every environment so far.
 
@@ -82,7 +83,7 @@ class EpisodeStatistics:
         self.recent = np.zeros((len(self.level_names), window), EPISODE)
 
     def add(self, episodes: np.ndarray) -> int:
-        """Record (k,) finished episodes; return k."""
+        """Record (k,) finished episodes, except those that began in a start state; return k."""
         _count(episodes, self.recent, self.counts)
         return len(episodes)
 
@@ -112,13 +113,13 @@ class EpisodeStatistics:
 
 
 @kernel
-def _log(ended, levels, outcomes, returns, frames, step, records, places, count):
+def _log(ended, levels, starts, outcomes, returns, frames, step, records, places, count):
     """Append a record for each episode that ended; return the new number of records."""
     for index in range(len(ended)):
         if ended[index]:
             record = records[count]
             record["total"], record["frames"] = returns[index], frames[index]
-            record["level"], record["success"] = levels[index], outcomes[index] == WON
+            record["level"], record["start"], record["success"] = levels[index], starts[index], outcomes[index] == WON
             places[count, 0], places[count, 1] = step, index
             count += 1
     return count
@@ -126,13 +127,15 @@ def _log(ended, levels, outcomes, returns, frames, step, records, places, count)
 
 @kernel
 def _count(episodes, recent, counts):
-    """Put each episode into the next slot of its level."""
+    """Put each episode that began at the start of its level into the next slot of the level."""
     for number in range(len(episodes)):
         episode = episodes[number]
+        if episode["start"] >= 0:
+            continue
         level = episode["level"]
         slot = recent[level, counts[level] % recent.shape[1]]
         slot["total"], slot["frames"], slot["level"] = episode["total"], episode["frames"], level
-        slot["success"] = episode["success"]
+        slot["start"], slot["success"] = -1, episode["success"]
         counts[level] += 1
 
 

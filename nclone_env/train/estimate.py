@@ -12,10 +12,11 @@ from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EpisodeLog
+from nclone_env.train.levels import run_levels
 from nclone_env.train.mlp import is_mlp
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
-from nclone_env.train.run import group_sizes, make_workers, most_rows, part_size
+from nclone_env.train.run import group_sizes, held_out_environments, make_workers, most_rows, part_size
 
 
 def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_environments) -> MemoryNode:
@@ -32,7 +33,8 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as creating the environments does.
     """
-    environment = config.unstacked_environment()
+    levels, held_out = run_levels(config)
+    environment = config.unstacked_environment().replace(levels=levels)
     with closing(make_envs(environment, 1)) as one, closing(make_envs(environment, 2)) as two:
         dtypes = {name: space.dtype for name, space in one.single_observation_space.spaces.items()}
         shapes, stacked = observation_shapes(one), observation_shapes(one, config.frame_stack)
@@ -54,6 +56,11 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     }
     if config.keeps_clone:
         parts["reference policy"] = reference
+    if held_out:
+        evaluated = config.environment().replace(levels=held_out)
+        with closing(make_envs(evaluated, held_out_environments(config, len(held_out)))) as envs:
+            observed = envs.num_envs * config.frame_stack * sum(sizes.values())
+            parts["held-out levels"] = make_workers(config).count * (_used_bytes(envs) + observed)
     return MemoryNode("training run", children=tuple(MemoryNode(name, size) for name, size in parts.items()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from nclone_env.actions import NUM_ACTIONS
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, check_integer
 from nclone_env.train.environments import (
     MakeEnvironments,
     VectorEnvironment,
@@ -45,6 +46,18 @@ class LevelResult:
     """Whether ``actions`` reach the exit."""
     actions: np.ndarray = field(repr=False)
     """(k,) int8, actions of the fastest win; without a win, of the first environment."""
+
+    def any_of(self, attempts: int) -> float:
+        """Return the probability that at least one of some attempts succeeds.
+
+        It is the share of the subsets of ``attempts`` of the episodes that contain a success, which has no bias.
+
+        Raises:
+            ConfigError: if there are fewer episodes than attempts.
+        """
+        check_integer("attempts", attempts, low=1, high=self.episodes)
+        lost = self.episodes - round(self.success_rate * self.episodes)
+        return 1.0 - math.comb(lost, attempts) / math.comb(self.episodes, attempts)
 
 
 def evaluate(

@@ -16,7 +16,7 @@ from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train.config import TrainConfig
 
 LATEST, BEST = "checkpoint.pt", "best.pt"
-_CURVE, _EVENTS = "learning_curve.csv", "tensorboard"
+_CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
 _REPORTS = ("learning_curve.png", "evaluation.txt", "episode.mp4")
 _LOCK = ".lock"
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
@@ -49,6 +49,11 @@ class RunFolder:
         return self.path / BEST
 
     @property
+    def levels(self) -> Path:
+        """The table of levels."""
+        return self.path / _LEVELS
+
+    @property
     def older(self) -> dict[int, Path]:
         """Older checkpoints by their number of updates, in ascending order."""
         numbers = {_updates(path.name): path for path in self.path.iterdir()}
@@ -62,7 +67,7 @@ class RunFolder:
         """Remove the files of an earlier run, if there is one; other files stay."""
         if not holds_run(self.path):
             return
-        for name in (LATEST, BEST, _CURVE, *_REPORTS):
+        for name in (LATEST, BEST, _CURVE, _LEVELS, *_REPORTS):
             (self.path / name).unlink(missing_ok=True)
         for path in self.older.values():
             path.unlink()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import Row
 from nclone_env.train.environments import MakeEnvironments, make_environments
 from nclone_env.train.finite import check_finite
 from nclone_env.train.folder import checkpoint_file, claim_folder, settled_config
 from nclone_env.train.gae import estimate_advantages
+from nclone_env.train.initial import initialise_policy
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
 from nclone_env.train.resume import restore_run, save_run, take_over_folder
@@ -37,6 +39,8 @@ class TrainResult:
     """Whether ``stop`` ended the run before it was complete."""
     checkpoint: Path
     """The latest checkpoint, in the folder of the run."""
+    held_out: tuple[str, ...]
+    """Digests of the held-out levels."""
 
 
 def train(
@@ -45,6 +49,7 @@ def train(
     make_envs: MakeEnvironments = make_environments,
     on_update: Callable[[Row], None] = lambda row: None,
     *,
+    init: str | Path | None = None,
     overwrite: bool = False,
     on_start: Callable[[Path], None] = lambda folder: None,
     on_stage: Report = lambda name, seconds: None,
@@ -59,6 +64,7 @@ def train(
             interruption. Without a ``name`` it continues in the folder of the checkpoint.
         make_envs: creates a vector environment for each group of environments.
         on_update: called with the row of the learning curve after each update.
+        init: checkpoint, or folder of a run, whose policy the run begins with, except for the value function.
         overwrite: replace the run that the folder of ``name`` holds.
         on_start: called with the folder of the run before anything is computed.
         on_stage: called with the name and the seconds of each stage of the preparation.
@@ -66,16 +72,22 @@ def train(
         stop: asked before each update; once it returns True the run is saved and ends.
 
     Raises:
-        CheckpointError: if ``resume`` cannot be read or does not match ``config``.
-        ConfigError: if no demonstration of ``config.warm_start`` can be used.
+        CheckpointError: if ``resume`` or ``init`` cannot be read or does not match ``config``.
+        ConfigError: if both are given, or ``held_out`` or ``starts`` do not fit the levels,
+            or no demonstration of ``config.warm_start`` can be used.
         RunFolderError: if the folder holds another run, or another process is training in it.
         NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
     """
     source = None if resume is None else checkpoint_file(resume)
+    initial = None if init is None else checkpoint_file(init)
+    if source is not None and initial is not None:
+        raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
     with one_thread_per_call(), closing(claim_folder(config, source, overwrite)) as folder:
         on_start(folder.path)
         with closing(set_up(settled_config(config, folder), make_envs, folder)) as run:
             warm_up(run, on_stage)
+            if initial is not None:
+                initialise_policy(run.policy, run.config, initial)
             begin(run, source, on_warm_start)
             while not run.finished and not stop():
                 started = time.perf_counter()
@@ -83,13 +95,21 @@ def train(
                 compute_returns(run)
                 collected = time.perf_counter()
                 statistics = update_policy(run)
-                log_update(run, statistics, collected - started, time.perf_counter() - collected)
+                learned = time.perf_counter()
+                evaluated = evaluate_held_out(run)
+                log_update(run, statistics, collected - started, learned - collected, evaluated)
                 on_update(run.curve.rows[-1])
                 if run.counters.updates % config.checkpoint_interval == 0:
                     save_run(run)
             save_run(run)
             return TrainResult(
-                run.policy, run.curve.rows, run.counters, run.solved, not run.finished, run.folder.checkpoint
+                policy=run.policy,
+                curve=run.curve.rows,
+                counters=run.counters,
+                solved=run.solved,
+                interrupted=not run.finished,
+                checkpoint=run.folder.checkpoint,
+                held_out=() if run.held_out is None else run.held_out.digests,
             )
 
 
@@ -118,6 +138,7 @@ def collect_rollout(run: Run) -> None:
     run.statistics.vector_steps += run.config.num_steps
     for collector in run.collectors:
         run.counters.episodes += run.statistics.add(collector.episodes.episodes)
+    run.selection.update([collector.episodes.episodes for collector in run.collectors])
     run.counters.timesteps += run.config.batch_size
     run.counters.updates += 1
 
@@ -158,8 +179,28 @@ def learning_rate(config: TrainConfig, update: int) -> float:
     return config.learning_rate * max(0.0, 1 - (update - 1) / config.num_updates)
 
 
-def log_update(run: Run, statistics: UpdateStatistics, collecting: float, learning: float) -> None:
-    """Append the row of this update to the learning curve; times are in seconds."""
+def evaluate_held_out(run: Run) -> Row:
+    """Return what is measured on the held-out levels after this update; empty if it is not due."""
+    interval, updates = run.config.evaluation_interval, run.counters.updates
+    if run.held_out is None or interval == 0 or (updates % interval and not run.finished):
+        return {}
+    started = time.perf_counter()
+    measured = run.held_out.play(run.workers, run.job, updates)
+    return {**measured, "evaluation_seconds": time.perf_counter() - started}
+
+
+def log_update(
+    run: Run, statistics: UpdateStatistics, collecting: float, learning: float, evaluated: Mapping[str, float]
+) -> None:
+    """Append the row of this update to the learning curve.
+
+    Args:
+        run: the run.
+        statistics: of the update.
+        collecting: seconds of the collection.
+        learning: seconds of the update.
+        evaluated: columns about the held-out levels.
+    """
     run.curve.append(
         {
             "timesteps": run.counters.timesteps,
@@ -172,5 +213,6 @@ def log_update(run: Run, statistics: UpdateStatistics, collecting: float, learni
             "collect_seconds": collecting,
             "learn_seconds": learning,
             "kilobytes_per_environment": run.kilobytes_per_environment,
+            **evaluated,
         }
     )

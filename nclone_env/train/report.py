@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,28 +15,52 @@ from nclone_env.train.evaluate import LevelResult
 from nclone_env.train.warm_start import WarmStart
 
 
-def success_table(results: Mapping[Any, Sequence[LevelResult]], known_frames: Mapping[str, int]) -> str:
+def success_table(
+    results: Mapping[Any, Sequence[LevelResult]],
+    known_frames: Mapping[str, int],
+    attempts: int = 1,
+    held_out: Sequence[bool] = (),
+) -> str:
     """Format success rates as a text table: one row per level and their mean, one column per mode.
 
-    Further columns are the mean frames of an episode in the first mode, the frames of the fastest win, and the frames
-    of the shortest known solution.
+    Further columns are the probability that any of several attempts in the first mode succeeds, the mean frames of an
+    episode in that mode, the frames of the fastest win, and the frames of the shortest known solution.
 
     Args:
         results: mode to the results of all levels, in the same order for every mode.
         known_frames: frames of the shortest known solution by level name.
+        attempts: number of attempts of which any has to succeed, at most the episodes of a level; 1: no such column.
+        held_out: for each level whether it was held out in training. These levels are marked and have means of their
+            own.
     """
     first, *_ = results.values()
-    width = max(len("level"), *(len(result.level) for result in first))
-    lines = [f"{'level':<{width}}" + "".join(f"{title:>10}" for title in (*results, "frames", "best win", "known"))]
-    for same_level in zip(*results.values()):
-        rates = "".join(f"{result.success_rate:>10.1%}" for result in same_level)
+    marks = np.zeros(len(first), np.bool_) if not any(held_out) else np.array(held_out, np.bool_)
+    groups = {"mean": np.ones(len(first), np.bool_)}
+    if marks.any() and not marks.all():
+        groups |= {"mean, trained on": ~marks, "mean, held out": marks}
+    width = max(len("level"), *(len(name) for name in (*groups, *(result.level for result in first))))
+    titles = (*results, *((f"any of {attempts}",) if attempts > 1 else ()), "frames", "best win", "known")
+    lines = [f"{'level':<{width}}" + "".join(f"{title:>10}" for title in titles)]
+    for same_level, mark in zip(zip(*results.values()), marks):
         wins = [result.best_frames for result in same_level if result.best_frames is not None]
         best = f"{min(wins):>10}" if wins else f"{'-':>10}"
         known = f"{known_frames.get(same_level[0].level, '-'):>10}"
-        lines.append(f"{same_level[0].level:<{width}}{rates}{same_level[0].mean_frames:>10.0f}{best}{known}")
-    lines.append(f"{'mean':<{width}}" + "".join(f"{mean_success(each):>10.1%}" for each in results.values()))
+        rates = _rates([[result] for result in same_level], attempts)
+        frames = f"{same_level[0].mean_frames:>10.0f}{best}{known}{'  held out' if mark else ''}"
+        lines.append(f"{same_level[0].level:<{width}}{rates}{frames}")
+    for name, members in groups.items():
+        chosen = [list(itertools.compress(each, members)) for each in results.values()]
+        lines.append(f"{name:<{width}}{_rates(chosen, attempts)}")
     lines.append(f"{first[0].episodes} episodes per level; frames: mean of {first[0].mode} episodes")
     return "\n".join(lines)
+
+
+def _rates(results: Sequence[Sequence[LevelResult]], attempts: int) -> str:
+    """Return the cells of the success rate of each mode, then of any attempt in the first mode."""
+    rates = [mean_success(each) for each in results]
+    if attempts > 1:
+        rates.append(float(np.mean([result.any_of(attempts) for result in results[0]])))
+    return "".join(f"{rate:>10.1%}" for rate in rates)
 
 
 def mean_success(results: Sequence[LevelResult]) -> float:
@@ -56,7 +81,7 @@ def warm_start_text(started: WarmStart) -> str:
 
 
 def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> None:
-    """Plot success rate and mean return over timesteps as PNG.
+    """Plot success rate, that on held-out levels, and mean return over timesteps as PNG.
 
     Args:
         rows: rows of the learning curve.
@@ -71,6 +96,11 @@ def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> Non
     timesteps = [row["timesteps"] for row in rows]
     upper.plot(timesteps, [row["success_rate"] for row in rows], label="mean over levels")
     upper.plot(timesteps, [row["min_success_rate"] for row in rows], label="worst level", linewidth=0.8)
+    evaluated = [row for row in rows if "held_out_success" in row]
+    for name, label in (("held_out_success", "held-out levels"), ("held_out_any", "held-out levels, any attempt")):
+        if evaluated:
+            steps = [row["timesteps"] for row in evaluated]
+            upper.plot(steps, [row[name] for row in evaluated], label=label, marker=".")
     upper.set(ylabel="success rate of recent episodes", ylim=(-0.02, 1.02))
     upper.legend(loc="lower right")
     lower.plot(timesteps, [row["mean_return"] for row in rows])

@@ -21,6 +21,7 @@ from nclone_env.train.checkpoint import (
     translated,
 )
 from nclone_env.train.folder import RunFolder
+from nclone_env.train.level_table import write_level_table
 from nclone_env.train.run import Counters, Run, Score
 from nclone_env.train.warm_start import reference_state, restore_reference
 
@@ -45,6 +46,7 @@ def save_run(run: Run) -> None:
     run.saved = run.counters.updates
     remove_older(run)
     run.curve.write_csv()
+    write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
 
 
 def remove_older(run: Run) -> None:
@@ -108,6 +110,11 @@ def checkpoint_of(run: Run) -> Checkpoint:
         observations={**first_rows, "episode starts": _tensor(storage.episode_starts[:depth])},
         environments=_snapshots(run),
         curve=list(run.curve.rows),
+        held_out=_held_out_state(run),
+        selection={
+            name: {key: _tensor(array) for key, array in arrays.items()}
+            for name, arrays in run.selection.state().items()
+        },
         reference=reference_state(run),
     )
 
@@ -128,6 +135,10 @@ def restore_run(run: Run, path: Path) -> None:
         run.counters = Counters(**checkpoint.counters)
         _restore_episodes(run, checkpoint.episodes)
         _restore_environments(run, checkpoint)
+        _restore_held_out(run, checkpoint.held_out)
+        run.selection.restore(
+            {name: {key: tensor.numpy() for key, tensor in part.items()} for name, part in checkpoint.selection.items()}
+        )
         restore_reference(run, checkpoint.reference)
     run.curve.rows[:] = checkpoint.curve
 
@@ -147,6 +158,22 @@ def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
     statistics.vector_steps = state["vector_steps"]
     _copy(statistics.counts, state["counts"])
     _copy(statistics.recent.view(np.uint8), state["recent"])
+
+
+def _held_out_state(run: Run) -> dict[str, Any]:
+    if run.held_out is None:
+        return {}
+    return {"digests": list(run.held_out.digests), "results": _tensor(run.held_out.results.view(np.uint8))}
+
+
+def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
+    expected = list(run.held_out.digests) if run.held_out is not None else []
+    saved = state.get("digests", [])
+    if saved != expected:
+        counts = f"{len(saved)} in the checkpoint, {len(expected)} in this run"
+        raise ValueError(f"held_out: expected the same held-out levels, got others ({counts})")
+    if run.held_out is not None:
+        _copy(run.held_out.results.view(np.uint8), state["results"])
 
 
 def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:

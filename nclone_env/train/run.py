@@ -20,6 +20,8 @@ from nclone_env.train.encoders import PICTURES
 from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.folder import RunFolder
+from nclone_env.train.held_out import MOST_ENVIRONMENTS, HeldOutLevels
+from nclone_env.train.levels import level_digests, run_levels
 from nclone_env.train.network import Network
 from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
@@ -27,6 +29,7 @@ from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import PPO
 from nclone_env.train.reference import Reference
 from nclone_env.train.rollout import RolloutStorage
+from nclone_env.train.selection import EpisodeSelection, make_selection
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
@@ -61,6 +64,8 @@ class Run:
     network: Network
     workers: Workers
     statistics: EpisodeStatistics
+    selection: EpisodeSelection
+    held_out: HeldOutLevels | None
     folder: RunFolder
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
@@ -95,13 +100,17 @@ class Run:
         own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory()]
         if self.reference is not None:
             own.append(self.reference.memory())
-        return MemoryNode("training run", children=(*own, *(collector.memory() for collector in self.collectors)))
+        groups = (collector.memory() for collector in self.collectors)
+        held_out = () if self.held_out is None else (self.held_out.memory(),)
+        return MemoryNode("training run", children=(*own, *held_out, self.selection.memory(), *groups))
 
     def close(self) -> None:
         """End the threads, close the environments and the files."""
         self.workers.close()
         for collector in self.collectors:
             collector.envs.close()
+        if self.held_out is not None:
+            self.held_out.close()
         self.curve.close()
 
 
@@ -132,7 +141,9 @@ def make_workers(config: TrainConfig) -> Workers:
 def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) -> Run:
     """Build all components of a run that writes to a folder; nothing is written yet."""
     sizes = group_sizes(config)
-    groups = [make_envs(config.unstacked_environment(), size) for size in sizes]
+    levels, held_out = run_levels(config)
+    environment = config.unstacked_environment().replace(levels=levels)
+    groups = [make_envs(environment, size) for size in sizes]
     envs = groups[0]
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
@@ -154,8 +165,39 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) 
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
+        selection=make_selection(groups, environment, config.curriculum == "progress", config.starts),
+        held_out=_make_held_out(config, held_out, make_envs, policy, network, workers),
         folder=folder,
         curve=LearningCurve(folder.path),
+    )
+
+
+def held_out_environments(config: TrainConfig, num_levels: int) -> int:
+    """Return the number of environments in which a thread plays held-out levels; it does not depend on the threads."""
+    return min(MOST_ENVIRONMENTS, max(group_sizes(config)), num_levels * config.evaluation_attempts)
+
+
+def _make_held_out(
+    config: TrainConfig,
+    levels: tuple[str, ...],
+    make_envs: MakeEnvironments,
+    policy: ActorCritic,
+    network: Network,
+    workers: Workers,
+) -> HeldOutLevels | None:
+    """Return the held-out levels of a run, None if there are none."""
+    if not levels:
+        return None
+    environment = config.environment().replace(levels=levels)
+    size = held_out_environments(config, len(levels))
+    return HeldOutLevels(
+        [make_envs(environment, size) for _ in range(workers.count)],
+        level_digests(levels),
+        network,
+        policy.heads,
+        attempts=config.evaluation_attempts,
+        seed=config.seed,
+        most_steps=environment.max_steps,
     )
 
 

@@ -23,6 +23,9 @@ def warm_up(run: Run, report: Report) -> None:
         run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
     with _stage("update", report):
         run.ppo.warm_up()
+    if run.held_out is not None:
+        with _stage("held-out levels", report):
+            run.held_out.warm_up(run.workers, run.job)
 
 
 def _play(run: Run, seat: int, first: int, last: int) -> None:

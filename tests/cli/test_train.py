@@ -1,5 +1,6 @@
 """The subcommands ``train`` and ``evaluate`` end to end, on a toy environment."""
 
+import csv
 import sys
 
 import numpy as np
@@ -65,6 +66,7 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
         "best.pt",
         "learning_curve.csv",
         "learning_curve.png",
+        "levels.csv",
         "evaluation.txt",
         "episode.mp4",
     }
@@ -76,6 +78,37 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
     assert evaluate(tmp_path / "toy" / "checkpoint.pt", episodes=20, output=other) == 0
     assert (other / "evaluation.txt").read_text() == table, "the same policy and seed give the same table"
     assert {path.name for path in other.iterdir()} == {"evaluation.txt", "episode.mp4"}
+
+
+def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):
+    small = ["--num-envs", "8", "--num-steps", "16", "--total-timesteps", "256", "--max-frames", "80", "--no-video"]
+    common = ["train", *small, "--hidden-size", "8", "--output", str(tmp_path), "--episodes", "3"]
+    levels = ["first-steps/01-walk", "first-steps/02-step", "first-steps/06-hop"]
+    first = [*common, "--name", "first", "--levels", *levels, "--held-out", "0.34", "--evaluation-attempts", "2"]
+    assert main([*first, "--curriculum", "progress"]) == 0
+    printed = capsys.readouterr().out
+    assert "held out " in printed
+    assert "any of 2" in printed
+    table = list(csv.DictReader((tmp_path / "first" / "levels.csv").open()))
+    (out,) = (row["level"] for row in table if row["held_out"] == "yes")
+    assert sorted(row["level"] for row in table) == levels
+
+    checkpoint = str(tmp_path / "first" / "checkpoint.pt")
+    assert main(["evaluate", checkpoint, "--episodes", "4", "--attempts", "3", "--no-video"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "any of 3" in lines[0]
+    assert [line.split()[0] for line in lines if line.endswith("held out")] == [out]
+    assert sum(line.startswith("mean, ") for line in lines) == 2
+    trained = next(name for name in levels if name != out)
+    command = ["evaluate", checkpoint, "--episodes", "1", "--no-video", "--levels", trained]
+    assert main(command) == 0
+    assert "held out" not in capsys.readouterr().out
+
+    assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--starts", "known"]) == 2
+    assert "max_frames is 80" in capsys.readouterr().err
+    assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--activation", "relu"]) == 2
+    assert "set --activation to tanh" in capsys.readouterr().err
+    assert main([*common, "--name", "second", "--init", str(tmp_path / "first")]) == 0
 
 
 def arguments(*more):

@@ -12,7 +12,7 @@ from nclone_env.memory_tree import MemoryNode
 STRIDE = 0.125
 SHAPES = {"game_state": (30,), "player_frame": (128, 128, 1), "global_view": (128, 256, 1)}
 WALKER = np.dtype([("seed", "u8"), ("episode", "i8"), ("position", "f8"), ("total", "f8"), ("length", "i8"),
-                   ("level", "i4"), ("only", "i4")])  # fmt: skip
+                   ("level", "i4"), ("only", "i4"), ("own", "i4")])  # fmt: skip
 
 
 class LineWorld:
@@ -36,6 +36,8 @@ class LineWorld:
             }
         )
         self.walkers = np.zeros(num_envs, WALKER)
+        self.walkers["own"] = -1
+        self.weights = np.ones(2)
         self.seed: int | None = None
         self.closed = False
 
@@ -63,6 +65,12 @@ class LineWorld:
         info = self._finish(terminated | truncated, success)
         return self._observe(out), rewards, terminated, truncated, info
 
+    def set_level_weights(self, weights=None):
+        self.weights = np.ones(2) if weights is None else np.array(weights)
+
+    def assign_levels(self, levels=None):
+        self.walkers["own"] = -1 if levels is None else levels
+
     def get_state(self, index):
         return self.walkers[index].tobytes()
 
@@ -79,6 +87,7 @@ class LineWorld:
     def _finish(self, done, success):
         info = {
             "level": self.walkers["level"].copy(),
+            "start": np.full(self.num_envs, -1),
             "outcome": np.where(success, WON, np.where(done, DIED, PLAYING)),
             "episode_frames": self.walkers["length"] * self.config.frame_skip,
             "episode_steps": self.walkers["length"].copy(),
@@ -94,7 +103,10 @@ class LineWorld:
         walkers = self.walkers[indices]
         dice = (walkers["seed"] * 1_000_003 + walkers["episode"].astype(np.uint64)) * 0x9E3779B97F4A7C15
         walkers["position"] = ((dice >> 40) % 5).astype(float) * STRIDE - 2 * STRIDE
-        walkers["level"] = np.where(walkers["only"] < 0, (dice >> 60) % 2, walkers["only"])
+        draw = (dice >> 60) % 2 * 8 + (dice >> 61)  # 0 to 15
+        drawn = draw / 16 >= self.weights[0] / self.weights.sum()
+        drawn = np.where(walkers["own"] < 0, drawn, walkers["own"])
+        walkers["level"] = np.where(walkers["only"] < 0, drawn, walkers["only"])
         walkers["total"], walkers["length"] = 0, 0
         walkers["episode"] += 1
         self.walkers[indices] = walkers

@@ -38,6 +38,8 @@ def saved(tmp_path):
         observations={"game_state": torch.full((1, 2, 30), 0.5)},
         environments={"snapshots": torch.arange(5, dtype=torch.uint8), "sizes": torch.tensor([2, 3])},
         curve=[{"timesteps": 5, "success_rate": float("nan")}],
+        held_out={},
+        selection={},
     )
     path = tmp_path / "deep" / "checkpoint.pt"
     save_checkpoint(path, checkpoint)
@@ -115,7 +117,9 @@ def test_code_in_a_file_is_not_run(tmp_path):
 def test_other_formats_are_refused(saved, version):
     path, checkpoint = saved
     save_checkpoint(path, dataclasses.replace(checkpoint, format=version))
-    with pytest.raises(CheckpointError, match=rf"expected checkpoint format 3, got {version}, written by nclone_env "):
+    with pytest.raises(
+        CheckpointError, match=rf"expected checkpoint format {module.FORMAT}, got {version}, written by nclone_env "
+    ):
         load_checkpoint(path)
 
 

@@ -188,7 +188,7 @@ def test_learning_rate_is_annealed_linearly(tmp_path):
 
 def finished(*rows):
     """Return records of episodes given their level and success."""
-    return np.array([(0.0, 8, level, success) for level, success in rows], EPISODE)
+    return np.array([(0.0, 8, level, -1, success) for level, success in rows], EPISODE)
 
 
 def test_statistics_are_nan_before_a_long_episode_could_have_ended():
@@ -216,13 +216,14 @@ def test_the_log_keeps_the_episodes_that_ended_in_order():
     log = EpisodeLog(4)
     columns = {
         "level": np.array([1, 0, 1]),
+        "start": np.array([-1, -1, 4]),
         "outcome": np.array([WON, PLAYING, DIED]),
         "episode_return": np.array([1.5, 9.0, -1.0]),
         "episode_frames": np.array([8, 4, 12]),
     }
     for step, ended in ((3, [True, False, True]), (5, [False, False, True])):
         log.add({"final_info": columns, "_final_info": np.array(ended)}, step)
-    first, last = (1.5, 8, 1, True), (-1.0, 12, 1, False)
+    first, last = (1.5, 8, 1, -1, True), (-1.0, 12, 1, 4, False)
     assert log.episodes.tolist() == [first, last, last]
     assert log.places.tolist() == [[3, 0], [3, 2], [5, 2]]
     log.clear()

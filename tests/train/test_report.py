@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
-from nclone_env.errors import MissingExtraError
+from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.train import report
 from nclone_env.train.evaluate import LevelResult
 
@@ -36,8 +36,38 @@ def test_learning_curve_picture(tmp_path):
     ]
     path = tmp_path / "curve.png"
     report.write_learning_curve(rows, path)
+    plain = path.read_bytes()
+    evaluated = [{**row, "held_out_success": 0.5, "held_out_any": 0.9} if n == 1 else row for n, row in enumerate(rows)]
+    report.write_learning_curve(evaluated, path)
+    assert path.read_bytes() != plain
     assert path.read_bytes().startswith(b"\x89PNG")
     assert [p.name for p in path.parent.iterdir()] == ["curve.png"]
+
+
+def test_table_with_attempts_and_held_out_levels():
+    results = {
+        "sampled": [result("the drop", "sampled", 0.5), result("b", "sampled", 0.0), result("c", "sampled", 0.02)],
+        "random": [result(name, "random", 0.0) for name in ("the drop", "b", "c")],
+    }
+    lines = report.success_table(results, {}, attempts=2, held_out=(False, True, True)).splitlines()
+    assert lines[0] == "level              sampled    random  any of 2    frames  best win     known"
+    # 1 - 50 * 49 / (100 * 99) and 1 - 98 * 97 / (100 * 99)
+    assert lines[1] == "the drop             50.0%      0.0%     75.3%       200         -         -"
+    assert lines[2] == "b                     0.0%      0.0%      0.0%       200         -         -  held out"
+    assert lines[3] == "c                     2.0%      0.0%      4.0%       200         -         -  held out"
+    assert lines[4:7] == [
+        "mean                 17.3%      0.0%     26.4%",
+        "mean, trained on     50.0%      0.0%     75.3%",
+        "mean, held out        1.0%      0.0%      2.0%",
+    ]
+    assert "trained on" not in report.success_table(results, {}, 2, (False, False, False))
+
+
+def test_any_of_all_episodes_is_whether_one_succeeded():
+    assert [result("a", "sampled", rate).any_of(100) for rate in (0.0, 0.01)] == [0.0, 1.0]
+    assert result("a", "sampled", 0.25).any_of(1) == 0.25
+    with pytest.raises(ConfigError, match="attempts: expected a whole number from 1 to 100, got 101"):
+        result("a", "sampled", 0.5).any_of(101)
 
 
 class Player:

@@ -17,8 +17,22 @@ CASES = pytest.mark.parametrize(
         (LineWorld, {"frame_stack": 3}),
         (make_environments, {"levels": ("first-steps", "hazards"), "frame_skip": 8}),
         (make_environments, {"frame_stack": 2, "num_envs": 8}),
+        (LineWorld, {"curriculum": "progress", "held_out": 0.33, "evaluation_interval": 1}),
+        (
+            make_environments,
+            {
+                "levels": ("first-steps/06-hop", "first-steps/02-step", "hazards/02-minefield"),
+                "max_frames": 400,
+                "num_steps": 64,
+                "total_timesteps": 32 * 64 * 4,
+                "starts": ("known",),
+                "curriculum": "progress",
+                "held_out": 0.34,
+                "evaluation_interval": 3,
+            },
+        ),
     ],
-    ids=["toy", "groups", "stacks", "real", "real stacks"],
+    ids=["toy", "groups", "stacks", "real", "real stacks", "curriculum", "starts"],
 )
 
 
@@ -42,7 +56,10 @@ def test_a_resumed_run_is_the_whole_run(tmp_path, make_envs, fields):
     assert ended.checkpoint == part.checkpoint == tmp_path / "part" / "checkpoint.pt"
     assert contents(ended.checkpoint) == contents(whole.checkpoint)
     assert untimed(ended.curve) == untimed(whole.curve)
-    for part_of_it in ("policy", "episodes", "observations", "environments"):
+    chosen = [name for name in ("held_out", "selection") if contents(whole.checkpoint)[name]]
+    assert bool(chosen) == ("curriculum" in fields)
+    assert (tmp_path / "part" / "levels.csv").read_text() == (tmp_path / "whole" / "levels.csv").read_text()
+    for part_of_it in ("policy", "episodes", "observations", "environments", *chosen):
         assert contents(other.checkpoint)[part_of_it] != contents(whole.checkpoint)[part_of_it]
 
 

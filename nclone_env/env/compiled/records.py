@@ -100,7 +100,6 @@ def level_thresholds(weights: np.ndarray) -> np.ndarray:
         weights: (L,) float64, at least 0, not all 0.
     """
     shares = np.cumsum(weights / weights.sum())
-    bounds = [min(int(share * 2**RANDOM_BITS), 2**RANDOM_BITS) for share in shares.tolist()]
-    last = int(np.flatnonzero(weights)[-1])
-    bounds[last:] = [2**RANDOM_BITS] * (len(bounds) - last)
-    return np.array(bounds, dtype=np.uint64)
+    bounds = np.minimum((shares * 2.0**RANDOM_BITS).astype(np.uint64), np.uint64(2**RANDOM_BITS))
+    bounds[np.flatnonzero(weights)[-1] :] = 2**RANDOM_BITS
+    return bounds

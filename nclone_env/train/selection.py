@@ -1,0 +1,168 @@
+"""Which levels and start states the episodes of a run begin with, adapted to success after each rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.errors import ConfigError
+from nclone_env.level.formats.attract import read_attract
+from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.level import Level
+from nclone_env.level.load import load_levels
+from nclone_env.level.solutions import known_solutions
+from nclone_env.memory_tree import MemoryNode
+from nclone_env.replay.recording import Recording, is_recording, read_recording
+from nclone_env.train.curriculum import LevelCurriculum
+from nclone_env.train.environments import VectorEnvironment
+from nclone_env.train.starts import BackwardStarts, StartStates, recorded_solutions, start_states
+
+KNOWN = "known"
+"""Stands for the known solutions of built-in levels among the files of ``TrainConfig.starts``."""
+_STATES_PER_LEVEL = 16
+
+
+class EpisodeSelection:
+    """Level weights and start states of all environments of a run; without either, nothing is changed.
+
+    Args:
+        envs: the environments of each group; start states are set at once.
+        curriculum: decides the level weights; None: levels are drawn uniformly.
+        starts: states along solutions to begin episodes in; None: episodes begin at the start of their level.
+    """
+
+    def __init__(
+        self,
+        envs: Sequence[VectorEnvironment],
+        curriculum: LevelCurriculum | None = None,
+        starts: StartStates | None = None,
+    ):
+        self._envs, self._curriculum, self._backward = tuple(envs), curriculum, None
+        if starts is not None:
+            self._backward = BackwardStarts(starts.levels, len(self._envs[0].level_names))
+            for group in self._envs:
+                group.set_starts(starts.states, self._backward.shares())
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """(L,) float64, the probability of each level; None if levels are drawn uniformly."""
+        return None if self._curriculum is None else self._curriculum.weights()
+
+    def update(self, episodes: Sequence[np.ndarray]) -> None:
+        """Adapt the episodes that begin from now on to those that ended in a rollout.
+
+        Level weights follow all of them, wherever they began: they measure what is learned from the episodes that are
+        played.
+
+        Args:
+            episodes: ``EPISODE`` records of each group.
+        """
+        if self._curriculum is None and self._backward is None:
+            return
+        ended = np.concatenate(episodes)
+        if self._curriculum is not None:
+            self._curriculum.update(ended["level"], ended["success"])
+            self._set_weights(self._curriculum.weights())
+        if self._backward is not None and self._backward.update(ended["start"], ended["level"], ended["success"]):
+            self._set_shares(self._backward.shares())
+
+    def apply(self) -> None:
+        """Set level weights and shares of the start states in all environments."""
+        if self._curriculum is not None:
+            self._set_weights(self._curriculum.weights())
+        if self._backward is not None:
+            self._set_shares(self._backward.shares())
+
+    def state(self) -> dict[str, dict[str, np.ndarray]]:
+        """Return the measured success as arrays by name, for a checkpoint."""
+        return {name: part.state() for name, part in self._parts().items()}
+
+    def restore(self, state: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+        """Go on from a state: the same episodes then give the same weights and shares. What it lacks begins afresh.
+
+        Raises:
+            ConfigError: if it is of other levels or start states.
+        """
+        for name, part in self._parts().items():
+            if name in state:
+                part.restore(state[name])
+        self.apply()
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the measured success."""
+        return MemoryNode("selection", children=tuple(part.memory() for part in self._parts().values()))
+
+    def _set_weights(self, weights: np.ndarray) -> None:
+        for group in self._envs:
+            group.set_level_weights(weights)
+
+    def _set_shares(self, shares: np.ndarray) -> None:
+        for group in self._envs:
+            group.set_start_shares(shares)
+
+    def _parts(self) -> dict[str, LevelCurriculum | BackwardStarts]:
+        parts = {"curriculum": self._curriculum, "starts": self._backward}
+        return {name: part for name, part in parts.items() if part is not None}
+
+
+def make_selection(
+    envs: Sequence[VectorEnvironment], environment: EnvironmentConfig, curriculum: bool, sources: Sequence[str]
+) -> EpisodeSelection:
+    """Return the selection of a run.
+
+    Args:
+        envs: the environments of each group.
+        environment: their configuration.
+        curriculum: whether level weights follow success.
+        sources: recordings of solutions, or ``known``; without any, episodes begin at the start of their level.
+
+    Raises:
+        ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.
+        FormatError, UnknownLevelError: if a file cannot be read.
+    """
+    weights = LevelCurriculum(len(envs[0].level_names)) if curriculum else None
+    if not sources:
+        return EpisodeSelection(envs, weights)
+    solutions = solutions_of(load_levels(environment.levels), sources)
+    return EpisodeSelection(envs, weights, start_states(environment, solutions, _STATES_PER_LEVEL))
+
+
+def solutions_of(levels: Sequence[Level], sources: Sequence[str]) -> dict[str, Any]:
+    """Return inputs that reach the exit by level name, one byte a frame; recordings take precedence over known ones.
+
+    Args:
+        levels: the levels to solve; solutions of others are left out.
+        sources: recordings (``.replay`` or attract files), and ``known`` for the known solutions of built-in levels.
+
+    Raises:
+        ConfigError: if none of the levels is solved.
+        FormatError, UnknownLevelError: if a file cannot be read.
+    """
+    recordings = [_recording(Path(source)) for source in sources if source != KNOWN]
+    found: dict[str, Any] = dict(recorded_solutions(levels, recordings))
+    if KNOWN in sources:
+        names = {level.name for level in levels}
+        found = {name: inputs for name, inputs in known_solutions().items() if name in names} | found
+    if not found:
+        raise ConfigError(
+            f"starts: expected recordings that reach the exit of a training level, or {KNOWN!r} with built-in levels, "
+            f"got {', '.join(sources)} for {_names(levels)}; check recordings with 'nclone-env replay verify'"
+        )
+    return found
+
+
+def _recording(path: Path) -> Recording:
+    data = read_bytes(path)
+    if is_recording(data):
+        return read_recording(data, str(path))
+    file = read_attract(data, str(path))
+    return Recording.of(file.level, file.inputs)
+
+
+def _names(levels: Sequence[Level]) -> str:
+    more = f" and {len(levels) - 3} more" if len(levels) > 3 else ""
+    return ", ".join(level.name for level in levels[:3]) + more
