@@ -15,6 +15,7 @@ from nclone_env.train.episodes import EPISODE
 from nclone_env.train.mlp import is_mlp
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
+from nclone_env.train.ranks import ALONE
 from nclone_env.train.run import PART_SIZE, group_sizes, make_workers, most_rows
 
 
@@ -41,11 +42,13 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     policy = make_policy(config, {name: _stacked(shape, config.frame_stack) for name, shape in shapes.items()})
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
     scratch = _mlp_bytes if is_mlp(shapes, dtypes, config.frame_stack) else _gathered_bytes
-    groups = [first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config)]
+    groups = [
+        first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config.num_envs)
+    ]
     parts = {
         "parameters": parameters,
         "rollout storage": _storage_bytes(config, sizes),
-        "network scratch": make_workers(config).count * scratch(config, policy, sizes),
+        "network scratch": make_workers(config, ALONE).count * scratch(config, policy, sizes),
         "update": _update_bytes(config, parameters),
         "groups": sum(groups),
     }
@@ -86,14 +89,14 @@ def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int
     towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
     hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
     heads, fields = 2 * 4 * (sum(policy.heads) + 1), 8 + 3 * 4
-    return most_rows(config) * (inputs + hidden + heads + fields + sizes.get("action_mask", 0))
+    return most_rows(config, config.num_envs) * (inputs + hidden + heads + fields + sizes.get("action_mask", 0))
 
 
 def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
     """Return the bytes of one thread's gathered observations for torch."""
-    return most_rows(config) * config.frame_stack * sum(sizes.values())
+    return most_rows(config, config.num_envs) * config.frame_stack * sum(sizes.values())
 
 
 def _update_bytes(config: TrainConfig, parameters: int) -> int:
-    parts = count_parts(config, PART_SIZE)
+    parts = count_parts(config.minibatch_size, PART_SIZE)
     return (2 + parts) * parameters + 8 * config.batch_size + 8 * 5 * parts

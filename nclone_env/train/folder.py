@@ -19,6 +19,8 @@ LATEST, BEST = "checkpoint.pt", "best.pt"
 _CURVE, _EVENTS = "learning_curve.csv", "tensorboard"
 _REPORTS = ("learning_curve.png", "evaluation.txt", "episode.mp4")
 _LOCK = ".lock"
+JOB = ".job"
+"""File that names the launchers of a job of several processes, one a line; see ``train.restart``."""
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
 
 
@@ -36,7 +38,7 @@ class RunFolder:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(path / _LOCK)
-        remove_temporaries(path, lambda name: name in (BEST, _CURVE) or _updates(name) is not None or name == LATEST)
+        remove_temporaries(path, lambda name: name in (BEST, LATEST, _CURVE, JOB) or _updates(name) is not None)
 
     @property
     def checkpoint(self) -> Path:
@@ -60,7 +62,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove the files of an earlier run; other files stay."""
-        for name in (LATEST, BEST, _CURVE, *_REPORTS):
+        for name in (LATEST, BEST, _CURVE, JOB, *_REPORTS):
             (self.path / name).unlink(missing_ok=True)
         for path in self.older.values():
             path.unlink()
@@ -73,6 +75,20 @@ class RunFolder:
             with suppress(OSError):  # not empty
                 self.path.rmdir()
         os.close(self._lock)
+
+
+class SharedFolder(RunFolder):
+    """The folder of a run as ranks other than 0 know it: its paths only.
+
+    Args:
+        path: the folder, which rank 0 has claimed.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def close(self) -> None:
+        """Leave the folder to rank 0."""
 
 
 def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: bool = False) -> RunFolder:
@@ -89,8 +105,8 @@ def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: boo
     Raises:
         RunFolderError: if the folder holds another run, or another process is training in it.
     """
-    if config.name or source is not None:
-        path = config.run_folder if config.name or source is None else _parent(source)
+    path = named_folder(config, source)
+    if path is not None:
         if not overwrite:
             _check_free(path, source)
         return RunFolder(path)
@@ -102,6 +118,13 @@ def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: boo
             with suppress(RunFolderError):
                 return RunFolder(path)
     raise AssertionError
+
+
+def named_folder(config: TrainConfig, source: Path | None) -> Path | None:
+    """Return the folder that a run must use, None if it may choose one."""
+    if config.name:
+        return config.run_folder
+    return None if source is None else _parent(source)
 
 
 def settled_config(config: TrainConfig, folder: RunFolder) -> TrainConfig:

@@ -13,11 +13,14 @@ import numpy as np
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import Row
 from nclone_env.train.environments import MakeEnvironments, make_environments
+from nclone_env.train.exchange import ended_episodes
 from nclone_env.train.finite import check_finite
-from nclone_env.train.folder import checkpoint_file, claim_folder, settled_config
+from nclone_env.train.folder import settled_config
 from nclone_env.train.gae import estimate_advantages
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
+from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.restart import claim
 from nclone_env.train.resume import restore_run, save_run, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
 from nclone_env.train.warm_up import Report, warm_up
@@ -48,6 +51,7 @@ def train(
     on_start: Callable[[Path], None] = lambda folder: None,
     on_stage: Report = lambda name, seconds: None,
     stop: Callable[[], bool] = lambda: False,
+    ranks: Ranks = ALONE,
 ) -> TrainResult:
     """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
 
@@ -60,20 +64,22 @@ def train(
         overwrite: replace the run that the folder of ``name`` holds.
         on_start: called with the folder of the run before anything is computed.
         on_stage: called with the name and the seconds of each stage of the preparation.
-        stop: asked before each update; once it returns True the run is saved and ends.
+        stop: asked before each update; once it returns True in any rank the run is saved and ends.
+        ranks: the processes that train together, each of which makes this call; rank 0 writes the files.
 
     Raises:
         CheckpointError: if ``resume`` cannot be read or does not match ``config``.
         RunFolderError: if the folder holds another run, or another process is training in it.
         NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
+        RankError: if another rank was lost.
     """
-    source = None if resume is None else checkpoint_file(resume)
-    with one_thread_per_call(), closing(claim_folder(config, source, overwrite)) as folder:
+    claimed, source = claim(config, resume, overwrite, ranks)
+    with one_thread_per_call(), closing(claimed) as folder:
         on_start(folder.path)
-        with closing(set_up(settled_config(config, folder), make_envs, folder)) as run:
+        with closing(set_up(settled_config(config, folder), make_envs, folder, ranks)) as run:
             warm_up(run, on_stage)
             begin(run, source)
-            while not run.finished and not stop():
+            while not run.finished and not any(ranks.exchange(stop())):
                 started = time.perf_counter()
                 collect_rollout(run)
                 compute_returns(run)
@@ -110,8 +116,8 @@ def collect_rollout(run: Run) -> None:
 
     run.workers.run(run.job, play, 0, len(run.collectors))
     run.statistics.vector_steps += run.config.num_steps
-    for collector in run.collectors:
-        run.counters.episodes += run.statistics.add(collector.episodes.episodes)
+    for episodes in ended_episodes(run):
+        run.counters.episodes += run.statistics.add(episodes)
     run.counters.timesteps += run.config.batch_size
     run.counters.updates += 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from nclone_env.train.adam import Adam, sum_gradients
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network import LossScaling, Network
 from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.rollout import RolloutStorage
 from nclone_env.train.sampling import mix
 
@@ -40,6 +42,10 @@ class PPO:
     A minibatch is split into parts of equal size. Threads compute the gradients of parts as they become free; the
     gradients are then added in the order of the parts, so the result does not depend on the number of threads.
 
+    Every rank computes the same order of the steps of all ranks, differentiates those of its own environments in each
+    minibatch, and adds up the gradients with the others. So K ranks take the same minibatches as one: only sums of
+    floats are in another order.
+
     Attributes:
         optimiser: the state of Adam.
 
@@ -50,6 +56,7 @@ class PPO:
         config: hyperparameters.
         workers: the threads.
         part_size: largest number of steps of a part.
+        ranks: the processes that train together.
     """
 
     def __init__(
@@ -60,15 +67,19 @@ class PPO:
         config: TrainConfig,
         workers: Workers,
         part_size: int,
+        ranks: Ranks = ALONE,
     ):
         self.optimiser = Adam(len(parameters.vector))
         self._network, self._parameters, self._config = network, parameters, config
         self._workers, self._job = workers, Job()
+        self._ranks, self._envs = ranks, ranks.share(config.num_envs)
         self._advantages = storage.learning_fields.advantages
         self._order = np.zeros(config.batch_size, np.int64)
-        self._part_count = count_parts(config, part_size)
-        self._gradients = np.zeros((self._part_count, len(parameters.vector)), np.float32)
-        self._sums = np.zeros((self._part_count, 5))
+        self._own_counts = np.zeros(config.num_minibatches, np.int64)
+        self._part_size, self._most_steps = part_size, min(config.minibatch_size, len(self._advantages))
+        most_parts = self._part_count = count_parts(self._most_steps, part_size)
+        self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
+        self._sums = np.zeros((most_parts, 5))
         self._totals = np.zeros(6)
         self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(6, np.float32))
 
@@ -83,16 +94,21 @@ class PPO:
         self._totals[:] = 0
         for epoch in range(config.update_epochs):
             shuffle(self._order, config.seed, number, epoch)
-            for first in range(0, config.batch_size, size):
-                self._descend(self._order[first : first + size], learning_rate)
-        steps, minibatches = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
-        return UpdateStatistics._make([*(self._totals[:5] / steps).tolist(), float(self._totals[5] / minibatches)])
+            keep_own(self._order, size, config.num_envs, self._envs.start, self._envs.stop, self._own_counts)
+            minibatches = [self._order[size * i : size * i + own] for i, own in enumerate(self._own_counts)]
+            for rows, mean, deviation in zip(minibatches, *self._moments(minibatches)):
+                self._descend(rows, mean, deviation, learning_rate)
+        self._ranks.add_up(self._totals[:5])
+        steps, descents = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
+        return UpdateStatistics._make([*(self._totals[:5] / steps).tolist(), float(self._totals[5] / descents)])
 
     def warm_up(self) -> None:
         """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
         shuffle(self._order, self._config.seed, 0, 0)
-        self._rows = self._order[: self._config.minibatch_size]
+        keep_own(self._order, len(self._order), self._config.num_envs, 0, self._config.num_envs, self._own_counts)
+        self._rows = np.arange(self._most_steps)
         moments(self._advantages, self._rows)
+        self._part_count = len(self._gradients)
         for seat in range(self._workers.count):
             self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
         sum_gradients(self._gradients)
@@ -103,16 +119,38 @@ class PPO:
         arrays: dict[str, np.ndarray] = {"gradients": self._gradients, "order": self._order, "sums": self._sums}
         return MemoryNode("update", children=(self.optimiser.memory(), array_group("parts", arrays, shared=False)))
 
-    def _descend(self, rows: np.ndarray, learning_rate: float) -> None:
-        """Take one gradient step on the steps of a minibatch, (m,) int64."""
+    def _moments(self, minibatches: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation of the advantages of each minibatch over all ranks, (m,) each."""
+        parts = np.zeros((self._ranks.count, len(minibatches), 3))
+        for part, rows in zip(parts[self._ranks.number], minibatches):
+            if len(rows):
+                part[:] = len(rows), *moments(self._advantages, rows)
+        self._ranks.add_up(parts)
+        return combine_moments(parts)
+
+    def _descend(self, rows: np.ndarray, mean: float, deviation: float, learning_rate: float) -> None:
+        """Take one gradient step on a minibatch.
+
+        Args:
+            rows: (n,) int64, the steps of this rank.
+            mean: mean of the advantages of the minibatch.
+            deviation: their standard deviation.
+            learning_rate: step size of the optimiser.
+        """
         config = self._config
-        mean, deviation = moments(self._advantages, rows)
-        numbers = mean, 1 / (deviation + 1e-8), 1 / len(rows), config.clip_coef, config.value_coef, config.entropy_coef
+        share, coefficients = 1 / config.minibatch_size, (config.clip_coef, config.value_coef, config.entropy_coef)
+        numbers = mean, 1 / (deviation + 1e-8), share, *coefficients
         self._rows, self._scaling = rows, LossScaling(*map(np.float32, numbers))
-        self._workers.run(self._job, self._differentiate, 0, self._part_count)
-        sum_gradients(self._gradients)
-        norm = self.optimiser.step(self._parameters.vector, self._gradients[0], learning_rate, config.max_grad_norm)
-        self._totals[:5] += self._sums.sum(axis=0)
+        gradient = self._gradients[0]
+        count = self._part_count = count_parts(len(rows), self._part_size)
+        if count:
+            self._workers.run(self._job, self._differentiate, 0, count)
+            sum_gradients(self._gradients[:count])
+        else:
+            gradient.fill(0)
+        self._ranks.add_up(gradient)
+        norm = self.optimiser.step(self._parameters.vector, gradient, learning_rate, config.max_grad_norm)
+        self._totals[:5] += self._sums[:count].sum(axis=0)
         self._totals[5] += norm
 
     def _differentiate(self, seat: int, first: int, last: int) -> None:
@@ -123,9 +161,22 @@ class PPO:
             self._network.gradient(seat, rows, self._scaling, self._gradients[part], self._sums[part])
 
 
-def count_parts(config: TrainConfig, part_size: int) -> int:
-    """Return the number of parts of a minibatch."""
-    return -(-config.minibatch_size // part_size)
+def count_parts(steps: int, part_size: int) -> int:
+    """Return the number of parts of so many steps of a minibatch."""
+    return -(-steps // part_size)
+
+
+def combine_moments(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation (m,) of m sets of numbers, of which each of k ranks has a part.
+
+    Args:
+        parts: (k, m, 3) number of entries, mean and standard deviation of each part; a single one is returned
+            unchanged.
+    """
+    counts, means, deviations = np.moveaxis(parts, 2, 0)
+    weights = counts / counts.sum(axis=0)
+    mean = (weights * means).sum(axis=0)
+    return mean, np.sqrt((weights * (deviations**2 + (means - mean) ** 2)).sum(axis=0))
 
 
 @kernel
@@ -139,6 +190,34 @@ def shuffle(order, seed, update, epoch):
         state = mix(state)
         j = np.int64((state >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))  # bias below i / 2**32
         order[i], order[j] = order[j], order[i]
+
+
+@kernel
+def keep_own(order, size, num_envs, first, last, counts):
+    """Move the steps of environments ``first`` to ``last - 1`` to the beginning of each minibatch, in their order.
+
+    Args:
+        order: (b,) int64, numbers t * N + i of the steps of all N environments; those that are kept become
+            t * n + i - first, with n = last - first; undefined after them.
+        size: steps of a minibatch.
+        num_envs: N.
+        first: first environment of this rank.
+        last: one past its last.
+        counts: (b / size,) int64, written: steps of each minibatch that are kept.
+    """
+    alone = last - first == num_envs
+    for minibatch in range(len(order) // size):
+        start = minibatch * size
+        end = start
+        if alone:
+            end += size
+        else:
+            for place in range(start, start + size):
+                step, index = divmod(order[place], num_envs)
+                if first <= index < last:
+                    order[end] = step * (last - first) + index - first
+                    end += 1
+        counts[minibatch] = end - start
 
 
 @kernel

@@ -16,7 +16,7 @@ from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.autograd import Autograd
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.curve import LearningCurve
+from nclone_env.train.curve import KeptCurve, LearningCurve
 from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.folder import RunFolder
@@ -25,6 +25,7 @@ from nclone_env.train.network import Network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import PPO
+from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.rollout import RolloutStorage
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
@@ -66,6 +67,7 @@ class Run:
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
+    ranks: Ranks = ALONE
     saved: int = -1
     """Updates before the latest checkpoint; -1 without one."""
     best: Score | None = None
@@ -75,7 +77,7 @@ class Run:
     def kilobytes_per_environment(self) -> float:
         """Memory per environment in KB (1,024 bytes), without memory shared by all environments."""
         trees = (collector.envs.memory() for collector in self.collectors)
-        return sum(tree.bytes_where(shared=False) for tree in trees) / self.config.num_envs / 1024
+        return sum(tree.bytes_where(shared=False) for tree in trees) / self.storage.num_envs / 1024
 
     @property
     def solved(self) -> bool:
@@ -102,51 +104,58 @@ class Run:
         self.curve.close()
 
 
-def group_sizes(config: TrainConfig) -> list[int]:
-    """Return the number of environments of each group; it does not depend on the number of threads."""
-    count = max(1, min(config.num_envs // _SMALLEST_GROUP, max(2, config.num_envs // _GROUP_SIZE)))
-    edges = [config.num_envs * group // count for group in range(count + 1)]
+def group_sizes(num_envs: int) -> list[int]:
+    """Return the number of environments of each group of a rank; it does not depend on the number of threads."""
+    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // _GROUP_SIZE)))
+    edges = [num_envs * group // count for group in range(count + 1)]
     return [last - first for first, last in itertools.pairwise(edges)]
 
 
-def most_rows(config: TrainConfig) -> int:
-    """Return the largest number of rows of a call of the network."""
-    return max(*group_sizes(config), min(PART_SIZE, config.minibatch_size))
+def most_rows(config: TrainConfig, num_envs: int) -> int:
+    """Return the largest number of rows of a call of the network in a rank with so many environments."""
+    return max(*group_sizes(num_envs), min(PART_SIZE, config.minibatch_size))
 
 
-def make_workers(config: TrainConfig) -> Workers:
-    """Return the threads of a run."""
-    return Workers(config.batch_size, config.num_threads or available_cores(), min_chunk=1)
+def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
+    """Return the threads of a rank; by default the ranks of a machine share its cores."""
+    threads = config.num_threads or max(1, available_cores() // ranks.local_count)
+    return Workers(config.batch_size, threads, min_chunk=1)
 
 
-def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) -> Run:
-    """Build all components of a run that writes to a folder; nothing is written yet."""
-    sizes = group_sizes(config)
+def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, ranks: Ranks = ALONE) -> Run:
+    """Build all components of a run that writes to a folder; nothing is written yet.
+
+    Raises:
+        ConfigError: if the ranks cannot have equally many environments.
+    """
+    share = ranks.share(config.num_envs)
+    sizes = group_sizes(len(share))
     groups = [make_envs(config.unstacked_environment(), size) for size in sizes]
     envs = groups[0]
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
-    storage = RolloutStorage(config.num_steps, config.num_envs, envs.single_observation_space, config.frame_stack)
-    workers = make_workers(config)
+    storage = RolloutStorage(config.num_steps, len(share), envs.single_observation_space, config.frame_stack)
+    workers = make_workers(config, ranks)
     dtypes = {name: array.dtype for name, array in storage.observation_arrays.items()}
     make_network = MLP if is_mlp(policy.observation_shapes, dtypes, config.frame_stack) else Autograd
-    network = make_network(policy, parameters, storage, workers.count, most_rows(config))
+    network = make_network(policy, parameters, storage, workers.count, most_rows(config, len(share)))
     return Run(
         config=config,
         policy=policy,
         parameters=parameters,
         storage=storage,
         collectors=[
-            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed)
+            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=PPO(network, parameters, storage, config, workers, PART_SIZE),
+        ppo=PPO(network, parameters, storage, config, workers, PART_SIZE, ranks),
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
         folder=folder,
-        curve=LearningCurve(folder.path),
+        curve=(LearningCurve if ranks.first else KeptCurve)(folder.path),
+        ranks=ranks,
     )
 
 
