@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,18 +22,19 @@ class Worlds:
     """Snapshot of each environment."""
 
 
-def ended_episodes(run: Run) -> list[np.ndarray]:
-    """Return the ``EPISODE`` records of all ranks in the rollout just collected, in an order that all ranks share.
+def ended_episodes(run: Run) -> Iterator[np.ndarray]:
+    """Yield the ``EPISODE`` records of all ranks in the rollout just collected, in an order that all ranks share.
 
     Those of one process are the arrays of its groups. Those of several are one array, sorted by step and environment.
     """
-    logs = [(collector.episodes, collector.first) for collector in run.collectors]
     if run.ranks.count == 1:
-        return [log.episodes for log, _ in logs]
-    places = [log.places + np.array([0, first], np.int32) for log, first in logs]
-    parts = run.ranks.exchange((np.concatenate([log.episodes for log, _ in logs]), np.concatenate(places)))
-    records, steps_and_environments = (np.concatenate(column) for column in zip(*parts))
-    return [records[np.lexsort(steps_and_environments.T[::-1])]]
+        for collector in run.collectors:
+            yield collector.episodes.episodes
+        return
+    records = np.concatenate([collector.episodes.episodes for collector in run.collectors])
+    places = np.concatenate([each.episodes.places + np.array([0, each.first], np.int32) for each in run.collectors])
+    all_records, all_places = (np.concatenate(column) for column in zip(*run.ranks.exchange((records, places))))
+    yield all_records[np.lexsort(all_places.T[::-1])]
 
 
 def gather_worlds(run: Run) -> Worlds | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +75,8 @@ class PPO:
         self._advantages = storage.learning_fields.advantages
         self._order = np.zeros(config.batch_size, np.int64)
         self._own_counts = np.zeros(config.num_minibatches, np.int64)
+        self._moment_parts = np.zeros((ranks.count, config.num_minibatches, 3))
+        self._moments = np.zeros((config.num_minibatches, 2))
         self._part_size, self._most_steps = part_size, min(config.minibatch_size, len(self._advantages))
         most_parts = self._part_count = count_parts(self._most_steps, part_size)
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
@@ -90,14 +91,16 @@ class PPO:
             number: number of the update, which selects the order of the steps.
             learning_rate: step size of the optimiser.
         """
-        config, size = self._config, self._config.minibatch_size
+        config = self._config
         self._totals[:] = 0
         for epoch in range(config.update_epochs):
             shuffle(self._order, config.seed, number, epoch)
-            keep_own(self._order, size, config.num_envs, self._envs.start, self._envs.stop, self._own_counts)
-            minibatches = [self._order[size * i : size * i + own] for i, own in enumerate(self._own_counts)]
-            for rows, mean, deviation in zip(minibatches, *self._moments(minibatches)):
-                self._descend(rows, mean, deviation, learning_rate)
+            keep_own(
+                self._order, config.minibatch_size, config.num_envs, self._envs.start, self._envs.stop, self._own_counts
+            )
+            self._measure_advantages()
+            for minibatch in range(config.num_minibatches):
+                self._descend(minibatch, learning_rate)
         self._ranks.add_up(self._totals[:5])
         steps, descents = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
         return UpdateStatistics._make([*(self._totals[:5] / steps).tolist(), float(self._totals[5] / descents)])
@@ -108,6 +111,8 @@ class PPO:
         keep_own(self._order, len(self._order), self._config.num_envs, 0, self._config.num_envs, self._own_counts)
         self._rows = np.arange(self._most_steps)
         moments(self._advantages, self._rows)
+        self._moment_parts.fill(1)
+        combine_moments(self._moment_parts, self._moments)
         self._part_count = len(self._gradients)
         for seat in range(self._workers.count):
             self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
@@ -119,38 +124,38 @@ class PPO:
         arrays: dict[str, np.ndarray] = {"gradients": self._gradients, "order": self._order, "sums": self._sums}
         return MemoryNode("update", children=(self.optimiser.memory(), array_group("parts", arrays, shared=False)))
 
-    def _moments(self, minibatches: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and standard deviation of the advantages of each minibatch over all ranks, (m,) each."""
-        parts = np.zeros((self._ranks.count, len(minibatches), 3))
-        for part, rows in zip(parts[self._ranks.number], minibatches):
+    def _measure_advantages(self) -> None:
+        """Compute mean and standard deviation of the advantages of each minibatch over all ranks."""
+        self._moment_parts.fill(0)
+        for minibatch, part in enumerate(self._moment_parts[self._ranks.number]):
+            rows = self._own_rows(minibatch)
             if len(rows):
-                part[:] = len(rows), *moments(self._advantages, rows)
-        self._ranks.add_up(parts)
-        return combine_moments(parts)
+                part[0], (part[1], part[2]) = len(rows), moments(self._advantages, rows)
+        self._ranks.add_up(self._moment_parts)
+        combine_moments(self._moment_parts, self._moments)
 
-    def _descend(self, rows: np.ndarray, mean: float, deviation: float, learning_rate: float) -> None:
-        """Take one gradient step on a minibatch.
+    def _own_rows(self, minibatch: int) -> np.ndarray:
+        """Return the steps of this rank in a minibatch, (n,) int64."""
+        first = minibatch * self._config.minibatch_size
+        return self._order[first : first + int(self._own_counts[minibatch])]
 
-        Args:
-            rows: (n,) int64, the steps of this rank.
-            mean: mean of the advantages of the minibatch.
-            deviation: their standard deviation.
-            learning_rate: step size of the optimiser.
-        """
-        config = self._config
-        share, coefficients = 1 / config.minibatch_size, (config.clip_coef, config.value_coef, config.entropy_coef)
-        numbers = mean, 1 / (deviation + 1e-8), share, *coefficients
-        self._rows, self._scaling = rows, LossScaling(*map(np.float32, numbers))
-        gradient = self._gradients[0]
-        count = self._part_count = count_parts(len(rows), self._part_size)
+    def _descend(self, minibatch: int, learning_rate: float) -> None:
+        """Take one gradient step on a minibatch."""
+        config, share = self._config, 1 / self._config.minibatch_size
+        mean, deviation = self._moments[minibatch].tolist()
+        numbers = mean, 1 / (deviation + 1e-8), share, config.clip_coef, config.value_coef, config.entropy_coef
+        self._rows, self._scaling = self._own_rows(minibatch), LossScaling(*map(np.float32, numbers))
+        count = self._part_count = count_parts(len(self._rows), self._part_size)
+        if count < len(self._gradients):  # with several ranks, when few of the steps are of this one
+            self._gradients[count:] = 0
+            self._sums[count:] = 0
         if count:
             self._workers.run(self._job, self._differentiate, 0, count)
-            sum_gradients(self._gradients[:count])
-        else:
-            gradient.fill(0)
+        sum_gradients(self._gradients)
+        gradient = self._gradients[0]
         self._ranks.add_up(gradient)
         norm = self.optimiser.step(self._parameters.vector, gradient, learning_rate, config.max_grad_norm)
-        self._totals[:5] += self._sums[:count].sum(axis=0)
+        self._totals[:5] += self._sums.sum(axis=0)
         self._totals[5] += norm
 
     def _differentiate(self, seat: int, first: int, last: int) -> None:
@@ -166,17 +171,23 @@ def count_parts(steps: int, part_size: int) -> int:
     return -(-steps // part_size)
 
 
-def combine_moments(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation (m,) of m sets of numbers, of which each of k ranks has a part.
+@kernel
+def combine_moments(parts, combined):
+    """Compute mean and standard deviation of m sets of numbers.
 
     Args:
-        parts: (k, m, 3) number of entries, mean and standard deviation of each part; a single one is returned
-            unchanged.
+        parts: (k, m, 3) number of entries, mean and standard deviation of the parts of each set in k ranks.
+        combined: (m, 2) float64, written; a single part is copied to the bit.
     """
-    counts, means, deviations = np.moveaxis(parts, 2, 0)
-    weights = counts / counts.sum(axis=0)
-    mean = (weights * means).sum(axis=0)
-    return mean, np.sqrt((weights * (deviations**2 + (means - mean) ** 2)).sum(axis=0))
+    for j in range(parts.shape[1]):
+        total = mean = variance = 0.0
+        for k in range(parts.shape[0]):
+            total += parts[k, j, 0]
+        for k in range(parts.shape[0]):
+            mean += parts[k, j, 0] / total * parts[k, j, 1]
+        for k in range(parts.shape[0]):
+            variance += parts[k, j, 0] / total * (parts[k, j, 2] ** 2 + (parts[k, j, 1] - mean) ** 2)
+        combined[j, 0], combined[j, 1] = mean, np.sqrt(variance)
 
 
 @kernel
