@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_TEMPORARY = re.compile(r"\.\d+-[0-9a-f]{8}\.(.+)")
+_TEMPORARY = re.compile(r"\.(\d+)-[0-9a-f]{8}\..+")
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -51,12 +51,22 @@ def temporary_beside(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def remove_temporaries(folder: Path, names: Callable[[str], bool]) -> None:
-    """Remove what interrupted writes of the files called ``names`` left in a folder that nobody else writes to."""
+def remove_temporaries(folder: Path) -> None:
+    """Remove the temporary files in a folder whose processes have ended without finishing them."""
     for path in folder.iterdir():
         match = _TEMPORARY.fullmatch(path.name)
-        if match and names(match.group(1)):
+        if match and not _is_running(int(match.group(1))):
             path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def _synchronise(path: Path) -> None:

@@ -98,6 +98,10 @@ class CheckpointError(NcloneError, ValueError):
     """A checkpoint cannot be read or does not match the configuration."""
 
 
+class TrajectoryError(NcloneError, ValueError):
+    """An array of a trajectory has the wrong name, shape, dtype or range."""
+
+
 class RunFolderError(NcloneError, FileExistsError):
     """The folder of a training run holds another run, or another process is training in it."""
 

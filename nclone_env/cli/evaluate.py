@@ -31,7 +31,7 @@ def evaluate(
     """Print the success rate of a checkpoint's policy on each level next to a random baseline.
 
     Args:
-        checkpoint: file written by ``train``.
+        checkpoint: file written by ``train``, or the folder of a run: its latest checkpoint.
         levels: levels to evaluate on; the training levels by default.
         episodes: number of episodes per level.
         seed: seed of the environments and of sampled and random actions.
@@ -43,7 +43,9 @@ def evaluate(
     """
     require_training_extra()
     from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+    from nclone_env.train.folder import checkpoint_file
 
+    checkpoint = checkpoint_file(checkpoint)
     content = load_checkpoint(checkpoint)
     policy = restore_policy(content, checkpoint)
     _, environment = restore_configs(content, checkpoint)

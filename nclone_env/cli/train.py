@@ -62,8 +62,15 @@ def train(
     progress = TrainingProgress(config.total_timesteps)
     started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
-        reports: Any = {"on_update": progress, "on_start": announce} if ranks.first else {}
-        result = loop.train(config, resume, overwrite=overwrite, stop=stop, ranks=ranks, **reports)
+        reports: dict[str, Any] = {
+            "on_update": progress,
+            "on_start": announce,
+            "on_stage": lambda name, seconds: print(f"  {name} ready after {seconds:.1f} s", flush=True),
+            "on_warm_start": lambda done: print(report.warm_start_text(done), flush=True),
+        }
+        result = loop.train(
+            config, resume, overwrite=overwrite, stop=stop, ranks=ranks, **(reports if ranks.first else {})
+        )
     stopped = stop() or result.interrupted  # in the latter case by a signal to another rank
     if not ranks.first:
         return stop.exit_status if stopped else 0

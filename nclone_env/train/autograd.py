@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.distribution import log_probs_and_entropies
+from nclone_env.train.distribution import divergences, log_probs_and_entropies
+from nclone_env.train.mlp_kernels import REFERENCE_KL
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.rollout import LearningFields, RolloutStorage
+from nclone_env.train.rollout import LearningFields, StoredSteps
 
 
 class Autograd:
@@ -28,16 +29,17 @@ class Autograd:
     """
 
     def __init__(
-        self, policy: ActorCritic, parameters: FlatParameters, storage: RolloutStorage, seats: int, most_rows: int
+        self, policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
     ):
         self._policy, self._parameters, self._storage = policy, parameters, storage
+        self._inputs = tuple(name for name in policy.observation_shapes if name != "action_mask")
         self._trained = tuple(policy.parameters())
         self._buffers = [storage.observation_buffers(most_rows) for _ in range(seats)]
         self._fields: LearningFields[Tensor] = LearningFields(*map(torch.from_numpy, storage.learning_fields))
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,) for n observations."""
-        tensors = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
+        tensors = {name: torch.from_numpy(observations[name]) for name in self._inputs}
         with torch.inference_mode():
             logits, values = self._policy(tensors)
         return logits.numpy(), values.numpy()
@@ -49,10 +51,14 @@ class Autograd:
         self._storage.gather(steps, observations)
         fields = LearningFields(*(field[steps] for field in self._fields))
         logits, values = self._policy(observations)
-        outputs = log_probs_and_entropies(
-            logits, fields.actions[:, None], self._policy.heads, observations.get("action_mask")
-        )
+        heads, masks = self._policy.heads, observations.get("action_mask")
+        outputs = log_probs_and_entropies(logits, fields.actions[:, None], heads, masks)
         loss, terms = ppo_loss(*outputs, values, fields, scaling)
+        if scaling.reference_coef > 0 and len(self._storage.reference):
+            reference = torch.from_numpy(self._storage.reference)[steps]
+            divergence = divergences(reference, logits, heads, masks).sum()
+            loss = loss + float(scaling.reference_coef) * float(scaling.share) * divergence
+            terms[REFERENCE_KL] = divergence.item()
         gradients = torch.autograd.grad(loss, self._trained)
         for target, gradient in zip(self._parameters.views(out).values(), gradients, strict=True):
             target[...] = gradient.numpy()
@@ -80,9 +86,9 @@ def ppo_loss(
         scaling: numbers of the loss.
 
     Returns:
-        The loss, with gradient, and (5,) float64 sums in the order of ``UpdateStatistics``.
+        The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``; the last one is left 0.
     """
-    mean, scale, share, clip_coef, value_coef, entropy_coef = map(float, scaling)
+    mean, scale, share, clip_coef, value_coef, entropy_coef, _ = map(float, scaling)
     advantages = (steps.advantages - mean) * scale
     log_ratio = log_probs - steps.log_probs
     ratio = log_ratio.exp()
@@ -94,4 +100,4 @@ def ppo_loss(
     with torch.no_grad():
         approx_kl = (ratio - 1 - log_ratio).sum()
         clip_count = ((ratio - 1).abs() > clip_coef).sum()
-        return loss, torch.stack([policy, value, entropy, approx_kl, clip_count]).double()
+        return loss, torch.stack([policy, value, entropy, approx_kl, clip_count, torch.zeros(())]).double()

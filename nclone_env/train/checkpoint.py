@@ -22,7 +22,7 @@ from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
 from nclone_env.train.policy import ActorCritic, make_policy
 
-FORMAT = 3
+FORMAT = 4
 
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
@@ -57,10 +57,12 @@ class Checkpoint:
     """State of the statistics of recent episodes."""
     observations: dict[str, Tensor]
     """The observations that the next rollout begins with, (k, N, *shape) by name."""
-    environments: list[Tensor]
-    """Snapshot of each environment, uint8."""
+    environments: dict[str, Tensor]
+    """``snapshots`` of all environments one after another, uint8, and their ``sizes``, (N,) int64, in bytes."""
     curve: list[dict[str, float]]
     """Rows of the learning curve."""
+    reference: dict[str, Tensor]
+    """Parameters of the clone of a warm start by name; empty without one."""
     package_version: str = __version__
     """Version of the package that wrote the file."""
     format: int = FORMAT

@@ -82,7 +82,7 @@ class Collector:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments and of everything else of this group."""
-        arrays = {**self._finals, "logits": self._scratch, "indices": self._indices}
+        arrays = {**self._finals, "logits": self._scratch, "indices": self._indices, "levels": self.levels}
         own = array_group("final observations", arrays, shared=False)
         return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
 

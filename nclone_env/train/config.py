@@ -8,11 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from nclone_env.config import EnvironmentConfig, ObservationConfig, RewardConfig, build, check_integer
+from nclone_env.config import (
+    EnvironmentConfig,
+    ObservationConfig,
+    RenderConfig,
+    RewardConfig,
+    VectorDtype,
+    build,
+    check_integer,
+)
 from nclone_env.errors import ConfigError
 
 ActivationName = Literal["tanh", "relu", "silu"]
-PolicyObservation = Literal["game_state", "player_frame", "global_view"]
+PolicyObservation = Literal[
+    "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
+]
+PictureSize = Literal[128, 84, 64]
 
 # Field name to (type, minimum, maximum), both inclusive.
 _RANGES: dict[str, tuple[type, float, float]] = {
@@ -33,6 +44,8 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "value_coef": (float, 0.0, 100.0),
     "max_grad_norm": (float, 1e-6, 1e6),
     "stop_at_success": (float, 0.0, 1.0),
+    "clone_kl_coef": (float, 0.0, 100.0),
+    "clone_kl_steps": (int, 1, 10**12),
 }
 
 
@@ -43,7 +56,15 @@ class TrainConfig:
     levels: tuple[str, ...] = ("first-steps",)
     """Built-in sets or levels by name, or level files by path; each episode is played on one of them."""
     observations: tuple[PolicyObservation, ...] = ("game_state",)
-    """Observations of the policy; pictures add a small convolutional network."""
+    """Observations of the policy; ``action_mask`` is no input but keeps redundant actions from being sampled."""
+    picture_size: PictureSize = 128
+    """Side of ``player_frame`` in pixels; all three show the same part of the world."""
+    max_entities: int = 32
+    """Number of nearest entities listed in ``entity_states``."""
+    locals_size: int = 21
+    """Side of ``locals`` in squares of 12 pixels; odd."""
+    vector_dtype: VectorDtype = "float32"
+    """Dtype of stored vectors; ``float16`` takes half the memory, and PyTorch in place of the hand-written network."""
     frame_stack: int = 1
     """Number of recent observations per stack, gathered on demand from observations stored once; 1 disables stacks."""
     frame_skip: int = 4
@@ -91,6 +112,13 @@ class TrainConfig:
     max_grad_norm: float = 0.5
     """Maximum norm of the gradient; larger gradients are scaled down."""
 
+    warm_start: tuple[str, ...] = ()
+    """Recordings, or built-in levels whose known solutions are played; the policy begins as a clone of them."""
+    clone_kl_coef: float = 0.3
+    """Initial coefficient of the KL divergence of the policy from that clone; 0 does without it."""
+    clone_kl_steps: int = 500_000
+    """Timesteps over which that coefficient decreases linearly to 0."""
+
     num_threads: int | None = None
     """Threads that collect and learn; by default one per core. The results do not depend on it."""
     output: Path = Path("runs")
@@ -108,14 +136,15 @@ class TrainConfig:
         Raises:
             ConfigError: if a value is invalid.
         """
-        for name in ("levels", "observations"):
+        for name in ("levels", "observations", "warm_start"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         object.__setattr__(self, "output", Path(self.output))
         if isinstance(self.reward, dict):
             object.__setattr__(self, "reward", build(RewardConfig, self.reward, "reward"))
-        if not all(isinstance(level, str) for level in self.levels):
-            raise ConfigError(f"levels: expected names or paths as text, got {self.levels!r}")
+        for name in ("levels", "warm_start"):
+            if not all(isinstance(item, str) for item in getattr(self, name)):
+                raise ConfigError(f"{name}: expected names or paths as text, got {getattr(self, name)!r}")
         for name, limits in _RANGES.items():
             _check_range(name, getattr(self, name), *limits)
         if self.batch_size % self.num_minibatches:
@@ -137,14 +166,24 @@ class TrainConfig:
         for name in self.observations:
             if name not in get_args(PolicyObservation):
                 valid = ", ".join(get_args(PolicyObservation))
-                raise ConfigError(f"observations: the trainer supports {valid}, got {name!r}")
+                raise ConfigError(
+                    f"observations: the trainer supports {valid}, got {name!r}; 'graph' varies in size between levels"
+                )
+        if self.observations == ("action_mask",):
+            raise ConfigError("observations: expected something to see beside action_mask; add game_state")
 
     def environment(self) -> EnvironmentConfig:
         """Return the environment configuration as the policy sees it; validates the fields it is built from."""
         return EnvironmentConfig(
             levels=self.levels,
             observations=self.observations,
-            observation=ObservationConfig(frame_stack=self.frame_stack),
+            observation=ObservationConfig(
+                dtype=self.vector_dtype,
+                frame_stack=self.frame_stack,
+                max_entities=self.max_entities,
+                locals_size=self.locals_size,
+            ),
+            render=RenderConfig.preset(self.picture_size),
             frame_skip=self.frame_skip,
             max_frames=self.max_frames,
             reward=self.reward,
@@ -152,7 +191,8 @@ class TrainConfig:
 
     def unstacked_environment(self) -> EnvironmentConfig:
         """Return the configuration without frame stacks, for rollouts: the rollout storage builds the stacks."""
-        return self.environment().replace(observation=ObservationConfig())
+        environment = self.environment()
+        return environment.replace(observation=dataclasses.replace(environment.observation, frame_stack=1))
 
     @property
     def batch_size(self) -> int:
@@ -163,6 +203,11 @@ class TrainConfig:
     def minibatch_size(self) -> int:
         """Steps per minibatch."""
         return self.batch_size // self.num_minibatches
+
+    @property
+    def keeps_clone(self) -> bool:
+        """Whether the policy is kept close to the clone of a warm start."""
+        return bool(self.warm_start) and self.clone_kl_coef > 0
 
     @property
     def num_updates(self) -> int:

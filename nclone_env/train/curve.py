@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
@@ -31,6 +32,7 @@ class LearningCurve:
         events = self.folder / "tensorboard"
         shown = events.exists()
         last = int(self.rows[-1]["timesteps"]) if self.rows else 0
+        _await_later_name(events)
         self._writer = SummaryWriter(str(events), purge_step=last + 1 if shown else None)
         for row in () if shown else self.rows:
             self._show(row)
@@ -81,3 +83,10 @@ class KeptCurve(LearningCurve):
 
     def _show(self, row: Row) -> None:
         """Show nothing."""
+
+
+def _await_later_name(folder: Path) -> None:
+    """Wait until a new file comes last: TensorBoard reads files by name, and names begin with whole seconds."""
+    seconds = [int(path.name.split(".")[3]) for path in folder.glob("events.out.tfevents.*")]
+    if seconds:
+        time.sleep(min(1.0, max(0.0, max(seconds) + 1 - time.time())))

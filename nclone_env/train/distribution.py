@@ -52,6 +52,25 @@ def log_probs_and_entropies(
     return sum(log_probs[1:], log_probs[0]), sum(entropies[1:], entropies[0])
 
 
+def divergences(reference: Tensor, logits: Tensor, heads: Sequence[int], mask: Tensor | None = None) -> Tensor:
+    """Return KL(reference || policy) of each row, (n,), summed over independent choices; differentiable in the logits.
+
+    Args:
+        reference: probabilities of all choices side by side, 0 where masked: (n, sum(heads)), or of the combinations if
+            the mask is joint.
+        logits: (n, sum(heads)) float32.
+        heads: number of choices of each head.
+        mask: a joint mask or one for each head, see above; None masks nothing.
+
+    Raises:
+        ActionError: if the mask has another shape.
+    """
+    parts = _independent(logits, heads, mask)
+    log_probs = torch.cat([torch.log_softmax(part, dim=1) for part in parts], dim=1)
+    known = log_probs.masked_fill(log_probs == -torch.inf, 0)  # 0 * -inf would make gradients NaN
+    return (torch.xlogy(reference, reference) - reference * known).sum(dim=1)
+
+
 def sample(
     logits: Tensor, heads: Sequence[int], mask: Tensor | None = None, generator: torch.Generator | None = None
 ) -> Tensor:

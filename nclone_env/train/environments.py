@@ -68,11 +68,12 @@ def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnviron
 
 
 def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each observation of one environment by name, with stacks of ``frame_stack``."""
+    """Return the shape of each observation of one environment by name, with stacks of ``frame_stack`` except masks."""
     space = envs.single_observation_space
     assert isinstance(space, spaces.Dict)
-    depth = (frame_stack,) if frame_stack > 1 else ()
-    return {name: (*depth, *(box.shape or ())) for name, box in space.spaces.items()}
+    stack = (frame_stack,) if frame_stack > 1 else ()
+    depths = {name: () if name == "action_mask" else stack for name in space.spaces}
+    return {name: (*depths[name], *(box.shape or ())) for name, box in space.spaces.items()}
 
 
 class FinishedEpisodes(NamedTuple):

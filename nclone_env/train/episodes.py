@@ -20,13 +20,18 @@ EpisodeField = Literal["success", "total", "frames"]
 class EpisodeLog:
     """The episodes that end in a rollout of a group of environments, in order.
 
+    Attributes:
+        bytes_per_step: memory for each step of each environment.
+
     Args:
         capacity: most episodes of a rollout: one for each step of each environment.
     """
 
+    bytes_per_step = EPISODE.itemsize + 4
+
     def __init__(self, capacity: int):
         self._records = np.zeros(capacity, EPISODE)
-        self._places = np.zeros((capacity, 2), np.int32)
+        self._places = np.zeros((capacity, 2), np.uint16)
         self._count = 0
 
     @property
@@ -36,7 +41,7 @@ class EpisodeLog:
 
     @property
     def places(self) -> np.ndarray:
-        """(k, 2) int32, step of the rollout and environment of the group in which each of them ended."""
+        """(k, 2) uint16, step of the rollout and environment of the group in which each of them ended."""
         return self._places[: self._count]
 
     def clear(self) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
-from nclone_env.train.episodes import EPISODE
+from nclone_env.train.episodes import EpisodeLog
 from nclone_env.train.mlp import is_mlp
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
 from nclone_env.train.ranks import ALONE
-from nclone_env.train.run import PART_SIZE, group_sizes, make_workers, most_rows
+from nclone_env.train.run import group_sizes, make_workers, most_rows, part_size
 
 
 def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_environments) -> MemoryNode:
@@ -36,22 +36,27 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     environment = config.unstacked_environment()
     with closing(make_envs(environment, 1)) as one, closing(make_envs(environment, 2)) as two:
         dtypes = {name: space.dtype for name, space in one.single_observation_space.spaces.items()}
-        shapes = observation_shapes(one)
+        shapes, stacked = observation_shapes(one), observation_shapes(one, config.frame_stack)
         first, more = _used_bytes(one), _used_bytes(two) - _used_bytes(one)
     sizes = {name: math.prod(shape) * dtypes[name].itemsize for name, shape in shapes.items()}
-    policy = make_policy(config, {name: _stacked(shape, config.frame_stack) for name, shape in shapes.items()})
+    policy = make_policy(config, stacked)
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
     scratch = _mlp_bytes if is_mlp(shapes, dtypes, config.frame_stack) else _gathered_bytes
     groups = [
         first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config.num_envs)
     ]
+    count = make_workers(config, ALONE).count
+    used = count * scratch(config, policy, sizes)
+    reference = parameters + used + (count * _gathered_bytes(config, policy, sizes) if config.frame_stack > 1 else 0)
     parts = {
         "parameters": parameters,
-        "rollout storage": _storage_bytes(config, sizes),
-        "network scratch": make_workers(config, ALONE).count * scratch(config, policy, sizes),
+        "rollout storage": _storage_bytes(config, sizes) + _reference_bytes(config, policy, config.batch_size),
+        "network scratch": used,
         "update": _update_bytes(config, parameters),
         "groups": sum(groups),
     }
+    if config.keeps_clone:
+        parts["reference policy"] = reference
     return MemoryNode("training run", children=tuple(MemoryNode(name, size) for name, size in parts.items()))
 
 
@@ -65,10 +70,6 @@ def _used_bytes(envs: VectorEnvironment) -> int:
     return envs.memory().bytes_where(shared=False)
 
 
-def _stacked(shape: tuple[int, ...], depth: int) -> tuple[int, ...]:
-    return (depth, *shape) if depth > 1 else shape
-
-
 def _storage_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
     rows, steps = config.num_steps + config.frame_stack, config.batch_size
     fields = 8 + 4 + 4 + 1 + 1 + 4 + 4 + 4  # those of StepFields without the values
@@ -77,10 +78,15 @@ def _storage_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
     return config.num_envs * observed + steps * fields + 4 * (config.num_steps + 1) * config.num_envs
 
 
+def _reference_bytes(config: TrainConfig, policy: ActorCritic, steps: int) -> int:
+    """Return the bytes of the clone's probabilities in a number of steps."""
+    return 4 * sum(policy.heads) * steps if config.keeps_clone else 0
+
+
 def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int], num_envs: int) -> int:
-    stacks = config.frame_stack * sum(sizes.values()) if config.frame_stack > 1 else 0
+    stacks = _stack_bytes(config, sizes) if config.frame_stack > 1 else 0
     finals = sum(size for name, size in sizes.items() if name != "action_mask")
-    return num_envs * (stacks + EPISODE.itemsize * config.num_steps + finals + 4 * sum(policy.heads) + 8)
+    return num_envs * (stacks + EpisodeLog.bytes_per_step * config.num_steps + finals + 4 * sum(policy.heads) + 8 + 4)
 
 
 def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
@@ -89,14 +95,21 @@ def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int
     towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
     hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
     heads, fields = 2 * 4 * (sum(policy.heads) + 1), 8 + 3 * 4
-    return most_rows(config, config.num_envs) * (inputs + hidden + heads + fields + sizes.get("action_mask", 0))
+    return most_rows(config, config.num_envs) * (
+        inputs + hidden + heads + fields + sizes.get("action_mask", 0) + _reference_bytes(config, policy, 1)
+    )
 
 
 def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
     """Return the bytes of one thread's gathered observations for torch."""
-    return most_rows(config, config.num_envs) * config.frame_stack * sum(sizes.values())
+    return most_rows(config, config.num_envs) * _stack_bytes(config, sizes)
+
+
+def _stack_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
+    """Return the bytes of one observation as the policy sees it."""
+    return sum(size * (1 if name == "action_mask" else config.frame_stack) for name, size in sizes.items())
 
 
 def _update_bytes(config: TrainConfig, parameters: int) -> int:
-    parts = count_parts(config.minibatch_size, PART_SIZE)
-    return (2 + parts) * parameters + 8 * config.batch_size + 8 * 5 * parts
+    parts = count_parts(config.minibatch_size, part_size(config))
+    return (2 + parts) * parameters + 8 * config.batch_size + 8 * 6 * parts

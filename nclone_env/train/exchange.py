@@ -65,7 +65,7 @@ def own_part(run: Run, worlds: Worlds) -> Worlds:
         ValueError: if there are not as many environments as in the run.
     """
     if len(worlds.states) != run.config.num_envs:
-        raise ValueError(f"num_envs: expected {len(worlds.states)}, as when it was saved")
+        raise ValueError(f"num_envs: expected {len(worlds.states)}, as when it was saved, got {run.config.num_envs}")
     share = run.ranks.share(run.config.num_envs)
     rows = {name: array[:, share.start : share.stop] for name, array in worlds.rows.items()}
     return Worlds(rows, worlds.states[share.start : share.stop])

@@ -38,7 +38,7 @@ class RunFolder:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(path / _LOCK)
-        remove_temporaries(path, lambda name: name in (BEST, LATEST, _CURVE, JOB) or _updates(name) is not None)
+        remove_temporaries(path)
 
     @property
     def checkpoint(self) -> Path:
@@ -61,7 +61,9 @@ class RunFolder:
         fill_file(self.path / f"checkpoint-{updates}.pt", lambda copy: shutil.copyfile(self.checkpoint, copy))
 
     def clear(self) -> None:
-        """Remove the files of an earlier run; other files stay."""
+        """Remove the files of an earlier run, if there is one; other files stay."""
+        if not holds_run(self.path):
+            return
         for name in (LATEST, BEST, _CURVE, JOB, *_REPORTS):
             (self.path / name).unlink(missing_ok=True)
         for path in self.older.values():
@@ -100,23 +102,28 @@ def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: boo
     Args:
         config: configuration of the run.
         source: checkpoint to resume.
-        overwrite: whether a named folder may hold another run.
+        overwrite: whether the folder may hold another run.
 
     Raises:
         RunFolderError: if the folder holds another run, or another process is training in it.
     """
-    path = named_folder(config, source)
-    if path is not None:
-        if not overwrite:
-            _check_free(path, source)
-        return RunFolder(path)
-    if overwrite:
-        return RunFolder(config.run_folder)
+    named = named_folder(config, source)
+    base = named or config.run_folder
+    if named or overwrite:
+        folder = RunFolder(base)
+        try:
+            if not overwrite:
+                _check_free(base, source)
+        except RunFolderError:
+            folder.close()
+            raise
+        return folder
     for number in itertools.count(1):
-        path = config.run_folder if number == 1 else config.run_folder.with_name(f"{config.run_folder.name}-{number}")
-        if not holds_run(path):
-            with suppress(RunFolderError):
-                return RunFolder(path)
+        with suppress(RunFolderError):  # another process is training in it
+            folder = RunFolder(base if number == 1 else base.with_name(f"{base.name}-{number}"))
+            if not holds_run(folder.path):
+                return folder
+            folder.close()
     raise AssertionError
 
 
@@ -150,8 +157,12 @@ def checkpoint_file(path: str | Path) -> Path:
 
 def holds_run(path: Path) -> bool:
     """Return whether a folder holds files of a run."""
-    names = [entry.name for entry in path.iterdir()] if path.is_dir() else []
-    return any(name in (LATEST, BEST, _CURVE, _EVENTS) or _updates(name) is not None for name in names)
+    return path.is_dir() and any(_is_part(entry.name) for entry in path.iterdir())
+
+
+def _is_part(name: str) -> bool:
+    """Return whether only a run has files of this name."""
+    return name in (LATEST, BEST, _CURVE, _EVENTS) or _updates(name) is not None
 
 
 def _check_free(path: Path, source: Path | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from nclone_env.jit import kernel
 
 
@@ -38,3 +40,32 @@ def estimate_advantages(rewards, values, terminated, truncated, final_values, ga
             advantage = error + gamma * gae_lambda * carried
             advantages[t, i] = advantage
             returns[t, i] = advantage + values[t, i]
+
+
+@kernel
+def estimate_episode_advantages(
+    rewards, values, starts, terminated, bootstrap_values, gamma, gae_lambda, advantages, returns
+):
+    """Fill ``advantages`` and ``returns`` of E episodes of any lengths that lie one after another in n steps.
+
+    Args:
+        rewards: (n,) float32.
+        values: (n,) float32, values of the observations before each step.
+        starts: (E + 1,) int64, first step of each episode, and n; an episode may be empty.
+        terminated: (E,) bool, whether an episode ended in a terminal state.
+        bootstrap_values: (E,) float32, value of what follows the last step of an episode; not read where terminated.
+        gamma: discount factor per step.
+        gae_lambda: the lambda of GAE, 0 to 1.
+        advantages: (n,) float32, written.
+        returns: (n,) float32, written; advantage plus value.
+    """
+    for episode in range(len(starts) - 1):
+        following = 0.0 if terminated[episode] else np.float64(bootstrap_values[episode])
+        carried = 0.0
+        for t in range(starts[episode + 1] - 1, starts[episode] - 1, -1):
+            error = rewards[t] + gamma * following - values[t]
+            advantage = error + gamma * gae_lambda * carried
+            advantages[t] = advantage
+            returns[t] = advantage + values[t]
+            carried = advantages[t]
+            following = np.float64(values[t])

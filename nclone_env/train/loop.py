@@ -23,6 +23,7 @@ from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.restart import claim
 from nclone_env.train.resume import restore_run, save_run, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
+from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
 from nclone_env.train.warm_up import Report, warm_up
 
 
@@ -50,6 +51,7 @@ def train(
     overwrite: bool = False,
     on_start: Callable[[Path], None] = lambda folder: None,
     on_stage: Report = lambda name, seconds: None,
+    on_warm_start: Callable[[WarmStart], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
     ranks: Ranks = ALONE,
 ) -> TrainResult:
@@ -64,11 +66,13 @@ def train(
         overwrite: replace the run that the folder of ``name`` holds.
         on_start: called with the folder of the run before anything is computed.
         on_stage: called with the name and the seconds of each stage of the preparation.
+        on_warm_start: called after demonstrations were cloned.
         stop: asked before each update; once it returns True in any rank the run is saved and ends.
         ranks: the processes that train together, each of which makes this call; rank 0 writes the files.
 
     Raises:
         CheckpointError: if ``resume`` cannot be read or does not match ``config``.
+        ConfigError: if no demonstration of ``config.warm_start`` can be used.
         RunFolderError: if the folder holds another run, or another process is training in it.
         NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
         RankError: if another rank was lost.
@@ -78,7 +82,7 @@ def train(
         on_start(folder.path)
         with closing(set_up(settled_config(config, folder), make_envs, folder, ranks)) as run:
             warm_up(run, on_stage)
-            begin(run, source)
+            begin(run, source, on_warm_start)
             while not run.finished and not any(ranks.exchange(stop())):
                 started = time.perf_counter()
                 collect_rollout(run)
@@ -95,13 +99,15 @@ def train(
             )
 
 
-def begin(run: Run, source: Path | None) -> None:
-    """Begin the episodes, or continue those of a checkpoint; save, so that the run can be resumed from now on."""
+def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], None] = lambda done: None) -> None:
+    """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
         collector.reset(seed)
     if source is not None:
         restore_run(run, source)
+    elif run.config.warm_start:
+        on_warm_start(warm_start(run))
     take_over_folder(run, source)
     run.curve.begin()
 
@@ -145,7 +151,7 @@ def update_policy(run: Run) -> UpdateStatistics:
         NonFiniteError: if the result is not finite.
     """
     number = run.counters.updates
-    statistics = run.ppo.update(number, learning_rate(run.config, number))
+    statistics = run.ppo.update(number, learning_rate(run.config, number), evaluate_reference(run))
     check_finite(run, statistics)
     run.storage.continue_from_end()
     return statistics

@@ -16,7 +16,7 @@ from nclone_env.train import mlp_kernels as kernels
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.rollout import LearningFields, RolloutStorage
+from nclone_env.train.rollout import LearningFields, StoredSteps
 
 _product = np.matmul
 
@@ -68,6 +68,8 @@ class Scratch(NamedTuple):
     values: np.ndarray
     masks: np.ndarray
     mask_bytes: np.ndarray
+    reference: np.ndarray
+    reference_bytes: np.ndarray
     steps: LearningFields[np.ndarray]
     delta_logits: np.ndarray
     delta_values: np.ndarray
@@ -93,7 +95,7 @@ class MLP:
     """
 
     def __init__(
-        self, policy: ActorCritic, parameters: FlatParameters, storage: RolloutStorage, seats: int, most_rows: int
+        self, policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
     ):
         self._forward, self._backward = kernels.ACTIVATIONS[policy.activation]
         self._shared = policy.shared_trunk
@@ -105,6 +107,7 @@ class MLP:
         self._storage = storage
         self._sources = tuple(_source(storage.flat_observations[name]) for name in self._names)
         self._mask_source = _source(storage.flat_observations["action_mask"]) if self._masked else None
+        self._reference_source = _source(storage.reference) if len(storage.reference) else None
         has_slopes = policy.activation == "silu"
         self._arrays = [self._allocate(most_rows, has_slopes) for _ in range(seats)]
         self._scratch: list[dict[int, Scratch]] = [{} for _ in range(seats)]
@@ -128,6 +131,7 @@ class MLP:
         """Compute the gradient over a part of a minibatch, as ``train.network.Network`` describes."""
         scratch = self._views(seat, len(rows))
         self._gather(rows, scratch)
+        reference = self._gather_reference(rows, scratch, scaling.reference_coef)
         for source, target in zip(self._storage.learning_fields, scratch.steps):
             kernels.gather_field(source, rows, target)
         self._run(scratch.inputs, scratch)
@@ -139,6 +143,7 @@ class MLP:
             scratch.masks,
             self._heads,
             *scratch.steps,
+            reference,
             *scaling,
             scratch.delta_logits,
             scratch.delta_values,
@@ -165,6 +170,14 @@ class MLP:
         if self._mask_source is not None:
             source, width = self._mask_source
             kernels.gather_rows(source, width, rows, scratch.mask_bytes, 0, width)
+
+    def _gather_reference(self, rows: np.ndarray, scratch: Scratch, coefficient: np.float32) -> np.ndarray:
+        """Return the reference probabilities of steps, (n, a), or (0, a) if the loss does not use them."""
+        if coefficient == 0 or self._reference_source is None:
+            return self._storage.reference[:0]
+        source, width = self._reference_source
+        kernels.gather_rows(source, width, rows, scratch.reference_bytes, 0, width)
+        return scratch.reference
 
     def _run(self, inputs: np.ndarray, scratch: Scratch) -> None:
         """Compute logits and values."""
@@ -212,6 +225,7 @@ class MLP:
             return Hidden(array(hidden), array(hidden), *slopes)
 
         inputs, masks = array(width), np.zeros((rows if self._masked else 0, actions), np.int8)
+        reference = np.zeros((rows if self._reference_source else 0, actions), np.float32)
         return Scratch(
             inputs=inputs,
             input_bytes=_flat_bytes(inputs),
@@ -220,6 +234,8 @@ class MLP:
             values=array(),
             masks=masks,
             mask_bytes=_flat_bytes(masks),
+            reference=reference,
+            reference_bytes=_flat_bytes(reference),
             steps=LearningFields(np.zeros(rows, np.int64), array(), array(), array()),
             delta_logits=array(actions),
             delta_values=array(),

@@ -19,7 +19,7 @@ _P3, _P2, _P1 = np.float32(5.12229709037114e-08), np.float32(1.48572235717979e-0
 _Q3, _Q2, _Q1 = np.float32(1.19825839466702e-06), np.float32(1.18534705686654e-04), np.float32(2.26843463243900e-03)
 _P0, _Q0 = np.float32(4.89352455891786e-03), np.float32(4.89352518554385e-03)
 
-POLICY_LOSS, VALUE_LOSS, ENTROPY, APPROX_KL, CLIP_FRACTION = range(5)
+POLICY_LOSS, VALUE_LOSS, ENTROPY, APPROX_KL, CLIP_FRACTION, REFERENCE_KL = range(6)
 """Columns of the sums that :func:`loss_gradient` writes."""
 
 
@@ -152,15 +152,16 @@ def gather_field(source, rows, target):
 @numeric_kernel
 def loss_gradient(
     logits, values, masks, heads,
-    actions, old_log_probs, advantages, returns,
-    mean, scale, share, clip, value_coef, entropy_coef,
+    actions, old_log_probs, advantages, returns, reference,
+    mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
     delta_logits, delta_values, bias_logits, bias_value, sums,
 ):  # fmt: skip
     """Compute the gradient of the loss of n steps in the logits and values, and sums for the statistics.
 
     The loss is the mean over the minibatch of the clipped surrogate, ``value_coef`` times half the squared error of the
-    values, and minus ``entropy_coef`` times the entropy (Schulman et al., 2017). All arguments are arrays and numbers:
-    Numba's dispatch of tuples allocates.
+    values, and minus ``entropy_coef`` times the entropy (Schulman et al., 2017); plus ``reference_coef`` times the KL
+    divergence of the policy from the reference distributions, KL(reference || policy). All arguments are arrays and
+    numbers: Numba's dispatch of tuples allocates.
 
     Args:
         logits: (n, a), the heads side by side; overwritten.
@@ -171,17 +172,19 @@ def loss_gradient(
         old_log_probs: see above.
         advantages: see above.
         returns: see above.
-        mean: ``LossScaling`` of the minibatch, as the next five.
+        reference: (n, a), reference probabilities, 0 for each action that is not allowed; or (0, a): none.
+        mean: ``LossScaling`` of the minibatch, as the next six.
         scale: see above.
         share: see above.
         clip: see above.
         value_coef: see above.
         entropy_coef: see above.
+        reference_coef: see above.
         delta_logits: (n, a), written.
         delta_values: (n,), written.
         bias_logits: (a,), written: gradient in the biases of the logits.
         bias_value: (1,), written: that in the bias of the value.
-        sums: (5,) float64, written: sums over the n steps of the statistics.
+        sums: (6,) float64, written: sums over the n steps of the statistics.
     """
     sums[:] = 0.0
     bias_logits[:] = _ZERO
@@ -198,6 +201,8 @@ def loss_gradient(
         delta_values[i] = value_coef * error * share
         bias_value[0] += delta_values[i]
         _logit_gradient(heads, i, actions[i], slope, entropy_coef * share, delta_logits, logits)
+        if reference.shape[0] > 0:
+            sums[REFERENCE_KL] += _pull(reference, i, logits, masks, reference_coef * share, delta_logits)
         for j in range(logits.shape[1]):
             bias_logits[j] += delta_logits[i, j]
         sums[POLICY_LOSS] -= min(surrogate, clipped)
@@ -227,3 +232,20 @@ def _logit_gradient(heads, i, action, slope, entropy_weight, probabilities, log_
             gradient = entropy_weight * p * (log_probs[i, j] + entropy) - slope * p
             probabilities[i, j] = gradient + slope if j == offset + chosen else gradient
         offset += heads[k]
+
+
+@numeric_kernel
+def _pull(reference, i, log_probs, masks, weight, delta):
+    """Add the gradient of ``weight`` * KL(q || p) in row i of the logits to ``delta``; return the divergence.
+
+    With q the reference probabilities and p those of the policy, the gradient in logit j is p_j - q_j, and 0
+    where an action is not allowed: there q is 0 as well, and so is ``log_probs``.
+    """
+    divergence = _ZERO
+    for j in range(log_probs.shape[1]):
+        q = reference[i, j]
+        if masks.shape[0] == 0 or masks[i, j] != 0:
+            delta[i, j] += weight * (np.exp(log_probs[i, j]) - q)
+        if q > _ZERO:
+            divergence += q * (np.log(q) - log_probs[i, j])
+    return divergence

@@ -29,6 +29,8 @@ class LossScaling(NamedTuple):
     """Coefficient of the value loss."""
     entropy_coef: np.float32
     """Coefficient of the entropy bonus."""
+    reference_coef: np.float32 = np.float32(0)
+    """Coefficient of the KL divergence of the policy from the reference distributions of the steps; 0: not computed."""
 
 
 class Network(Protocol):
@@ -46,7 +48,7 @@ class Network(Protocol):
             rows: (n,) int64, numbers t * N + i of the steps of the part in the rollout.
             scaling: numbers of the loss.
             out: (p,) float32, written: the gradient in all parameters.
-            sums: (5,) float64, written: sums over the n steps of the terms of ``UpdateStatistics``.
+            sums: (6,) float64, written: sums over the n steps of the terms of ``UpdateStatistics``.
         """
         ...
 

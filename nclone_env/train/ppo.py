@@ -31,6 +31,8 @@ class UpdateStatistics(NamedTuple):
     """Estimate of the KL divergence from the policy that collected the rollout."""
     clip_fraction: float
     """Fraction of probability ratios outside the clipping range."""
+    clone_kl: float
+    """KL divergence of the policy from the clone of a warm start, KL(clone || policy); 0 where it is not used."""
     grad_norm: float
     """Norm of the gradient before clipping, mean over the minibatches."""
 
@@ -80,17 +82,20 @@ class PPO:
         self._part_size, self._most_steps = part_size, min(config.minibatch_size, len(self._advantages))
         most_parts = self._part_count = count_parts(self._most_steps, part_size)
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
-        self._sums = np.zeros((most_parts, 5))
-        self._totals = np.zeros(6)
-        self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(6, np.float32))
+        self._sums = np.zeros((most_parts, 6))
+        self._totals = np.zeros(7)
+        self._reference_coef = 0.0
+        self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
 
-    def update(self, number: int, learning_rate: float) -> UpdateStatistics:
+    def update(self, number: int, learning_rate: float, reference_coef: float = 0.0) -> UpdateStatistics:
         """Update the parameters.
 
         Args:
             number: number of the update, which selects the order of the steps.
             learning_rate: step size of the optimiser.
+            reference_coef: coefficient of the KL divergence from the reference probabilities in the storage.
         """
+        self._reference_coef = reference_coef
         config = self._config
         self._totals[:] = 0
         for epoch in range(config.update_epochs):
@@ -101,9 +106,9 @@ class PPO:
             self._measure_advantages()
             for minibatch in range(config.num_minibatches):
                 self._descend(minibatch, learning_rate)
-        self._ranks.add_up(self._totals[:5])
+        self._ranks.add_up(self._totals[:6])
         steps, descents = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
-        return UpdateStatistics._make([*(self._totals[:5] / steps).tolist(), float(self._totals[5] / descents)])
+        return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / descents)])
 
     def warm_up(self) -> None:
         """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
@@ -141,10 +146,11 @@ class PPO:
 
     def _descend(self, minibatch: int, learning_rate: float) -> None:
         """Take one gradient step on a minibatch."""
-        config, share = self._config, 1 / self._config.minibatch_size
+        config = self._config
         mean, deviation = self._moments[minibatch].tolist()
-        numbers = mean, 1 / (deviation + 1e-8), share, config.clip_coef, config.value_coef, config.entropy_coef
-        self._rows, self._scaling = self._own_rows(minibatch), LossScaling(*map(np.float32, numbers))
+        numbers = mean, 1 / (deviation + 1e-8), 1 / config.minibatch_size
+        coefficients = config.clip_coef, config.value_coef, config.entropy_coef, self._reference_coef
+        self._rows, self._scaling = self._own_rows(minibatch), LossScaling(*map(np.float32, (*numbers, *coefficients)))
         count = self._part_count = count_parts(len(self._rows), self._part_size)
         if count < len(self._gradients):  # with several ranks, when few of the steps are of this one
             self._gradients[count:] = 0
@@ -155,8 +161,8 @@ class PPO:
         gradient = self._gradients[0]
         self._ranks.add_up(gradient)
         norm = self.optimiser.step(self._parameters.vector, gradient, learning_rate, config.max_grad_norm)
-        self._totals[:5] += self._sums.sum(axis=0)
-        self._totals[5] += norm
+        self._totals[:6] += self._sums.sum(axis=0)
+        self._totals[6] += norm
 
     def _differentiate(self, seat: int, first: int, last: int) -> None:
         """Compute the gradients of the parts ``first`` to ``last - 1`` of the minibatch."""

@@ -11,6 +11,7 @@ import numpy as np
 from nclone_env._files import fill_file
 from nclone_env._optional import optional_module
 from nclone_env.train.evaluate import LevelResult
+from nclone_env.train.warm_start import WarmStart
 
 
 def success_table(results: Mapping[Any, Sequence[LevelResult]], known_frames: Mapping[str, int]) -> str:
@@ -40,6 +41,18 @@ def success_table(results: Mapping[Any, Sequence[LevelResult]], known_frames: Ma
 def mean_success(results: Sequence[LevelResult]) -> float:
     """Return the mean success rate over levels, 0 to 1."""
     return float(np.mean([result.success_rate for result in results]))
+
+
+def warm_start_text(started: WarmStart) -> str:
+    """Return what a warm start used, and what came of it, as lines of text."""
+    cloning, (trajectories, _, skipped) = started.cloning, started.demonstrated
+    lines = [f"not used: {source}: {reason}" for source, reason in skipped.items()]
+    held_out = "" if np.isnan(cloning.held_out_loss) else f", {cloning.held_out_loss:.3f} on held-out steps"
+    lines.append(
+        f"cloned {len(trajectories)} demonstrations, {cloning.steps:,} steps, in {cloning.epochs} epochs: "
+        f"cross-entropy {cloning.loss:.3f} nats{held_out}, {cloning.accuracy:.1%} of the actions most probable"
+    )
+    return "\n".join(lines)
 
 
 def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from nclone_env.train.exchange import Worlds, first_rows, gather_worlds, own_par
 from nclone_env.train.folder import RunFolder
 from nclone_env.train.restart import launchers, name_job
 from nclone_env.train.run import Counters, Run, Score
+from nclone_env.train.warm_start import reference_state, restore_reference
 
 
 def save_run(run: Run) -> None:
@@ -114,8 +116,12 @@ def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
             "recent": _tensor(statistics.recent.view(np.uint8)),
         },
         observations={name: _tensor(array) for name, array in worlds.rows.items()},
-        environments=[_tensor(np.frombuffer(state, np.uint8)) for state in worlds.states],
+        environments={
+            "snapshots": _tensor(np.frombuffer(b"".join(worlds.states), np.uint8)),
+            "sizes": torch.tensor([len(state) for state in worlds.states]),
+        },
         curve=list(run.curve.rows),
+        reference=reference_state(run),
     )
 
 
@@ -135,6 +141,7 @@ def restore_run(run: Run, path: Path) -> None:
         run.counters = Counters(**checkpoint.counters)
         _restore_episodes(run, checkpoint.episodes)
         _restore_environments(run, checkpoint)
+        restore_reference(run, checkpoint.reference)
     run.curve.rows[:] = checkpoint.curve
 
 
@@ -147,11 +154,13 @@ def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
 
 def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
     rows = {name: tensor.numpy() for name, tensor in checkpoint.observations.items()}
-    own = own_part(run, Worlds(rows, [tensor.numpy().tobytes() for tensor in checkpoint.environments]))
-    snapshots = iter(own.states)
+    sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
+    edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
+    own = own_part(run, Worlds(rows, [snapshots[first:last] for first, last in edges]))
+    states = iter(own.states)
     for collector in run.collectors:
         for index in range(collector.envs.num_envs):
-            collector.envs.set_state(index, next(snapshots))
+            collector.envs.set_state(index, next(states))
     for name, array in first_rows(run).items():
         _copy(array[: run.storage.frame_stack], torch.from_numpy(own.rows[name]))
 

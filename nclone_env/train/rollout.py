@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -12,6 +12,8 @@ from torch import Tensor
 from nclone_env.memory_tree import MemoryNode, array_group
 
 Array = TypeVar("Array")
+_NOT_STACKED = ("action_mask",)
+"""Observations of which the policy sees only the newest, as in stacks of the environment."""
 
 
 class StepFields(NamedTuple):
@@ -35,6 +37,38 @@ class StepFields(NamedTuple):
     """(T, N) float32."""
     returns: np.ndarray
     """(T, N) float32, targets of the value function."""
+
+
+class StoredSteps(Protocol):
+    """What a network reads of n stored steps: a rollout, or the trajectories of ``train.trajectories``."""
+
+    frame_stack: int
+    """Depth of the stacks that the network sees; 1: none."""
+    reference: np.ndarray
+    """(n, a) float32, the probabilities of a reference policy in each step; (0, a): none."""
+
+    @property
+    def observation_arrays(self) -> Mapping[str, np.ndarray]:
+        """Name to arrays (T, N, *shape), or more rows, of the stored observations."""
+        ...
+
+    @property
+    def flat_observations(self) -> Mapping[str, np.ndarray]:
+        """Name to (n, *shape), or more rows; without stacks row s is the observation of step s."""
+        ...
+
+    @property
+    def learning_fields(self) -> LearningFields[np.ndarray]:
+        """What the loss needs besides observations, (n,) each."""
+        ...
+
+    def observation_buffers(self, count: int) -> dict[str, Tensor]:
+        """Allocate room for ``count`` observations, or stacks of them, by name."""
+        ...
+
+    def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
+        """Write the observations of b steps, (b,) int64, or stacks of them, to ``out``, (b, ...) by name."""
+        ...
 
 
 class LearningFields(NamedTuple, Generic[Array]):
@@ -74,15 +108,25 @@ class RolloutStorage:
         observation_arrays: name to (T + k, N, *shape).
         flat_observations: name to ((T + k) * N, *shape), the same memory.
         learning_fields: the fields that the loss reads, (T * N,), the same memory.
+        reference: (T * N, a) float32, probabilities of a reference policy, or (0, a).
 
     Args:
         num_steps: T.
         num_envs: N.
         observation_space: the ``Dict`` space of one environment.
         frame_stack: k; 1 disables stacking.
+        reference_actions: a, choices of a reference policy whose probabilities are stored; 0: none.
     """
 
-    def __init__(self, num_steps: int, num_envs: int, observation_space: Any, frame_stack: int = 1):
+    def __init__(
+        self,
+        num_steps: int,
+        num_envs: int,
+        observation_space: Any,
+        frame_stack: int = 1,
+        reference_actions: int = 0,
+    ):
+        self.reference = np.zeros((num_steps * num_envs if reference_actions else 0, reference_actions), np.float32)
         self.num_steps, self.num_envs, self.frame_stack = num_steps, num_envs, frame_stack
         self.arrays = _allocate_step_fields(num_steps, num_envs)
         boxes = observation_space.spaces
@@ -105,19 +149,22 @@ class RolloutStorage:
 
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
-        depth = (self.frame_stack,) if self.frame_stack > 1 else ()
+        stack = (self.frame_stack,) if self.frame_stack > 1 else ()
+        depths = {name: () if name in _NOT_STACKED else stack for name in self._tensors}
         return {
-            name: torch.zeros(count, *depth, *rows.shape[1:], dtype=rows.dtype) for name, rows in self._tensors.items()
+            name: torch.zeros(count, *depths[name], *rows.shape[1:], dtype=rows.dtype)
+            for name, rows in self._tensors.items()
         }
 
     def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
         """Write the observations of b steps, numbered t * N + n, or stacks of them, to ``out``, (b, ...) by name."""
-        flat = out
+        newest = steps + (self.frame_stack - 1) * self.num_envs
         if self.frame_stack > 1:
             steps = stacked_rows(torch.from_numpy(self.episode_starts), steps, self.frame_stack).flatten()
-            flat = {name: stacks.flatten(0, 1) for name, stacks in out.items()}
-        for name, target in flat.items():
-            torch.index_select(self._tensors[name], 0, steps, out=target)
+        for name, target in out.items():
+            is_stack = self.frame_stack > 1 and name not in _NOT_STACKED
+            rows, flat = (steps, target.flatten(0, 1)) if is_stack else (newest, target)
+            torch.index_select(self._tensors[name], 0, rows, out=flat)
 
     def commit(self) -> None:
         """Write every page once: the system provides the memory of zeroed arrays only then."""
@@ -135,6 +182,7 @@ class RolloutStorage:
             "observations": self.observation_arrays,
             "steps": self.arrays._asdict(),
             "stacks": {"episode starts": self.episode_starts},
+            "reference policy": {"probabilities": self.reference},
         }
         nodes = (array_group(name, arrays, shared=False) for name, arrays in groups.items())
         return MemoryNode("rollout storage", children=tuple(node for node in nodes if node.total_bytes))

@@ -13,25 +13,24 @@ from threadpoolctl import threadpool_limits
 
 from nclone_env.env.threads import Job, Workers, available_cores
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.train.autograd import Autograd
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import KeptCurve, LearningCurve
+from nclone_env.train.encoders import PICTURES
 from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.folder import RunFolder
-from nclone_env.train.mlp import MLP, is_mlp
 from nclone_env.train.network import Network
+from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import PPO
 from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.reference import Reference
 from nclone_env.train.rollout import RolloutStorage
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
-PART_SIZE = 512
-"""Most steps of a part of a minibatch: its activations stay in the cache of a core."""
 
 
 Score = tuple[float, float, float]
@@ -68,6 +67,8 @@ class Run:
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
     ranks: Ranks = ALONE
+    reference: Reference | None = None
+    """The clone of a warm start, which the policy is kept close to."""
     saved: int = -1
     """Updates before the latest checkpoint; -1 without one."""
     best: Score | None = None
@@ -93,7 +94,9 @@ class Run:
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
         parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
-        own = (parameters, self.storage.memory(), self.network.memory(), self.ppo.memory())
+        own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory()]
+        if self.reference is not None:
+            own.append(self.reference.memory())
         return MemoryNode("training run", children=(*own, *(collector.memory() for collector in self.collectors)))
 
     def close(self) -> None:
@@ -111,9 +114,16 @@ def group_sizes(num_envs: int) -> list[int]:
     return [last - first for first, last in itertools.pairwise(edges)]
 
 
+def part_size(config: TrainConfig) -> int:
+    """Return the most steps of a part of a minibatch: its activations should stay in the cache of a core."""
+    has_pictures = any(name in PICTURES for name in config.observations)
+    largest = (128 if config.picture_size == 128 else 256) if has_pictures else 512
+    return min(largest, config.minibatch_size)
+
+
 def most_rows(config: TrainConfig, num_envs: int) -> int:
     """Return the largest number of rows of a call of the network in a rank with so many environments."""
-    return max(*group_sizes(num_envs), min(PART_SIZE, config.minibatch_size))
+    return max(*group_sizes(num_envs), part_size(config))
 
 
 def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
@@ -135,10 +145,9 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
-    storage = RolloutStorage(config.num_steps, len(share), envs.single_observation_space, config.frame_stack)
+    space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
+    storage = RolloutStorage(config.num_steps, len(share), space, config.frame_stack, reference_actions)
     workers = make_workers(config, ranks)
-    dtypes = {name: array.dtype for name, array in storage.observation_arrays.items()}
-    make_network = MLP if is_mlp(policy.observation_shapes, dtypes, config.frame_stack) else Autograd
     network = make_network(policy, parameters, storage, workers.count, most_rows(config, len(share)))
     return Run(
         config=config,
@@ -149,7 +158,7 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
             Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=PPO(network, parameters, storage, config, workers, PART_SIZE, ranks),
+        ppo=PPO(network, parameters, storage, config, workers, part_size(config), ranks),
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),

@@ -5,10 +5,12 @@ import sys
 import numpy as np
 import pytest
 
+from nclone_env.cli.app import main
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.train import train
 from nclone_env.errors import CheckpointError, MissingExtraError
 from nclone_env.train import environments, require_training_extra
+from nclone_env.train.checkpoint import load_checkpoint, restore_configs
 from nclone_env.train.config import TrainConfig
 
 from ..train.stub import LineWorld
@@ -74,6 +76,54 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
     assert evaluate(tmp_path / "toy" / "checkpoint.pt", episodes=20, output=other) == 0
     assert (other / "evaluation.txt").read_text() == table, "the same policy and seed give the same table"
     assert {path.name for path in other.iterdir()} == {"evaluation.txt", "episode.mp4"}
+
+
+def arguments(*more):
+    return ["train", "--num-envs", "32", "--num-steps", "16", "--total-timesteps", "1024", "--max-frames", "80",
+            "--num-threads", "1", "--episodes", "2", "--no-video", *more]  # fmt: skip
+
+
+def test_resume_takes_the_options_of_the_run_but_for_those_given(toy, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments("--hidden-size", "24", "--name", "first")) == 0
+    quick = ("--episodes", "2", "--no-video")
+    assert main(["train", "--resume", "runs/first", "--total-timesteps", "2048", *quick]) == 0
+    printed = capsys.readouterr().out
+    assert "resuming runs/first: on first-steps with 32 environments; writing to runs/first\n" in printed
+    content = load_checkpoint("runs/first/checkpoint.pt")
+    config, _ = restore_configs(content, "runs/first/checkpoint.pt")
+    assert (config.hidden_size, config.total_timesteps, config.name) == (24, 2048, "first")
+    assert content.counters["timesteps"] == 2048
+    assert (
+        main(["train", "--resume=runs/first/checkpoint.pt", "--total-timesteps=2560", "--name", "second", *quick]) == 0
+    )
+    assert load_checkpoint("runs/second/checkpoint.pt").counters["timesteps"] == 2560
+    assert load_checkpoint("runs/first/checkpoint.pt").counters["timesteps"] == 2048
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["first", "second"]
+    assert evaluate(tmp_path / "runs" / "first", episodes=2, video=False) == 0
+
+
+def test_runs_never_mix(toy, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("first-steps-seed0", "first-steps-seed0-2"):
+        assert main(arguments()) == 0
+        assert f"writing to runs/{folder}\n" in capsys.readouterr().out
+    assert main(arguments("--name", "first-steps-seed0")) == 2
+    error = capsys.readouterr().err
+    assert error == (
+        "nclone-env: runs/first-steps-seed0: the folder holds another run; pass --resume runs/first-steps-seed0 to "
+        "continue it, another --name, or --overwrite to replace it\n"
+    )
+    assert main(arguments("--name", "first-steps-seed0", "--seed", "1", "--overwrite")) == 0
+    assert load_checkpoint("runs/first-steps-seed0/checkpoint.pt").train_config["seed"] == 1
+
+
+def test_resume_names_what_is_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--resume", "runs/none"]) == 2
+    assert "runs/none: expected a checkpoint file, but the file does not exist; pass the folder" in (
+        capsys.readouterr().err
+    )
 
 
 def test_evaluate_names_a_bad_file(tmp_path):

@@ -12,13 +12,14 @@ import random
 import shlex
 import signal
 import sys
+import time
 from pathlib import Path
 
 from nclone_env.cli.app import main
 from nclone_env.train import checkpoint, folder, loop
 from nclone_env.train.curve import LearningCurve
 
-from .runs import contents
+from .runs import contents, shown
 
 POINTS = ("collect", "update", "updated", "half written", "written", "renamed", "curve")
 UPDATES = 12
@@ -87,8 +88,15 @@ def options(output, name, seed=0, threads=1):
     ]
 
 
-def child(arguments, log, trap=None):
-    """Run the command in a child process, with its output in a file; return its exit code."""
+def child(arguments, log, trap=None, seconds=None):
+    """Run the command in a child process, with its output in a file; return its exit code.
+
+    Args:
+        arguments: of the program.
+        log: file for its output.
+        trap: sends signals from inside the process.
+        seconds: after which the process is killed, wherever it is.
+    """
     process = os.fork()
     if process == 0:
         with log.open("w") as stream:
@@ -102,16 +110,25 @@ def child(arguments, log, trap=None):
                 code = main(arguments)
             finally:
                 os._exit(code)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(process, signal.SIGKILL)  # it is not reaped yet, so the number is still its own
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def killed_run(output, seed, rounds):
-    """Kill a run at every point, in random order, and resume it until it ends; return the kills and leftovers."""
+    """Kill a run at every point, in random order, and at random times; resume it until it ends.
+
+    Returns:
+        The points, the number of half-written checkpoints, and what the run leaves behind.
+    """
     dice, path, kills, leftovers = random.Random(seed), output / f"killed-{seed}", [], 0
     arguments = options(output, path.name, threads=1 + seed % 2)
-    for point in dice.sample(POINTS * rounds, len(POINTS) * rounds):
-        count = dice.randint(1, 3)
-        code = child(arguments, output / "log", Trap(point, count, [signal.SIGKILL]))
+    for point in dice.sample(POINTS * rounds, len(POINTS) * rounds) + ["any time"] * rounds:
+        if point == "any time":
+            code = child(arguments, output / "log", seconds=dice.uniform(0, 1))
+        else:
+            code = child(arguments, output / "log", Trap(point, dice.randint(1, 3), [signal.SIGKILL]))
         if code != 0:
             assert code == -signal.SIGKILL, (output / "log").read_text()
             kills.append(point)
@@ -137,10 +154,14 @@ def stopped_run(output, name, signals):
 
 def state(path):
     """Return what a run leaves behind."""
-    names = sorted(entry.name for entry in path.iterdir())
-    older = [contents(entry) for entry in sorted(path.glob("checkpoint-*.pt"))]
-    return {"files": names, "latest": contents(path / "checkpoint.pt"), "best": contents(path / "best.pt"),
-            "older": older, "csv": len((path / "learning_curve.csv").read_text().splitlines())}  # fmt: skip
+    return {
+        "files": sorted(entry.name for entry in path.iterdir()),
+        "latest": contents(path / "checkpoint.pt"),
+        "best": contents(path / "best.pt"),
+        "older": [contents(entry) for entry in sorted(path.glob("checkpoint-*.pt"))],
+        "csv": len((path / "learning_curve.csv").read_text().splitlines()),
+        "shown": shown(path),
+    }
 
 
 def run(output, rounds):
@@ -159,8 +180,7 @@ def run(output, rounds):
 
 
 if __name__ == "__main__":
-    folder_given, rounds_given = Path(sys.argv[1]), int(sys.argv[2])
+    given, rounds_given = Path(sys.argv[1]), int(sys.argv[2])
+    main(options(given, "warm"))  # loads the kernels that the children inherit
     sys.stdout.flush()
-    warm = child(options(folder_given, "warm"), folder_given / "log")  # compiles the kernels that are not cached
-    main(options(folder_given, "inherited"))
-    Path(folder_given, "results.json").write_text(json.dumps(run(folder_given, rounds_given)))
+    (given / "results.json").write_text(json.dumps(run(given, rounds_given)))

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
@@ -38,6 +39,13 @@ def contents(checkpoint):
     content = dataclasses.asdict(load_checkpoint(checkpoint))
     content["curve"] = untimed(content["curve"])
     return _plain({name: value for name, value in content.items() if name != "train_config"})
+
+
+def shown(folder):
+    """Return the timesteps that TensorBoard shows of the run in a folder."""
+    events = EventAccumulator(str(folder / "tensorboard"), size_guidance={"scalars": 0})
+    events.Reload()
+    return [event.step for event in events.Scalars("timesteps")]
 
 
 def _plain(value):

@@ -36,7 +36,7 @@ def saved(tmp_path):
         counters={"timesteps": 5, "updates": 1, "episodes": 2},
         episodes={"vector_steps": 5, "counts": torch.ones(2), "recent": torch.zeros(2, 8, dtype=torch.uint8)},
         observations={"game_state": torch.full((1, 2, 30), 0.5)},
-        environments=[torch.arange(5, dtype=torch.uint8)] * 2,
+        environments={"snapshots": torch.arange(5, dtype=torch.uint8), "sizes": torch.tensor([2, 3])},
         curve=[{"timesteps": 5, "success_rate": float("nan")}],
     )
     path = tmp_path / "deep" / "checkpoint.pt"
@@ -51,7 +51,10 @@ def test_round_trip(saved):
     assert loaded.package_version == __version__
     assert loaded.optimiser["count"] == 7
     assert torch.equal(loaded.observations["game_state"], checkpoint.observations["game_state"])
-    assert all(torch.equal(a, b) for a, b in zip(loaded.environments, checkpoint.environments, strict=True))
+    assert {name: part.tolist() for name, part in loaded.environments.items()} == {
+        "snapshots": [0, 1, 2, 3, 4],
+        "sizes": [2, 3],
+    }
     policy = restore_policy(loaded, path)
     assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
     assert restore_configs(loaded, path) == (CONFIG, CONFIG.environment())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nclone_env.env.actions import check_actions
 from nclone_env.errors import ActionError
-from nclone_env.train.distribution import log_probs_and_entropies, most_probable, sample
+from nclone_env.train.distribution import divergences, log_probs_and_entropies, most_probable, sample
 
 ROWS = 5
 
@@ -181,3 +181,29 @@ def test_the_joint_mask_is_in_the_order_of_the_action_mask():
 def test_a_mask_of_another_shape_is_refused():
     with pytest.raises(ActionError, match=r"mask: expected shape \(1, 6\).*or \(1, 5\).*got \(1, 4\)"):
         sample(torch.zeros(1, 5), (3, 2), torch.ones(1, 4))
+
+
+def test_divergences_are_those_of_torch():
+    logits, other = torch.randn(2, 40, 5, generator=torch.Generator().manual_seed(0))
+    heads = (3, 2)
+    expected = torch.zeros(40)
+    reference = []
+    for part, target in zip(logits.split(heads, 1), other.split(heads, 1), strict=True):
+        q = torch.softmax(target, 1)
+        reference.append(q)
+        expected += torch.nn.functional.kl_div(torch.log_softmax(part, 1), q, reduction="none").sum(1)
+    got = divergences(torch.cat(reference, 1), logits, heads)
+    torch.testing.assert_close(got, expected)
+    assert (got > 0.01).any()
+    same = divergences(torch.cat([torch.softmax(part, 1) for part in logits.split(heads, 1)], 1), logits, heads)
+    torch.testing.assert_close(same, torch.zeros(40), rtol=0, atol=1e-6)
+
+
+def test_divergences_of_masked_actions_have_no_gradient():
+    logits = torch.randn(3, 4, requires_grad=True)
+    mask = torch.tensor([[1, 0, 1, 1]] * 3)
+    reference = torch.tensor([[0.5, 0.0, 0.5, 0.0]] * 3)
+    divergences(reference, logits, (4,), mask).sum().backward()
+    assert torch.isfinite(logits.grad).all()
+    assert (logits.grad[:, 1] == 0).all()
+    assert (logits.grad[:, [0, 2, 3]] != 0).all()

@@ -15,9 +15,13 @@ VARIANTS = {
     "defaults": {},
     "one environment": {"num_envs": 1},
     "many groups": {"num_envs": 400, "num_minibatches": 1},
+    "warm start": {"warm_start": ("first-steps/01-walk",), "max_frames": 300},
+    "warm start with stacks": {"warm_start": ("first-steps/01-walk",), "frame_stack": 2, "max_frames": 300},
     "silu": {"activation": "silu", "shared_trunk": False},
     "shared": {"shared_trunk": True, "num_threads": 3},
     "stacks": {"frame_stack": 3},
+    "stacks with masks": {"frame_stack": 2, "observations": ("game_state", "action_mask"), "vector_dtype": "float16"},
+    "masks": {"observations": ("game_state", "locals", "action_mask"), "locals_size": 5},
     "pictures": {"observations": ("game_state", "player_frame"), "frame_stack": 2, "num_envs": 4},
 }
 

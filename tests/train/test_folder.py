@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nclone_env._files import fill_file, write_file
 from nclone_env.errors import CheckpointError, RunFolderError
@@ -16,7 +15,7 @@ from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.folder import RunFolder, checkpoint_file, claim_folder, settled_config
 from nclone_env.train.loop import train
 
-from .runs import config, contents, untimed
+from .runs import config, contents, shown, untimed
 from .stub import LineWorld
 
 
@@ -108,8 +107,10 @@ def test_a_folder_that_stays_empty_is_removed(tmp_path):
 
 def test_remains_of_interrupted_writes_are_removed(tmp_path):
     path = make_run(tmp_path / "mine")
-    remains = [".12-0123abcd.checkpoint.pt", ".3-0123abcd.best.pt", ".3-0123abcd.checkpoint-7.pt"]
-    others = [".12-0123abcd.notes.txt", ".checkpoint.pt", ".12-0123abcd.episode.mp4"]
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    remains = [f".{ended.pid}-0123abcd.{name}" for name in ("checkpoint.pt", "best.pt", "episode.mp4")]
+    others = [f".{os.getpid()}-0123abcd.evaluation.txt", ".checkpoint.pt", f".{ended.pid}-short.pt"]
     for name in (*remains, *others):
         (path / name).write_bytes(b"half")
     RunFolder(path).close()
@@ -136,6 +137,13 @@ def test_a_checkpoint_is_named_by_file_or_folder(tmp_path):
     for wrong in (tmp_path, tmp_path / "mine" / "best.pt"):
         with pytest.raises(CheckpointError, match=r"\.pt: expected a checkpoint file, but the file does not exist"):
             checkpoint_file(wrong)
+
+
+def test_a_new_run_leaves_other_files_alone(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "evaluation.txt").write_text("of another policy")
+    train(config(tmp_path, name="run"), make_envs=LineWorld)
+    assert (tmp_path / "run" / "evaluation.txt").read_text() == "of another policy"
 
 
 def test_a_refused_run_changes_nothing(tmp_path):
@@ -191,13 +199,6 @@ def test_resume_of_an_older_checkpoint_discards_only_when_told(tmp_path):
     assert not older.exists(), "it is the latest now"
     left = sorted(path.name for path in (tmp_path / "run").glob("checkpoint-*.pt"))
     assert left == ["checkpoint-0.pt", "checkpoint-1.pt"]
-
-
-def shown(folder):
-    """Return the timesteps that TensorBoard shows."""
-    events = EventAccumulator(str(folder / "tensorboard"), size_guidance={"scalars": 0})
-    events.Reload()
-    return [event.step for event in events.Scalars("timesteps")]
 
 
 def table(folder):

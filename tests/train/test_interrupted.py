@@ -24,7 +24,7 @@ def outcome(tmp_path_factory):
 
 def left_by(run):
     """Return what a run leaves behind, as ``interrupted.state`` does."""
-    return {name: run[name] for name in ("files", "latest", "best", "older", "csv")}
+    return {name: run[name] for name in ("files", "latest", "best", "older", "csv", "shown")}
 
 
 def check_killed(outcome):
@@ -45,6 +45,7 @@ def test_the_runs_have_something_to_compare(outcome):
     assert reference["latest"]["episodes"]["vector_steps"] == 16 * UPDATES
     assert [older["counters"]["updates"] for older in reference["older"]] == [UPDATES - 2]
     assert reference["csv"] == 1 + UPDATES
+    assert reference["shown"] == [512 * update for update in range(1, 1 + UPDATES)]
     assert not [name for name in reference["files"] if name.startswith(".") and name != ".lock"]
     for part in ("policy", "optimiser", "environments", "episodes", "curve"):
         assert outcome["other"]["latest"][part] != reference["latest"][part], "another seed gives another run"
@@ -73,6 +74,6 @@ def test_a_second_signal_ends_at_once_with_the_last_checkpoint_intact(outcome):
 
 @pytest.mark.slow
 def test_many_kills(tmp_path):
-    outcome = results(tmp_path, rounds=6)
+    outcome = results(tmp_path, rounds=3)
     check_killed(outcome)
-    assert {point for run in outcome["killed"] for point in run["kills"]} == set(POINTS)
+    assert {point for run in outcome["killed"] for point in run["kills"]} >= set(POINTS)

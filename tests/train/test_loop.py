@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from nclone_env.env.compiled.records import DIED, PLAYING, WON
-from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
-from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.checkpoint import load_checkpoint, restore_configs
 from nclone_env.train.episodes import EPISODE, EpisodeLog, EpisodeStatistics
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.loop import compute_returns, learning_rate, train
@@ -172,7 +172,6 @@ def test_resume_refuses_another_number_of_environments(tmp_path):
         train(config(tmp_path, num_envs=16), half.checkpoint, LineWorld)
 
 
-@pytest.mark.xfail(raises=ConfigError, strict=False, reason="the network has no encoder for pictures yet")
 def test_trains_on_pictures(tmp_path):
     settings = config(
         tmp_path, observations=("game_state", "player_frame"), num_envs=4, num_steps=4, total_timesteps=32
@@ -228,3 +227,23 @@ def test_the_log_keeps_the_episodes_that_ended_in_order():
     assert log.places.tolist() == [[3, 0], [3, 2], [5, 2]]
     log.clear()
     assert len(log.episodes) == 0
+
+
+SEEN = {
+    "locals": {"observations": ("locals",), "locals_size": 15},
+    "entities": {"observations": ("game_state", "entity_states"), "max_entities": 8},
+    "reachability": {"observations": ("game_state", "reachability", "action_mask")},
+    "float16": {"observations": ("game_state", "locals"), "vector_dtype": "float16"},
+    "stacks with masks": {"observations": ("game_state", "action_mask"), "frame_stack": 3},
+    "small pictures": {"observations": ("player_frame", "global_view"), "picture_size": 64, "frame_stack": 2},
+}
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_every_observation_can_be_trained_on(seen, tmp_path):
+    fields = {"num_envs": 32, "num_steps": 8, "total_timesteps": 512, "hidden_size": 16, "max_frames": 40}
+    result = train(config(tmp_path, **fields, **SEEN[seen]))
+    assert result.counters.updates == 2
+    assert all(np.isfinite(row["policy_loss"]) for row in result.curve)
+    tables = evaluate(result.policy, restore_configs(load_checkpoint(result.checkpoint), "x")[1], episodes_per_level=2)
+    assert len(tables) == 6

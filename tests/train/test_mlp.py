@@ -16,13 +16,13 @@ STEPS, ENVS = 8, 33
 SHAPES = {"game_state": (30,), "reachability": (7,)}
 
 
-def random_rollout(names, masked, frame_stack=1):
+def random_rollout(names, masked, frame_stack=1, reference=False):
     """Return a storage with random observations, actions, advantages and returns."""
     random = np.random.default_rng(5)
     boxes = {name: spaces.Box(-1, 1, SHAPES[name], np.float32) for name in names}
     if masked:
         boxes["action_mask"] = spaces.Box(0, 1, (6,), np.int8)
-    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), frame_stack)
+    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), frame_stack, 6 if reference else 0)
     for name in names:
         storage.observation_arrays[name][:] = random.standard_normal(storage.observation_arrays[name].shape)
     shape = (STEPS, ENVS)
@@ -32,15 +32,20 @@ def random_rollout(names, masked, frame_stack=1):
         np.put_along_axis(allowed[:STEPS], storage.arrays.actions[..., None], True, axis=2)
         allowed[STEPS, :, 0] = True
         storage.observation_arrays["action_mask"][:] = allowed
+    if reference:
+        storage.reference[:] = random.dirichlet(np.full(6, 0.5), STEPS * ENVS)
+        if masked:
+            storage.reference[:] *= storage.flat_observations["action_mask"][: STEPS * ENVS]
+            storage.reference[:] /= storage.reference.sum(axis=1, keepdims=True)
     storage.arrays.log_probs[:] = np.log(random.uniform(0.05, 0.9, shape))
     storage.arrays.advantages[:] = random.standard_normal(shape)
     storage.arrays.returns[:] = random.standard_normal(shape)
     return storage
 
 
-def both(names, masked=False, seed=3, **network):
+def both(names, masked=False, seed=3, reference=False, **network):
     """Return a storage, the parameters and the two networks on them."""
-    storage = random_rollout(names, masked)
+    storage = random_rollout(names, masked, reference=reference)
     shapes = {name: array.shape[2:] for name, array in storage.observation_arrays.items()}
     policy = ActorCritic(shapes, (6,), generator=torch.Generator().manual_seed(seed), **network)
     parameters = FlatParameters(policy)
@@ -49,6 +54,7 @@ def both(names, masked=False, seed=3, **network):
     return storage, parameters, *made
 
 
+REFERENCES = pytest.mark.parametrize("coefficient", [0.0, 0.7])
 NETWORKS = pytest.mark.parametrize("shared_trunk", [False, True])
 ACTIVATIONS = pytest.mark.parametrize("activation", ["tanh", "relu", "silu"])
 INPUTS = pytest.mark.parametrize(
@@ -59,18 +65,19 @@ INPUTS = pytest.mark.parametrize(
 @NETWORKS
 @ACTIVATIONS
 @INPUTS
-def test_outputs_and_gradients_equal_those_of_torch(names, masked, activation, shared_trunk):
+@REFERENCES
+def test_outputs_and_gradients_equal_those_of_torch(names, masked, activation, shared_trunk, coefficient):
     storage, parameters, by_hand, reference = both(
-        names, masked, hidden_size=48, activation=activation, shared_trunk=shared_trunk
+        names, masked, reference=True, hidden_size=48, activation=activation, shared_trunk=shared_trunk
     )
     seen = {name: array[0] for name, array in storage.observation_arrays.items()}
     for got, expected in zip(by_hand.outputs(1, seen), reference.outputs(1, seen), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
     rows = np.random.default_rng(1).permutation(STEPS * ENVS)[:201]
-    scaling = LossScaling(*np.array([0.1, 1.3, 1 / 201, 0.2, 0.5, 0.05], np.float32))
+    scaling = LossScaling(*np.array([0.1, 1.3, 1 / 201, 0.2, 0.5, 0.05, coefficient], np.float32))
     results = []
     for network in (by_hand, reference):
-        gradient, sums = np.full(len(parameters.vector), np.nan, np.float32), np.full(5, np.nan)
+        gradient, sums = np.full(len(parameters.vector), np.nan, np.float32), np.full(6, np.nan)
         network.gradient(0, rows, scaling, gradient, sums)
         results.append((gradient, sums))
     (gradient, sums), (expected, expected_sums) = results
@@ -79,14 +86,15 @@ def test_outputs_and_gradients_equal_those_of_torch(names, masked, activation, s
         assert difference <= 1e-5 * np.abs(part).max(), name
     np.testing.assert_allclose(sums, expected_sums, rtol=1e-5, atol=1e-4)
     assert sums[4] > 10, "some ratios are clipped"
+    assert (sums[5] > 10) == (coefficient > 0), "the reference is some way off"
 
 
 def test_gradient_depends_on_every_input():
     """Negative control: each number that the loss reads changes the gradient."""
-    storage, parameters, by_hand, _ = both(("game_state",), hidden_size=16)
+    storage, parameters, by_hand, _ = both(("game_state",), reference=True, hidden_size=16)
     rows = np.arange(100)
-    gradient, sums = np.zeros(len(parameters.vector), np.float32), np.zeros(5)
-    scaling = LossScaling(*np.array([0.1, 1.3, 0.01, 0.2, 0.5, 0.05], np.float32))
+    gradient, sums = np.zeros(len(parameters.vector), np.float32), np.zeros(6)
+    scaling = LossScaling(*np.array([0.1, 1.3, 0.01, 0.2, 0.5, 0.05, 0.3], np.float32))
     by_hand.gradient(0, rows, scaling, gradient, sums)
     before = gradient.copy()
     for field in range(len(scaling)):
@@ -100,6 +108,10 @@ def test_gradient_depends_on_every_input():
         by_hand.gradient(0, rows, scaling, gradient, sums)
         assert not np.array_equal(before, gradient), name
         getattr(storage.arrays, name)[:] = kept
+    storage.reference[:] = storage.reference[:, ::-1].copy()
+    by_hand.gradient(0, rows, scaling, gradient, sums)
+    assert not np.array_equal(before, gradient), "reference"
+    storage.reference[:] = storage.reference[:, ::-1].copy()
     by_hand.gradient(0, rows, scaling, gradient, sums)
     np.testing.assert_array_equal(before, gradient)
 

@@ -26,7 +26,7 @@ def tensors(*columns):
 
 
 def scaling(count, clip=0.2):
-    return LossScaling(*np.array([2.0, 1.0, 1 / count, clip, 0.5, 0.01], np.float32))
+    return LossScaling(*np.array([2.0, 1.0, 1 / count, clip, 0.5, 0.01, 0.0], np.float32))
 
 
 def test_loss_by_hand():
@@ -40,12 +40,13 @@ def test_loss_by_hand():
     )
     log_probs = torch.tensor([math.log(0.3), math.log(0.2)], requires_grad=True)
     loss, sums = ppo_loss(log_probs, *tensors([1.0, 0.5], [1.0, 2.0]), old, scaling(2))
-    policy, value, entropy, approx_kl, clip_fraction = (sums / 2).tolist()
+    policy, value, entropy, approx_kl, clip_fraction, reference_kl = (sums / 2).tolist()
     assert policy == pytest.approx(-0.2, abs=1e-6)
     assert value == pytest.approx(1.0)
     assert entropy == pytest.approx(0.75)
     assert approx_kl == pytest.approx(-(math.log(1.5) + math.log(0.5)) / 2, abs=1e-6)
     assert clip_fraction == 1.0
+    assert reference_kl == 0.0
     assert loss.item() == pytest.approx(-0.2 + 0.5 * 1.0 - 0.01 * 0.75, abs=1e-6)
     loss.backward()
     assert log_probs.grad.tolist() == [0, 0], "both ratios are clipped on the side that stops the gradient"

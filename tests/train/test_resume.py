@@ -2,6 +2,7 @@
 
 import pytest
 
+from nclone_env.train import resume
 from nclone_env.train.environments import make_environments
 from nclone_env.train.loop import train
 
@@ -21,9 +22,9 @@ CASES = pytest.mark.parametrize(
 )
 
 
-def stopped_after(updates, settings, make_envs, resume=None):
+def stopped_after(updates, settings, make_envs, source=None):
     rows = []
-    return train(settings, resume, make_envs, on_update=rows.append, stop=lambda: len(rows) == updates)
+    return train(settings, source, make_envs, on_update=rows.append, stop=lambda: len(rows) == updates)
 
 
 @CASES
@@ -60,3 +61,12 @@ def test_a_complete_run_is_not_continued(tmp_path):
     again = train(config(tmp_path), whole.checkpoint, LineWorld)
     assert not again.interrupted
     assert whole.checkpoint.read_bytes() == before
+
+
+@pytest.mark.parametrize("part", ["_restore_environments", "_restore_episodes"])
+def test_a_resume_that_forgets_something_is_noticed(tmp_path, monkeypatch, part):
+    whole = train(config(tmp_path, name="whole"), make_envs=LineWorld)
+    stopped = stopped_after(2, config(tmp_path, name="part"), LineWorld)
+    monkeypatch.setattr(resume, part, lambda run, state: None)
+    ended = train(config(tmp_path), stopped.checkpoint, LineWorld)
+    assert contents(ended.checkpoint) != contents(whole.checkpoint)

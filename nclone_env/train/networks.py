@@ -1,0 +1,19 @@
+"""The choice of the network: by hand where it covers the policy, through torch otherwise."""
+
+from __future__ import annotations
+
+from nclone_env.train.autograd import Autograd
+from nclone_env.train.mlp import MLP, is_mlp
+from nclone_env.train.network import Network
+from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.rollout import StoredSteps
+
+
+def make_network(
+    policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
+) -> Network:
+    """Return the network of a policy on stored steps; arguments as of ``train.mlp.MLP``."""
+    dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
+    kind = MLP if is_mlp(policy.observation_shapes, dtypes, storage.frame_stack) else Autograd
+    return kind(policy, parameters, storage, seats, most_rows)
