@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -56,6 +56,7 @@ def train(
     require_training_extra()
     from nclone_env.cli.evaluate import evaluate_and_report  # requires torch, an optional dependency
     from nclone_env.train import loop, report
+    from nclone_env.train.ranks import joined_ranks
 
     def announce(folder: Path) -> None:
         verb = "training" if resume is None else f"resuming {resume}:"
@@ -63,24 +64,31 @@ def train(
 
     progress = TrainingProgress(config.total_timesteps)
     started = time.monotonic()
-    with stop_on_signals(_STOPPING) as stop:
+    with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
+        reports: dict[str, Any] = {
+            "on_update": progress,
+            "on_start": announce,
+            "on_stage": lambda name, seconds: print(f"  {name} ready after {seconds:.1f} s", flush=True),
+            "on_warm_start": lambda done: print(report.warm_start_text(done), flush=True),
+        }
         result = loop.train(
             config,
             resume,
             init=init,
-            on_update=progress,
             overwrite=overwrite,
-            on_start=announce,
-            on_stage=lambda name, seconds: print(f"  {name} ready after {seconds:.1f} s", flush=True),
-            on_warm_start=lambda done: print(report.warm_start_text(done), flush=True),
             stop=stop,
+            ranks=ranks,
+            **(reports if ranks.first else {}),
         )
+    stopped = stop() or result.interrupted  # in the latter case by a signal to another rank
+    if not ranks.first:
+        return stop.exit_status if stopped else 0
     progress.finish()
     folder = result.checkpoint.parent
-    if stop():
+    if stopped:
         options = [*(["--episodes", str(episodes)] if episodes != 100 else []), *([] if video else ["--no-video"])]
         print(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
-        print(f"  {_program()} train --resume {shlex.join([str(folder), *options])}")
+        print(f"  {_program(ranks.local_count, ranks.count)} --resume {shlex.join([str(folder), *options])}")
         return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
@@ -117,9 +125,13 @@ def _value(args: Sequence[str], option: str) -> str | None:
     return None
 
 
-def _program() -> str:
+def _program(local_ranks: int, ranks: int) -> str:
     """Return how this program was started, for commands to copy."""
+    if ranks > 1:
+        nodes = f" --nnodes={ranks // local_ranks} ..." if ranks > local_ranks else ""
+        return f"torchrun --nproc-per-node={local_ranks}{nodes} -m nclone_env.train"
     started = Path(sys.argv[0])
     if started.name == "__main__.py":
-        return f"{shlex.quote(sys.executable)} -m nclone_env"
-    return "nclone-env" if shutil.which("nclone-env") or started.name != "nclone-env" else shlex.quote(str(started))
+        return f"{shlex.quote(sys.executable)} -m nclone_env train"
+    known = shutil.which("nclone-env") or started.name != "nclone-env"
+    return f"{'nclone-env' if known else shlex.quote(str(started))} train"

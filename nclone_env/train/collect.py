@@ -21,6 +21,7 @@ class Collector:
     Attributes:
         envs: the environments.
         columns: their part of the rollout.
+        first: number of the first of them, counted over all ranks.
         episodes: the episodes that ended in it.
         levels: (n,) int32, index of the level that each environment played in its last step.
 
@@ -30,12 +31,19 @@ class Collector:
         network: the policy.
         heads: actions of each head of the policy.
         seed: seed of the sampled actions.
+        offset: environments of the ranks before this one.
     """
 
     def __init__(
-        self, envs: VectorEnvironment, columns: RolloutColumns, network: Network, heads: Sequence[int], seed: int
+        self,
+        envs: VectorEnvironment,
+        columns: RolloutColumns,
+        network: Network,
+        heads: Sequence[int],
+        seed: int,
+        offset: int = 0,
     ):
-        self.envs, self.columns = envs, columns
+        self.envs, self.columns, self.first = envs, columns, offset + columns.first
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
         self.levels = np.zeros(columns.num_envs, np.int32)
         self._network, self._seed = network, seed
@@ -50,7 +58,7 @@ class Collector:
     def reset(self, seed: int) -> None:
         """Begin new episodes; environment i of the run gets seed ``seed + i``."""
         self.columns.restart()
-        self.envs.reset(seed=seed + self.columns.first, out=self.columns.reset_outputs())
+        self.envs.reset(seed=seed + self.first, out=self.columns.reset_outputs())
 
     def play(self, seat: int, step: int) -> None:
         """Play all steps of the rollout.
@@ -85,7 +93,7 @@ class Collector:
         logits, values = self._network.outputs(seat, observations)
         actions = columns.row("actions")
         masks = observations.get("action_mask", self._no_masks)
-        draw = (self._heads, self._seed, columns.first, step, self._scratch, actions, columns.row("log_probs"))
+        draw = (self._heads, self._seed, self.first, step, self._scratch, actions, columns.row("log_probs"))
         sample_actions(logits, masks, *draw)
         columns.row("values")[:] = values
         return actions

@@ -68,9 +68,24 @@ class LearningCurve:
             self._writer.close()
 
     def _show(self, row: Row) -> None:
+        """Send a row to TensorBoard."""
         assert self._writer is not None, "append() was called before begin()"
         for name, value in row.items():
             self._writer.add_scalar(name, value, int(row["timesteps"]))
+
+
+class KeptCurve(LearningCurve):
+    """The learning curve in ranks other than 0: kept in memory only."""
+
+    def begin(self) -> None:
+        """Open nothing."""
+
+    def write_csv(self) -> Path:
+        """Write nothing."""
+        return self.folder / "learning_curve.csv"
+
+    def _show(self, row: Row) -> None:
+        """Show nothing."""
 
 
 def _await_later_name(folder: Path) -> None:

@@ -16,6 +16,7 @@ from nclone_env.train.levels import run_levels
 from nclone_env.train.mlp import is_mlp
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
+from nclone_env.train.ranks import ALONE
 from nclone_env.train.run import group_sizes, held_out_environments, make_workers, most_rows, part_size
 
 
@@ -43,8 +44,10 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     policy = make_policy(config, stacked)
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
     scratch = _mlp_bytes if is_mlp(shapes, dtypes, config.frame_stack) else _gathered_bytes
-    groups = [first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config)]
-    count = make_workers(config).count
+    groups = [
+        first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config.num_envs)
+    ]
+    count = make_workers(config, ALONE).count
     used = count * scratch(config, policy, sizes)
     reference = parameters + used + (count * _gathered_bytes(config, policy, sizes) if config.frame_stack > 1 else 0)
     parts = {
@@ -58,9 +61,9 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
         parts["reference policy"] = reference
     if held_out:
         evaluated = config.environment().replace(levels=held_out)
-        with closing(make_envs(evaluated, held_out_environments(config, len(held_out)))) as envs:
+        with closing(make_envs(evaluated, held_out_environments(config, config.num_envs, len(held_out)))) as envs:
             observed = envs.num_envs * config.frame_stack * sum(sizes.values())
-            parts["held-out levels"] = make_workers(config).count * (_used_bytes(envs) + observed)
+            parts["held-out levels"] = count * (_used_bytes(envs) + observed)
     return MemoryNode("training run", children=tuple(MemoryNode(name, size) for name, size in parts.items()))
 
 
@@ -99,14 +102,14 @@ def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int
     towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
     hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
     heads, fields = 2 * 4 * (sum(policy.heads) + 1), 8 + 3 * 4
-    return most_rows(config) * (
+    return most_rows(config, config.num_envs) * (
         inputs + hidden + heads + fields + sizes.get("action_mask", 0) + _reference_bytes(config, policy, 1)
     )
 
 
 def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
     """Return the bytes of one thread's gathered observations for torch."""
-    return most_rows(config) * _stack_bytes(config, sizes)
+    return most_rows(config, config.num_envs) * _stack_bytes(config, sizes)
 
 
 def _stack_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
@@ -115,5 +118,5 @@ def _stack_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
 
 
 def _update_bytes(config: TrainConfig, parameters: int) -> int:
-    parts = count_parts(config, part_size(config))
+    parts = count_parts(config.minibatch_size, part_size(config))
     return (2 + parts) * parameters + 8 * config.batch_size + 8 * 6 * parts

@@ -29,20 +29,28 @@ def check_finite(run: Run, statistics: UpdateStatistics) -> None:
         return
     number = run.counters.updates
     raise NonFiniteError(
-        f"update {number}: {_culprit(run, statistics)}; the run stopped without saving, "
+        f"update {number}: {_first_culprit(run, statistics)}; the run stopped without saving, "
         f"{run.folder.checkpoint} holds its state after update {run.saved}. "
         "Check reward and observations of these levels, or lower learning_rate"
     )
 
 
-def _culprit(run: Run, statistics: UpdateStatistics) -> str:
-    """Describe the first array that is not finite, in the order in which they are computed."""
+def _first_culprit(run: Run, statistics: UpdateStatistics) -> str:
+    """Describe what is not finite: an array of the first rank that has one, else the statistics."""
+    found = [culprit for culprit in run.ranks.exchange(_culprit(run)) if culprit is not None]
+    if found:
+        return found[0]
+    broken = [f"{name} = {value}" for name, value in statistics._asdict().items() if not math.isfinite(value)]
+    return f"{', '.join(broken) or 'the step of the optimiser'} from a finite rollout{_parameters(run)}"
+
+
+def _culprit(run: Run) -> str | None:
+    """Describe the first array that is not finite, in the order in which they are computed; None if there is none."""
     for name, array in _arrays(run):
         places = np.argwhere(~np.isfinite(array))
         if len(places):
             return f"{name} is {array[tuple(places[0])]} {_place(run, places)}{_parameters_too(run, name)}"
-    broken = [f"{name} = {value}" for name, value in statistics._asdict().items() if not math.isfinite(value)]
-    return f"{', '.join(broken) or 'the step of the optimiser'} from a finite rollout{_parameters(run)}"
+    return None
 
 
 def _arrays(run: Run) -> Iterator[tuple[str, np.ndarray]]:
@@ -67,7 +75,8 @@ def _place(run: Run, places: np.ndarray) -> str:
     more = f" and {len(levels) - _MOST_NAMED} more" if len(levels) > _MOST_NAMED else ""
     played = f", on {', '.join(levels[:_MOST_NAMED])}{more}" if levels else ""
     others = f" ({len(steps)} steps in all)" if len(steps) > 1 else ""
-    return f"at step {step} of the rollout in environment {index}{others}{played}"
+    number = run.collectors[0].first + index
+    return f"at step {step} of the rollout in environment {number}{others}{played}"
 
 
 def _level(run: Run, step: int, index: int) -> Iterator[str]:

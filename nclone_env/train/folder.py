@@ -19,6 +19,8 @@ LATEST, BEST = "checkpoint.pt", "best.pt"
 _CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
 _REPORTS = ("learning_curve.png", "evaluation.txt", "episode.mp4")
 _LOCK = ".lock"
+JOB = ".job"
+"""File that names the launchers of a job of several processes, one a line; see ``train.restart``."""
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
 
 
@@ -67,7 +69,7 @@ class RunFolder:
         """Remove the files of an earlier run, if there is one; other files stay."""
         if not holds_run(self.path):
             return
-        for name in (LATEST, BEST, _CURVE, _LEVELS, *_REPORTS):
+        for name in (LATEST, BEST, _CURVE, _LEVELS, JOB, *_REPORTS):
             (self.path / name).unlink(missing_ok=True)
         for path in self.older.values():
             path.unlink()
@@ -80,6 +82,20 @@ class RunFolder:
             with suppress(OSError):  # not empty
                 self.path.rmdir()
         os.close(self._lock)
+
+
+class SharedFolder(RunFolder):
+    """The folder of a run as ranks other than 0 know it: its paths only.
+
+    Args:
+        path: the folder, which rank 0 has claimed.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def close(self) -> None:
+        """Leave the folder to rank 0."""
 
 
 def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: bool = False) -> RunFolder:
@@ -96,8 +112,9 @@ def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: boo
     Raises:
         RunFolderError: if the folder holds another run, or another process is training in it.
     """
-    base = config.run_folder if config.name or source is None else _parent(source)
-    if config.name or source is not None or overwrite:
+    named = named_folder(config, source)
+    base = named or config.run_folder
+    if named or overwrite:
         folder = RunFolder(base)
         try:
             if not overwrite:
@@ -113,6 +130,13 @@ def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: boo
                 return folder
             folder.close()
     raise AssertionError
+
+
+def named_folder(config: TrainConfig, source: Path | None) -> Path | None:
+    """Return the folder that a run must use, None if it may choose one."""
+    if config.name:
+        return config.run_folder
+    return None if source is None else _parent(source)
 
 
 def settled_config(config: TrainConfig, folder: RunFolder) -> TrainConfig:

@@ -14,12 +14,15 @@ from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import Row
 from nclone_env.train.environments import MakeEnvironments, make_environments
+from nclone_env.train.exchange import ended_episodes
 from nclone_env.train.finite import check_finite
-from nclone_env.train.folder import checkpoint_file, claim_folder, settled_config
+from nclone_env.train.folder import checkpoint_file, settled_config
 from nclone_env.train.gae import estimate_advantages
 from nclone_env.train.initial import initialise_policy
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
+from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.restart import claim
 from nclone_env.train.resume import restore_run, save_run, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
 from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
@@ -55,6 +58,7 @@ def train(
     on_stage: Report = lambda name, seconds: None,
     on_warm_start: Callable[[WarmStart], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
+    ranks: Ranks = ALONE,
 ) -> TrainResult:
     """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
 
@@ -69,7 +73,8 @@ def train(
         on_start: called with the folder of the run before anything is computed.
         on_stage: called with the name and the seconds of each stage of the preparation.
         on_warm_start: called after demonstrations were cloned.
-        stop: asked before each update; once it returns True the run is saved and ends.
+        stop: asked before each update; once it returns True in any rank the run is saved and ends.
+        ranks: the processes that train together, each of which makes this call; rank 0 writes the files.
 
     Raises:
         CheckpointError: if ``resume`` or ``init`` cannot be read or does not match ``config``.
@@ -77,19 +82,20 @@ def train(
             or no demonstration of ``config.warm_start`` can be used.
         RunFolderError: if the folder holds another run, or another process is training in it.
         NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
+        RankError: if another rank was lost.
     """
-    source = None if resume is None else checkpoint_file(resume)
     initial = None if init is None else checkpoint_file(init)
-    if source is not None and initial is not None:
+    if resume is not None and initial is not None:
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
-    with one_thread_per_call(), closing(claim_folder(config, source, overwrite)) as folder:
+    claimed, source = claim(config, resume, overwrite, ranks)
+    with one_thread_per_call(), closing(claimed) as folder:
         on_start(folder.path)
-        with closing(set_up(settled_config(config, folder), make_envs, folder)) as run:
+        with closing(set_up(settled_config(config, folder), make_envs, folder, ranks)) as run:
             warm_up(run, on_stage)
             if initial is not None:
                 initialise_policy(run.policy, run.config, initial)
             begin(run, source, on_warm_start)
-            while not run.finished and not stop():
+            while not run.finished and not any(ranks.exchange(stop())):
                 started = time.perf_counter()
                 collect_rollout(run)
                 compute_returns(run)
@@ -136,9 +142,10 @@ def collect_rollout(run: Run) -> None:
 
     run.workers.run(run.job, play, 0, len(run.collectors))
     run.statistics.vector_steps += run.config.num_steps
-    for collector in run.collectors:
-        run.counters.episodes += run.statistics.add(collector.episodes.episodes)
-    run.selection.update([collector.episodes.episodes for collector in run.collectors])
+    ended = list(ended_episodes(run))
+    for episodes in ended:
+        run.counters.episodes += run.statistics.add(episodes)
+    run.selection.update(ended)
     run.counters.timesteps += run.config.batch_size
     run.counters.updates += 1
 

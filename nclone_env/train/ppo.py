@@ -13,6 +13,7 @@ from nclone_env.train.adam import Adam, sum_gradients
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network import LossScaling, Network
 from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.rollout import RolloutStorage
 from nclone_env.train.sampling import mix
 
@@ -42,6 +43,10 @@ class PPO:
     A minibatch is split into parts of equal size. Threads compute the gradients of parts as they become free; the
     gradients are then added in the order of the parts, so the result does not depend on the number of threads.
 
+    Every rank computes the same order of the steps of all ranks, differentiates those of its own environments in each
+    minibatch, and adds up the gradients with the others. So K ranks take the same minibatches as one: only sums of
+    floats are in another order.
+
     Attributes:
         optimiser: the state of Adam.
 
@@ -52,6 +57,7 @@ class PPO:
         config: hyperparameters.
         workers: the threads.
         part_size: largest number of steps of a part.
+        ranks: the processes that train together.
     """
 
     def __init__(
@@ -62,15 +68,21 @@ class PPO:
         config: TrainConfig,
         workers: Workers,
         part_size: int,
+        ranks: Ranks = ALONE,
     ):
         self.optimiser = Adam(len(parameters.vector))
         self._network, self._parameters, self._config = network, parameters, config
         self._workers, self._job = workers, Job()
+        self._ranks, self._envs = ranks, ranks.share(config.num_envs)
         self._advantages = storage.learning_fields.advantages
         self._order = np.zeros(config.batch_size, np.int64)
-        self._part_count = count_parts(config, part_size)
-        self._gradients = np.zeros((self._part_count, len(parameters.vector)), np.float32)
-        self._sums = np.zeros((self._part_count, 6))
+        self._own_counts = np.zeros(config.num_minibatches, np.int64)
+        self._moment_parts = np.zeros((ranks.count, config.num_minibatches, 3))
+        self._moments = np.zeros((config.num_minibatches, 2))
+        self._part_size, self._most_steps = part_size, min(config.minibatch_size, len(self._advantages))
+        most_parts = self._part_count = count_parts(self._most_steps, part_size)
+        self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
+        self._sums = np.zeros((most_parts, 6))
         self._totals = np.zeros(7)
         self._reference_coef = 0.0
         self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
@@ -84,20 +96,29 @@ class PPO:
             reference_coef: coefficient of the KL divergence from the reference probabilities in the storage.
         """
         self._reference_coef = reference_coef
-        config, size = self._config, self._config.minibatch_size
+        config = self._config
         self._totals[:] = 0
         for epoch in range(config.update_epochs):
             shuffle(self._order, config.seed, number, epoch)
-            for first in range(0, config.batch_size, size):
-                self._descend(self._order[first : first + size], learning_rate)
-        steps, minibatches = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
-        return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / minibatches)])
+            keep_own(
+                self._order, config.minibatch_size, config.num_envs, self._envs.start, self._envs.stop, self._own_counts
+            )
+            self._measure_advantages()
+            for minibatch in range(config.num_minibatches):
+                self._descend(minibatch, learning_rate)
+        self._ranks.add_up(self._totals[:6])
+        steps, descents = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
+        return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / descents)])
 
     def warm_up(self) -> None:
         """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
         shuffle(self._order, self._config.seed, 0, 0)
-        self._rows = self._order[: self._config.minibatch_size]
+        keep_own(self._order, len(self._order), self._config.num_envs, 0, self._config.num_envs, self._own_counts)
+        self._rows = np.arange(self._most_steps)
         moments(self._advantages, self._rows)
+        self._moment_parts.fill(1)
+        combine_moments(self._moment_parts, self._moments)
+        self._part_count = len(self._gradients)
         for seat in range(self._workers.count):
             self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
         sum_gradients(self._gradients)
@@ -108,16 +129,38 @@ class PPO:
         arrays: dict[str, np.ndarray] = {"gradients": self._gradients, "order": self._order, "sums": self._sums}
         return MemoryNode("update", children=(self.optimiser.memory(), array_group("parts", arrays, shared=False)))
 
-    def _descend(self, rows: np.ndarray, learning_rate: float) -> None:
-        """Take one gradient step on the steps of a minibatch, (m,) int64."""
+    def _measure_advantages(self) -> None:
+        """Compute mean and standard deviation of the advantages of each minibatch over all ranks."""
+        self._moment_parts.fill(0)
+        for minibatch, part in enumerate(self._moment_parts[self._ranks.number]):
+            rows = self._own_rows(minibatch)
+            if len(rows):
+                part[0], (part[1], part[2]) = len(rows), moments(self._advantages, rows)
+        self._ranks.add_up(self._moment_parts)
+        combine_moments(self._moment_parts, self._moments)
+
+    def _own_rows(self, minibatch: int) -> np.ndarray:
+        """Return the steps of this rank in a minibatch, (n,) int64."""
+        first = minibatch * self._config.minibatch_size
+        return self._order[first : first + int(self._own_counts[minibatch])]
+
+    def _descend(self, minibatch: int, learning_rate: float) -> None:
+        """Take one gradient step on a minibatch."""
         config = self._config
-        mean, deviation = moments(self._advantages, rows)
+        mean, deviation = self._moments[minibatch].tolist()
+        numbers = mean, 1 / (deviation + 1e-8), 1 / config.minibatch_size
         coefficients = config.clip_coef, config.value_coef, config.entropy_coef, self._reference_coef
-        numbers = mean, 1 / (deviation + 1e-8), 1 / len(rows), *coefficients
-        self._rows, self._scaling = rows, LossScaling(*map(np.float32, numbers))
-        self._workers.run(self._job, self._differentiate, 0, self._part_count)
+        self._rows, self._scaling = self._own_rows(minibatch), LossScaling(*map(np.float32, (*numbers, *coefficients)))
+        count = self._part_count = count_parts(len(self._rows), self._part_size)
+        if count < len(self._gradients):  # with several ranks, when few of the steps are of this one
+            self._gradients[count:] = 0
+            self._sums[count:] = 0
+        if count:
+            self._workers.run(self._job, self._differentiate, 0, count)
         sum_gradients(self._gradients)
-        norm = self.optimiser.step(self._parameters.vector, self._gradients[0], learning_rate, config.max_grad_norm)
+        gradient = self._gradients[0]
+        self._ranks.add_up(gradient)
+        norm = self.optimiser.step(self._parameters.vector, gradient, learning_rate, config.max_grad_norm)
         self._totals[:6] += self._sums.sum(axis=0)
         self._totals[6] += norm
 
@@ -129,9 +172,28 @@ class PPO:
             self._network.gradient(seat, rows, self._scaling, self._gradients[part], self._sums[part])
 
 
-def count_parts(config: TrainConfig, part_size: int) -> int:
-    """Return the number of parts of a minibatch."""
-    return -(-config.minibatch_size // part_size)
+def count_parts(steps: int, part_size: int) -> int:
+    """Return the number of parts of so many steps of a minibatch."""
+    return -(-steps // part_size)
+
+
+@kernel
+def combine_moments(parts, combined):
+    """Compute mean and standard deviation of m sets of numbers.
+
+    Args:
+        parts: (k, m, 3) number of entries, mean and standard deviation of the parts of each set in k ranks.
+        combined: (m, 2) float64, written; a single part is copied to the bit.
+    """
+    for j in range(parts.shape[1]):
+        total = mean = variance = 0.0
+        for k in range(parts.shape[0]):
+            total += parts[k, j, 0]
+        for k in range(parts.shape[0]):
+            mean += parts[k, j, 0] / total * parts[k, j, 1]
+        for k in range(parts.shape[0]):
+            variance += parts[k, j, 0] / total * (parts[k, j, 2] ** 2 + (parts[k, j, 1] - mean) ** 2)
+        combined[j, 0], combined[j, 1] = mean, np.sqrt(variance)
 
 
 @kernel
@@ -145,6 +207,34 @@ def shuffle(order, seed, update, epoch):
         state = mix(state)
         j = np.int64((state >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))  # bias below i / 2**32
         order[i], order[j] = order[j], order[i]
+
+
+@kernel
+def keep_own(order, size, num_envs, first, last, counts):
+    """Move the steps of environments ``first`` to ``last - 1`` to the beginning of each minibatch, in their order.
+
+    Args:
+        order: (b,) int64, numbers t * N + i of the steps of all N environments; those that are kept become
+            t * n + i - first, with n = last - first; undefined after them.
+        size: steps of a minibatch.
+        num_envs: N.
+        first: first environment of this rank.
+        last: one past its last.
+        counts: (b / size,) int64, written: steps of each minibatch that are kept.
+    """
+    alone = last - first == num_envs
+    for minibatch in range(len(order) // size):
+        start = minibatch * size
+        end = start
+        if alone:
+            end += size
+        else:
+            for place in range(start, start + size):
+                step, index = divmod(order[place], num_envs)
+                if first <= index < last:
+                    order[end] = step * (last - first) + index - first
+                    end += 1
+        counts[minibatch] = end - start
 
 
 @kernel

@@ -20,8 +20,10 @@ from nclone_env.train.checkpoint import (
     save_checkpoint,
     translated,
 )
+from nclone_env.train.exchange import Worlds, first_rows, gather_worlds, own_part
 from nclone_env.train.folder import RunFolder
 from nclone_env.train.level_table import write_level_table
+from nclone_env.train.restart import launchers, name_job
 from nclone_env.train.run import Counters, Run, Score
 from nclone_env.train.warm_start import reference_state, restore_reference
 
@@ -34,8 +36,14 @@ def save_run(run: Run) -> None:
     """
     if run.saved == run.counters.updates:
         return
+    worlds = gather_worlds(run)
+    if worlds is not None:
+        _write(run, checkpoint_of(run, worlds))
+    run.saved = run.counters.updates
+
+
+def _write(run: Run, checkpoint: Checkpoint) -> None:
     run.curve.flush()
-    checkpoint = checkpoint_of(run)
     reached = score(checkpoint)
     if reached is not None and (run.best is None or reached > run.best):
         save_checkpoint(run.folder.best, checkpoint)
@@ -43,17 +51,16 @@ def save_run(run: Run) -> None:
     if run.config.keep_last and run.saved >= 0:
         run.folder.keep_latest(run.saved)
     save_checkpoint(run.folder.checkpoint, checkpoint)
-    run.saved = run.counters.updates
-    remove_older(run)
+    remove_older(run.folder, run.counters.updates, run.config.keep_last)
     run.curve.write_csv()
     write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
 
 
-def remove_older(run: Run) -> None:
-    """Remove older checkpoints beyond ``keep_last``, and those that a resumed run has not reached yet."""
-    older = run.folder.older
-    past = [number for number in older if number < run.saved]
-    for number in older.keys() - set(past[max(0, len(past) - run.config.keep_last) :]):
+def remove_older(folder: RunFolder, saved: int, keep_last: int) -> None:
+    """Remove older checkpoints beyond ``keep_last``, and those after update ``saved``, which a resumed run redoes."""
+    older = folder.older
+    past = [number for number in older if number < saved]
+    for number in older.keys() - set(past[max(0, len(past) - keep_last) :]):
         older[number].unlink()
 
 
@@ -64,14 +71,19 @@ def take_over_folder(run: Run, source: Path | None) -> None:
         run: a run that has begun or was restored.
         source: the checkpoint that was restored.
     """
-    folder = run.folder
-    if source is None or source.parent.resolve() != folder.path.resolve():
-        folder.clear()
-    else:
-        run.best = _best_score(folder)
-        run.saved = run.counters.updates if source.name == folder.checkpoint.name else -1
+    folder, job = run.folder, launchers(run.ranks)
+    continued = source is not None and source.parent.resolve() == folder.path.resolve()
+    if source is not None and continued and source.name == folder.checkpoint.name:
+        run.saved = run.counters.updates
+    if run.ranks.first:
+        if continued:
+            run.best = _best_score(folder)
+        else:
+            folder.clear()
+        name_job(folder, job)
     save_run(run)
-    remove_older(run)
+    if run.ranks.first:
+        remove_older(folder, run.saved, run.config.keep_last)
 
 
 def score(checkpoint: Checkpoint) -> Score | None:
@@ -90,11 +102,9 @@ def _best_score(folder: RunFolder) -> Score | None:
         return None  # to be replaced by the next one
 
 
-def checkpoint_of(run: Run) -> Checkpoint:
-    """Return the state of a run between two updates."""
-    storage, statistics, optimiser = run.storage, run.statistics, run.ppo.optimiser
-    depth = storage.frame_stack
-    first_rows = {name: _tensor(array[:depth]) for name, array in storage.observation_arrays.items()}
+def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
+    """Return the state of a run between two updates, given the environments of all ranks."""
+    statistics, optimiser = run.statistics, run.ppo.optimiser
     return Checkpoint(
         train_config=run.config.to_dict(),
         environment_config=environment_fields(run.config.environment()),
@@ -107,8 +117,11 @@ def checkpoint_of(run: Run) -> Checkpoint:
             "counts": _tensor(statistics.counts),
             "recent": _tensor(statistics.recent.view(np.uint8)),
         },
-        observations={**first_rows, "episode starts": _tensor(storage.episode_starts[:depth])},
-        environments=_snapshots(run),
+        observations={name: _tensor(array) for name, array in worlds.rows.items()},
+        environments={
+            "snapshots": _tensor(np.frombuffer(b"".join(worlds.states), np.uint8)),
+            "sizes": torch.tensor([len(state) for state in worlds.states]),
+        },
         curve=list(run.curve.rows),
         held_out=_held_out_state(run),
         selection={
@@ -125,7 +138,7 @@ def restore_run(run: Run, path: Path) -> None:
     Raises:
         CheckpointError: if it cannot be read or does not fit the run.
     """
-    checkpoint = load_checkpoint(path)
+    checkpoint = run.ranks.from_first(lambda: load_checkpoint(path))
     check_observations(run.policy.observation_shapes, checkpoint, path)
     with translated(path):
         run.policy.load_state_dict(checkpoint.policy)
@@ -141,16 +154,6 @@ def restore_run(run: Run, path: Path) -> None:
         )
         restore_reference(run, checkpoint.reference)
     run.curve.rows[:] = checkpoint.curve
-
-
-def _snapshots(run: Run) -> dict[str, Tensor]:
-    snapshots = [
-        collector.envs.get_state(index) for collector in run.collectors for index in range(collector.envs.num_envs)
-    ]
-    return {
-        "snapshots": _tensor(np.frombuffer(b"".join(snapshots), np.uint8)),
-        "sizes": torch.tensor([len(snapshot) for snapshot in snapshots]),
-    }
 
 
 def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
@@ -177,17 +180,16 @@ def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
 
 
 def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
+    rows = {name: tensor.numpy() for name, tensor in checkpoint.observations.items()}
     sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
-    if len(sizes) != run.config.num_envs:
-        raise ValueError(f"num_envs: expected {len(sizes)}, as when it was saved, got {run.config.num_envs}")
     edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
+    own = own_part(run, Worlds(rows, [snapshots[first:last] for first, last in edges]))
+    states = iter(own.states)
     for collector in run.collectors:
-        for index, (first, last) in zip(range(collector.envs.num_envs), edges):
-            collector.envs.set_state(index, snapshots[first:last])
-    depth = run.storage.frame_stack
-    arrays = {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts}
-    for name, array in arrays.items():
-        _copy(array[:depth], checkpoint.observations[name])
+        for index in range(collector.envs.num_envs):
+            collector.envs.set_state(index, next(states))
+    for name, array in first_rows(run).items():
+        _copy(array[: run.storage.frame_stack], torch.from_numpy(own.rows[name]))
 
 
 def _tensor(array: np.ndarray) -> Tensor:

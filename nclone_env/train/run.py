@@ -15,7 +15,7 @@ from nclone_env.env.threads import Job, Workers, available_cores
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.curve import LearningCurve
+from nclone_env.train.curve import KeptCurve, LearningCurve
 from nclone_env.train.encoders import PICTURES
 from nclone_env.train.environments import MakeEnvironments, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
@@ -27,6 +27,7 @@ from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import PPO
+from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.reference import Reference
 from nclone_env.train.rollout import RolloutStorage
 from nclone_env.train.selection import EpisodeSelection, make_selection
@@ -70,6 +71,7 @@ class Run:
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
+    ranks: Ranks = ALONE
     reference: Reference | None = None
     """The clone of a warm start, which the policy is kept close to."""
     saved: int = -1
@@ -81,7 +83,7 @@ class Run:
     def kilobytes_per_environment(self) -> float:
         """Memory per environment in KB (1,024 bytes), without memory shared by all environments."""
         trees = (collector.envs.memory() for collector in self.collectors)
-        return sum(tree.bytes_where(shared=False) for tree in trees) / self.config.num_envs / 1024
+        return sum(tree.bytes_where(shared=False) for tree in trees) / self.storage.num_envs / 1024
 
     @property
     def solved(self) -> bool:
@@ -114,10 +116,10 @@ class Run:
         self.curve.close()
 
 
-def group_sizes(config: TrainConfig) -> list[int]:
-    """Return the number of environments of each group; it does not depend on the number of threads."""
-    count = max(1, min(config.num_envs // _SMALLEST_GROUP, max(2, config.num_envs // _GROUP_SIZE)))
-    edges = [config.num_envs * group // count for group in range(count + 1)]
+def group_sizes(num_envs: int) -> list[int]:
+    """Return the number of environments of each group of a rank; it does not depend on the number of threads."""
+    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // _GROUP_SIZE)))
+    edges = [num_envs * group // count for group in range(count + 1)]
     return [last - first for first, last in itertools.pairwise(edges)]
 
 
@@ -128,19 +130,25 @@ def part_size(config: TrainConfig) -> int:
     return min(largest, config.minibatch_size)
 
 
-def most_rows(config: TrainConfig) -> int:
-    """Return the largest number of rows of a call of the network."""
-    return max(*group_sizes(config), part_size(config))
+def most_rows(config: TrainConfig, num_envs: int) -> int:
+    """Return the largest number of rows of a call of the network in a rank with so many environments."""
+    return max(*group_sizes(num_envs), part_size(config))
 
 
-def make_workers(config: TrainConfig) -> Workers:
-    """Return the threads of a run."""
-    return Workers(config.batch_size, config.num_threads or available_cores(), min_chunk=1)
+def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
+    """Return the threads of a rank; by default the ranks of a machine share its cores."""
+    threads = config.num_threads or max(1, available_cores() // ranks.local_count)
+    return Workers(config.batch_size, threads, min_chunk=1)
 
 
-def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) -> Run:
-    """Build all components of a run that writes to a folder; nothing is written yet."""
-    sizes = group_sizes(config)
+def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, ranks: Ranks = ALONE) -> Run:
+    """Build all components of a run that writes to a folder; nothing is written yet.
+
+    Raises:
+        ConfigError: if the ranks cannot have equally many environments.
+    """
+    share = ranks.share(config.num_envs)
+    sizes = group_sizes(len(share))
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment().replace(levels=levels)
     groups = [make_envs(environment, size) for size in sizes]
@@ -149,36 +157,38 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder) 
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
     space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
-    storage = RolloutStorage(config.num_steps, config.num_envs, space, config.frame_stack, reference_actions)
-    workers = make_workers(config)
-    network = make_network(policy, parameters, storage, workers.count, most_rows(config))
+    storage = RolloutStorage(config.num_steps, len(share), space, config.frame_stack, reference_actions)
+    workers = make_workers(config, ranks)
+    network = make_network(policy, parameters, storage, workers.count, most_rows(config, len(share)))
     return Run(
         config=config,
         policy=policy,
         parameters=parameters,
         storage=storage,
         collectors=[
-            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed)
+            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=PPO(network, parameters, storage, config, workers, part_size(config)),
+        ppo=PPO(network, parameters, storage, config, workers, part_size(config), ranks),
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
         selection=make_selection(groups, environment, config.curriculum == "progress", config.starts),
-        held_out=_make_held_out(config, held_out, make_envs, policy, network, workers),
+        held_out=_make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
         folder=folder,
-        curve=LearningCurve(folder.path),
+        curve=(LearningCurve if ranks.first else KeptCurve)(folder.path),
+        ranks=ranks,
     )
 
 
-def held_out_environments(config: TrainConfig, num_levels: int) -> int:
-    """Return the number of environments in which a thread plays held-out levels; it does not depend on the threads."""
-    return min(MOST_ENVIRONMENTS, max(group_sizes(config)), num_levels * config.evaluation_attempts)
+def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -> int:
+    """Return the number of environments in which a thread of a rank with ``num_envs`` plays held-out levels."""
+    return min(MOST_ENVIRONMENTS, max(group_sizes(num_envs)), num_levels * config.evaluation_attempts)
 
 
 def _make_held_out(
     config: TrainConfig,
+    num_envs: int,
     levels: tuple[str, ...],
     make_envs: MakeEnvironments,
     policy: ActorCritic,
@@ -189,7 +199,7 @@ def _make_held_out(
     if not levels:
         return None
     environment = config.environment().replace(levels=levels)
-    size = held_out_environments(config, len(levels))
+    size = held_out_environments(config, num_envs, len(levels))
     return HeldOutLevels(
         [make_envs(environment, size) for _ in range(workers.count)],
         level_digests(levels),

@@ -10,6 +10,7 @@ from nclone_env.errors import ConfigError
 from nclone_env.train.cloning import Cloning, clone
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.demonstrations import Demonstrated, demonstrate
+from nclone_env.train.policy import ActorCritic
 from nclone_env.train.reference import Reference
 from nclone_env.train.run import Run, most_rows
 
@@ -40,7 +41,9 @@ def warm_start(run: Run) -> WarmStart:
     cloning = clone(run.policy, demonstrated.trajectories, space, config.frame_stack, seed=config.seed)
     run.policy.load_state_dict(cloning.policy.state_dict())
     if config.keeps_clone:
-        run.reference = Reference(cloning.policy, run.storage, run.workers.count, most_rows(run.config))
+        run.reference = Reference(
+            cloning.policy, run.storage, run.workers.count, most_rows(run.config, run.storage.num_envs)
+        )
     return WarmStart(demonstrated, cloning)
 
 
@@ -79,5 +82,11 @@ def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
         expected, got = ("a clone", "none") if run.config.keeps_clone else ("no clone", "one")
         raise ValueError(f"warm_start: expected {expected} in it, got {got}")
     if state:
-        run.reference = Reference(run.policy, run.storage, run.workers.count, most_rows(run.config))
+        run.reference = Reference(
+            run.policy, run.storage, run.workers.count, most_rows(run.config, run.storage.num_envs)
+        )
         run.reference.policy.load_state_dict(state)
+
+
+def _reference(run: Run, policy: ActorCritic) -> Reference:
+    return Reference(policy, run.storage, run.workers.count, most_rows(run.config, run.storage.num_envs))

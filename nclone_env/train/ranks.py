@@ -1,0 +1,132 @@
+"""Processes that train one policy together: who plays which environments, and how they communicate.
+
+``torchrun`` starts K processes, ranks 0 to K - 1. The whole gradient is one vector, so one all-reduce of it replaces
+what ``DistributedDataParallel`` would do for a module.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import distributed
+
+from nclone_env.errors import ConfigError, NcloneError
+
+Value = TypeVar("Value")
+
+
+class RankError(NcloneError, ConnectionError):
+    """Another rank was lost, or the ranks no longer agree."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The place of this process among those of a job; by default it is alone.
+
+    All ranks must call the communicating methods in the same order. Every rank receives the same bits.
+    """
+
+    number: int = 0
+    """Number of this process."""
+    count: int = 1
+    """Number of processes."""
+    local_count: int = 1
+    """Number of processes on this machine."""
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes the files."""
+        return self.number == 0
+
+    def share(self, num_envs: int) -> range:
+        """Return the environments of this rank, numbered over all ranks.
+
+        Raises:
+            ConfigError: if the ranks cannot have equally many.
+        """
+        if num_envs % self.count:
+            nearest = max(1, round(num_envs / self.count)) * self.count
+            raise ConfigError(
+                f"num_envs: expected a multiple of the {self.count} ranks, as it is the total over all of them, "
+                f"got {num_envs}; pass --num-envs {nearest}"
+            )
+        size = num_envs // self.count
+        return range(self.number * size, (self.number + 1) * size)
+
+    def add_up(self, array: np.ndarray) -> None:
+        """Replace a contiguous array by the sum of those of all ranks."""
+        if self.count > 1:
+            with _lost_ranks_named(self.number):
+                distributed.all_reduce(torch.from_numpy(array))
+
+    def exchange(self, value: Value) -> list[Value]:
+        """Return the values of all ranks, in their order."""
+        values = [value] * self.count
+        if self.count > 1:
+            with _lost_ranks_named(self.number):
+                distributed.all_gather_object(values, value)
+        return values
+
+    def gather(self, value: Value) -> list[Value]:
+        """Return the values of all ranks to rank 0, in their order, and an empty list to the others."""
+        if self.count == 1:
+            return [value]
+        values = [value] * self.count if self.first else []
+        with _lost_ranks_named(self.number):
+            distributed.gather_object(value, values or None)
+        return values
+
+    def from_first(self, compute: Callable[[], Value]) -> Value:
+        """Call a function in rank 0 alone; return its result, or raise its error, in every rank."""
+        if self.count == 1:
+            return compute()
+        outcome: list[Value | NcloneError | None] = [None]
+        if self.first:
+            try:
+                outcome = [compute()]
+            except NcloneError as error:
+                outcome = [error]
+        with _lost_ranks_named(self.number):
+            distributed.broadcast_object_list(outcome)
+        if isinstance(outcome[0], NcloneError):
+            raise outcome[0]
+        return outcome[0]  # type: ignore[return-value]
+
+
+ALONE = Ranks()
+
+
+@contextmanager
+def joined_ranks() -> Iterator[Ranks]:
+    """Join the other processes that ``torchrun`` has started; without it, this process is alone.
+
+    The environment variables are those that ``torchrun`` sets. Other launchers may set ``WORLD_SIZE`` for purposes of
+    their own, so that one alone changes nothing.
+    """
+    if not distributed.is_torchelastic_launched() or int(os.environ["WORLD_SIZE"]) == 1:
+        yield ALONE
+        return
+    with _lost_ranks_named(int(os.environ["RANK"])):
+        distributed.init_process_group("gloo")
+    try:
+        yield Ranks(distributed.get_rank(), distributed.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"]))
+    finally:
+        distributed.destroy_process_group()
+
+
+@contextmanager
+def _lost_ranks_named(number: int) -> Iterator[None]:
+    """Translate the errors of broken connections."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise RankError(
+            f"rank {number}: the connection to another rank was lost ({str(error).splitlines()[0][:100]}); "
+            "see what that rank printed. With --max-restarts N, torchrun goes on from the latest checkpoint by itself"
+        ) from error

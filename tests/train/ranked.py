@@ -1,0 +1,80 @@
+"""Runs of several ranks; started by ``torchrun``, see ``test_ranks.py``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from unittest import mock
+
+from nclone_env.errors import NcloneError
+from nclone_env.train import loop
+from nclone_env.train.ranks import Ranks, joined_ranks
+
+from .runs import config
+
+UPDATES = 4
+
+
+def settings(folder, name, **fields):
+    """Return a short run on real levels."""
+    defaults = {"name": name, "levels": ("first-steps",), "num_threads": 1, "frame_skip": 8, "success_window": 10_000}
+    return config(folder, **{**defaults, **fields})
+
+
+def save_failure(folder, name, ranks, task):
+    """Call a task that fails and write the message of each rank to a file."""
+    try:
+        task()
+    except NcloneError as error:
+        (folder / f"{name}-{ranks.number}.txt").write_text(f"{type(error).__name__}: {error}")
+
+
+def compare(folder):
+    """Run everything that needs no restart."""
+    with joined_ranks() as ranks:
+
+        def train(name, resume=None, **fields):
+            rows = []
+            stop_after = fields.pop("stop_after", None)
+            loop.train(
+                settings(folder, name, **fields),
+                resume,
+                on_update=rows.append,
+                stop=lambda: ranks.number == 1 and len(rows) == stop_after,
+                ranks=ranks,
+            )
+
+        train("two")
+        train("other", seed=1)
+        train("part", stop_after=2)
+        train("", folder / "part")
+        train("", folder / "one, part")
+        save_failure(folder, "odd", ranks, lambda: train("odd", num_envs=33, num_steps=4))
+        save_failure(folder, "taken", ranks, lambda: train("two"))
+        with mock.patch.object(Ranks, "add_up", return_value=None):
+            save_failure(folder, "apart", ranks, lambda: train("apart"))
+
+
+def killed(folder):
+    """Kill rank 1 in its third update, the first time."""
+    update_policy, done = loop.update_policy, []
+
+    def update(run):
+        done.append(run.counters.updates)
+        if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and len(done) == 3 and run.ranks.number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return update_policy(run)
+
+    loop.update_policy = update
+    with joined_ranks() as ranks:
+        try:
+            loop.train(settings(folder, "", checkpoint_interval=1), ranks=ranks)
+        finally:
+            attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+            (folder / f"updates-{attempt}-{ranks.number}.txt").write_text(" ".join(map(str, done)))
+
+
+if __name__ == "__main__":
+    {"compare": compare, "killed": killed}[sys.argv[1]](Path(sys.argv[2]))

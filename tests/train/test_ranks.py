@@ -1,0 +1,153 @@
+"""Two ranks train as one process does, and a job that loses one continues; see ``ranked.py``."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from nclone_env.errors import ConfigError
+from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.loop import train
+from nclone_env.train.ppo import combine_moments, keep_own, shuffle
+from nclone_env.train.ranks import ALONE, Ranks
+
+from ..processes import REPOSITORY
+from .ranked import UPDATES, settings
+from .runs import contents
+
+
+def torchrun(case, folder, *options):
+    """Run a case of ``ranked.py`` in two ranks; return what they printed."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", *options]
+    command += ["-m", "tests.train.ranked", case, str(folder)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def stopped_after(updates, config):
+    rows = []
+    return train(config, on_update=rows.append, stop=lambda: len(rows) == updates)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The folder of the runs of one process and of two ranks."""
+    folder = tmp_path_factory.mktemp("ranks")
+    train(settings(folder, "one"))
+    stopped_after(2, settings(folder, "one, part"))
+    torchrun("compare", folder)
+    return folder
+
+
+def parameters(folder, name):
+    state = load_checkpoint(folder / name / "checkpoint.pt").policy
+    return np.concatenate([state[key].flatten().numpy() for key in sorted(state)])
+
+
+def distance(folder, one, other):
+    """Return the largest difference of two runs' parameters, relative to the largest parameter."""
+    a, b = parameters(folder, one), parameters(folder, other)
+    return np.abs(a - b).max() / np.abs(a).max()
+
+
+def test_two_ranks_equal_one_process(runs):
+    one, two = contents(runs / "one" / "checkpoint.pt"), contents(runs / "two" / "checkpoint.pt")
+    assert two["counters"] == one["counters"]
+    assert two["counters"]["updates"] == UPDATES
+    assert two["counters"]["episodes"] > 10
+    for part in ("environments", "observations"):
+        assert two[part] == one[part], "the same actions on the same levels, to the bit"
+    assert distance(runs, "one", "two") < 1e-5
+    for expected, got in zip(one["curve"], two["curve"], strict=True):
+        for name in ("entropy", "value_loss", "grad_norm", "success_rate", "mean_return", "kilobytes_per_environment"):
+            assert float(got[name]) == pytest.approx(float(expected[name]), rel=1e-4, nan_ok=True), name
+
+
+def test_another_seed_gives_another_run(runs):
+    assert distance(runs, "two", "other") > 1e-2
+
+
+def test_ranks_that_do_not_add_up_their_gradients_are_found(runs):
+    """Negative control: without the all-reduce the parameters of the ranks differ, and the next checkpoint says so."""
+    message = (runs / "apart-0.txt").read_text()
+    assert message.startswith(f"RankError: update {UPDATES}: the parameters of the ranks differ")
+    assert "connection to another rank was lost" not in message
+
+
+def test_a_resumed_run_of_two_ranks_is_the_whole_run(runs):
+    assert contents(runs / "part" / "checkpoint.pt") == contents(runs / "two" / "checkpoint.pt")
+
+
+def test_a_run_of_one_process_can_be_resumed_by_two_ranks(runs):
+    assert contents(runs / "one, part" / "checkpoint.pt")["counters"]["updates"] == UPDATES
+    assert distance(runs, "one", "one, part") < 1e-5
+
+
+def test_every_rank_gets_the_errors_of_the_first(runs):
+    for rank in "01":
+        message = (runs / f"taken-{rank}.txt").read_text()
+        assert message.startswith(f"RunFolderError: {runs / 'two'}: the folder holds another run; pass --resume")
+
+
+def test_environments_that_do_not_divide_are_named(runs):
+    message = (runs / "odd-1.txt").read_text()
+    assert message.startswith("ConfigError: num_envs: expected a multiple of the 2 ranks")
+    with pytest.raises(ConfigError, match=r"got 32; pass --num-envs 33"):
+        Ranks(0, 3).share(32)
+
+
+def test_a_job_that_loses_a_rank_ends_as_an_undisturbed_one(runs, tmp_path):
+    train(settings(tmp_path, ""), stop=lambda: True)  # the folder of another run, which must not be continued
+    other = contents(tmp_path / "first-steps-seed0" / "checkpoint.pt")
+    printed = torchrun("killed", tmp_path, "--max-restarts=1")
+    assert "connection to another rank was lost" in printed
+    assert (tmp_path / "updates-0-0.txt").read_text() == "1 2 3"
+    assert not (tmp_path / "updates-0-1.txt").exists(), "killed"
+    assert (tmp_path / "updates-1-1.txt").read_text() == "3 4", "from the checkpoint after update 2"
+    latest = tmp_path / "first-steps-seed0-2" / "checkpoint.pt"
+    assert contents(latest) == contents(runs / "two" / "checkpoint.pt")
+    assert contents(tmp_path / "first-steps-seed0" / "checkpoint.pt") == other
+    assert not (tmp_path / "first-steps-seed0-3").exists()
+
+
+def test_shares_are_all_environments_in_order():
+    assert [i for rank in range(3) for i in Ranks(rank, 3).share(12)] == list(range(12))
+    assert ALONE.share(7) == range(7)
+
+
+def test_the_minibatches_of_the_ranks_are_those_of_one_process():
+    num_envs, num_steps, minibatches = 12, 8, 4
+    whole = np.zeros(num_envs * num_steps, np.int64)
+    shuffle(whole, 5, 1, 2)
+    found = [[] for _ in range(minibatches)]
+    for rank in range(3):
+        order, counts, share = whole.copy(), np.zeros(minibatches, np.int64), Ranks(rank, 3).share(num_envs)
+        size = len(order) // minibatches
+        keep_own(order, size, num_envs, share.start, share.stop, counts)
+        for minibatch, count in enumerate(counts):
+            steps, own = np.divmod(order[size * minibatch : size * minibatch + count], len(share))
+            found[minibatch] += (steps * num_envs + own + share.start).tolist()
+    for minibatch, steps in enumerate(np.split(whole, minibatches)):
+        assert sorted(found[minibatch]) == sorted(steps)
+
+
+def test_moments_of_parts_are_those_of_the_whole():
+    values = np.random.default_rng(0).normal(3, 2, 100)
+    pieces = [values[:1], values[1:40], values[40:]]
+    parts = np.array([[(len(piece), piece.mean(), piece.std())] for piece in pieces] + [[(0, 0.0, 0.0)]])
+    combined = np.zeros((1, 2))
+    combine_moments(parts, combined)
+    assert combined[0] == pytest.approx([values.mean(), values.std()], rel=1e-12)
+    combine_moments(parts[1:2], combined)
+    assert combined[0].tolist() == [pieces[1].mean(), pieces[1].std()], "to the bit"
+
+
+def test_one_process_tells_itself():
+    array = np.array([1.5])
+    ALONE.add_up(array)
+    assert array == [1.5]
+    assert ALONE.exchange("a") == ALONE.gather("a") == ["a"]
+    assert ALONE.from_first(lambda: torch.ones(1)) == 1
