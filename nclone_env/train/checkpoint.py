@@ -22,7 +22,7 @@ from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
 from nclone_env.train.policy import ActorCritic, make_policy
 
-FORMAT = 4
+FORMAT = 5
 
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (

@@ -7,6 +7,7 @@ what ``DistributedDataParallel`` would do for a module.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,11 +114,30 @@ def joined_ranks() -> Iterator[Ranks]:
         yield ALONE
         return
     with _lost_ranks_named(int(os.environ["RANK"])):
-        distributed.init_process_group("gloo")
+        store, number, count = next(distributed.rendezvous("env://"))
+        session = distributed.PrefixStore(_agree_on_session(store, number, count), store)
+        distributed.init_process_group("gloo", store=session, rank=number, world_size=count)
     try:
         yield Ranks(distributed.get_rank(), distributed.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"]))
     finally:
         distributed.destroy_process_group()
+
+
+def _agree_on_session(store: distributed.Store, number: int, count: int) -> str:
+    """Return a name that the ranks of this attempt share with no earlier one.
+
+    ``torchrun`` keeps one store for all attempts, and the addresses in it may be those of processes that were killed.
+    Restarts are counted by each machine on its own, so their number is no such name.
+    """
+    own = secrets.token_hex(8)
+    if number == 0:
+        for other in range(1, count):
+            greeting = store.get(f"greeting {other}").decode()
+            store.delete_key(f"greeting {other}")
+            store.set(f"answer {greeting}", own)
+        return own
+    store.set(f"greeting {number}", own)
+    return store.get(f"answer {own}").decode()
 
 
 @contextmanager

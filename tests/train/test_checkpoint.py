@@ -40,6 +40,7 @@ def saved(tmp_path):
         curve=[{"timesteps": 5, "success_rate": float("nan")}],
         held_out={},
         selection={},
+        reference={},
     )
     path = tmp_path / "deep" / "checkpoint.pt"
     save_checkpoint(path, checkpoint)
