@@ -20,7 +20,9 @@ def poisoned(change):
     made = []
 
     class Poisoned(LineWorld):
-        steps = 0
+        def reset(self, **arguments):
+            self.steps = 0  # the preparation of a run plays a rollout first
+            return super().reset(**arguments)
 
         def step(self, actions, *, out=None):
             results = super().step(actions, out=out)
@@ -93,7 +95,9 @@ def test_observations_in_stacks(tmp_path):
 @pytest.mark.parametrize("activation", ["tanh", "relu", "silu"])
 def test_final_observations(tmp_path, activation):
     class Poisoned(LineWorld):
-        steps = 0
+        def reset(self, **arguments):
+            self.steps = 0  # the preparation of a run plays a rollout first
+            return super().reset(**arguments)
 
         def step(self, actions, *, out=None):
             *results, info = super().step(actions, out=out)

@@ -102,8 +102,8 @@ def test_the_network_sees_fewer_rows_as_episodes_end():
 def test_batches_are_no_larger_than_what_the_network_takes(tmp_path):
     for num_envs in (1, 8, 400):
         settings = config(tmp_path, num_envs=num_envs, num_minibatches=1)
-        assert held_out_environments(settings, 50) <= max(group_sizes(settings))
-    assert held_out_environments(config(tmp_path, evaluation_attempts=3), 2) == 6
+        assert held_out_environments(settings, num_envs, 50) <= max(group_sizes(num_envs))
+    assert held_out_environments(config(tmp_path, evaluation_attempts=3), 256, 2) == 6
 
 
 @pytest.mark.parametrize(

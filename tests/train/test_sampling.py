@@ -52,7 +52,7 @@ def test_the_gradient_of_a_masked_action_is_zero(logits, masks, seed):
     scaling = LossScaling(*np.array([2.0, 1.0, 0.2, 0.2, 0.5, 0.1, 0.0], np.float32))
     values = np.zeros(5, np.float32)
     outputs = delta, values.copy(), *biases, np.zeros(6)
-    loss_gradient(logits.copy(), values, masks, np.array([6]), *steps, *scaling, *outputs)
+    loss_gradient(logits.copy(), values, masks, np.array([6]), *steps, delta[:0], *scaling, *outputs)
     assert (delta[masks == 0] == 0).all()
     assert np.isfinite(delta).all()
     single = masks.sum(1) == 1
