@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.errors import MissingExtraError
 from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import compile_level
@@ -16,7 +19,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
-from nclone_env.train.gae import estimate_advantages
+from nclone_env.train import require_training_extra
 
 
 def warmup() -> int:
@@ -66,10 +69,17 @@ def _use(config: EnvironmentConfig) -> None:
     env.close()
 
 
-def _estimate() -> None:
-    column, ends = np.zeros((1, 1), np.float32), np.zeros((1, 1), np.bool_)
-    values = np.zeros((2, 1), np.float32)
-    estimate_advantages(column, values, ends, ends, column, 0.99, 0.95, column, column.copy())
+def _train() -> None:
+    """Make two updates of the default network; nothing without the optional dependencies of the trainer."""
+    try:
+        require_training_extra()
+    except MissingExtraError:
+        return
+    from nclone_env.train.config import TrainConfig
+    from nclone_env.train.loop import train
+
+    with tempfile.TemporaryDirectory() as folder:
+        train(TrainConfig(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, output=Path(folder)))
 
 
 _TASKS = (
@@ -78,5 +88,5 @@ _TASKS = (
     ("environment", _step),
     ("more observations", _observe),
     ("replay", _play),
-    ("trainer", _estimate),
+    ("trainer", _train),
 )
