@@ -124,7 +124,9 @@ class TrainConfig:
     clip_coef: float = 0.2
     """The epsilon of the clipped surrogate objective."""
     entropy_coef: float = 0.01
-    """Coefficient of the entropy bonus."""
+    """Initial coefficient of the entropy bonus."""
+    anneal_entropy: bool = True
+    """Anneal it linearly to 0 at total_timesteps: explore first, then play precisely."""
     value_coef: float = 0.5
     """Coefficient of the value loss."""
     max_grad_norm: float = 0.5
@@ -170,7 +172,7 @@ class TrainConfig:
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
                 f"got {self.num_minibatches}; choose a power of two"
             )
-        for name in ("anneal_lr", "shared_trunk"):
+        for name in ("anneal_lr", "anneal_entropy", "shared_trunk"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}: expected True or False, got {getattr(self, name)!r}")
         for name, choices in (("activation", get_args(ActivationName)), ("curriculum", get_args(CurriculumName))):

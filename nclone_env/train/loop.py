@@ -173,7 +173,8 @@ def update_policy(run: Run) -> UpdateStatistics:
         NonFiniteError: if the result is not finite.
     """
     number = run.counters.updates
-    statistics = run.ppo.update(number, learning_rate(run.config, number), evaluate_reference(run))
+    rate, entropy = learning_rate(run.config, number), entropy_coefficient(run.config, number)
+    statistics = run.ppo.update(number, rate, entropy, evaluate_reference(run))
     check_finite(run, statistics)
     run.storage.continue_from_end()
     return statistics
@@ -181,9 +182,17 @@ def update_policy(run: Run) -> UpdateStatistics:
 
 def learning_rate(config: TrainConfig, update: int) -> float:
     """Return the learning rate of an update, counted from 1."""
-    if not config.anneal_lr:
-        return config.learning_rate
-    return config.learning_rate * max(0.0, 1 - (update - 1) / config.num_updates)
+    return config.learning_rate * (_remaining(config, update) if config.anneal_lr else 1.0)
+
+
+def entropy_coefficient(config: TrainConfig, update: int) -> float:
+    """Return the coefficient of the entropy bonus in an update, counted from 1."""
+    return config.entropy_coef * (_remaining(config, update) if config.anneal_entropy else 1.0)
+
+
+def _remaining(config: TrainConfig, update: int) -> float:
+    """Return the share of the run that is left at an update, 1 at the first."""
+    return max(0.0, 1 - (update - 1) / config.num_updates)
 
 
 def evaluate_held_out(run: Run) -> Row:

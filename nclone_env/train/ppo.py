@@ -84,19 +84,23 @@ class PPO:
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
         self._sums = np.zeros((most_parts, 6))
         self._totals = np.zeros(7)
-        self._reference_coef = 0.0
+        self._entropy_coef = self._reference_coef = 0.0
         self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
 
-    def update(self, number: int, learning_rate: float, reference_coef: float = 0.0) -> UpdateStatistics:
+    def update(
+        self, number: int, learning_rate: float, entropy_coef: float | None = None, reference_coef: float = 0.0
+    ) -> UpdateStatistics:
         """Update the parameters.
 
         Args:
             number: number of the update, which selects the order of the steps.
             learning_rate: step size of the optimiser.
+            entropy_coef: coefficient of the entropy bonus; None: the one of the configuration.
             reference_coef: coefficient of the KL divergence from the reference probabilities in the storage.
         """
-        self._reference_coef = reference_coef
         config = self._config
+        self._entropy_coef = config.entropy_coef if entropy_coef is None else entropy_coef
+        self._reference_coef = reference_coef
         self._totals[:] = 0
         for epoch in range(config.update_epochs):
             shuffle(self._order, config.seed, number, epoch)
@@ -149,7 +153,7 @@ class PPO:
         config = self._config
         mean, deviation = self._moments[minibatch].tolist()
         numbers = mean, 1 / (deviation + 1e-8), 1 / config.minibatch_size
-        coefficients = config.clip_coef, config.value_coef, config.entropy_coef, self._reference_coef
+        coefficients = config.clip_coef, config.value_coef, self._entropy_coef, self._reference_coef
         self._rows, self._scaling = self._own_rows(minibatch), LossScaling(*map(np.float32, (*numbers, *coefficients)))
         count = self._part_count = count_parts(len(self._rows), self._part_size)
         if count < len(self._gradients):  # with several ranks, when few of the steps are of this one
