@@ -13,7 +13,7 @@ from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint, restore_configs
 from nclone_env.train.episodes import EPISODE, EpisodeLog, EpisodeStatistics
 from nclone_env.train.evaluate import evaluate
-from nclone_env.train.loop import compute_returns, learning_rate, train
+from nclone_env.train.loop import compute_returns, entropy_coefficient, learning_rate, train
 
 from .runs import config, contents, untimed
 from .stub import LineWorld
@@ -189,6 +189,12 @@ def test_learning_rate_is_annealed_linearly(tmp_path):
 def finished(*rows):
     """Return records of episodes given their level and success."""
     return np.array([(0.0, 8, level, -1, success) for level, success in rows], EPISODE)
+
+
+def test_entropy_bonus_is_annealed_linearly(tmp_path):
+    settings = config(tmp_path, entropy_coef=0.02)
+    assert [entropy_coefficient(settings, update) for update in (1, 2, 3, 4)] == [0.02, 0.015, 0.01, 0.005]
+    assert entropy_coefficient(dataclasses.replace(settings, anneal_entropy=False), 4) == 0.02
 
 
 def test_statistics_are_nan_before_a_long_episode_could_have_ended():
