@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def plain_loop(levels: tuple[str, ...], seconds: float, num_envs: int = 256, num_steps: int = 64) -> float:
+def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
     """Return steps/s of PPO as a single-file implementation writes it: torch tensors, one loop, autograd, Adam.
 
     The hyperparameters and the network are this trainer's defaults of separate towers; rewards, observations and ends
@@ -21,7 +21,8 @@ def plain_loop(levels: tuple[str, ...], seconds: float, num_envs: int = 256, num
     from nclone_env.train.environments import make_environments
     from nclone_env.train.policy import make_policy
 
-    config = TrainConfig(levels=levels, num_envs=num_envs, num_steps=num_steps)
+    config = TrainConfig(levels=levels)
+    num_envs, num_steps = config.num_envs, config.num_steps
     envs = make_environments(config.environment(), num_envs)
     policy = make_policy(config, {"game_state": (30,)})
     adam = torch.optim.Adam(policy.parameters(), lr=config.learning_rate, eps=1e-5)

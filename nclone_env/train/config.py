@@ -96,7 +96,7 @@ class TrainConfig:
     """Seed of the initial policy, the sampled actions, the minibatch order and the environments."""
     num_envs: int = 256
     """Number of parallel environments."""
-    num_steps: int = 64
+    num_steps: int = 128
     """Steps per environment in each rollout."""
     total_timesteps: int = 2_000_000
     """Total environment steps of the run, over all environments."""
@@ -105,15 +105,15 @@ class TrainConfig:
     success_window: int = 100
     """Number of recent episodes per level over which success rates are averaged."""
 
-    activation: ActivationName = "tanh"
+    activation: ActivationName = "relu"
     """Activation between the layers."""
-    hidden_size: int = 128
+    hidden_size: int = 64
     """Units of each of the two hidden layers."""
     shared_trunk: bool = False
     """Share the hidden layers between policy and value function; otherwise each has its own."""
-    update_epochs: int = 3
+    update_epochs: int = 4
     """Epochs over the rollout per update."""
-    num_minibatches: int = 4
+    num_minibatches: int = 8
     """Minibatches per epoch; must divide num_envs * num_steps."""
     learning_rate: float = 1e-3
     """Initial learning rate of the Adam optimiser."""
@@ -125,8 +125,8 @@ class TrainConfig:
     """The epsilon of the clipped surrogate objective."""
     entropy_coef: float = 0.01
     """Initial coefficient of the entropy bonus."""
-    anneal_entropy: bool = True
-    """Anneal it linearly to 0 at total_timesteps: explore first, then play precisely."""
+    anneal_entropy: bool = False
+    """Anneal the coefficient linearly to 0 at total_timesteps."""
     value_coef: float = 0.5
     """Coefficient of the value loss."""
     max_grad_norm: float = 0.5
