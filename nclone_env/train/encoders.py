@@ -254,7 +254,7 @@ class EntityEncoder(Encoder):
                 counts (n, 1) uint8; those of a stack have a second axis k.
         """
         states, kinds, counts = inputs
-        used = (kinds != 0).unsqueeze(-1)
+        used = kinds.bool().unsqueeze(-1)
         hidden = (self.first(states.float()) + self.kinds(kinds.int())).relu()
         hidden = self.second(hidden).relu() * used  # at least 0, so that unused rows never are the maximum
         mean = hidden.sum(dim=-2) / used.sum(dim=-2).clamp(min=1)

@@ -18,6 +18,8 @@ def config(tmp_path, **fields):
         "num_envs": 32,
         "num_steps": 16,
         "total_timesteps": 32 * 16 * 4,
+        "update_epochs": 3,
+        "num_minibatches": 4,
         "max_frames": 80,
         "hidden_size": 32,
         "num_threads": 2,

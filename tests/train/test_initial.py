@@ -53,7 +53,7 @@ def test_a_run_begins_from_it_with_new_counters(tmp_path):
     ("fields", "message"),
     [
         ({"hidden_size": 16}, "expected a policy with hidden_size 16, got 32; set --hidden-size to 32"),
-        ({"activation": "relu"}, "expected a policy with activation relu, got tanh; set --activation to tanh"),
+        ({"activation": "tanh"}, "expected a policy with activation tanh, got relu; set --activation to relu"),
         ({"shared_trunk": True}, "expected a policy with shared_trunk True, got False"),
         ({"frame_stack": 2}, "expected a policy with frame_stack 2, got 1"),
         ({"observations": ("game_state", "player_frame")}, "expected a policy for observations .*player_frame.*got"),

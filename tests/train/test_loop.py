@@ -192,7 +192,7 @@ def finished(*rows):
 
 
 def test_entropy_bonus_is_annealed_linearly(tmp_path):
-    settings = config(tmp_path, entropy_coef=0.02)
+    settings = config(tmp_path, entropy_coef=0.02, anneal_entropy=True)
     assert [entropy_coefficient(settings, update) for update in (1, 2, 3, 4)] == [0.02, 0.015, 0.01, 0.005]
     assert entropy_coefficient(dataclasses.replace(settings, anneal_entropy=False), 4) == 0.02
 
