@@ -130,7 +130,8 @@ class StubEnvironments:
 
         self.num_envs = num_envs
         self.single_observation_space = spaces.Dict({"game_state": spaces.Box(-1, 1, (30,), np.float32)})
-        self._results = np.zeros(num_envs), np.zeros(num_envs, np.bool_), np.zeros(num_envs, np.bool_)
+        results = np.zeros(num_envs), np.zeros(num_envs, np.bool_), np.zeros(num_envs, np.bool_)
+        self._results = *results, {"level": np.zeros(num_envs, np.int32)}
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """Do nothing."""
@@ -138,7 +139,11 @@ class StubEnvironments:
 
     def step(self, actions: np.ndarray, *, out: Any = None) -> tuple[Any, ...]:
         """Do nothing."""
-        return out, *self._results, {}
+        return out, *self._results
+
+    def get_state(self, index: int) -> bytes:
+        """Return nothing."""
+        return b""
 
     def memory(self) -> Any:
         """Return an empty tree."""

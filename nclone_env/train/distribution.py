@@ -45,7 +45,7 @@ def log_probs_and_entropies(
         ActionError: if the mask has another shape.
     """
     parts = _independent(logits, heads, mask)
-    choices = _joined(actions, heads) if len(parts) < len(heads) else actions
+    choices = joined(actions, heads)[:, None] if len(parts) < len(heads) else actions
     log_probs, entropies = zip(
         *(_categorical(part, choices[:, [index]]) for index, part in enumerate(parts)), strict=True
     )
@@ -71,33 +71,6 @@ def divergences(reference: Tensor, logits: Tensor, heads: Sequence[int], mask: T
     return (torch.xlogy(reference, reference) - reference * known).sum(dim=1)
 
 
-def sample(
-    logits: Tensor, heads: Sequence[int], mask: Tensor | None = None, generator: torch.Generator | None = None
-) -> Tensor:
-    """Draw an action from each row's distribution; a masked action is never drawn.
-
-    Args:
-        logits: (n, sum(heads)) float32.
-        heads: number of choices of each head.
-        mask: a joint mask or one for each head, see above; None masks nothing.
-        generator: source of the random numbers; torch's default generator if None.
-
-    Returns:
-        (n, len(heads)) int64.
-
-    Raises:
-        ActionError: if the mask has another shape.
-    """
-
-    def draw(part: Tensor) -> Tensor:
-        # the largest of logit - log(exponential variate) is distributed as the softmax; unlike multinomial's sums,
-        # it cannot land on a choice of probability 0
-        noise = torch.empty_like(part).exponential_(generator=generator).log_()
-        return (part - noise).masked_fill(part == -torch.inf, -torch.inf).argmax(dim=1)
-
-    return _chosen([draw(part) for part in _independent(logits.detach(), heads, mask)], heads)
-
-
 def most_probable(logits: Tensor, heads: Sequence[int], mask: Tensor | None = None) -> Tensor:
     """Return the most probable action of each row, (n, len(heads)) int64.
 
@@ -110,6 +83,14 @@ def most_probable(logits: Tensor, heads: Sequence[int], mask: Tensor | None = No
         ActionError: if the mask has another shape.
     """
     return _chosen([part.argmax(dim=1) for part in _independent(logits.detach(), heads, mask)], heads)
+
+
+def joined(choices: Tensor, heads: Sequence[int]) -> Tensor:
+    """Return the numbers (n,) of the combinations of choices (n, len(heads)), the first head varying fastest."""
+    number = choices[:, -1]
+    for index in reversed(range(len(heads) - 1)):
+        number = number * heads[index] + choices[:, index]
+    return number
 
 
 def _independent(logits: Tensor, heads: Sequence[int], mask: Tensor | None) -> Sequence[Tensor]:
@@ -133,14 +114,6 @@ def _categorical(logits: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
     log_probs = torch.log_softmax(logits, dim=1)
     finite = log_probs.masked_fill(logits == -torch.inf, 0)  # 0 * -inf would make entropy and gradient NaN
     return log_probs.gather(1, choices).squeeze(1), -(log_probs.exp() * finite).sum(dim=1)
-
-
-def _joined(actions: Tensor, heads: Sequence[int]) -> Tensor:
-    """Return the numbers of combinations (n, 1) of choices (n, len(heads)), the first head varying fastest."""
-    number = actions[:, -1:]
-    for index in reversed(range(len(heads) - 1)):
-        number = number * heads[index] + actions[:, index : index + 1]
-    return number
 
 
 def _chosen(choices: Sequence[Tensor], heads: Sequence[int]) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig, check_integer
+from nclone_env.train.distribution import joined, most_probable
 from nclone_env.train.environments import (
     MakeEnvironments,
     VectorEnvironment,
@@ -126,7 +127,8 @@ class _Chooser:
             logits = self._policy(seen)[0].numpy()
         masks = observations["action_mask"] if "action_mask" in seen else np.zeros((0, NUM_ACTIONS), np.int8)
         if self.mode == "argmax":
-            return np.where(masks, logits, -np.inf).argmax(axis=1) if len(masks) else logits.argmax(axis=1)
+            mask = torch.from_numpy(masks) if len(masks) else None
+            return joined(most_probable(torch.from_numpy(logits), self._policy.heads, mask), self._policy.heads).numpy()
         heads, scratch = np.array(self._policy.heads), np.empty_like(logits)
         sample_actions(logits, masks, heads, self._seed, 0, self._step, scratch, self._actions, self._log_probs)
         self._step += 1

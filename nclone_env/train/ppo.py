@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.env.compiled.random_numbers import mix
 from nclone_env.env.threads import Job, Workers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -15,7 +16,9 @@ from nclone_env.train.network import LossScaling, Network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.rollout import RolloutStorage
-from nclone_env.train.sampling import mix
+
+_SHUFFLE_STREAM = np.uint64(0x73687566666C6531)
+"""Keeps the numbers of the shuffle apart from those of the sampled actions, which have the same seed."""
 
 
 class UpdateStatistics(NamedTuple):
@@ -206,7 +209,7 @@ def shuffle(order, seed, update, epoch):
     count = len(order)
     for i in range(count):
         order[i] = i
-    state = mix(mix(mix(np.uint64(seed)) ^ np.uint64(update)) ^ np.uint64(epoch))
+    state = mix(mix(mix(np.uint64(seed) ^ _SHUFFLE_STREAM) ^ np.uint64(update)) ^ np.uint64(epoch))
     for i in range(count - 1, 0, -1):
         state = mix(state)
         j = np.int64((state >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))  # bias below i / 2**32

@@ -48,11 +48,6 @@ class StoredSteps(Protocol):
     """(n, a) float32, the probabilities of a reference policy in each step; (0, a): none."""
 
     @property
-    def observation_arrays(self) -> Mapping[str, np.ndarray]:
-        """Name to arrays (T, N, *shape), or more rows, of the stored observations."""
-        ...
-
-    @property
     def flat_observations(self) -> Mapping[str, np.ndarray]:
         """Name to (n, *shape), or more rows; without stacks row s is the observation of step s."""
         ...

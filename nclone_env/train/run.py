@@ -35,7 +35,6 @@ from nclone_env.train.selection import EpisodeSelection, make_selection
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
 
-
 Score = tuple[float, float, float]
 """Recent success rate of the worst level, mean success rate, mean return: what makes a checkpoint the best."""
 

@@ -12,22 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from nclone_env.env.compiled.random_numbers import mix
 from nclone_env.jit import numeric_kernel
 
-_GOLDEN, _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S40 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(40)
+_S40 = np.uint64(40)
 _UNIT = np.float32(2.0**-24)
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NOT_ALLOWED = np.float32(-1e30)
-
-
-@numeric_kernel
-def mix(z):
-    """Return a uint64 whose bits all depend on all bits of ``z``."""
-    z += _GOLDEN
-    z = (z ^ (z >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    return z ^ (z >> _S31)
 
 
 @numeric_kernel

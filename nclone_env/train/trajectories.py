@@ -143,11 +143,6 @@ class TrajectoryBuffer:
         return {name: tensor.numpy() for name, tensor in self.observations.items()}
 
     @property
-    def observation_arrays(self) -> dict[str, np.ndarray]:
-        """As a rollout of one environment: name to (n, 1, *shape)."""
-        return {name: array[:, None] for name, array in self.flat_observations.items()}
-
-    @property
     def learning_fields(self) -> LearningFields[np.ndarray]:
         """The fields that the loss reads, (n,) each; on the CPU only."""
         return LearningFields(*(self.steps[name].numpy() for name in LearningFields._fields))

@@ -1,4 +1,4 @@
-"""Random numbers that depend only on a seed and the number of an episode."""
+"""Random numbers that depend only on a seed and a counter, such as the number of an episode."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ _S1, _S30, _S27, _S31 = np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31
 
 
 @kernel
-def random_bits(seed, number):
-    """Return a random number of 63 bits, uint64: SplitMix64 (Steele, Lea and Flood, 2014)."""
-    z = np.uint64(seed) + _GOLDEN * (np.uint64(number) + np.uint64(1))
+def mix(z):
+    """Return a uint64 whose bits all depend on all bits of ``z``; SplitMix64 (Steele, Lea and Flood, 2014)."""
+    z += _GOLDEN
     z = (z ^ (z >> _S30)) * _MIX_1
     z = (z ^ (z >> _S27)) * _MIX_2
-    z = z ^ (z >> _S31)
-    return z >> _S1
+    return z ^ (z >> _S31)
+
+
+@kernel
+def random_bits(seed, number):
+    """Return random number ``number`` of 63 bits, uint64, of the sequence of a seed."""
+    return mix(np.uint64(seed) + _GOLDEN * np.uint64(number)) >> _S1
