@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.distribution import divergences, log_probs_and_entropies
-from nclone_env.train.mlp_kernels import REFERENCE_KL
+from nclone_env.train.loss_kernels import REFERENCE_KL
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic

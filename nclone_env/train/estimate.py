@@ -14,6 +14,7 @@ from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, m
 from nclone_env.train.episodes import EpisodeLog
 from nclone_env.train.levels import run_levels
 from nclone_env.train.mlp import is_mlp
+from nclone_env.train.mlp_kernels import BLOCK
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
 from nclone_env.train.ranks import ALONE
@@ -100,11 +101,9 @@ def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int
     """Return the bytes of one thread's scratch of the hand-written MLP."""
     inputs = sum(size for name, size in sizes.items() if name != "action_mask")
     towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
+    outputs, rows = 4 * (sum(policy.heads) + 1), most_rows(config, config.num_envs)
     hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
-    heads, fields = 2 * 4 * (sum(policy.heads) + 1), 8 + 3 * 4
-    return most_rows(config, config.num_envs) * (
-        inputs + hidden + heads + fields + sizes.get("action_mask", 0) + _reference_bytes(config, policy, 1)
-    )
+    return rows * (inputs + outputs) + min(BLOCK, rows) * (hidden + outputs)
 
 
 def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:

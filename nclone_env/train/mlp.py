@@ -1,13 +1,14 @@
 """The fast path: forward and backward pass of an MLP policy by hand, over parts that stay in the cache.
 
-It computes what the torch modules of ``train.policy`` compute, on the same parameters, without allocating. Matrix
-products are NumPy's (BLAS); everything between them is compiled (``train.mlp_kernels``).
+It computes what the torch modules of ``train.policy`` compute, on the same parameters, without allocating. The pass
+over a part is one call of compiled code (``train.mlp_kernels``), matrix products included, so that threads do not wait
+for each other's interpreter lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,65 +17,28 @@ from nclone_env.train import mlp_kernels as kernels
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.rollout import LearningFields, StoredSteps
-
-_product = np.matmul
-
-
-class Layers(NamedTuple):
-    """Two hidden layers with weights (out, in) and biases (out,): parameters, or their gradients."""
-
-    weight_1: np.ndarray
-    bias_1: np.ndarray
-    weight_2: np.ndarray
-    bias_2: np.ndarray
-
-
-class Heads(NamedTuple):
-    """The output layers, for logits (a, h) and value (h,): parameters, or their gradients."""
-
-    logits_weight: np.ndarray
-    logits_bias: np.ndarray
-    value_weight: np.ndarray
-    value_bias: np.ndarray
-
-
-class Layout(NamedTuple):
-    """A vector of parameters or gradients as arrays; actor and critic have hidden layers each, or share them."""
-
-    towers: tuple[Layers, ...]
-    heads: Heads
-
-
-class Hidden(NamedTuple):
-    """What the backward pass needs of two hidden layers, (n, h) each.
-
-    Slopes are used where the derivative of the activation does not follow from its output; else they are (n, 0).
-    """
-
-    output_1: np.ndarray
-    output_2: np.ndarray
-    slope_1: np.ndarray
-    slope_2: np.ndarray
+from nclone_env.train.rollout import StoredSteps
 
 
 class Scratch(NamedTuple):
-    """Arrays of one seat for n rows."""
+    """Arrays of one seat for calls of up to n rows, in blocks of up to r: w inputs, t towers of h units, a logits."""
 
     inputs: np.ndarray
-    input_bytes: np.ndarray
-    hidden: tuple[Hidden, ...]
+    """(n, w) float32, gathered observations."""
+    hidden: np.ndarray
+    """(t, 2, r, h) float32, outputs of the hidden layers."""
+    slopes: np.ndarray
+    """(t, 2, r, h) float32, derivatives where they do not follow from the outputs; else (t, 2, 0, h)."""
     logits: np.ndarray
+    """(n, a) float32."""
     values: np.ndarray
-    masks: np.ndarray
-    mask_bytes: np.ndarray
-    reference: np.ndarray
-    reference_bytes: np.ndarray
-    steps: LearningFields[np.ndarray]
+    """(n, 1) float32."""
     delta_logits: np.ndarray
+    """(r, a) float32, gradient in the logits."""
     delta_values: np.ndarray
-    delta_1: np.ndarray
-    delta_2: np.ndarray
+    """(r, 1) float32, gradient in the values."""
+    deltas: np.ndarray
+    """(2, r, h) float32, gradients in the hidden layers."""
 
 
 def is_mlp(shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
@@ -97,178 +61,79 @@ class MLP:
     def __init__(
         self, policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
     ):
-        self._forward, self._backward = kernels.ACTIVATIONS[policy.activation]
-        self._shared = policy.shared_trunk
+        names = tuple(name for name in policy.observation_shapes if name != "action_mask")
         self._heads = np.array(policy.heads, np.int64)
-        self._layout = _layout(parameters.views(parameters.vector), self._shared)
-        self._parameters = parameters
-        self._names = tuple(name for name in policy.observation_shapes if name != "action_mask")
-        self._masked = "action_mask" in policy.observation_shapes
+        self._vector = parameters.vector
+        self._starts = _starts(parameters, policy.shared_trunk)
+        self._activation = kernels.ACTIVATIONS[policy.activation]
+        self._names = names
+        self._sources = tuple(_source(storage.flat_observations[name]) for name in names)
+        no_masks = np.zeros((0, sum(policy.heads)), np.int8)
+        self._masks = storage.flat_observations.get("action_mask", no_masks)
         self._storage = storage
-        self._sources = tuple(_source(storage.flat_observations[name]) for name in self._names)
-        self._mask_source = _source(storage.flat_observations["action_mask"]) if self._masked else None
-        self._reference_source = _source(storage.reference) if len(storage.reference) else None
-        has_slopes = policy.activation == "silu"
-        self._arrays = [self._allocate(most_rows, has_slopes) for _ in range(seats)]
-        self._scratch: list[dict[int, Scratch]] = [{} for _ in range(seats)]
-        self._gradients: dict[int, Layout] = {}
+        width = sum(policy.observation_shapes[name][0] for name in names)
+        self._scratch = [_allocate(policy, width, most_rows) for _ in range(seats)]
+        self._input_bytes = [_flat_bytes(scratch.inputs) for scratch in self._scratch]
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,) for n observations; the seat's next call overwrites them."""
-        first = observations[self._names[0]]
-        scratch = self._views(seat, len(first))
-        inputs = first
+        inputs, scratch = observations[self._names[0]], self._scratch[seat]
+        count = len(inputs)
         if len(self._names) > 1:
-            inputs, column = scratch.inputs, 0
+            inputs, column = scratch.inputs[:count], 0
             for name in self._names:
                 width = observations[name].shape[1]
                 inputs[:, column : column + width] = observations[name]
                 column += width
-        self._run(inputs, scratch)
-        return scratch.logits, scratch.values
+        network = self._vector, self._starts, self._activation, scratch.hidden, scratch.slopes
+        kernels.outputs(inputs, *network, scratch.logits, scratch.values)
+        return scratch.logits[:count], scratch.values[:count, 0]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
         """Compute the gradient over a part of a minibatch, as ``train.network.Network`` describes."""
-        scratch = self._views(seat, len(rows))
-        self._gather(rows, scratch)
-        reference = self._gather_reference(rows, scratch, scaling.reference_coef)
-        for source, target in zip(self._storage.learning_fields, scratch.steps):
-            kernels.gather_field(source, rows, target)
-        self._run(scratch.inputs, scratch)
-        gradients = self._gradient_layout(out)
-        heads = gradients.heads
-        kernels.loss_gradient(
-            scratch.logits,
-            scratch.values,
-            scratch.masks,
-            self._heads,
-            *scratch.steps,
-            reference,
-            *scaling,
-            scratch.delta_logits,
-            scratch.delta_values,
-            heads.logits_bias,
-            heads.value_bias,
-            sums,
-        )
-        self._back(scratch, gradients)
+        scratch, storage = self._scratch[seat], self._storage
+        stride, offset = scratch.inputs.strides[0], 0
+        for source, width in self._sources:
+            kernels.gather_rows(source, width, rows, self._input_bytes[seat], offset, stride)
+            offset += width
+        steps = rows, *storage.learning_fields, self._masks, storage.reference, *scaling
+        network = self._heads, self._vector, self._starts, self._activation
+        kernels.gradient(*steps, *network, *scratch, out, sums)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the scratch."""
         seats = tuple(
-            MemoryNode(f"seat {seat}", sum(array.nbytes for array in _leaves(arrays)))
-            for seat, arrays in enumerate(self._arrays)
+            MemoryNode(f"seat {seat}", sum(array.nbytes for array in scratch))
+            for seat, scratch in enumerate(self._scratch)
         )
         return MemoryNode("network scratch", children=seats)
 
-    def _gather(self, rows: np.ndarray, scratch: Scratch) -> None:
-        """Copy observations and masks of steps to the scratch."""
-        target, stride, offset = scratch.input_bytes, scratch.inputs.strides[0], 0
-        for source, width in self._sources:
-            kernels.gather_rows(source, width, rows, target, offset, stride)
-            offset += width
-        if self._mask_source is not None:
-            source, width = self._mask_source
-            kernels.gather_rows(source, width, rows, scratch.mask_bytes, 0, width)
 
-    def _gather_reference(self, rows: np.ndarray, scratch: Scratch, coefficient: np.float32) -> np.ndarray:
-        """Return the reference probabilities of steps, (n, a), or (0, a) if the loss does not use them."""
-        if coefficient == 0 or self._reference_source is None:
-            return self._storage.reference[:0]
-        source, width = self._reference_source
-        kernels.gather_rows(source, width, rows, scratch.reference_bytes, 0, width)
-        return scratch.reference
-
-    def _run(self, inputs: np.ndarray, scratch: Scratch) -> None:
-        """Compute logits and values."""
-        for tower, hidden in zip(self._layout.towers, scratch.hidden):
-            _product(inputs, tower.weight_1.T, out=hidden.output_1)
-            self._forward(hidden.output_1, tower.bias_1, hidden.slope_1)
-            _product(hidden.output_1, tower.weight_2.T, out=hidden.output_2)
-            self._forward(hidden.output_2, tower.bias_2, hidden.slope_2)
-        heads = self._layout.heads
-        _product(scratch.hidden[0].output_2, heads.logits_weight.T, out=scratch.logits)
-        _product(scratch.hidden[-1].output_2, heads.value_weight, out=scratch.values)
-        kernels.add_biases(scratch.logits, scratch.values, heads.logits_bias, heads.value_bias)
-
-    def _back(self, scratch: Scratch, gradients: Layout) -> None:
-        """Compute the gradients of all weights from those of logits and values."""
-        heads, towers = self._layout.heads, self._layout.towers
-        _product(scratch.delta_logits.T, scratch.hidden[0].output_2, out=gradients.heads.logits_weight)
-        _product(scratch.delta_values, scratch.hidden[-1].output_2, out=gradients.heads.value_weight)
-        _product(scratch.delta_logits, heads.logits_weight, out=scratch.delta_2)
-        if self._shared:
-            kernels.add_outer(scratch.delta_2, scratch.delta_values, heads.value_weight)
-        self._back_through(towers[0], scratch, scratch.hidden[0], gradients.towers[0])
-        if not self._shared:
-            kernels.outer(scratch.delta_2, scratch.delta_values, heads.value_weight)
-            self._back_through(towers[1], scratch, scratch.hidden[1], gradients.towers[1])
-
-    def _back_through(self, layers: Layers, scratch: Scratch, hidden: Hidden, gradients: Layers) -> None:
-        """Compute the gradients of two hidden layers from that of their outputs, in ``delta_2``."""
-        self._backward(scratch.delta_2, hidden.output_2, hidden.slope_2, gradients.bias_2)
-        _product(scratch.delta_2.T, hidden.output_1, out=gradients.weight_2)
-        _product(scratch.delta_2, layers.weight_2, out=scratch.delta_1)
-        self._backward(scratch.delta_1, hidden.output_1, hidden.slope_1, gradients.bias_1)
-        _product(scratch.delta_1.T, scratch.inputs, out=gradients.weight_1)
-
-    def _allocate(self, rows: int, has_slopes: bool) -> Scratch:
-        layout = self._layout
-        hidden, width = layout.towers[0].weight_1.shape
-        actions = len(layout.heads.logits_bias)
-
-        def array(*shape: int) -> np.ndarray:
-            return np.zeros((rows, *shape), np.float32)
-
-        def tower() -> Hidden:
-            slopes = (array(hidden), array(hidden)) if has_slopes else (array(0), array(0))
-            return Hidden(array(hidden), array(hidden), *slopes)
-
-        inputs, masks = array(width), np.zeros((rows if self._masked else 0, actions), np.int8)
-        reference = np.zeros((rows if self._reference_source else 0, actions), np.float32)
-        return Scratch(
-            inputs=inputs,
-            input_bytes=_flat_bytes(inputs),
-            hidden=tuple(tower() for _ in layout.towers),
-            logits=array(actions),
-            values=array(),
-            masks=masks,
-            mask_bytes=_flat_bytes(masks),
-            reference=reference,
-            reference_bytes=_flat_bytes(reference),
-            steps=LearningFields(np.zeros(rows, np.int64), array(), array(), array()),
-            delta_logits=array(actions),
-            delta_values=array(),
-            delta_1=array(hidden),
-            delta_2=array(hidden),
-        )
-
-    def _views(self, seat: int, rows: int) -> Scratch:
-        """Return the first rows of a seat's scratch; made on first use."""
-        views = self._scratch[seat].get(rows)
-        if views is None:
-            views = self._scratch[seat][rows] = _first_rows(self._arrays[seat], rows)
-        return views
-
-    def _gradient_layout(self, vector: np.ndarray) -> Layout:
-        """Return a vector of gradients as arrays; made on first use."""
-        key = vector.__array_interface__["data"][0]
-        layout = self._gradients.get(key)
-        if layout is None:
-            layout = self._gradients[key] = _layout(self._parameters.views(vector), self._shared)
-        return layout
+def _starts(parameters: FlatParameters, shared: bool) -> np.ndarray:
+    """Return where towers and output layers begin in the vector, (4,) int64, as the kernels expect."""
+    first = ("trunk.0", "trunk.0", "actor", "critic") if shared else ("actor.0", "critic.0", "actor.4", "critic.4")
+    offsets = parameters.offsets
+    return np.array([offsets[f"{name}.weight"] for name in first], np.int64)
 
 
-def _layout(views: Mapping[str, np.ndarray], shared: bool) -> Layout:
-    """Return arrays by their names in ``ActorCritic`` as layers."""
-    names = ("trunk",) if shared else ("actor", "critic")
-    towers = tuple(Layers(*(views[f"{name}.{key}"] for key in _HIDDEN)) for name in names)
-    actor, critic = ("actor", "critic") if shared else ("actor.4", "critic.4")
-    weights = views[f"{actor}.weight"], views[f"{actor}.bias"], views[f"{critic}.weight"][0], views[f"{critic}.bias"]
-    return Layout(towers, Heads(*weights))
+def _allocate(policy: ActorCritic, width: int, most_rows: int) -> Scratch:
+    """Return the scratch of one seat."""
+    towers, hidden, actions = 1 if policy.shared_trunk else 2, policy.hidden_size, sum(policy.heads)
+    rows = min(kernels.BLOCK, most_rows)
 
+    def array(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
 
-_HIDDEN = ("0.weight", "0.bias", "2.weight", "2.bias")
+    return Scratch(
+        inputs=array(most_rows, width),
+        hidden=array(towers, 2, rows, hidden),
+        slopes=array(towers, 2, rows if policy.activation == "silu" else 0, hidden),
+        logits=array(most_rows, actions),
+        values=array(most_rows, 1),
+        delta_logits=array(rows, actions),
+        delta_values=array(rows, 1),
+        deltas=array(2, rows, hidden),
+    )
 
 
 def _source(rows: np.ndarray) -> tuple[np.ndarray, int]:
@@ -279,18 +144,3 @@ def _source(rows: np.ndarray) -> tuple[np.ndarray, int]:
 def _flat_bytes(array: np.ndarray) -> np.ndarray:
     """Return the memory of a C-contiguous array as uint8."""
     return array.reshape(-1).view(np.uint8)
-
-
-def _first_rows(value: Any, rows: int) -> Any:
-    """Return the first rows of an array, or of all arrays in nested tuples."""
-    if isinstance(value, np.ndarray):
-        return value if value.dtype == np.uint8 else value[:rows]
-    parts = (_first_rows(part, rows) for part in value)
-    return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-
-
-def _leaves(value: Any) -> list[np.ndarray]:
-    """Return all arrays in nested tuples, without those that are the bytes of others."""
-    if isinstance(value, np.ndarray):
-        return [] if value.dtype == np.uint8 else [value]
-    return [leaf for part in value for leaf in _leaves(part)]

@@ -1,4 +1,9 @@
-"""Element-wise kernels of the hand-written MLP: activations, their derivatives, and the gradient of the PPO loss.
+"""Forward and backward pass of the MLP by hand.
+
+All parameters, and all gradients, are one vector. In it the two hidden layers of a tower are weight (h, w), bias (h,),
+weight (h, h), bias (h,), one after the other, and an output layer is weight (a, h), bias (a,). ``starts``, (4,) int64,
+says where the tower of the actor begins, that of the critic (or the same again, if they share it), the output layer of
+the logits, and that of the value.
 
 All arrays are float32 unless stated. Kernels write in place and allocate nothing.
 """
@@ -8,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.jit import copy_bytes, numeric_kernel
-from nclone_env.train.sampling import head_distribution
+from nclone_env.jit.products import add_transposed_multiply, multiply, multiply_transposed
+from nclone_env.train.loss_kernels import loss_gradient
 
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
@@ -19,8 +25,12 @@ _P3, _P2, _P1 = np.float32(5.12229709037114e-08), np.float32(1.48572235717979e-0
 _Q3, _Q2, _Q1 = np.float32(1.19825839466702e-06), np.float32(1.18534705686654e-04), np.float32(2.26843463243900e-03)
 _P0, _Q0 = np.float32(4.89352455891786e-03), np.float32(4.89352518554385e-03)
 
-POLICY_LOSS, VALUE_LOSS, ENTROPY, APPROX_KL, CLIP_FRACTION, REFERENCE_KL = range(6)
-"""Columns of the sums that :func:`loss_gradient` writes."""
+BLOCK = 128
+"""Rows whose activations are computed together: they stay in the first two levels of a core's cache."""
+
+TANH, RELU, SILU = range(3)
+ACTIVATIONS = {"tanh": TANH, "relu": RELU, "silu": SILU}
+"""Name to number of an activation."""
 
 
 @numeric_kernel
@@ -34,96 +44,101 @@ def tanh(x):
 
 
 @numeric_kernel
-def apply_tanh(z, bias, slope):
-    """Replace ``z``, (n, h), by tanh(z + bias); ``slope`` is not used."""
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            z[i, j] = tanh(z[i, j] + bias[j])
+def outputs(inputs, parameters, starts, activation, hidden, slopes, logits, values):
+    """Compute logits and values of n observations, block by block.
+
+    Args:
+        inputs: (n, w).
+        parameters: (p,).
+        starts: see above.
+        activation: number of the activation.
+        hidden: (t, 2, r, h) for blocks of r rows, scratch: outputs of the hidden layers of t towers.
+        slopes: (t, 2, r, h), scratch if the activation is SiLU: its derivatives; else (t, 2, 0, h).
+        logits: (m, a) with m >= n, the first n rows are written.
+        values: (m, 1), the first n rows are written.
+    """
+    for first in range(0, len(inputs), BLOCK):
+        last = min(first + BLOCK, len(inputs))
+        block = inputs[first:last]
+        _forward(block, parameters, starts, activation, hidden, slopes, logits[first:last], values[first:last])
 
 
 @numeric_kernel
-def tanh_gradient(delta, output, slope, bias_gradient):
-    """Turn the gradient in the outputs of a tanh layer into that in its inputs; sum it over rows for the bias."""
-    bias_gradient[:] = _ZERO
-    for i in range(delta.shape[0]):
-        for j in range(delta.shape[1]):
-            d = delta[i, j] * (_ONE - output[i, j] * output[i, j])
-            delta[i, j] = d
-            bias_gradient[j] += d
+def gradient(  # noqa: D417
+    rows, actions, old_log_probs, advantages, returns, masks, reference,
+    mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
+    heads, parameters, starts, activation,
+    inputs, hidden, slopes, logits, values, delta_logits, delta_values, deltas, gradients, sums,
+):  # fmt: skip
+    """Compute the gradient of the loss of n stored steps in all parameters, block by block.
+
+    All arguments are arrays and numbers: Numba's dispatch of tuples allocates. The first fourteen are those of
+    ``loss_gradient``.
+
+    Args:
+        heads: (k,) int64, actions of each head.
+        parameters: (p,).
+        starts: see above.
+        activation: number of the activation.
+        inputs: (n, w), the observations of the steps.
+        hidden: scratch of :func:`outputs`, as the next three.
+        delta_logits: (r, a), scratch.
+        delta_values: (r, 1), scratch.
+        deltas: (2, r, h), scratch.
+        gradients: (p,), written.
+        sums: (6,) float64, written: see ``loss_gradient``.
+    """
+    gradients[:] = _ZERO
+    sums[:] = 0.0
+    for first in range(0, len(rows), BLOCK):
+        last = min(first + BLOCK, len(rows))
+        n = last - first
+        _forward(inputs[first:last], parameters, starts, activation, hidden, slopes, logits[:n], values[:n])
+        loss_gradient(
+            logits[:n], values[:n], heads,
+            rows[first:last], actions, old_log_probs, advantages, returns, masks, reference,
+            mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
+            delta_logits[:n], delta_values[:n], sums,
+        )  # fmt: skip
+        _backward(
+            inputs[first:last], parameters, starts, activation, hidden, slopes,
+            delta_logits[:n], delta_values[:n], deltas, gradients,
+        )  # fmt: skip
 
 
 @numeric_kernel
-def apply_relu(z, bias, slope):
-    """Replace ``z``, (n, h), by max(z + bias, 0); ``slope`` is not used."""
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            z[i, j] = max(z[i, j] + bias[j], _ZERO)
+def _forward(inputs, parameters, starts, activation, hidden, slopes, logits, values):
+    """Compute logits (n, a) and values (n, 1) of a block, and all that :func:`_backward` needs."""
+    n, last = len(inputs), hidden.shape[0] - 1
+    for tower in range(hidden.shape[0]):
+        second = _layer(inputs, parameters, starts[tower], activation, hidden[tower, 0, :n], slopes[tower, 0, :n])
+        _layer(hidden[tower, 0, :n], parameters, second, activation, hidden[tower, 1, :n], slopes[tower, 1, :n])
+    _output_layer(hidden[0, 1, :n], parameters, starts[2], logits)
+    _output_layer(hidden[last, 1, :n], parameters, starts[3], values)
 
 
 @numeric_kernel
-def relu_gradient(delta, output, slope, bias_gradient):
-    """As :func:`tanh_gradient`, of a ReLU layer."""
-    bias_gradient[:] = _ZERO
-    for i in range(delta.shape[0]):
-        for j in range(delta.shape[1]):
-            d = delta[i, j] if output[i, j] > _ZERO else _ZERO
-            delta[i, j] = d
-            bias_gradient[j] += d
-
-
-@numeric_kernel
-def apply_silu(z, bias, slope):
-    """Replace ``z``, (n, h), by x * sigmoid(x) with x = z + bias; write its derivative to ``slope``, (n, h)."""
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            x = z[i, j] + bias[j]
-            sigmoid = _HALF + _HALF * tanh(_HALF * x)
-            z[i, j] = x * sigmoid
-            slope[i, j] = sigmoid * (_ONE + x * (_ONE - sigmoid))
-
-
-@numeric_kernel
-def silu_gradient(delta, output, slope, bias_gradient):
-    """As :func:`tanh_gradient`, of a SiLU layer."""
-    bias_gradient[:] = _ZERO
-    for i in range(delta.shape[0]):
-        for j in range(delta.shape[1]):
-            d = delta[i, j] * slope[i, j]
-            delta[i, j] = d
-            bias_gradient[j] += d
-
-
-ACTIVATIONS = {
-    "tanh": (apply_tanh, tanh_gradient),
-    "relu": (apply_relu, relu_gradient),
-    "silu": (apply_silu, silu_gradient),
-}
-"""Name to the kernels of an activation: forward and backward."""
-
-
-@numeric_kernel
-def add_biases(logits, values, logits_bias, value_bias):
-    """Add biases (a,) to logits, (n, a), and (1,) to values, (n,)."""
-    for i in range(len(values)):
-        values[i] += value_bias[0]
-        for j in range(logits.shape[1]):
-            logits[i, j] += logits_bias[j]
-
-
-@numeric_kernel
-def outer(delta, column, row):
-    """Set ``delta``, (n, h), to the product of ``column``, (n,), and ``row``, (h,)."""
-    for i in range(delta.shape[0]):
-        for j in range(delta.shape[1]):
-            delta[i, j] = column[i] * row[j]
-
-
-@numeric_kernel
-def add_outer(delta, column, row):
-    """Add the product of ``column``, (n,), and ``row``, (h,), to ``delta``, (n, h)."""
-    for i in range(delta.shape[0]):
-        for j in range(delta.shape[1]):
-            delta[i, j] += column[i] * row[j]
+def _backward(
+    inputs, parameters, starts, activation, hidden, slopes, delta_logits, delta_values, deltas, gradients
+):  # fmt: skip
+    """Add the gradients in all parameters, given those in the logits, (n, a), and the values, (n, 1)."""
+    n, last = len(inputs), hidden.shape[0] - 1
+    outer, inner = deltas[0, :n], deltas[1, :n]
+    _layer_gradient(delta_logits, hidden[0, 1, :n], starts[2], gradients)
+    _layer_gradient(delta_values, hidden[last, 1, :n], starts[3], gradients)
+    for tower in range(hidden.shape[0]):
+        if tower == 0:
+            _input_gradient(delta_logits, parameters, starts[2], outer)
+        if tower == 0 and last == 0:
+            _add_input_gradient(delta_values, parameters, starts[3], outer)
+        if tower == 1:
+            _input_gradient(delta_values, parameters, starts[3], outer)
+        second = starts[tower] + hidden.shape[3] * (inputs.shape[1] + 1)
+        _activation_gradient(outer, hidden[tower, 1, :n], slopes[tower, 1, :n], activation)
+        _layer_gradient(outer, hidden[tower, 0, :n], second, gradients)
+        _input_gradient(outer, parameters, second, inner)
+        _activation_gradient(inner, hidden[tower, 0, :n], slopes[tower, 0, :n], activation)
+        _layer_gradient(inner, inputs, starts[tower], gradients)
 
 
 @numeric_kernel
@@ -143,109 +158,77 @@ def gather_rows(source, width, rows, target, offset, stride):
 
 
 @numeric_kernel
-def gather_field(source, rows, target):
-    """Copy the entries ``rows``, (n,) int64, of an array to ``target``, (n,)."""
-    for i in range(len(rows)):
-        target[i] = source[rows[i]]
+def _layer(inputs, parameters, start, activation, outputs, slopes):
+    """Compute the outputs (n, h) of a hidden layer, and its slopes; return where the parameters of the next begin."""
+    width, size = outputs.shape[1], outputs.shape[1] * inputs.shape[1]
+    multiply_transposed(inputs, parameters[start : start + size].reshape((width, inputs.shape[1])), outputs)
+    bias = parameters[start + size : start + size + width]
+    if activation == TANH:
+        for i in range(outputs.shape[0]):
+            for j in range(outputs.shape[1]):
+                outputs[i, j] = tanh(outputs[i, j] + bias[j])
+    elif activation == RELU:
+        for i in range(outputs.shape[0]):
+            for j in range(outputs.shape[1]):
+                outputs[i, j] = max(outputs[i, j] + bias[j], _ZERO)
+    else:
+        for i in range(outputs.shape[0]):
+            for j in range(outputs.shape[1]):
+                x = outputs[i, j] + bias[j]
+                sigmoid = _HALF + _HALF * tanh(_HALF * x)
+                outputs[i, j] = x * sigmoid
+                slopes[i, j] = sigmoid * (_ONE + x * (_ONE - sigmoid))
+    return start + size + width
 
 
 @numeric_kernel
-def loss_gradient(
-    logits, values, masks, heads,
-    actions, old_log_probs, advantages, returns, reference,
-    mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
-    delta_logits, delta_values, bias_logits, bias_value, sums,
-):  # fmt: skip
-    """Compute the gradient of the loss of n steps in the logits and values, and sums for the statistics.
-
-    The loss is the mean over the minibatch of the clipped surrogate, ``value_coef`` times half the squared error of the
-    values, and minus ``entropy_coef`` times the entropy (Schulman et al., 2017); plus ``reference_coef`` times the KL
-    divergence of the policy from the reference distributions, KL(reference || policy). All arguments are arrays and
-    numbers: Numba's dispatch of tuples allocates.
-
-    Args:
-        logits: (n, a), the heads side by side; overwritten.
-        values: (n,).
-        masks: (n, a) int8, 0 for each action that is not allowed; or (0, a): all are.
-        heads: (k,) int64, actions of each head.
-        actions: ``LearningFields`` of the n steps, as the next three.
-        old_log_probs: see above.
-        advantages: see above.
-        returns: see above.
-        reference: (n, a), reference probabilities, 0 for each action that is not allowed; or (0, a): none.
-        mean: ``LossScaling`` of the minibatch, as the next six.
-        scale: see above.
-        share: see above.
-        clip: see above.
-        value_coef: see above.
-        entropy_coef: see above.
-        reference_coef: see above.
-        delta_logits: (n, a), written.
-        delta_values: (n,), written.
-        bias_logits: (a,), written: gradient in the biases of the logits.
-        bias_value: (1,), written: that in the bias of the value.
-        sums: (6,) float64, written: sums over the n steps of the statistics.
-    """
-    sums[:] = 0.0
-    bias_logits[:] = _ZERO
-    bias_value[0] = _ZERO
-    for i in range(len(values)):
-        log_prob, entropy = head_distribution(logits, masks, heads, i, actions[i], delta_logits)
-        advantage = (advantages[i] - mean) * scale
-        log_ratio = log_prob - old_log_probs[i]
-        ratio = np.exp(log_ratio)
-        surrogate = ratio * advantage
-        clipped = min(max(ratio, _ONE - clip), _ONE + clip) * advantage
-        slope = -surrogate * share if surrogate <= clipped else _ZERO
-        error = values[i] - returns[i]
-        delta_values[i] = value_coef * error * share
-        bias_value[0] += delta_values[i]
-        _logit_gradient(heads, i, actions[i], slope, entropy_coef * share, delta_logits, logits)
-        if reference.shape[0] > 0:
-            sums[REFERENCE_KL] += _pull(reference, i, logits, masks, reference_coef * share, delta_logits)
-        for j in range(logits.shape[1]):
-            bias_logits[j] += delta_logits[i, j]
-        sums[POLICY_LOSS] -= min(surrogate, clipped)
-        sums[VALUE_LOSS] += _HALF * error * error
-        sums[ENTROPY] += entropy
-        sums[APPROX_KL] += ratio - _ONE - log_ratio
-        sums[CLIP_FRACTION] += 1.0 if abs(ratio - _ONE) > clip else 0.0
+def _output_layer(inputs, parameters, start, outputs):
+    """Compute the outputs (n, a) of an output layer."""
+    count, size = outputs.shape[1], outputs.shape[1] * inputs.shape[1]
+    multiply_transposed(inputs, parameters[start : start + size].reshape((count, inputs.shape[1])), outputs)
+    for i in range(outputs.shape[0]):
+        for j in range(count):
+            outputs[i, j] += parameters[start + size + j]
 
 
 @numeric_kernel
-def _logit_gradient(heads, i, action, slope, entropy_weight, probabilities, log_probs):
-    """Replace row i of ``probabilities`` by the gradient in the logits.
-
-    With p the probabilities of a head, H its entropy and a the action taken, the gradient of the log probability of a
-    in logit j is [j = a] - p_j, and that of H is -p_j (log p_j + H).
-    """
-    offset = 0
-    code = action
-    for k in range(len(heads)):
-        chosen = code % heads[k]
-        code //= heads[k]
-        entropy = _ZERO
-        for j in range(offset, offset + heads[k]):
-            entropy -= probabilities[i, j] * log_probs[i, j]
-        for j in range(offset, offset + heads[k]):
-            p = probabilities[i, j]
-            gradient = entropy_weight * p * (log_probs[i, j] + entropy) - slope * p
-            probabilities[i, j] = gradient + slope if j == offset + chosen else gradient
-        offset += heads[k]
+def _layer_gradient(delta, inputs, start, gradients):
+    """Add the gradients of a layer's weight and bias, given that in its outputs before the activation, (n, m)."""
+    count, size = delta.shape[1], delta.shape[1] * inputs.shape[1]
+    add_transposed_multiply(delta, inputs, gradients[start : start + size].reshape((count, inputs.shape[1])))
+    bias = gradients[start + size : start + size + count]
+    for i in range(delta.shape[0]):
+        for j in range(count):
+            bias[j] += delta[i, j]
 
 
 @numeric_kernel
-def _pull(reference, i, log_probs, masks, weight, delta):
-    """Add the gradient of ``weight`` * KL(q || p) in row i of the logits to ``delta``; return the divergence.
+def _input_gradient(delta, parameters, start, out):
+    """Write the gradient in the inputs (n, h) of a layer, given that in its outputs before the activation, (n, m)."""
+    count, width = delta.shape[1], out.shape[1]
+    multiply(delta, parameters[start : start + count * width].reshape((count, width)), out)
 
-    With q the reference probabilities and p those of the policy, the gradient in logit j is p_j - q_j, and 0
-    where an action is not allowed: there q is 0 as well, and so is ``log_probs``.
-    """
-    divergence = _ZERO
-    for j in range(log_probs.shape[1]):
-        q = reference[i, j]
-        if masks.shape[0] == 0 or masks[i, j] != 0:
-            delta[i, j] += weight * (np.exp(log_probs[i, j]) - q)
-        if q > _ZERO:
-            divergence += q * (np.log(q) - log_probs[i, j])
-    return divergence
+
+@numeric_kernel
+def _add_input_gradient(delta, parameters, start, out):
+    """Add the gradient in the inputs (n, h) of a layer with a single output, (n, 1)."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] += delta[i, 0] * parameters[start + j]
+
+
+@numeric_kernel
+def _activation_gradient(delta, outputs, slopes, activation):
+    """Turn the gradient in the outputs (n, h) of an activation into that in its inputs."""
+    if activation == TANH:
+        for i in range(delta.shape[0]):
+            for j in range(delta.shape[1]):
+                delta[i, j] *= _ONE - outputs[i, j] * outputs[i, j]
+    elif activation == RELU:
+        for i in range(delta.shape[0]):
+            for j in range(delta.shape[1]):
+                delta[i, j] = delta[i, j] if outputs[i, j] > _ZERO else _ZERO
+    else:
+        for i in range(delta.shape[0]):
+            for j in range(delta.shape[1]):
+                delta[i, j] *= slopes[i, j]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 
@@ -16,21 +17,22 @@ class FlatParameters:
     Attributes:
         vector: (p,) float32, all parameters in the order of ``module.named_parameters()``.
         shapes: shape of each parameter by name.
+        offsets: index of the first entry of each parameter in the vector by name.
     """
 
     def __init__(self, module: nn.Module):
         parameters = dict(module.named_parameters())
         self.shapes = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
-        self.vector = np.zeros(sum(math.prod(shape) for shape in self.shapes.values()), np.float32)
+        sizes = [math.prod(shape) for shape in self.shapes.values()]
+        self.offsets = dict(zip(self.shapes, itertools.accumulate(sizes, initial=0)))
+        self.vector = np.zeros(sum(sizes), np.float32)
         for view, parameter in zip(self.views(self.vector).values(), parameters.values(), strict=True):
             view[...] = parameter.detach().numpy()
             parameter.data = torch.from_numpy(view)
 
     def views(self, vector: np.ndarray) -> Mapping[str, np.ndarray]:
         """Return views of a vector (p,) of parameters or gradients by name, each in the shape of its parameter."""
-        views, offset = {}, 0
-        for name, shape in self.shapes.items():
-            size = math.prod(shape)
-            views[name] = vector[offset : offset + size].reshape(shape)
-            offset += size
-        return views
+        return {
+            name: vector[self.offsets[name] : self.offsets[name] + math.prod(shape)].reshape(shape)
+            for name, shape in self.shapes.items()
+        }

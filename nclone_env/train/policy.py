@@ -52,7 +52,7 @@ class ActorCritic(nn.Module):
         super().__init__()
         self.observation_shapes = {name: tuple(shape) for name, shape in observation_shapes.items()}
         self.heads = _checked_heads(heads)
-        self.activation, self.shared_trunk = activation, shared_trunk
+        self.hidden_size, self.activation, self.shared_trunk = hidden_size, activation, shared_trunk
         if activation not in ACTIVATIONS:
             raise ConfigError(f"activation: expected one of {', '.join(ACTIVATIONS)}, got {activation!r}")
         layer, gain = ACTIVATIONS[activation]

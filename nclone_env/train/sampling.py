@@ -29,14 +29,15 @@ def uniform(seed, environment, step, draw):
 
 
 @numeric_kernel
-def head_distribution(logits, masks, heads, i, action, probabilities):
+def head_distribution(logits, i, masks, row, heads, action, probabilities):
     """Turn row i of logits into log probabilities in place, and write the probabilities.
 
     Args:
         logits: (n, a) float32, the heads side by side; row i becomes log probabilities, 0 where not allowed.
-        masks: (n, a) int8, 0 for each action that is not allowed, or (0, a): all are.
+        i: see above.
+        masks: (s, a) int8, 0 for each action that is not allowed, or (0, a): all are.
+        row: the row of the masks that applies.
         heads: (k,) int64, actions of each head.
-        i: row.
         action: the action whose log probability to return.
         probabilities: (n, a) float32; row i is written, exactly 0 where not allowed.
 
@@ -51,7 +52,7 @@ def head_distribution(logits, masks, heads, i, action, probabilities):
         end = offset + heads[k]
         largest = _NOT_ALLOWED
         for j in range(offset, end):
-            if masked and masks[i, j] == 0:
+            if masked and masks[row, j] == 0:
                 logits[i, j] = _NOT_ALLOWED
             largest = max(largest, logits[i, j])
         total = _ZERO
@@ -87,7 +88,7 @@ def sample_actions(logits, masks, heads, seed, first, step, scratch, actions, lo
         log_probs: (n,) float32, written: log probabilities of the actions.
     """
     for i in range(logits.shape[0]):
-        head_distribution(logits, masks, heads, i, 0, scratch)
+        head_distribution(logits, i, masks, i, heads, 0, scratch)
         offset, action, radix = 0, 0, 1
         log_prob = _ZERO
         for k in range(len(heads)):

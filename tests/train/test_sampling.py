@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nclone_env.train.distribution import log_probs_and_entropies
-from nclone_env.train.mlp_kernels import loss_gradient
+from nclone_env.train.loss_kernels import loss_gradient
 from nclone_env.train.network import LossScaling
 from nclone_env.train.rollout import LearningFields
 from nclone_env.train.sampling import sample_actions, uniform
@@ -47,12 +47,12 @@ def test_a_masked_action_never_occurs(logits, masks, seed):
 @settings(deadline=None)
 def test_the_gradient_of_a_masked_action_is_zero(logits, masks, seed):
     actions, log_probs = draw(logits, masks, seed=seed)
-    delta, biases = np.full((5, 6), np.nan, np.float32), (np.zeros(6, np.float32), np.zeros(1, np.float32))
+    delta = np.full((5, 6), np.nan, np.float32)
     steps = LearningFields(actions, log_probs, np.arange(5, dtype=np.float32), np.zeros(5, np.float32))
     scaling = LossScaling(*np.array([2.0, 1.0, 0.2, 0.2, 0.5, 0.1, 0.0], np.float32))
-    values = np.zeros(5, np.float32)
-    outputs = delta, values.copy(), *biases, np.zeros(6)
-    loss_gradient(logits.copy(), values, masks, np.array([6]), *steps, delta[:0], *scaling, *outputs)
+    values, stored = np.zeros((5, 1), np.float32), (np.arange(5), *steps, masks, delta[:0])
+    outputs = delta, values.copy(), np.zeros(6)
+    loss_gradient(logits.copy(), values, np.array([6]), *stored, *scaling, *outputs)
     assert (delta[masks == 0] == 0).all()
     assert np.isfinite(delta).all()
     single = masks.sum(1) == 1
