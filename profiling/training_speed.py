@@ -8,7 +8,7 @@ hyperparameters unless the row says otherwise. Rows:
 - ``wide``: towers of 128 units with tanh, 3 epochs over rollouts of 64 steps;
 - ``stub environment``: the environments do nothing, so what is left is the trainer's ceiling;
 - ``stub policy``: the network does nothing, so what is left are environments and bookkeeping;
-- ``products alone``: the matrix products of the default network and nothing else, on all threads;
+- ``products alone``: the matrix products of the default network and nothing else, on all threads; and of small shared;
 - ``plain loop``: a loop over torch tensors in the manner of single-file implementations such as CleanRL's;
 - ``Stable-Baselines3``: through ``nclone_env.train.sb3``, if it is installed.
 
@@ -29,6 +29,7 @@ import numpy as np
 import tyro
 
 from profiling.measure import describe, in_fresh_process, ratios
+from profiling.training_limits import StubEnvironments, products, stub_network
 from profiling.training_peers import plain_loop, stable_baselines
 
 WIDE = {"activation": "tanh", "hidden_size": 128, "update_epochs": 3, "num_steps": 64, "num_minibatches": 4}
@@ -87,84 +88,8 @@ def ours(levels: tuple[str, ...], seconds: float, fields: dict[str, Any], stub: 
     """Return steps/s of this trainer, with a stub in place of the ``environment`` or the ``policy``."""
     with prepared_run(levels, StubEnvironments if stub == "environment" else None, **fields) as run:
         if stub == "policy":
-            _stub_network(run.network)
+            stub_network(run.network)
         return speed(lambda: update(run), run.config.batch_size, seconds)
-
-
-def products(levels: tuple[str, ...], seconds: float, fields: dict[str, Any]) -> float:
-    """Return the steps/s that the matrix products of the network alone would allow."""
-    from nclone_env.train import mlp
-
-    with prepared_run(levels, **fields) as run:
-        calls: list[tuple[Any, Any, Any]] = []
-
-        def recorded(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-            calls.append((a, b, out))
-            np.matmul(a, b, out=out)
-
-        mlp._product, kept = recorded, mlp._product
-        run.workers.close()
-        run.workers.count, threads = 1, run.workers.count
-        update(run)
-        mlp._product, run.workers.count = kept, threads
-        parts = [calls[place::threads] for place in range(threads)]
-
-        def multiply(seat: int, first: int, last: int) -> None:
-            for part in parts[first:last]:
-                for a, b, out in part:
-                    np.matmul(a, b, out=out)
-
-        from nclone_env.env.threads import Job
-
-        job = Job()
-        return speed(lambda: run.workers.run(job, multiply, 0, threads), run.config.batch_size, seconds)
-
-
-class StubEnvironments:
-    """Vector environments that do nothing: observations stay as they are, no episode ends."""
-
-    level_names = ("stub",)
-
-    def __init__(self, config: Any, num_envs: int):
-        from gymnasium import spaces
-
-        self.num_envs = num_envs
-        self.single_observation_space = spaces.Dict({"game_state": spaces.Box(-1, 1, (30,), np.float32)})
-        results = np.zeros(num_envs), np.zeros(num_envs, np.bool_), np.zeros(num_envs, np.bool_)
-        self._results = *results, {"level": np.zeros(num_envs, np.int32)}
-
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """Do nothing."""
-        return options["out"], {}
-
-    def step(self, actions: np.ndarray, *, out: Any = None) -> tuple[Any, ...]:
-        """Do nothing."""
-        return out, *self._results
-
-    def get_state(self, index: int) -> bytes:
-        """Return nothing."""
-        return b""
-
-    def memory(self) -> Any:
-        """Return an empty tree."""
-        from nclone_env.memory_tree import MemoryNode
-
-        return MemoryNode("stub")
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-def _stub_network(network: Any) -> None:
-    """Make a network return what its scratch holds, without computing."""
-
-    def outputs(seat: int, observations: Any) -> tuple[np.ndarray, np.ndarray]:
-        scratch = network._views(seat, len(observations["game_state"]))
-        scratch.logits.fill(0)
-        return scratch.logits, scratch.values
-
-    network.outputs = outputs
-    network.gradient = lambda seat, rows, scaling, out, sums: out.fill(0)
 
 
 def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dict[str, float]:
@@ -259,14 +184,15 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         "wide, one thread": (ours, levels, seconds, {**WIDE, "num_threads": 1}),
         "stub environment": (ours, levels, seconds, {}, "environment"),
         "stub policy": (ours, levels, seconds, {}, "policy"),
-        "products alone": (products, levels, seconds, {}),
+        "products alone": (products, seconds, 64, 2, 4),
+        "products, small shared": (products, seconds, 64, 1, 4),
     }
     if peers:
         rows |= {"plain loop": (plain_loop, levels, seconds), "Stable-Baselines3": (stable_baselines, levels, seconds)}
     table = np.array([[in_fresh_process(*row) for row in rows.values()] for _ in range(rounds)])
     print(f"environment steps/s, median of {rounds} turns of {seconds:g} s; ratio to the first row")
     for name, value, ratio in zip(rows, np.median(table, axis=0), ratios(table), strict=True):
-        print(f"  {name:<20}{value:>12,.0f}{ratio:>8.2f}")
+        print(f"  {name:<24}{value:>12,.0f}{ratio:>8.2f}")
     measured = in_fresh_process(phases, levels, 20, {})
     p50, p95 = measured.pop("p50"), measured.pop("p95")
     print("phases with one thread, microseconds a step")
