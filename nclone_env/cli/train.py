@@ -63,32 +63,24 @@ def train(
         print(f"{verb} on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
 
     progress = TrainingProgress(config.total_timesteps)
+    reports: dict[str, Any] = {
+        "on_update": progress,
+        "on_start": announce,
+        "on_stage": lambda name, seconds: print(f"  {name} ready after {seconds:.1f} s", flush=True),
+        "on_warm_start": lambda done: print(report.warm_start_text(done), flush=True),
+    }
     started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
-        reports: dict[str, Any] = {
-            "on_update": progress,
-            "on_start": announce,
-            "on_stage": lambda name, seconds: print(f"  {name} ready after {seconds:.1f} s", flush=True),
-            "on_warm_start": lambda done: print(report.warm_start_text(done), flush=True),
-        }
-        result = loop.train(
-            config,
-            resume,
-            init=init,
-            overwrite=overwrite,
-            stop=stop,
-            ranks=ranks,
-            **(reports if ranks.first else {}),
-        )
+        options: dict[str, Any] = {"init": init, "overwrite": overwrite, "stop": stop, "ranks": ranks}
+        result = loop.train(config, resume, **options, **(reports if ranks.first else {}))
     stopped = stop() or result.interrupted  # in the latter case by a signal to another rank
     if not ranks.first:
         return stop.exit_status if stopped else 0
     progress.finish()
     folder = result.checkpoint.parent
     if stopped:
-        options = [*(["--episodes", str(episodes)] if episodes != 100 else []), *([] if video else ["--no-video"])]
         print(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
-        print(f"  {_program(ranks.local_count, ranks.count)} --resume {shlex.join([str(folder), *options])}")
+        print(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
         return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
@@ -123,6 +115,12 @@ def _value(args: Sequence[str], option: str) -> str | None:
         if name == option and (equals or index + 1 < len(args)):
             return value if equals else args[index + 1]
     return None
+
+
+def _arguments(folder: Path, episodes: int, video: bool) -> str:
+    """Return the run folder and the options that are not those of the configuration, for commands to copy."""
+    options = [*(["--episodes", str(episodes)] if episodes != 100 else []), *([] if video else ["--no-video"])]
+    return shlex.join([str(folder), *options])
 
 
 def _program(local_ranks: int, ranks: int) -> str:

@@ -96,15 +96,7 @@ def train(
                 initialise_policy(run.policy, run.config, initial)
             begin(run, source, on_warm_start)
             while not run.finished and not any(ranks.exchange(stop())):
-                started = time.perf_counter()
-                collect_rollout(run)
-                compute_returns(run)
-                collected = time.perf_counter()
-                statistics = update_policy(run)
-                learned = time.perf_counter()
-                evaluated = evaluate_held_out(run)
-                log_update(run, statistics, collected - started, learned - collected, evaluated)
-                on_update(run.curve.rows[-1])
+                on_update(advance(run))
                 if run.counters.updates % config.checkpoint_interval == 0:
                     save_run(run)
             save_run(run)
@@ -130,6 +122,19 @@ def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], No
         on_warm_start(warm_start(run))
     take_over_folder(run, source)
     run.curve.begin()
+
+
+def advance(run: Run) -> Row:
+    """Collect a rollout, update the policy, evaluate it where it is due; return the row of the learning curve."""
+    started = time.perf_counter()
+    collect_rollout(run)
+    compute_returns(run)
+    collected = time.perf_counter()
+    statistics = update_policy(run)
+    learned = time.perf_counter()
+    evaluated = evaluate_held_out(run)
+    log_update(run, statistics, collected - started, learned - collected, evaluated)
+    return run.curve.rows[-1]
 
 
 def collect_rollout(run: Run) -> None:

@@ -1,0 +1,87 @@
+"""What the future episodes of a vector environment begin with: levels by weight or assignment, and start states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from nclone_env.env.arguments import check_assignment, check_weights
+from nclone_env.env.base import BaseEnvironment
+from nclone_env.env.lifecycle import NOT_CLOSED, Phase
+
+
+class EpisodeChoice(BaseEnvironment):
+    """The part of the vector environment that decides what future episodes begin with."""
+
+    num_envs: int
+
+    def _check(self, call: str, allowed: tuple[Phase, ...]) -> None:
+        raise NotImplementedError
+
+    def set_level_weights(self, weights: Any = None) -> None:
+        """Draw the levels of future episodes with probabilities proportional to weights.
+
+        Args:
+            weights: one number of at least 0 for each of ``level_names``, or some by name (the others get 0); None:
+                equal weights.
+
+        Raises:
+            UnknownLevelError: if a name is not one of ``level_names``.
+            ConfigError: if the number of weights is wrong, one is negative or not finite, or all are 0.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+        """
+        self._check("set_level_weights", NOT_CLOSED)
+        self._batch.set_weights(check_weights(weights, self.level_names))
+
+    def assign_levels(self, levels: Any = None) -> None:
+        """Assign levels to environments for all future episodes.
+
+        Args:
+            levels: n names or indices, with None where levels are drawn at random; None: drawn everywhere.
+
+        Raises:
+            UnknownLevelError: if a level is not one of ``level_names``.
+            ConfigError: if there are not n items.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+        """
+        self._check("assign_levels", NOT_CLOSED)
+        self._batch.episodes["own_level"] = check_assignment("levels", levels, self.level_names, self.num_envs)
+
+    def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
+        """Begin a share of the future episodes in the worlds of snapshots instead of at the start of their level.
+
+        When an episode begins on a level of which there are start states, one of them, or the start of the level, is
+        drawn; the choice depends only on the seed, the number of the episode and the shares, and not on the choice of
+        the level. Episodes on a level requested by ``reset`` begin at its start. Steps and return count from 0; the
+        frames of the snapshot count towards the time limit. ``info["start"]`` tells which state an episode began in, by
+        its number in the list that was set at the time, and -1 for any other start.
+
+        Args:
+            states: K snapshots, from ``get_state`` of environments with the same levels, taken one after another; those
+                set before are dropped.
+            share: probability that an episode begins in one of the K states: one number, divided evenly among the
+                states of each level, or (K,) numbers.
+
+        Raises:
+            SnapshotError: if one is malformed, of other levels, over, or has no frame left; the message names the item.
+            ConfigError: if the share has another shape, is no probability, or exceeds 1 for the states of a level;
+                nothing is changed in either case.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+        """
+        self._check("set_starts", NOT_CLOSED)
+        self._batch.set_starts(states, share)
+
+    def set_start_shares(self, share: Any) -> None:
+        """Change the shares of the start states; no snapshot is read again.
+
+        Args:
+            share: as in ``set_starts``, for the states that were set last.
+
+        Raises:
+            ConfigError, StepOrderError, ClosedError: as ``set_starts``.
+        """
+        self._check("set_start_shares", NOT_CLOSED)
+        self._batch.set_start_shares(share)
