@@ -27,28 +27,21 @@ SETS = ("first-steps", "jumps", "hazards")
 VARIANTS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "tanh": {"activation": "tanh"},
-    "relu": {"activation": "relu"},
     "silu": {"activation": "silu"},
-    "separate": {"shared_trunk": False},
-    "shared": {"shared_trunk": True},
-    "width 64": {"hidden_size": 64},
-    "width 128": {"hidden_size": 128},
-    "width 256": {"hidden_size": 256},
+    "shared trunk": {"shared_trunk": True},
+    "128 units": {"hidden_size": 128},
     "2 epochs": {"update_epochs": 2},
-    "3 epochs": {"update_epochs": 3},
-    "4 epochs": {"update_epochs": 4},
-    "2 minibatches": {"num_minibatches": 2},
     "4 minibatches": {"num_minibatches": 4},
-    "8 minibatches": {"num_minibatches": 8},
     "rate 0.0005": {"learning_rate": 5e-4},
-    "rate 0.001": {"learning_rate": 1e-3},
     "rate 0.002": {"learning_rate": 2e-3},
     "128 environments": {"num_envs": 128},
-    "256 environments": {"num_envs": 256},
     "512 environments": {"num_envs": 512},
-    "1,024 environments": {"num_envs": 1024},
+    "64 steps": {"num_steps": 64},
+    "32 steps": {"num_steps": 32},
+    "entropy 0.003": {"entropy_coef": 0.003},
+    "annealed entropy": {"anneal_entropy": True},
 }
-"""One setting changed at a time."""
+"""One setting of the defaults changed at a time."""
 
 
 @dataclass(frozen=True)
