@@ -1,7 +1,8 @@
 """Matrix products in kernels, by the BLAS that SciPy brings; a module of its own because SciPy is optional.
 
 ``numpy.dot`` cannot be used in kernels: Numba's version of it needs the run-time memory manager, which is off in them.
-All arrays are 2-dimensional, C-contiguous and float32. Nothing is checked: the caller keeps the shapes consistent.
+All arrays are 2-dimensional, float32, and contiguous along the rows. Nothing is checked: the caller keeps the shapes
+consistent.
 Works with ``NUMBA_DISABLE_JIT=1`` as well.
 """
 
@@ -15,6 +16,7 @@ from numba.core.errors import TypingError
 from numba.extending import get_cython_function_address, intrinsic
 
 _SYMBOL = "nclone_env_sgemm"
+_ITEM_SIZE = 4
 llvmlite.binding.add_symbol(_SYMBOL, get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
 
 if config.DISABLE_JIT:
@@ -26,6 +28,10 @@ if config.DISABLE_JIT:
     def multiply_transposed(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         """Write a @ b.T, (n, k) by (m, k), to ``out``, (n, m)."""
         np.matmul(a, b.T, out=out)
+
+    def add_multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+        """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
+        out += np.matmul(a, b)
 
     def add_transposed_multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
@@ -44,6 +50,11 @@ else:
         return _signature(a, b, out), _product(b_transposed=True)
 
     @intrinsic
+    def add_multiply(typing_context, a, b, out):
+        """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
+        return _signature(a, b, out), _product(add=True)
+
+    @intrinsic
     def add_transposed_multiply(typing_context, a, b, out):
         """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
         return _signature(a, b, out), _product(a_transposed=True, add=True)
@@ -52,8 +63,8 @@ else:
 def _signature(*arrays):
     """Return the signature of a product; raise TypingError for arrays that it cannot take."""
     for array in arrays:
-        if not isinstance(array, types.Array) or (array.ndim, array.layout, array.dtype) != (2, "C", types.float32):
-            raise TypingError(f"products: expected C-contiguous float32 matrices, got {array}")
+        if not isinstance(array, types.Array) or (array.ndim, array.dtype) != (2, types.float32):
+            raise TypingError(f"products: expected float32 matrices, got {array}")
     return types.void(*arrays)
 
 
@@ -66,9 +77,8 @@ def _product(a_transposed: bool = False, b_transposed: bool = False, add: bool =
 
     def codegen(context, builder, signature, args):
         a, b, out = (context.make_array(kind)(context, builder, arg) for kind, arg in zip(signature.args, args))
-        (a_rows, a_columns), (_, b_columns), (rows, columns) = (
-            cgutils.unpack_tuple(builder, array.shape, 2) for array in (a, b, out)
-        )
+        a_rows, a_columns = cgutils.unpack_tuple(builder, a.shape, 2)
+        rows, columns = cgutils.unpack_tuple(builder, out.shape, 2)
 
         def pointer(kind, value):
             place = cgutils.alloca_once(builder, kind)
@@ -77,6 +87,10 @@ def _product(a_transposed: bool = False, b_transposed: bool = False, add: bool =
 
         def number(value):
             return pointer(ir.IntType(32), builder.trunc(value, ir.IntType(32)))
+
+        def row_length(array):
+            stride = cgutils.unpack_tuple(builder, array.strides, 2)[0]
+            return number(builder.sdiv(stride, stride.type(_ITEM_SIZE)))
 
         def letter(transposed):
             return pointer(ir.IntType(8), ir.IntType(8)(ord("T" if transposed else "N")))
@@ -92,12 +106,12 @@ def _product(a_transposed: bool = False, b_transposed: bool = False, add: bool =
             number(a_rows if a_transposed else a_columns),
             factor(1.0),
             b.data,
-            number(b_columns),
+            row_length(b),
             a.data,
-            number(a_columns),
+            row_length(a),
             factor(float(add)),
             out.data,
-            number(columns),
+            row_length(out),
         ]
         function_type = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
         builder.call(cgutils.get_or_insert_function(builder.module, function_type, _SYMBOL), arguments)

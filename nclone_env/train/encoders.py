@@ -4,7 +4,7 @@
 |---|---|---|
 | ``game_state``, ``reachability``, other vectors | none: used as they are, stacks flattened | their elements |
 | ``player_frame``, ``global_view`` | :class:`PictureEncoder`: three convolutions, a linear layer | 128 |
-| ``locals`` | :class:`GridEncoder`: blocks of 3 x 3, a convolution, a linear layer | 64 |
+| ``locals`` | :class:`GridEncoder`: a linear layer over all squares | 64 |
 | ``entity_states``, ``entity_kinds``, ``entity_count`` | :class:`EntityEncoder`: maximum and mean over a set | 129 |
 | ``action_mask`` | none: it masks logits and is no input | |
 | ``graph`` | refused | |
@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from nclone_env.errors import ConfigError
 from nclone_env.kinds import KINDS
+from nclone_env.train.encoder_kernels import ENTITY_UNITS, GRID_FEATURES
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -31,8 +32,6 @@ PICTURES = ("player_frame", "global_view")
 Layers = Sequence[tuple[int, int, int]]
 LAYERS: Layers = ((16, 8, 4), (32, 4, 2), (32, 3, 2))
 """Units, kernel and stride of a picture's convolutions."""
-_SQUARES = 3
-"""Side of the blocks of squares of ``locals``, and the fewest blocks in a row."""
 _SOLID = 255.0
 
 
@@ -191,41 +190,29 @@ def _weight_of_blocks(layer: nn.Conv2d) -> Tensor:
 
 
 class GridEncoder(Encoder):
-    """A layer over blocks of 3 x 3 squares, a convolution and a linear layer over ``locals``.
-
-    The ninja's square is the middle of the middle block; the grid is padded with free squares where its side needs it.
+    """A layer over all squares of ``locals``.
 
     Args:
         name: observation.
-        shape: (side, side), or (k, side, side) for a stack, whose grids become channels; uint8, ``side`` odd.
+        shape: (side, side), or (k, side, side) for a stack; uint8.
     """
 
-    width = 64
+    width = GRID_FEATURES
 
     def __init__(self, name: str, shape: tuple[int, ...]):
         super().__init__()
         self.inputs = (name,)
         if len(shape) not in (2, 3):
             raise ConfigError(f"observations: expected {name} of shape (side, side) or (k, side, side), got {shape}")
-        depth, side = shape[0] if len(shape) == 3 else 1, shape[-1]
-        self._padding = max((_SQUARES**2 - side) // 2, side % _SQUARES)
-        self._blocks = (side + 2 * self._padding) // _SQUARES
-        self.first = nn.Linear(depth * _SQUARES**2, 16)
-        self.second = nn.Conv2d(16, 32, 3)
-        self.last = nn.Linear(32 * (self._blocks - 2) ** 2, self.width)
+        self.first = nn.Linear(math.prod(shape), self.width)
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Return (n, 64) float32 of grids (n, side, side) or (n, k, side, side) uint8."""
-        dtype = convolution_dtype(inputs[0].device)
-        grids, blocks = F.pad(inputs[0], (self._padding,) * 4), self._blocks
-        parts = grids.view(len(grids), -1, blocks, _SQUARES, blocks, _SQUARES).permute(0, 2, 4, 1, 3, 5)
-        hidden = _linear(self.first, parts.flatten(3).to(dtype).div_(_SOLID)).relu().permute(0, 3, 1, 2)
-        hidden = _convolution(self.second, hidden).relu()
-        return _linear(self.last, hidden.permute(0, 2, 3, 1).flatten(1)).float().relu()
+        return self.first(inputs[0].flatten(1).float() / _SOLID).relu()
 
 
 class EntityEncoder(Encoder):
-    """The same two layers for every entity, then maximum and mean over the entities: their order has no influence.
+    """The same layer for every entity, then maximum and mean over the entities: their order has no influence.
 
     Args:
         shapes: those of ``entity_states`` (m, 12), ``entity_kinds`` (m,) and ``entity_count`` (1,), or with a first
@@ -233,7 +220,7 @@ class EntityEncoder(Encoder):
     """
 
     inputs = ("entity_states", "entity_kinds", "entity_count")
-    hidden = 64
+    units = ENTITY_UNITS
 
     def __init__(self, shapes: Shapes):
         super().__init__()
@@ -241,10 +228,9 @@ class EntityEncoder(Encoder):
         if missing:
             raise ConfigError(f"observations: expected {', '.join(self.inputs)} together, missing {', '.join(missing)}")
         *stack, self._rows, features = shapes["entity_states"]
-        self.width = (2 * self.hidden + 1) * math.prod(stack)
-        self.first = nn.Linear(features, self.hidden)
-        self.kinds = nn.Embedding(len(KINDS), self.hidden)
-        self.second = nn.Linear(self.hidden, self.hidden)
+        self.width = (2 * self.units + 1) * math.prod(stack)
+        self.first = nn.Linear(features, self.units)
+        self.kinds = nn.Embedding(len(KINDS), self.units)
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Return features (n, 129) float32, k times as many for a stack of k.
@@ -255,8 +241,7 @@ class EntityEncoder(Encoder):
         """
         states, kinds, counts = inputs
         used = kinds.bool().unsqueeze(-1)
-        hidden = (self.first(states.float()) + self.kinds(kinds.int())).relu()
-        hidden = self.second(hidden).relu() * used  # at least 0, so that unused rows never are the maximum
+        hidden = (self.first(states.float()) + self.kinds(kinds.int())).relu() * used  # unused rows: never the maximum
         mean = hidden.sum(dim=-2) / used.sum(dim=-2).clamp(min=1)
         return torch.cat([hidden.amax(dim=-2), mean, counts / self._rows], dim=-1).flatten(1)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EpisodeLog
 from nclone_env.train.levels import run_levels
@@ -44,12 +45,13 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     sizes = {name: math.prod(shape) * dtypes[name].itemsize for name, shape in shapes.items()}
     policy = make_policy(config, stacked)
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
-    scratch = _mlp_bytes if is_mlp(shapes, dtypes, config.frame_stack) else _gathered_bytes
+    by_hand = is_mlp(shapes, dtypes, config.frame_stack)
+    scratch = _mlp_bytes if by_hand else _gathered_bytes
     groups = [
         first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config.num_envs)
     ]
     count = make_workers(config, ALONE).count
-    used = count * scratch(config, policy, sizes)
+    used = count * scratch(config, policy, sizes) + (8 * most_rows(config, config.num_envs) if by_hand else 0)
     reference = parameters + used + (count * _gathered_bytes(config, policy, sizes) if config.frame_stack > 1 else 0)
     parts = {
         "parameters": parameters,
@@ -98,12 +100,17 @@ def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, i
 
 
 def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
-    """Return the bytes of one thread's scratch of the hand-written MLP."""
-    inputs = sum(size for name, size in sizes.items() if name != "action_mask")
+    """Return the bytes of one thread's scratch of the hand-written network."""
+    width, most = 4 * sum(policy.input_widths.values()), most_rows(config, config.num_envs)
+    rows, outputs = min(BLOCK, most), 4 * (sum(policy.heads) + 1)
     towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
-    outputs, rows = 4 * (sum(policy.heads) + 1), most_rows(config, config.num_envs)
     hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
-    return rows * (inputs + outputs) + min(BLOCK, rows) * (hidden + outputs)
+    used = most * (width + outputs) + rows * (hidden + outputs + (width if policy.encoders else 0))
+    used += rows * 4 * sizes.get("locals", 0)
+    if "entity_states" in sizes:
+        entities = sizes["entity_kinds"]
+        used += 8 * (rows + 1) + rows * (sizes["entity_states"] + entities * (8 + 4 * ENTITY_UNITS) + 4 * ENTITY_UNITS)
+    return used
 
 
 def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:

@@ -1,9 +1,10 @@
-"""Forward and backward pass of the MLP by hand.
+"""Forward and backward pass of the MLP and its encoders by hand.
 
 All parameters, and all gradients, are one vector. In it the two hidden layers of a tower are weight (h, w), bias (h,),
 weight (h, h), bias (h,), one after the other, and an output layer is weight (a, h), bias (a,). ``starts``, (4,) int64,
 says where the tower of the actor begins, that of the critic (or the same again, if they share it), the output layer of
-the logits, and that of the value.
+the logits, and that of the value. ``encoders``, (4,) int64, are column and start of the encoder of ``locals`` and of
+that of the entities (``train.encoder_kernels``); without one of them its stored observations have 0 rows.
 
 All arrays are float32 unless stated. Kernels write in place and allocate nothing.
 """
@@ -13,7 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.jit import copy_bytes, numeric_kernel
-from nclone_env.jit.products import add_transposed_multiply, multiply, multiply_transposed
+from nclone_env.jit.products import add_multiply, add_transposed_multiply, multiply, multiply_transposed
+from nclone_env.train.encoder_kernels import (
+    add_entity_gradients,
+    add_grid_gradients,
+    encode_entities,
+    encode_grids,
+)
 from nclone_env.train.loss_kernels import loss_gradient
 
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
@@ -25,7 +32,7 @@ _P3, _P2, _P1 = np.float32(5.12229709037114e-08), np.float32(1.48572235717979e-0
 _Q3, _Q2, _Q1 = np.float32(1.19825839466702e-06), np.float32(1.18534705686654e-04), np.float32(2.26843463243900e-03)
 _P0, _Q0 = np.float32(4.89352455891786e-03), np.float32(4.89352518554385e-03)
 
-BLOCK = 128
+BLOCK = 64
 """Rows whose activations are computed together: they stay in the first two levels of a core's cache."""
 
 TANH, RELU, SILU = range(3)
@@ -44,22 +51,35 @@ def tanh(x):
 
 
 @numeric_kernel
-def outputs(inputs, parameters, starts, activation, hidden, slopes, logits, values):
+def outputs(  # noqa: D417
+    rows, grids, states, kinds,
+    parameters, starts, encoders, activation,
+    inputs, hidden, slopes, cells, firsts, used_states, used_kinds, entity_hidden, chosen, logits, values,
+):  # fmt: skip
     """Compute logits and values of n observations, block by block.
 
+    All arguments are arrays and numbers: Numba's dispatch of tuples allocates. Those from ``grids`` to ``kinds`` and
+    from ``cells`` to ``chosen`` are described in ``train.encoder_kernels``.
+
     Args:
-        inputs: (n, w).
+        rows: (n,) int64, numbers of the observations among the stored grids and entities.
         parameters: (p,).
         starts: see above.
+        encoders: see above.
         activation: number of the activation.
+        inputs: (n, w), vectors in their columns; those of the encoders are written.
         hidden: (t, 2, r, h) for blocks of r rows, scratch: outputs of the hidden layers of t towers.
         slopes: (t, 2, r, h), scratch if the activation is SiLU: its derivatives; else (t, 2, 0, h).
         logits: (m, a) with m >= n, the first n rows are written.
         values: (m, 1), the first n rows are written.
     """
-    for first in range(0, len(inputs), BLOCK):
-        last = min(first + BLOCK, len(inputs))
+    for first in range(0, len(rows), BLOCK):
+        last = min(first + BLOCK, len(rows))
         block = inputs[first:last]
+        _encode(
+            rows[first:last], grids, states, kinds, parameters, encoders,
+            block, cells, firsts, used_states, used_kinds, entity_hidden, chosen,
+        )  # fmt: skip
         _forward(block, parameters, starts, activation, hidden, slopes, logits[first:last], values[first:last])
 
 
@@ -67,24 +87,21 @@ def outputs(inputs, parameters, starts, activation, hidden, slopes, logits, valu
 def gradient(  # noqa: D417
     rows, actions, old_log_probs, advantages, returns, masks, reference,
     mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
-    heads, parameters, starts, activation,
-    inputs, hidden, slopes, logits, values, delta_logits, delta_values, deltas, gradients, sums,
+    grids, states, kinds, heads, parameters, starts, encoders, activation,
+    inputs, hidden, slopes, cells, firsts, used_states, used_kinds, entity_hidden, chosen, logits, values,
+    delta_logits, delta_values, deltas, delta_inputs, gradients, sums,
 ):  # fmt: skip
     """Compute the gradient of the loss of n stored steps in all parameters, block by block.
 
-    All arguments are arrays and numbers: Numba's dispatch of tuples allocates. The first fourteen are those of
-    ``loss_gradient``.
+    The first fourteen arguments are those of ``loss_gradient``; the others that are not described here are those of
+    :func:`outputs`.
 
     Args:
         heads: (k,) int64, actions of each head.
-        parameters: (p,).
-        starts: see above.
-        activation: number of the activation.
-        inputs: (n, w), the observations of the steps.
-        hidden: scratch of :func:`outputs`, as the next three.
         delta_logits: (r, a), scratch.
         delta_values: (r, 1), scratch.
         deltas: (2, r, h), scratch.
+        delta_inputs: (r, w), scratch; (0, w) without encoders.
         gradients: (p,), written.
         sums: (6,) float64, written: see ``loss_gradient``.
     """
@@ -93,7 +110,12 @@ def gradient(  # noqa: D417
     for first in range(0, len(rows), BLOCK):
         last = min(first + BLOCK, len(rows))
         n = last - first
-        _forward(inputs[first:last], parameters, starts, activation, hidden, slopes, logits[:n], values[:n])
+        block = inputs[first:last]
+        _encode(
+            rows[first:last], grids, states, kinds, parameters, encoders,
+            block, cells, firsts, used_states, used_kinds, entity_hidden, chosen,
+        )  # fmt: skip
+        _forward(block, parameters, starts, activation, hidden, slopes, logits[:n], values[:n])
         loss_gradient(
             logits[:n], values[:n], heads,
             rows[first:last], actions, old_log_probs, advantages, returns, masks, reference,
@@ -101,8 +123,30 @@ def gradient(  # noqa: D417
             delta_logits[:n], delta_values[:n], sums,
         )  # fmt: skip
         _backward(
-            inputs[first:last], parameters, starts, activation, hidden, slopes,
-            delta_logits[:n], delta_values[:n], deltas, gradients,
+            block, parameters, starts, activation, hidden, slopes,
+            delta_logits[:n], delta_values[:n], deltas, delta_inputs, gradients,
+        )  # fmt: skip
+        if len(grids) > 0:
+            add_grid_gradients(delta_inputs[:n], block, cells, encoders[1], encoders[0], gradients)
+        if len(kinds) > 0:
+            add_entity_gradients(
+                delta_inputs[:n], firsts, used_states, used_kinds, entity_hidden, chosen,
+                encoders[3], encoders[2], gradients,
+            )  # fmt: skip
+
+
+@numeric_kernel
+def _encode(
+    rows, grids, states, kinds, parameters, encoders,
+    inputs, cells, firsts, used_states, used_kinds, entity_hidden, chosen,
+):  # fmt: skip
+    """Write the features of grids and entities to their columns of the inputs (n, w)."""
+    if len(grids) > 0:
+        encode_grids(grids, rows, parameters, encoders[1], encoders[0], cells, inputs)
+    if len(kinds) > 0:
+        encode_entities(
+            states, kinds, rows, parameters, encoders[3], encoders[2],
+            firsts, used_states, used_kinds, entity_hidden, chosen, inputs,
         )  # fmt: skip
 
 
@@ -119,9 +163,13 @@ def _forward(inputs, parameters, starts, activation, hidden, slopes, logits, val
 
 @numeric_kernel
 def _backward(
-    inputs, parameters, starts, activation, hidden, slopes, delta_logits, delta_values, deltas, gradients
+    inputs, parameters, starts, activation, hidden, slopes,
+    delta_logits, delta_values, deltas, delta_inputs, gradients,
 ):  # fmt: skip
-    """Add the gradients in all parameters, given those in the logits, (n, a), and the values, (n, 1)."""
+    """Add the gradients of towers and output layers, given those in the logits, (n, a), and the values, (n, 1).
+
+    Those in the inputs are written to ``delta_inputs``, unless it has no rows.
+    """
     n, last = len(inputs), hidden.shape[0] - 1
     outer, inner = deltas[0, :n], deltas[1, :n]
     _layer_gradient(delta_logits, hidden[0, 1, :n], starts[2], gradients)
@@ -139,6 +187,12 @@ def _backward(
         _input_gradient(outer, parameters, second, inner)
         _activation_gradient(inner, hidden[tower, 0, :n], slopes[tower, 0, :n], activation)
         _layer_gradient(inner, inputs, starts[tower], gradients)
+        if len(delta_inputs) > 0:
+            weight = parameters[starts[tower] : second - hidden.shape[3]].reshape((hidden.shape[3], inputs.shape[1]))
+            if tower == 0:
+                multiply(inner, weight, delta_inputs[:n])
+            else:
+                add_multiply(inner, weight, delta_inputs[:n])
 
 
 @numeric_kernel

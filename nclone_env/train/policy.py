@@ -58,10 +58,11 @@ class ActorCritic(nn.Module):
         layer, gain = ACTIVATIONS[activation]
         encoders = make_encoders(self.observation_shapes)
         self.encoders = nn.ModuleDict({name: encoder for name, encoder in encoders.items() if encoder is not None})
-        self._inputs = tuple(encoders)
-        width = sum(
-            encoder.width if encoder else math.prod(self.observation_shapes[name]) for name, encoder in encoders.items()
-        )
+        self.input_widths = {
+            name: encoder.width if encoder else math.prod(self.observation_shapes[name])
+            for name, encoder in encoders.items()
+        }
+        width = sum(self.input_widths.values())
         sizes, outputs = (width, hidden_size, hidden_size), sum(self.heads)
         self.trunk = _mlp(sizes, layer) if shared_trunk else None
         self.actor = nn.Linear(hidden_size, outputs) if shared_trunk else _mlp((*sizes, outputs), layer)
@@ -80,7 +81,7 @@ class ActorCritic(nn.Module):
 
     def _features(self, observations: Observations) -> Tensor:
         """Return what actor and critic see, (n, width) float32."""
-        parts = [self._encoded(name, observations) for name in self._inputs]
+        parts = [self._encoded(name, observations) for name in self.input_widths]
         features = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
         return features if self.trunk is None else self.trunk(features)
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
+from nclone_env.kinds import KINDS
 from nclone_env.train.autograd import Autograd
 from nclone_env.train.mlp import MLP, is_mlp
 from nclone_env.train.network import LossScaling
@@ -13,18 +14,26 @@ from nclone_env.train.policy import ActorCritic
 from nclone_env.train.rollout import RolloutStorage
 
 STEPS, ENVS = 8, 33
-SHAPES = {"game_state": (30,), "reachability": (7,)}
+BOXES = {
+    "game_state": spaces.Box(-1, 1, (30,), np.float32),
+    "reachability": spaces.Box(-1, 1, (7,), np.float32),
+    "locals": spaces.Box(0, 255, (9, 9), np.uint8),
+    "entity_states": spaces.Box(-1, 1, (5, 12), np.float32),
+    "entity_kinds": spaces.Box(0, len(KINDS) - 1, (5,), np.uint8),
+    "entity_count": spaces.Box(0, 5, (1,), np.uint8),
+}
+ENTITIES = ("entity_states", "entity_kinds", "entity_count")
 
 
 def random_rollout(names, masked, frame_stack=1, reference=False):
     """Return a storage with random observations, actions, advantages and returns."""
     random = np.random.default_rng(5)
-    boxes = {name: spaces.Box(-1, 1, SHAPES[name], np.float32) for name in names}
+    boxes = {name: BOXES[name] for name in names}
     if masked:
         boxes["action_mask"] = spaces.Box(0, 1, (6,), np.int8)
     storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), frame_stack, 6 if reference else 0)
     for name in names:
-        storage.observation_arrays[name][:] = random.standard_normal(storage.observation_arrays[name].shape)
+        fill(storage.observation_arrays, name, random)
     shape = (STEPS, ENVS)
     storage.arrays.actions[:] = random.integers(0, 6, shape)
     if masked:
@@ -43,6 +52,19 @@ def random_rollout(names, masked, frame_stack=1, reference=False):
     return storage
 
 
+def fill(arrays, name, random):
+    """Fill an array of observations with random ones; sets of entities have every size from 0 on."""
+    array = arrays[name]
+    if name == "entity_kinds":
+        count = arrays["entity_count"]
+        count[:] = random.integers(0, array.shape[-1] + 1, count.shape)
+        array[:] = random.integers(1, len(KINDS), array.shape) * (np.arange(array.shape[-1]) < count)
+    elif name == "locals":
+        array[:] = random.integers(0, 256, array.shape)
+    elif name != "entity_count":
+        array[:] = random.standard_normal(array.shape)
+
+
 def both(names, masked=False, seed=3, reference=False, **network):
     """Return a storage, the parameters and the two networks on them."""
     storage = random_rollout(names, masked, reference=reference)
@@ -58,7 +80,15 @@ REFERENCES = pytest.mark.parametrize("coefficient", [0.0, 0.7])
 NETWORKS = pytest.mark.parametrize("shared_trunk", [False, True])
 ACTIVATIONS = pytest.mark.parametrize("activation", ["tanh", "relu", "silu"])
 INPUTS = pytest.mark.parametrize(
-    ("names", "masked"), [(("game_state",), False), (("game_state", "reachability"), False), (("game_state",), True)]
+    ("names", "masked"),
+    [
+        (("game_state",), False),
+        (("game_state", "reachability"), False),
+        (("game_state",), True),
+        (("locals",), False),
+        (ENTITIES, True),
+        (("game_state", "locals", *ENTITIES, "reachability"), True),
+    ],
 )
 
 
