@@ -36,8 +36,9 @@ def encode_grids(grids, rows, parameters, start, column, cells, inputs):
     """
     count, size = grids.shape[1], GRID_FEATURES * grids.shape[1]
     for i in range(len(rows)):
+        row = rows[i]
         for j in range(count):
-            cells[i, j] = np.float32(grids[rows[i], j]) * _SHARE
+            cells[i, j] = np.float32(grids[row, j]) * _SHARE
     features = inputs[:, column : column + GRID_FEATURES]
     weight = parameters[start : start + size].reshape((GRID_FEATURES, count))
     multiply_transposed(cells[: len(rows)], weight, features)
@@ -89,17 +90,18 @@ def encode_entities(
         used_states: (r * m, d), written: states of these.
         used_kinds: (r * m,) int64, written: kinds of these.
         hidden: (r * m, h), written: outputs of the layer for these.
-        chosen: (r, h) int32, written: the entity with the maximum, -1 if the maximum is 0.
+        chosen: (r, h), written: the entity with the maximum, -1 if the maximum is 0; float32 for the vector units.
         inputs: (n, w), the columns of the set are written.
     """
     count = 0
     for i in range(len(rows)):
         firsts[i] = count
+        row = rows[i]
         for e in range(kinds.shape[1]):
-            if kinds[rows[i], e] != 0:
-                used_kinds[count] = kinds[rows[i], e]
+            if kinds[row, e] != 0:
+                used_kinds[count] = kinds[row, e]
                 for k in range(states.shape[2]):
-                    used_states[count, k] = states[rows[i], e, k]
+                    used_states[count, k] = states[row, e, k]
                 count += 1
     firsts[len(rows)] = count
     size = ENTITY_UNITS * states.shape[2]
@@ -120,14 +122,15 @@ def _pool(hidden, first, last, chosen, features):
     """Write maximum and mean over entities ``first`` to ``last - 1``, side by side, and where the maxima are."""
     for j in range(ENTITY_UNITS):
         features[j] = features[ENTITY_UNITS + j] = _ZERO
-        chosen[j] = -1
+        chosen[j] = -_ONE
     for e in range(first, last):
+        number = np.float32(e)
         for j in range(ENTITY_UNITS):
-            value = hidden[e, j]
-            features[ENTITY_UNITS + j] += value
-            if value > features[j]:
-                features[j] = value
-                chosen[j] = e
+            larger = hidden[e, j] > features[j]
+            features[j] = hidden[e, j] if larger else features[j]
+            chosen[j] = number if larger else chosen[j]
+        for j in range(ENTITY_UNITS):
+            features[ENTITY_UNITS + j] += hidden[e, j]
     share = _ONE / np.float32(max(last - first, 1))
     for j in range(ENTITY_UNITS):
         features[ENTITY_UNITS + j] *= share
@@ -156,11 +159,13 @@ def add_entity_gradients(deltas, firsts, used_states, used_kinds, hidden, chosen
         of_mean = deltas[i, column + ENTITY_UNITS : column + 2 * ENTITY_UNITS]
         for e in range(firsts[i], firsts[i + 1]):
             kind = gradients[embedding + used_kinds[e] * ENTITY_UNITS : embedding + (used_kinds[e] + 1) * ENTITY_UNITS]
+            number = np.float32(e)
             for j in range(ENTITY_UNITS):
-                d = of_mean[j] * share + (of_maximum[j] if chosen[i, j] == e else _ZERO)
-                d = d if hidden[e, j] > _ZERO else _ZERO
-                hidden[e, j] = d
-                bias[j] += d
-                kind[j] += d
+                d = of_mean[j] * share + (of_maximum[j] if chosen[i, j] == number else _ZERO)
+                hidden[e, j] = d if hidden[e, j] > _ZERO else _ZERO
+            for j in range(ENTITY_UNITS):
+                kind[j] += hidden[e, j]
+            for j in range(ENTITY_UNITS):
+                bias[j] += hidden[e, j]
     weight = gradients[start : start + size].reshape((ENTITY_UNITS, used_states.shape[1]))
     add_transposed_multiply(hidden[: firsts[n]], used_states[: firsts[n]], weight)

@@ -46,7 +46,7 @@ class Scratch(NamedTuple):
     entity_hidden: np.ndarray
     """(r * m, u) float32, outputs of the layer over entities."""
     chosen: np.ndarray
-    """(r, u) int32, entities with the maxima."""
+    """(r, u) float32, entities with the maxima."""
     logits: np.ndarray
     """(n, a) float32."""
     values: np.ndarray
@@ -190,7 +190,7 @@ def _allocate(policy: ActorCritic, stored: Stored, most_rows: int) -> Scratch:
         used_states=array(rows * most_entities, elements),
         used_kinds=array(rows * most_entities, dtype=np.int64),
         entity_hidden=array(rows * most_entities, ENTITY_UNITS),
-        chosen=array(rows if most_entities else 0, ENTITY_UNITS, dtype=np.int32),
+        chosen=array(rows if most_entities else 0, ENTITY_UNITS),
         logits=array(most_rows, actions),
         values=array(most_rows, 1),
         delta_logits=array(rows, actions),
