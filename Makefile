@@ -4,6 +4,9 @@ ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
+# Two processes, each of which runs whole modules: what a module prepares is made once.
+PARALLEL := -n 2 --dist loadfile
+
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 
 .PHONY: train test test-slow lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
@@ -14,10 +17,10 @@ train: $(INSTALLED)
 
 test: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(PARALLEL) $(ARGS)
 
 test-slow: $(INSTALLED)
-	$(BIN)/pytest -m slow $(ARGS)
+	$(BIN)/pytest $(PARALLEL) -m slow $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
