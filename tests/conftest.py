@@ -1,5 +1,9 @@
-"""Report of the conformance test at the end of a run; processes of pytest-xdist hand their totals to the first."""
+"""Report of the conformance test at the end of a run, and a fixture for tests that collect garbage often.
 
+The processes of pytest-xdist hand their totals to the one that reports.
+"""
+
+import gc
 from dataclasses import asdict
 
 import pytest
@@ -27,3 +31,12 @@ def pytest_testnodedown(node):
 def pytest_terminal_summary(terminalreporter, config):
     for name, comparison in sorted(config.stash[COMPARISONS].items()):
         terminalreporter.write_line(f"conformance of {name}: {comparison}")
+
+
+@pytest.fixture
+def frozen_heap():
+    """Keep the objects of all tests before out of garbage collections, each of which would take up to a second."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
