@@ -4,20 +4,25 @@ ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
+# Two processes; each runs whole modules, so what the tests of a module share is made once.
+PARALLEL := -n 2 --dist loadfile
+
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 
-.PHONY: train test test-slow lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
+.PHONY: train warmup test test-slow lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
 
-train: $(INSTALLED)
-	@$(BIN)/nclone-env warmup
+train: warmup
 	@$(BIN)/nclone-env train $(ARGS)
 
-test: $(INSTALLED)
+# Compile the kernels, unless they are cached.
+warmup: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
-	$(BIN)/pytest $(ARGS)
 
-test-slow: $(INSTALLED)
-	$(BIN)/pytest -m slow $(ARGS)
+test: warmup
+	$(BIN)/pytest $(PARALLEL) $(ARGS)
+
+test-slow: warmup
+	$(BIN)/pytest $(PARALLEL) -m slow $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -1,12 +1,42 @@
-"""Report of the conformance test at the end of a run."""
+"""Report of the conformance test at the end of a run, and a fixture for tests that collect garbage often.
 
-from .shared import COMPARISONS
+The processes of pytest-xdist hand their totals to the one that reports.
+"""
+
+import gc
+from dataclasses import asdict
+
+import pytest
+
+from .shared import COMPARISONS, Comparison
 
 
 def pytest_configure(config):
     config.stash[COMPARISONS] = {}
 
 
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        totals = session.config.stash[COMPARISONS]
+        session.config.workeroutput["comparisons"] = {name: asdict(total) for name, total in totals.items()}
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_testnodedown(node):
+    totals = node.config.stash[COMPARISONS]
+    for name, counted in getattr(node, "workeroutput", {}).get("comparisons", {}).items():  # a crashed process has none
+        totals.setdefault(name, Comparison()).add(Comparison(**counted))
+
+
 def pytest_terminal_summary(terminalreporter, config):
-    for name, comparison in config.stash[COMPARISONS].items():
+    for name, comparison in sorted(config.stash[COMPARISONS].items()):
         terminalreporter.write_line(f"conformance of {name}: {comparison}")
+
+
+@pytest.fixture
+def frozen_heap():
+    """Keep the objects of all tests before out of garbage collections, each of which would take up to a second."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,11 @@ class Comparison:
     values: int = 0
     differing: int = 0
     skipped: int = 0
+
+    def add(self, other: Comparison) -> None:
+        """Add the totals of another comparison to these."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
     def __str__(self) -> str:
         total = f"traces {self.traces}, frames {self.frames}, values compared {self.values}, differing {self.differing}"

@@ -37,6 +37,7 @@ def test_a_run_without_finished_episodes_says_so(capsys):
     assert "no episode finished; increase --steps" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("frozen_heap")
 def test_a_profile_writes_its_reports_and_prints_the_verdict(capsys, tmp_path):
     code = command.run(
         headless=True,

@@ -34,30 +34,33 @@ def test_bounds_checks_find_nothing(tmp_path):
     assert any(Path(folder).iterdir())
 
 
-def compiled_again(dispatcher, decorator):
-    """Compile a kernel that has run, its callees linked in, without the cache (which drops what can be inspected)."""
+def compiled(dispatcher, decorator, *arguments):
+    """Compile a kernel, its callees linked in, without the cache (which drops what can be inspected)."""
     fresh = decorator(dispatcher.py_func)
     fresh._cache = caching.NullCache()
-    fresh.compile(dispatcher.signatures[0])
+    fresh.compile(tuple(numba.typeof(argument) for argument in arguments))
     return fresh
 
 
 @pytest.fixture(scope="module")
-def compiled_tick():
+def session():
+    return Session(build_room())
+
+
+@pytest.fixture(scope="module")
+def compiled_tick(session):
     """The frame compiled now, with the decorator of the package."""
-    session = Session(build_room())
-    start(session.levels, session.worlds, 0, 0)
-    tick(session.levels, session.worlds, 0, np.uint8(0))
-    return compiled_again(tick, kernel)
+    return compiled(tick, kernel, session.levels, session.worlds, 0, np.uint8(0))
 
 
 @compiled_only
-def test_the_compiled_frame_allocates_nothing(compiled_tick):
+def test_the_compiled_frame_allocates_nothing(compiled_tick, session):
     """Without Numba's run-time memory manager no array can be made and no reference is counted."""
     (code,) = compiled_tick.inspect_llvm().values()
     assert "define" in code
     assert "NRT_" not in code
-    (code,) = compiled_again(start, numba.njit(nogil=True)).inspect_llvm().values()
+    ordinary = compiled(start, numba.njit(nogil=True), session.levels, session.worlds, 0, 0)
+    (code,) = ordinary.inspect_llvm().values()
     assert "NRT_" in code  # what an ordinary compilation has
 
 

@@ -1,7 +1,7 @@
 """Entities as text, one a line."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.errors import LevelFormatError
@@ -23,6 +23,7 @@ def test_trailing_zeros_are_not_written():
     assert format_entity(Record(14, 7, 8, 0, 3)) == "zap_drone 7 8 0 3"
 
 
+@settings(deadline=None)
 @given(st.sampled_from([1, 2, 16, 17, 20, 25, 27, 39]), BYTES, BYTES, BYTES, BYTES)
 def test_a_line_that_is_written_is_read(kind, x, y, orientation, mode):
     record = Record(kind, x, y, orientation, mode)

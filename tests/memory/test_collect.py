@@ -15,6 +15,8 @@ from nclone_env.memory.stats import compute
 
 from .stub import StubVectorEnv
 
+pytestmark = pytest.mark.usefixtures("frozen_heap")
+
 SETTINGS = ProfileSettings(16, steps=1000, interval=100)
 
 

@@ -12,7 +12,7 @@ from nclone_env.level.build import build_level
 from nclone_env.level.level import Level
 from nclone_env.level.scenes import everything, mine_field, moving
 from nclone_env.obs.spec import ENTITY_STATE
-from nclone_env.sim.tick import tick
+from nclone_env.sim.session import play_worlds
 
 from ..env.bases import RIGHT, WALK, corridor
 from ..naive.entity_list import listed
@@ -148,7 +148,7 @@ def compare_velocities(level, frames, agreeing) -> None:
             observations = envs.reset()[0]
         ninja = np.array([batch.worlds.ninjas[name][0] for name in "xy"])
         before, movers = listed(compiled(level), batch.worlds, 0), batch.worlds.movers[0].copy()
-        tick(batch.level_set.arrays, batch.worlds, 0, inputs)
+        play_worlds(batch.level_set.arrays, batch.worlds, np.array([[inputs]], np.uint8))
         for place, (_, kind, row) in enumerate(before):  # drones may turn in their first frame
             velocity, offset = observations["entity_states"][0, place, 2:4] * 8.0, np.array(row[:2]) * 528
             if batch.worlds.ninjas["frame"][0] == 1 or not velocity.any() or np.abs(offset).max() >= 528:

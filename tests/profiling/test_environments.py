@@ -17,6 +17,7 @@ STATE_ONLY = EnvironmentConfig(levels=LEVELS, observations=STATE)
     ("contract", "mode"),
     [*zip(CONTRACTS, ("NextStep", "SameStep", "Disabled"), strict=True), (allocation.GYMNASIUM, "SameStep")],
 )
+@pytest.mark.usefixtures("frozen_heap")
 def test_allocation_is_measured(contract, mode, monkeypatch):
     monkeypatch.setattr(allocation, "WARM_STEPS", 2 * SHORT_EPISODE // 4 + 2)
     found = allocation.measure(contract, mode, LEVELS, STATE, 2, 2 * SHORT_EPISODE // 4)

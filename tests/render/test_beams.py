@@ -9,7 +9,6 @@ import pytest
 
 from nclone_env.constants import DYING
 from nclone_env.level.build import build_level
-from nclone_env.level.level_set import pack
 from nclone_env.render.beams import BEAM_GREYS, draw_band, draw_beams
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture
@@ -17,8 +16,7 @@ from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.beams import beam_of
 from nclone_env.sim.entities.gauss_turret import AIM_X
 from nclone_env.sim.rays import AIM, BEAM, NO_BEAM, ROCKET_TRAIL, SHOT_FIRED, SHOT_SHOWN
-from nclone_env.sim.state import make_worlds
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim.session import Session
 
 from .bands import exact_band
 from .scenes import pictures_of
@@ -32,14 +30,12 @@ class Scene:
     """A world in which the ninja stands where the test puts it."""
 
     def __init__(self, *entities, tiles=None, spawn=(100, 50)):
-        level_set = pack([build_level(*entities, tiles=tiles, spawn=spawn)])
-        self.levels, self.worlds = level_set.arrays, make_worlds(1, level_set)
-        self.ninja = self.worlds.ninjas[0]
-        start(self.levels, self.worlds, 0, 0)
+        self.session = Session(build_level(*entities, tiles=tiles, spawn=spawn))
+        self.levels, self.worlds, self.ninja = self.session.levels, self.session.worlds, self.session.ninja
 
     def frame(self, x, y, state=0):
         self.ninja["x"], self.ninja["y"], self.ninja["vx"], self.ninja["vy"], self.ninja["state"] = x, y, 0, 0, state
-        tick(self.levels, self.worlds, 0, 0)
+        self.session.tick(0)
         return self.ninja["state"]
 
     def beam(self, slot=0):

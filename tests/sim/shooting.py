@@ -6,7 +6,6 @@ import numpy as np
 
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.session import Session
-from nclone_env.sim.tick import tick
 
 
 class ShootingRange:
@@ -28,7 +27,7 @@ class ShootingRange:
         self.ninja["x"], self.ninja["y"] = ninja
         self.ninja["vx"], self.ninja["vy"] = velocity
         self.ninja["state"] = state
-        tick(self.session.levels, self.session.worlds, 0, 0)
+        self.session.tick(0)
         self.frames += 1
         return int(self.ninja["state"])
 

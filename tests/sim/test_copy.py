@@ -9,8 +9,8 @@ from nclone_env.level.build import build_room
 from nclone_env.level.level_set import pack
 from nclone_env.level.scenes import moving
 from nclone_env.sim.copy import copy_world, gather_worlds, hash_world
+from nclone_env.sim.session import play_worlds, start_worlds
 from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays, make_worlds
-from nclone_env.sim.tick import start, tick
 
 WALLS = {(column, row): 1 for column in (5, 15) for row in range(7, 15)}
 BUMPY = build_room("gold 44 58", cells=WALLS | {(8, 14): 9, (7, 14): 1, (6, 14): 1, (13, 14): 1})
@@ -20,16 +20,24 @@ LEVELS = pack(SOURCES)
 ODD, ONES = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
+def only(worlds: WorldArrays, index: int) -> WorldArrays:
+    """Return one of the worlds, as views."""
+    return WorldArrays(*(array[index : index + 1] for array in worlds))
+
+
+def start(worlds: WorldArrays, index: int, level: int) -> None:
+    start_worlds(LEVELS.arrays, only(worlds, index), np.array([level]))
+
+
 def play(worlds: WorldArrays, index: int, inputs) -> None:
-    for code in inputs:
-        tick(LEVELS.arrays, worlds, index, np.uint8(code))
+    play_worlds(LEVELS.arrays, only(worlds, index), np.array(inputs, np.uint8)[:, None])
 
 
 def playing(count: int, frames: int = 60) -> WorldArrays:
     """Return worlds in different states of different levels."""
     worlds = make_worlds(count, LEVELS)
     for index in range(count):
-        start(LEVELS.arrays, worlds, index, index % 3)
+        start(worlds, index, index % 3)
         play(worlds, index, np.random.default_rng(index).integers(0, 8, frames))
     return worlds
 
@@ -81,9 +89,9 @@ inputs_of_runs = st.lists(st.sampled_from([0, 1, 2, 3, 4, 5, 2, 3]), min_size=1,
 @given(level=st.integers(0, 2), before=inputs_of_runs, other=inputs_of_runs, after=inputs_of_runs)
 def test_equal_bytes_have_an_equal_future(level, before, other, after):
     worlds = make_worlds(2, LEVELS)
-    start(LEVELS.arrays, worlds, 0, level)
+    start(worlds, 0, level)
     play(worlds, 0, before)
-    start(LEVELS.arrays, worlds, 1, (level + 1) % 3)  # what was there before leaves nothing behind
+    start(worlds, 1, (level + 1) % 3)  # what was there before leaves nothing behind
     play(worlds, 1, other)
     copy_world(worlds, 0, worlds, 1)
     assert hash_world(worlds, 0) == hash_world(worlds, 1)
@@ -104,8 +112,8 @@ def test_the_moving_level_moves():
 
 def test_a_restart_leaves_nothing_of_what_was_there():
     fresh, used = make_worlds(1, LEVELS), noise(1)
-    start(LEVELS.arrays, fresh, 0, 1)
-    start(LEVELS.arrays, used, 0, 1)
+    start(fresh, 0, 1)
+    start(used, 0, 1)
     assert bytes_of(used, 0) == bytes_of(fresh, 0)
 
 
@@ -229,7 +237,7 @@ def sampled_states(runs: int):
     rng = np.random.default_rng(7)
     worlds = make_worlds(3, LEVELS)
     for run in range(runs):
-        start(LEVELS.arrays, worlds, 0, run % len(SOURCES))
+        start(worlds, 0, run % len(SOURCES))
         codes = ((0, 1, 2, 3, 4, 5), (2, 2, 2, 4, 4, 4, 2, 3, 5))[run // len(SOURCES) % 2]
         for code in rng.choice(codes, 12):  # held for 20 frames, which are left every few frames
             for _ in range(6):
