@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.distribution import divergences, log_probs_and_entropies
+from nclone_env.train.distribution import divergences, log_probs_and_entropies, separated
 from nclone_env.train.mlp_kernels import REFERENCE_KL
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
@@ -52,7 +52,7 @@ class Autograd:
         fields = LearningFields(*(field[steps] for field in self._fields))
         logits, values = self._policy(observations)
         heads, masks = self._policy.heads, observations.get("action_mask")
-        outputs = log_probs_and_entropies(logits, fields.actions[:, None], heads, masks)
+        outputs = log_probs_and_entropies(logits, separated(fields.actions, heads), heads, masks)
         loss, terms = ppo_loss(*outputs, values, fields, scaling)
         if scaling.reference_coef > 0 and len(self._storage.reference):
             reference = torch.from_numpy(self._storage.reference)[steps]

@@ -20,6 +20,7 @@ from nclone_env.config import (
 from nclone_env.errors import ConfigError
 
 ActivationName = Literal["tanh", "relu", "silu"]
+ActionHeads = Literal["joint", "separate"]
 CurriculumName = Literal["uniform", "progress"]
 PolicyObservation = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
@@ -51,6 +52,12 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "stop_at_success": (float, 0.0, 1.0),
     "clone_kl_coef": (float, 0.0, 100.0),
     "clone_kl_steps": (int, 1, 10**12),
+}
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "action_heads": get_args(ActionHeads),
+    "activation": get_args(ActivationName),
+    "curriculum": get_args(CurriculumName),
 }
 
 
@@ -105,6 +112,8 @@ class TrainConfig:
     success_window: int = 100
     """Number of recent episodes per level over which success rates are averaged."""
 
+    action_heads: ActionHeads = "joint"
+    """Joint: one distribution over the six actions; separate: independent ones of direction and jump."""
     activation: ActivationName = "relu"
     """Activation between the layers."""
     hidden_size: int = 64
@@ -175,7 +184,7 @@ class TrainConfig:
         for name in ("anneal_lr", "anneal_entropy", "shared_trunk"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}: expected True or False, got {getattr(self, name)!r}")
-        for name, choices in (("activation", get_args(ActivationName)), ("curriculum", get_args(CurriculumName))):
+        for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}")
         if self.num_threads is not None:
@@ -191,6 +200,11 @@ class TrainConfig:
                 )
         if self.observations == ("action_mask",):
             raise ConfigError("observations: expected something to see beside action_mask; add game_state")
+        if self.action_heads == "separate" and "action_mask" in self.observations:
+            raise ConfigError(
+                "action_heads: expected joint with action_mask, got 'separate'; a mask excludes combinations of "
+                "direction and jump, which independent distributions cannot: use joint, or leave out action_mask"
+            )
 
     def environment(self) -> EnvironmentConfig:
         """Return the environment configuration as the policy sees it; validates the fields it is built from."""
