@@ -22,6 +22,7 @@ from nclone_env.errors import ConfigError
 ActivationName = Literal["tanh", "relu", "silu"]
 ActionHeads = Literal["joint", "separate"]
 CurriculumName = Literal["uniform", "progress"]
+DeviceName = Literal["auto", "cpu", "cuda"]
 PolicyObservation = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
 ]
@@ -58,6 +59,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "action_heads": get_args(ActionHeads),
     "activation": get_args(ActivationName),
     "curriculum": get_args(CurriculumName),
+    "device": get_args(DeviceName),
 }
 
 
@@ -148,6 +150,13 @@ class TrainConfig:
     clone_kl_steps: int = 500_000
     """Timesteps over which that coefficient decreases linearly to 0."""
 
+    device: DeviceName = "cpu"
+    """Where the policy is computed. Auto is a GPU where there is one, but not for an MLP over float32 vectors: the
+    hand-written network is faster on the processor."""
+    amp: bool = False
+    """On a GPU, compute layers in bfloat16 by automatic mixed precision; ignored where auto finds none to use."""
+    compile: bool = False
+    """On a GPU, compile the update by torch.compile, about a minute at the start; ignored where auto finds none."""
     num_threads: int | None = None
     """Threads that collect and learn; by default one per core. The results do not depend on it."""
     output: Path = Path("runs")
@@ -181,12 +190,15 @@ class TrainConfig:
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
                 f"got {self.num_minibatches}; choose a power of two"
             )
-        for name in ("anneal_lr", "anneal_entropy", "shared_trunk"):
+        for name in ("anneal_lr", "anneal_entropy", "shared_trunk", "amp", "compile"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}: expected True or False, got {getattr(self, name)!r}")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}")
+        for name in ("amp", "compile"):
+            if getattr(self, name) and self.device == "cpu":
+                raise ConfigError(f"{name}: expected False with device cpu, got True; use it with device cuda or auto")
         if self.num_threads is not None:
             check_integer("num_threads", self.num_threads, low=1, high=1024)
         if Path(self.name).name != self.name or self.name == "..":
