@@ -151,7 +151,7 @@ class TrainConfig:
     """Timesteps over which that coefficient decreases linearly to 0."""
 
     device: DeviceName = "cpu"
-    """Where the policy is computed. Auto is a GPU where there is one, but not for an MLP over float32 vectors: the
+    """Where the policy is computed. Auto: a GPU if there is one, except for an MLP over float32 vectors, where the
     hand-written network is faster on the processor."""
     amp: bool = False
     """On a GPU, compute layers in bfloat16 by automatic mixed precision; ignored where auto finds none to use."""

@@ -94,7 +94,7 @@ class DevicePPO:
         for has_reference in (False, True) if self._config.keeps_clone else (False,):
             self._send(0, 0.0, 0.0, float(has_reference))
             self._descend(0, has_reference)
-        self._network.transfers.fetch(self._totals.float(), self._results[-7:])
+            self._network.transfers.fetch(self._totals.float(), self._results[-7:])
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, order and results, and of everything on the device."""
