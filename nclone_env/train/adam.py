@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from nclone_env.jit import numeric_kernel
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -38,10 +40,13 @@ class Adam:
         self.count += 1
         norm = _norm(gradient)
         scale = min(1.0, max_norm / (norm + 1e-6))
-        rate = learning_rate / (1 - _BETA_1**self.count)
-        correction = (1 - _BETA_2**self.count) ** -0.5
+        rate, correction = self.rates(learning_rate, self.count)
         _step(parameters, gradient, self.mean, self.square, *map(np.float32, (scale, rate, correction)))
         return norm
+
+    def rates(self, learning_rate: float, count: int) -> tuple[float, float]:
+        """Return the step size of step ``count``, and the factor of the root of ``square`` in it."""
+        return learning_rate / (1 - _BETA_1**count), (1 - _BETA_2**count) ** -0.5
 
     def warm_up(self) -> None:
         """Compile the kernels and commit the memory."""
@@ -52,6 +57,37 @@ class Adam:
     def memory(self) -> MemoryNode:
         """Return the bytes of the moments."""
         return array_group("optimiser", {"mean": self.mean, "square": self.square}, shared=False)
+
+
+def descend(
+    parameters: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    rate: Tensor,
+    correction: Tensor,
+    max_norm: float,
+) -> Tensor:
+    """Take a step of :class:`Adam` on a device, without waiting for it.
+
+    Args:
+        parameters: (p,) float32, updated in place.
+        gradient: (p,) float32, not changed.
+        mean: (p,) float32, updated in place, as is ``square``.
+        square: see above.
+        rate: () float32, the first of ``Adam.rates``; the second is ``correction``.
+        correction: see above.
+        max_norm: larger gradients are scaled down to this norm.
+
+    Returns:
+        The norm of the gradient before scaling, () float64.
+    """
+    norm = torch.linalg.vector_norm(gradient, dtype=torch.float64)
+    clipped = gradient * (max_norm / (norm + 1e-6)).clamp(max=1).float()
+    mean.mul_(_BETA_1).add_(clipped, alpha=1 - _BETA_1)
+    square.mul_(_BETA_2).addcmul_(clipped, clipped, value=1 - _BETA_2)
+    parameters.sub_(rate * mean / (square.sqrt() * correction + _EPSILON))
+    return norm
 
 
 @numeric_kernel

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.distribution import divergences, log_probs_and_entropies
+from nclone_env.train.distribution import divergences, log_probs_and_entropies, separated
 from nclone_env.train.loss_kernels import REFERENCE_KL
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
@@ -50,15 +51,11 @@ class Autograd:
         observations = {name: buffer[: len(rows)] for name, buffer in self._buffers[seat].items()}
         self._storage.gather(steps, observations)
         fields = LearningFields(*(field[steps] for field in self._fields))
+        has_reference = scaling.reference_coef > 0 and len(self._storage.reference) > 0
+        reference = torch.from_numpy(self._storage.reference)[steps] if has_reference else None
+        masks = observations.get("action_mask")
         logits, values = self._policy(observations)
-        heads, masks = self._policy.heads, observations.get("action_mask")
-        outputs = log_probs_and_entropies(logits, fields.actions[:, None], heads, masks)
-        loss, terms = ppo_loss(*outputs, values, fields, scaling)
-        if scaling.reference_coef > 0 and len(self._storage.reference):
-            reference = torch.from_numpy(self._storage.reference)[steps]
-            divergence = divergences(reference, logits, heads, masks).sum()
-            loss = loss + float(scaling.reference_coef) * float(scaling.share) * divergence
-            terms[REFERENCE_KL] = divergence.item()
+        loss, terms = loss_of_outputs(logits, values, self._policy.heads, masks, fields, scaling, reference)
         gradients = torch.autograd.grad(loss, self._trained)
         for target, gradient in zip(self._parameters.views(out).values(), gradients, strict=True):
             target[...] = gradient.numpy()
@@ -71,6 +68,38 @@ class Autograd:
             for seat, buffers in enumerate(self._buffers)
         )
         return MemoryNode("network scratch", children=tuple(buffers))
+
+
+def loss_of_outputs(
+    logits: Tensor,
+    values: Tensor,
+    heads: Sequence[int],
+    masks: Tensor | None,
+    steps: LearningFields[Tensor],
+    scaling: LossScaling,
+    reference: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Return the whole loss of b steps and the sums for the statistics, on the device of the arguments.
+
+    Args:
+        logits: (b, sum(heads)) float32.
+        values: (b,) float32.
+        heads: number of choices of each head.
+        masks: masks of the actions as in ``train.distribution``; None masks nothing.
+        steps: the stored steps.
+        scaling: numbers of the loss.
+        reference: (b, sum(heads)) float32, probabilities of a reference policy; None does without it.
+
+    Returns:
+        The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``.
+    """
+    outputs = log_probs_and_entropies(logits, separated(steps.actions, heads), heads, masks)
+    loss, terms = ppo_loss(*outputs, values, steps, scaling)
+    if reference is not None:
+        divergence = divergences(reference, logits, heads, masks).sum()
+        loss = loss + divergence * scaling.reference_coef * scaling.share
+        terms[REFERENCE_KL] = divergence.detach()
+    return loss, terms
 
 
 def ppo_loss(
@@ -88,7 +117,9 @@ def ppo_loss(
     Returns:
         The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``; the last one is left 0.
     """
-    mean, scale, share, clip_coef, value_coef, entropy_coef, _ = map(float, scaling)
+    # Numbers that are on a device stay there: float() would wait for them.
+    numbers: Iterator[Any] = (number if isinstance(number, Tensor) else float(number) for number in scaling)
+    mean, scale, share, clip_coef, value_coef, entropy_coef, _ = numbers
     advantages = (steps.advantages - mean) * scale
     log_ratio = log_probs - steps.log_probs
     ratio = log_ratio.exp()
@@ -100,4 +131,4 @@ def ppo_loss(
     with torch.no_grad():
         approx_kl = (ratio - 1 - log_ratio).sum()
         clip_count = ((ratio - 1).abs() > clip_coef).sum()
-        return loss, torch.stack([policy, value, entropy, approx_kl, clip_count, torch.zeros(())]).double()
+        return loss, torch.stack([policy, value, entropy, approx_kl, clip_count, policy.new_zeros(())]).double()

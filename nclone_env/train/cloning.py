@@ -16,7 +16,7 @@ import torch
 
 from nclone_env.errors import TrajectoryError
 from nclone_env.train.adam import Adam
-from nclone_env.train.distribution import log_probs_and_entropies, most_probable
+from nclone_env.train.distribution import log_probs_and_entropies, most_probable, separated
 from nclone_env.train.network import LossScaling
 from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
@@ -118,15 +118,13 @@ def evaluate_clone(policy: ActorCritic, steps: TrajectoryBuffer, rows: np.ndarra
     for part in np.array_split(rows, -(-len(rows) // _EVALUATED)):
         chosen, out = torch.from_numpy(part), steps.observation_buffers(len(part))
         steps.gather(chosen, out)
-        actions = _choices(steps.steps["actions"][chosen].numpy(), policy.heads)
+        actions = separated(steps.steps["actions"][chosen], policy.heads)
         with torch.inference_mode():
             logits, _ = policy(out)
-            log_probs, _ = log_probs_and_entropies(
-                logits, torch.from_numpy(actions), policy.heads, out.get("action_mask")
-            )
-            best = most_probable(logits, policy.heads, out.get("action_mask")).numpy()
+            log_probs, _ = log_probs_and_entropies(logits, actions, policy.heads, out.get("action_mask"))
+            best = most_probable(logits, policy.heads, out.get("action_mask"))
         loss -= float(log_probs.double().sum())
-        hits += float((best == actions).all(axis=1).sum())
+        hits += float((best == actions).all(dim=1).sum())
     return loss / len(rows), hits / len(rows)
 
 
@@ -160,20 +158,11 @@ def _load(trajectories: Iterable[Trajectory], space: Any, policy: ActorCritic, f
     if steps.num_steps == 0:
         raise TrajectoryError("trajectories: expected at least one step to imitate, got none; pass recordings that win")
     steps.steps["log_probs"].zero_()  # unknown ones are NaN, and the loss multiplies their ratios by advantages of 0
-    choices = _choices(steps.steps["actions"].numpy(), policy.heads)
+    choices = separated(steps.steps["actions"], policy.heads).numpy()
     steps.reference = np.concatenate(
         [np.eye(count, dtype=np.float32)[choices[:, head]] for head, count in enumerate(policy.heads)], axis=1
     )
     return steps
-
-
-def _choices(actions: np.ndarray, heads: tuple[int, ...]) -> np.ndarray:
-    """Return the choice of each head, (n, k) int64, of actions (n,); the first head varies fastest."""
-    columns, rest = [], actions
-    for count in heads:
-        columns.append(rest % count)
-        rest = rest // count
-    return np.stack(columns, axis=1)
 
 
 def _held_out(steps: TrajectoryBuffer, share: float, random: np.random.Generator) -> np.ndarray:

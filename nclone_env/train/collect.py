@@ -8,9 +8,10 @@ import numpy as np
 
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.device import host_zeros
 from nclone_env.train.environments import VectorEnvironment
 from nclone_env.train.episodes import EpisodeLog
-from nclone_env.train.network import Network
+from nclone_env.train.network import Actor
 from nclone_env.train.rollout import RolloutColumns
 from nclone_env.train.sampling import sample_actions
 
@@ -38,7 +39,7 @@ class Collector:
         self,
         envs: VectorEnvironment,
         columns: RolloutColumns,
-        network: Network,
+        network: Actor,
         heads: Sequence[int],
         seed: int,
         offset: int = 0,
@@ -52,7 +53,9 @@ class Collector:
         self._no_masks = np.zeros((0, sum(heads)), np.int8)
         self._indices = np.zeros(columns.num_envs, np.int64)
         self._finals = {
-            name: np.zeros_like(array) for name, array in columns.reset_outputs().items() if name != "action_mask"
+            name: host_zeros(array.shape, array.dtype, columns.storage.pinned)
+            for name, array in columns.reset_outputs().items()
+            if name != "action_mask"
         }
 
     def reset(self, seed: int) -> None:

@@ -20,7 +20,9 @@ from nclone_env.config import (
 from nclone_env.errors import ConfigError
 
 ActivationName = Literal["tanh", "relu", "silu"]
+ActionHeads = Literal["joint", "separate"]
 CurriculumName = Literal["uniform", "progress"]
+DeviceName = Literal["auto", "cpu", "cuda"]
 PolicyObservation = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
 ]
@@ -51,6 +53,13 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "stop_at_success": (float, 0.0, 1.0),
     "clone_kl_coef": (float, 0.0, 100.0),
     "clone_kl_steps": (int, 1, 10**12),
+}
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "action_heads": get_args(ActionHeads),
+    "activation": get_args(ActivationName),
+    "curriculum": get_args(CurriculumName),
+    "device": get_args(DeviceName),
 }
 
 
@@ -105,6 +114,8 @@ class TrainConfig:
     success_window: int = 100
     """Number of recent episodes per level over which success rates are averaged."""
 
+    action_heads: ActionHeads = "joint"
+    """Joint: one distribution over the six actions; separate: independent ones of direction and jump."""
     activation: ActivationName = "relu"
     """Activation between the layers."""
     hidden_size: int = 64
@@ -139,6 +150,13 @@ class TrainConfig:
     clone_kl_steps: int = 500_000
     """Timesteps over which that coefficient decreases linearly to 0."""
 
+    device: DeviceName = "cpu"
+    """Where the policy is computed. Auto: a GPU if there is one, except for an MLP over float32 vectors, where the
+    hand-written network is faster on the processor."""
+    amp: bool = False
+    """On a GPU, compute layers in bfloat16 by automatic mixed precision; ignored where auto finds none to use."""
+    compile: bool = False
+    """On a GPU, compile the update by torch.compile, about a minute at the start; ignored where auto finds none."""
     num_threads: int | None = None
     """Threads that collect and learn; by default one per core. The results do not depend on it."""
     output: Path = Path("runs")
@@ -172,12 +190,15 @@ class TrainConfig:
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
                 f"got {self.num_minibatches}; choose a power of two"
             )
-        for name in ("anneal_lr", "anneal_entropy", "shared_trunk"):
+        for name in ("anneal_lr", "anneal_entropy", "shared_trunk", "amp", "compile"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}: expected True or False, got {getattr(self, name)!r}")
-        for name, choices in (("activation", get_args(ActivationName)), ("curriculum", get_args(CurriculumName))):
+        for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}")
+        for name in ("amp", "compile"):
+            if getattr(self, name) and self.device == "cpu":
+                raise ConfigError(f"{name}: expected False with device cpu, got True; use it with device cuda or auto")
         if self.num_threads is not None:
             check_integer("num_threads", self.num_threads, low=1, high=1024)
         if Path(self.name).name != self.name or self.name == "..":
@@ -191,6 +212,11 @@ class TrainConfig:
                 )
         if self.observations == ("action_mask",):
             raise ConfigError("observations: expected something to see beside action_mask; add game_state")
+        if self.action_heads == "separate" and "action_mask" in self.observations:
+            raise ConfigError(
+                "action_heads: expected joint with action_mask, got 'separate'; a mask excludes combinations of "
+                "direction and jump, which independent distributions cannot: use joint, or leave out action_mask"
+            )
 
     def environment(self) -> EnvironmentConfig:
         """Return the environment configuration as the policy sees it; validates the fields it is built from."""

@@ -1,7 +1,7 @@
 """The distribution of actions: a softmax over the logits of each head, restricted by the action mask.
 
-Logits of the heads stand side by side, (n, sum(heads)): (6,) is the head of the ``discrete`` action space, (3, 2) are
-those of ``multi_discrete``, direction and jump. A mask has one of two shapes:
+Logits of the heads stand side by side, (n, sum(heads)): (6,) is one head for all actions, (3, 2) are separate ones of
+direction and jump. A mask has one of two shapes:
 
 - (n, prod(heads)), a joint mask: 0 for each combination that is masked, the first head varying fastest. This is
   ``action_mask``, which has shape (6,) in both action spaces: element ``direction + 3 * jump``. The heads are then no
@@ -93,6 +93,15 @@ def joined(choices: Tensor, heads: Sequence[int]) -> Tensor:
     return number
 
 
+def separated(numbers: Tensor, heads: Sequence[int]) -> Tensor:
+    """Return the choices (n, len(heads)) of combinations (n,): the inverse of :func:`joined`."""
+    columns, rest = [], numbers
+    for count in heads:
+        columns.append(rest % count)
+        rest = rest // count
+    return torch.stack(columns, dim=1)
+
+
 def _independent(logits: Tensor, heads: Sequence[int], mask: Tensor | None) -> Sequence[Tensor]:
     """Return the logits of each independent choice, -inf where masked: one of each head, or one for all together."""
     if mask is None:
@@ -118,10 +127,4 @@ def _categorical(logits: Tensor, choices: Tensor) -> tuple[Tensor, Tensor]:
 
 def _chosen(choices: Sequence[Tensor], heads: Sequence[int]) -> Tensor:
     """Return choices (n, len(heads)) from those of each head, or from the number of the combination."""
-    if len(choices) == len(heads):
-        return torch.stack(list(choices), dim=1)
-    columns, rest = [], choices[0]
-    for count in heads:
-        columns.append(rest % count)
-        rest = rest // count
-    return torch.stack(columns, dim=1)
+    return torch.stack(list(choices), dim=1) if len(choices) == len(heads) else separated(choices[0], heads)

@@ -10,6 +10,7 @@ import numpy as np
 
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.device import learning_device
 from nclone_env.train.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EpisodeLog
@@ -46,18 +47,25 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     policy = make_policy(config, stacked)
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
     by_hand = is_mlp(shapes, dtypes, config.frame_stack)
-    scratch = _mlp_bytes if by_hand else _gathered_bytes
+    on_device = learning_device(config, by_hand, ALONE) is not None
+    scratch = _transferred_bytes if on_device else _mlp_bytes if by_hand else _gathered_bytes
     groups = [
         first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config.num_envs)
     ]
     count = make_workers(config, ALONE).count
-    used = count * scratch(config, policy, sizes) + (8 * most_rows(config, config.num_envs) if by_hand else 0)
+    used = count * scratch(config, policy, sizes)
+    if on_device:
+        used += parameters
+    elif by_hand:
+        used += 8 * most_rows(config, config.num_envs)
     reference = parameters + used + (count * _gathered_bytes(config, policy, sizes) if config.frame_stack > 1 else 0)
+    copied = _copied_bytes(config, policy, sizes)
+    update = _device_update_bytes(config, parameters) + copied if on_device else _update_bytes(config, parameters)
     parts = {
         "parameters": parameters,
         "rollout storage": _storage_bytes(config, sizes) + _reference_bytes(config, policy, config.batch_size),
         "network scratch": used,
-        "update": _update_bytes(config, parameters),
+        "update": update,
         "groups": sum(groups),
     }
     if config.keeps_clone:
@@ -81,11 +89,15 @@ def _used_bytes(envs: VectorEnvironment) -> int:
 
 
 def _storage_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
-    rows, steps = config.num_steps + config.frame_stack, config.batch_size
     fields = 8 + 4 + 4 + 1 + 1 + 4 + 4 + 4  # those of StepFields without the values
-    starts = rows if config.frame_stack > 1 else 0
-    observed = rows * sum(sizes.values()) + starts
-    return config.num_envs * observed + steps * fields + 4 * (config.num_steps + 1) * config.num_envs
+    values = 4 * (config.num_steps + 1) * config.num_envs
+    return _observed_bytes(config, sizes) + config.batch_size * fields + values
+
+
+def _observed_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
+    """Return the bytes of the observations of a rollout, and of where episodes start."""
+    starts = 1 if config.frame_stack > 1 else 0
+    return (config.num_steps + config.frame_stack) * config.num_envs * (sum(sizes.values()) + starts)
 
 
 def _reference_bytes(config: TrainConfig, policy: ActorCritic, steps: int) -> int:
@@ -118,6 +130,12 @@ def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str
     return most_rows(config, config.num_envs) * _stack_bytes(config, sizes)
 
 
+def _transferred_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
+    """Return the bytes of one thread's observations and results of a policy on a device."""
+    seen = _stack_bytes(config, {name: size for name, size in sizes.items() if name != "action_mask"})
+    return most_rows(config, config.num_envs) * (seen + 4 * (sum(policy.heads) + 1))
+
+
 def _stack_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
     """Return the bytes of one observation as the policy sees it."""
     return sum(size * (1 if name == "action_mask" else config.frame_stack) for name, size in sizes.items())
@@ -126,3 +144,15 @@ def _stack_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
 def _update_bytes(config: TrainConfig, parameters: int) -> int:
     parts = count_parts(config.minibatch_size, part_size(config))
     return (2 + parts) * parameters + 8 * config.batch_size + 8 * 6 * parts
+
+
+def _device_update_bytes(config: TrainConfig, parameters: int) -> int:
+    """Return the bytes of the update on a device without the rollout: moments, orders, numbers and results."""
+    order, numbers = 8 * config.batch_size * config.update_epochs, 16 * config.num_minibatches * config.update_epochs
+    return 4 * parameters + 2 * (order + numbers) + 3 * parameters + 7 * 4 + 7 * 8
+
+
+def _copied_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
+    """Return the bytes of a copy of the rollout: observations, what the loss reads, reference probabilities."""
+    fields, reference = 8 + 3 * 4, _reference_bytes(config, policy, config.batch_size)
+    return _observed_bytes(config, sizes) + config.batch_size * fields + reference

@@ -14,7 +14,7 @@ import numpy as np
 from nclone_env.env.threads import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.environments import VectorEnvironment, finished_episodes
-from nclone_env.train.network import Network
+from nclone_env.train.network import Actor
 from nclone_env.train.sampling import sample_actions
 
 MOST_ENVIRONMENTS = 64
@@ -48,7 +48,7 @@ class HeldOutLevels:
         self,
         envs: Sequence[VectorEnvironment],
         digests: Sequence[str],
-        network: Network,
+        network: Actor,
         heads: Sequence[int],
         *,
         attempts: int,
@@ -147,7 +147,7 @@ class HeldOutLevels:
 class _Sampler:
     """Samples actions for the n environments of a batch; the network sees those whose episode goes on."""
 
-    def __init__(self, network: Network, seat: int, heads: np.ndarray, seed: int, first: int, num_envs: int):
+    def __init__(self, network: Actor, seat: int, heads: np.ndarray, seed: int, first: int, num_envs: int):
         self._network, self._seat, self._draw = network, seat, (heads, seed, first)
         width = int(heads.sum())
         self._logits, self._scratch = (np.zeros((num_envs, width), np.float32) for _ in range(2))

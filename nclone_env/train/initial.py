@@ -9,7 +9,7 @@ from nclone_env.train.checkpoint import check_observations, load_checkpoint, res
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policy import ActorCritic
 
-_NETWORK = ("activation", "hidden_size", "shared_trunk", "frame_stack")
+_NETWORK = ("action_heads", "activation", "hidden_size", "shared_trunk", "frame_stack")
 _CRITIC = "critic."
 
 

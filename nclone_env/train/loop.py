@@ -13,6 +13,7 @@ import numpy as np
 from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import Row
+from nclone_env.train.device_network import DeviceNetwork
 from nclone_env.train.environments import MakeEnvironments, make_environments
 from nclone_env.train.exchange import ended_episodes
 from nclone_env.train.finite import check_finite
@@ -120,6 +121,8 @@ def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], No
         restore_run(run, source)
     elif run.config.warm_start:
         on_warm_start(warm_start(run))
+    if isinstance(run.network, DeviceNetwork):
+        run.network.load()
     take_over_folder(run, source)
     run.curve.begin()
 

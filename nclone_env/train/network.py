@@ -1,44 +1,55 @@
 """What the trainer asks of a network: outputs for observations, and the gradient of the loss over a part of a rollout.
 
-Two classes provide it: ``train.mlp`` by hand, ``train.autograd`` through torch. Both may be used by several threads at
-the same time; each thread has a seat, a number from 0, which owns scratch memory.
+Two classes provide it: ``train.mlp`` by hand, ``train.autograd`` through torch. ``train.device_network`` provides the
+outputs alone: on a device, ``train.device_update`` takes the gradient of a whole minibatch. All may be used by several
+threads at the same time; each thread has a seat, a number from 0, which owns scratch memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from nclone_env.memory_tree import MemoryNode
 
+Number = TypeVar("Number")
 
-class LossScaling(NamedTuple):
-    """Numbers of the loss of a minibatch, all float32."""
 
-    mean: np.float32
+class LossScaling(NamedTuple, Generic[Number]):
+    """Numbers of the loss of a minibatch, all float32; on a device some are tensors ()."""
+
+    mean: Number
     """Mean of the advantages of the minibatch."""
-    scale: np.float32
+    scale: Number
     """Reciprocal of their standard deviation."""
-    share: np.float32
+    share: Number
     """Weight of a step: one over the steps of the minibatch."""
-    clip_coef: np.float32
+    clip_coef: Number
     """The epsilon of the clipped surrogate objective."""
-    value_coef: np.float32
+    value_coef: Number
     """Coefficient of the value loss."""
-    entropy_coef: np.float32
+    entropy_coef: Number
     """Coefficient of the entropy bonus."""
-    reference_coef: np.float32 = np.float32(0)
+    reference_coef: Number = np.float32(0)  # type: ignore[assignment]
     """Coefficient of the KL divergence of the policy from the reference distributions of the steps; 0: not computed."""
 
 
-class Network(Protocol):
-    """A policy network as collection and update use it."""
+class Actor(Protocol):
+    """A policy network as collection uses it."""
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,), float32, for n observations; the seat's next call overwrites them."""
         ...
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the scratch."""
+        ...
+
+
+class Network(Actor, Protocol):
+    """A policy network as collection and the update in host memory use it."""
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
         """Compute the gradient of the loss over a part of a minibatch.
@@ -50,8 +61,4 @@ class Network(Protocol):
             out: (p,) float32, written: the gradient in all parameters.
             sums: (6,) float64, written: sums over the n steps of the terms of ``UpdateStatistics``.
         """
-        ...
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the scratch."""
         ...

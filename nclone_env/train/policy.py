@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from nclone_env.actions import NUM_ACTIONS
+from nclone_env.actions import JUMP_INPUTS, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.errors import ConfigError
 from nclone_env.train.activations import ACTIVATIONS
 from nclone_env.train.config import TrainConfig
@@ -17,6 +17,8 @@ from nclone_env.train.encoders import Encoder, make_encoders
 
 Observations = Mapping[str, Tensor]
 _HIDDEN_LAYERS = 2
+HEADS: dict[str, tuple[int, ...]] = {"joint": (NUM_ACTIONS,), "separate": (NUM_DIRECTIONS, len(JUMP_INPUTS))}
+"""Heads of the policy by the ``action_heads`` of a configuration."""
 
 
 class ActorCritic(nn.Module):
@@ -29,7 +31,8 @@ class ActorCritic(nn.Module):
     Args:
         observation_shapes: name to the shape of one observation without its batch axis, as in ``obs.spec``; a stack of
             k observations has a first axis k. ``action_mask`` may be among them and is no input.
-        heads: number of choices of each part of an action: (6,) for ``discrete``, (3, 2) for ``multi_discrete``.
+        heads: number of choices of each part of an action: (6,) for a joint distribution over the actions, (3, 2) for
+            independent ones of direction and jump.
         hidden_size: units of each hidden layer.
         activation: ``tanh``, ``relu`` or ``silu`` between the layers of the MLPs.
         shared_trunk: share both hidden layers between policy and value function.
@@ -99,7 +102,7 @@ def make_policy(
     """Return the network of a run's configuration."""
     return ActorCritic(
         observation_shapes,
-        (NUM_ACTIONS,),
+        HEADS[config.action_heads],
         hidden_size=config.hidden_size,
         activation=config.activation,
         shared_trunk=config.shared_trunk,

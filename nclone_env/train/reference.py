@@ -10,6 +10,8 @@ import torch
 from nclone_env.env.threads import Job, Workers
 from nclone_env.jit import numeric_kernel
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.device_network import DeviceNetwork
+from nclone_env.train.network import Actor
 from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
@@ -28,13 +30,25 @@ class Reference:
         storage: the rollout; it has room for reference probabilities.
         seats: number of threads.
         part_size: steps that are evaluated in one call.
+        device: device of the copy; None: the processor.
     """
 
-    def __init__(self, policy: ActorCritic, storage: RolloutStorage, seats: int, part_size: int):
+    def __init__(
+        self,
+        policy: ActorCritic,
+        storage: RolloutStorage,
+        seats: int,
+        part_size: int,
+        device: torch.device | None = None,
+    ):
         self._part_size = part_size
         self.policy, self._storage = copy.deepcopy(policy), storage
         self._parameters = FlatParameters(self.policy)
-        self._network = make_network(self.policy, self._parameters, storage, seats, part_size)
+        self._network: Actor = (
+            make_network(self.policy, self._parameters, storage, seats, part_size)
+            if device is None
+            else DeviceNetwork(self.policy, self._parameters, storage, seats, part_size, device)
+        )
         self._heads = np.array(policy.heads, np.int64)
         self._masked = "action_mask" in policy.observation_shapes
         self._no_masks = np.zeros((0, sum(policy.heads)), np.int8)

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.device import host_zeros
 
 Array = TypeVar("Array")
-_NOT_STACKED = ("action_mask",)
+NOT_STACKED = ("action_mask",)
 """Observations of which the policy sees only the newest, as in stacks of the environment."""
 
 
@@ -84,7 +85,7 @@ def stacked_rows(episode_starts: Tensor, steps: Tensor, depth: int) -> Tensor:
         steps: (b,) int64, numbered t * N + n like the result.
         depth: k.
     """
-    offsets = torch.arange(depth)
+    offsets = torch.arange(depth, device=steps.device)
     window = steps[:, None] + episode_starts.shape[1] * offsets
     first = (episode_starts.flatten()[window] * offsets).amax(1, keepdim=True)  # 0 if no episode starts in the window
     return steps[:, None] + episode_starts.shape[1] * torch.maximum(offsets, first)
@@ -104,6 +105,7 @@ class RolloutStorage:
         flat_observations: name to ((T + k) * N, *shape), the same memory.
         learning_fields: the fields that the loss reads, (T * N,), the same memory.
         reference: (T * N, a) float32, probabilities of a reference policy, or (0, a).
+        pinned: whether all that a policy on a device reads is page-locked.
 
     Args:
         num_steps: T.
@@ -111,6 +113,7 @@ class RolloutStorage:
         observation_space: the ``Dict`` space of one environment.
         frame_stack: k; 1 disables stacking.
         reference_actions: a, choices of a reference policy whose probabilities are stored; 0: none.
+        pinned: page-lock the memory, for asynchronous copies to a GPU.
     """
 
     def __init__(
@@ -120,16 +123,20 @@ class RolloutStorage:
         observation_space: Any,
         frame_stack: int = 1,
         reference_actions: int = 0,
+        pinned: bool = False,
     ):
-        self.reference = np.zeros((num_steps * num_envs if reference_actions else 0, reference_actions), np.float32)
-        self.num_steps, self.num_envs, self.frame_stack = num_steps, num_envs, frame_stack
-        self.arrays = _allocate_step_fields(num_steps, num_envs)
+        rows = num_steps * num_envs if reference_actions else 0
+        self.reference = host_zeros((rows, reference_actions), np.float32, pinned)
+        self.num_steps, self.num_envs, self.frame_stack, self.pinned = num_steps, num_envs, frame_stack, pinned
+        self.arrays = _allocate_step_fields(num_steps, num_envs, pinned)
         boxes = observation_space.spaces
         self.observation_arrays: dict[str, np.ndarray] = {
-            name: np.zeros((num_steps + frame_stack, num_envs, *box.shape), box.dtype) for name, box in boxes.items()
+            name: host_zeros((num_steps + frame_stack, num_envs, *box.shape), box.dtype, pinned)
+            for name, box in boxes.items()
         }
         # Whether an observation is the first of its episode; only stacking needs it.
-        self.episode_starts = np.zeros((num_steps + frame_stack if frame_stack > 1 else 0, num_envs), np.bool_)
+        depth = num_steps + frame_stack if frame_stack > 1 else 0
+        self.episode_starts = host_zeros((depth, num_envs), np.bool_, pinned)
         self.flat_observations = {
             name: array.reshape(-1, *array.shape[2:]) for name, array in self.observation_arrays.items()
         }
@@ -145,9 +152,9 @@ class RolloutStorage:
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
         stack = (self.frame_stack,) if self.frame_stack > 1 else ()
-        depths = {name: () if name in _NOT_STACKED else stack for name in self._tensors}
+        depths = {name: () if name in NOT_STACKED else stack for name in self._tensors}
         return {
-            name: torch.zeros(count, *depths[name], *rows.shape[1:], dtype=rows.dtype)
+            name: torch.zeros(count, *depths[name], *rows.shape[1:], dtype=rows.dtype, pin_memory=self.pinned)
             for name, rows in self._tensors.items()
         }
 
@@ -157,7 +164,7 @@ class RolloutStorage:
         if self.frame_stack > 1:
             steps = stacked_rows(torch.from_numpy(self.episode_starts), steps, self.frame_stack).flatten()
         for name, target in out.items():
-            is_stack = self.frame_stack > 1 and name not in _NOT_STACKED
+            is_stack = self.frame_stack > 1 and name not in NOT_STACKED
             rows, flat = (steps, target.flatten(0, 1)) if is_stack else (newest, target)
             torch.index_select(self._tensors[name], 0, rows, out=flat)
 
@@ -280,16 +287,17 @@ class RolloutColumns:
         return torch.arange(start + self.first, start + self.last)
 
 
-def _allocate_step_fields(num_steps: int, num_envs: int) -> StepFields:
-    """Return zeroed fields for a rollout of T steps of N environments."""
+def _allocate_step_fields(num_steps: int, num_envs: int, pinned: bool) -> StepFields:
+    """Return zeroed fields for a rollout of T steps of N environments, the loss's pinned if asked for."""
+    shape = (num_steps, num_envs)
     return StepFields(
-        actions=np.zeros((num_steps, num_envs), np.int64),
-        log_probs=np.zeros((num_steps, num_envs), np.float32),
+        actions=host_zeros(shape, np.int64, pinned),
+        log_probs=host_zeros(shape, np.float32, pinned),
         values=np.zeros((num_steps + 1, num_envs), np.float32),
-        rewards=np.zeros((num_steps, num_envs), np.float32),
-        terminated=np.zeros((num_steps, num_envs), np.bool_),
-        truncated=np.zeros((num_steps, num_envs), np.bool_),
-        final_values=np.zeros((num_steps, num_envs), np.float32),
-        advantages=np.zeros((num_steps, num_envs), np.float32),
-        returns=np.zeros((num_steps, num_envs), np.float32),
+        rewards=np.zeros(shape, np.float32),
+        terminated=np.zeros(shape, np.bool_),
+        truncated=np.zeros(shape, np.bool_),
+        final_values=np.zeros(shape, np.float32),
+        advantages=host_zeros(shape, np.float32, pinned),
+        returns=host_zeros(shape, np.float32, pinned),
     )

@@ -16,13 +16,17 @@ from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import KeptCurve, LearningCurve
+from nclone_env.train.device import is_pinned, learning_device
+from nclone_env.train.device_network import DeviceNetwork
+from nclone_env.train.device_update import DevicePPO
 from nclone_env.train.encoders import PICTURES
-from nclone_env.train.environments import MakeEnvironments, observation_shapes
+from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
 from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.folder import RunFolder
 from nclone_env.train.held_out import MOST_ENVIRONMENTS, HeldOutLevels
 from nclone_env.train.levels import level_digests, run_levels
-from nclone_env.train.network import Network
+from nclone_env.train.mlp import is_mlp
+from nclone_env.train.network import Actor
 from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic, make_policy
@@ -60,8 +64,8 @@ class Run:
     parameters: FlatParameters
     storage: RolloutStorage
     collectors: Sequence[Collector]
-    ppo: PPO
-    network: Network
+    ppo: PPO | DevicePPO
+    network: Actor
     workers: Workers
     statistics: EpisodeStatistics
     selection: EpisodeSelection
@@ -71,6 +75,8 @@ class Run:
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
     ranks: Ranks = ALONE
+    device: torch.device | None = None
+    """Device of the policy; None: the processor, by the threads of the run."""
     reference: Reference | None = None
     """The clone of a warm start, which the policy is kept close to."""
     saved: int = -1
@@ -144,7 +150,7 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
     """Build all components of a run that writes to a folder; nothing is written yet.
 
     Raises:
-        ConfigError: if the ranks cannot have equally many environments.
+        ConfigError: if the ranks cannot have equally many environments, or the device cannot be used.
     """
     share = ranks.share(config.num_envs)
     sizes = group_sizes(len(share))
@@ -155,10 +161,13 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
+    device = learning_device(config, is_by_hand(envs, config.frame_stack), ranks)
     space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
-    storage = RolloutStorage(config.num_steps, len(share), space, config.frame_stack, reference_actions)
+    storage = RolloutStorage(
+        config.num_steps, len(share), space, config.frame_stack, reference_actions, is_pinned(device)
+    )
     workers = make_workers(config, ranks)
-    network = make_network(policy, parameters, storage, workers.count, most_rows(config, len(share)))
+    network, ppo = _make_learner(config, policy, parameters, storage, workers, ranks, device)
     return Run(
         config=config,
         policy=policy,
@@ -168,7 +177,7 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
             Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=PPO(network, parameters, storage, config, workers, part_size(config), ranks),
+        ppo=ppo,
         network=network,
         workers=workers,
         statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
@@ -177,7 +186,32 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
         folder=folder,
         curve=(LearningCurve if ranks.first else KeptCurve)(folder.path),
         ranks=ranks,
+        device=device,
     )
+
+
+def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
+    """Return whether the hand-written network covers the policy for these environments."""
+    dtypes = {name: space.dtype for name, space in envs.single_observation_space.spaces.items()}
+    return is_mlp(observation_shapes(envs), dtypes, frame_stack)
+
+
+def _make_learner(
+    config: TrainConfig,
+    policy: ActorCritic,
+    parameters: FlatParameters,
+    storage: RolloutStorage,
+    workers: Workers,
+    ranks: Ranks,
+    device: torch.device | None,
+) -> tuple[Actor, PPO | DevicePPO]:
+    """Return what chooses the actions, and what learns from them."""
+    rows = most_rows(config, storage.num_envs)
+    if device is None:
+        network = make_network(policy, parameters, storage, workers.count, rows)
+        return network, PPO(network, parameters, storage, config, workers, part_size(config), ranks)
+    actor = DeviceNetwork(policy, parameters, storage, workers.count, rows, device, config.amp)
+    return actor, DevicePPO(actor, policy, parameters, storage, config)
 
 
 def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -> int:
@@ -191,7 +225,7 @@ def _make_held_out(
     levels: tuple[str, ...],
     make_envs: MakeEnvironments,
     policy: ActorCritic,
-    network: Network,
+    network: Actor,
     workers: Workers,
 ) -> HeldOutLevels | None:
     """Return the held-out levels of a run, None if there are none."""

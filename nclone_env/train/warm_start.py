@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 from torch import Tensor
@@ -41,9 +42,7 @@ def warm_start(run: Run) -> WarmStart:
     cloning = clone(run.policy, demonstrated.trajectories, space, config.frame_stack, seed=config.seed)
     run.policy.load_state_dict(cloning.policy.state_dict())
     if config.keeps_clone:
-        run.reference = Reference(
-            cloning.policy, run.storage, run.workers.count, most_rows(run.config, run.storage.num_envs)
-        )
+        run.reference = _reference(run, cloning.policy)
     return WarmStart(demonstrated, cloning)
 
 
@@ -82,11 +81,11 @@ def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
         expected, got = ("a clone", "none") if run.config.keeps_clone else ("no clone", "one")
         raise ValueError(f"warm_start: expected {expected} in it, got {got}")
     if state:
-        run.reference = Reference(
-            run.policy, run.storage, run.workers.count, most_rows(run.config, run.storage.num_envs)
-        )
-        run.reference.policy.load_state_dict(state)
+        policy = copy.deepcopy(run.policy)
+        policy.load_state_dict(state)
+        run.reference = _reference(run, policy)
 
 
 def _reference(run: Run, policy: ActorCritic) -> Reference:
-    return Reference(policy, run.storage, run.workers.count, most_rows(run.config, run.storage.num_envs))
+    rows = most_rows(run.config, run.storage.num_envs)
+    return Reference(policy, run.storage, run.workers.count, rows, run.device)

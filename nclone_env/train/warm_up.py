@@ -21,7 +21,7 @@ def warm_up(run: Run, report: Report) -> None:
         run.storage.commit()
     with _stage("collection", report):
         run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
-    with _stage("update", report):
+    with _stage("update" if run.device is None else f"update on {run.device}", report):
         run.ppo.warm_up()
     if run.held_out is not None:
         with _stage("held-out levels", report):

@@ -44,8 +44,10 @@ def toy(monkeypatch):
     monkeypatch.setattr(module, "create_environment", Player)
 
 
-def test_train_then_evaluate(toy, tmp_path, capsys):
+@pytest.mark.parametrize("heads", ["joint", "separate"])
+def test_train_then_evaluate(toy, tmp_path, capsys, heads):
     config = TrainConfig(
+        action_heads=heads,
         num_envs=32,
         num_steps=16,
         total_timesteps=1024,

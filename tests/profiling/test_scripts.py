@@ -108,6 +108,22 @@ def test_the_share_of_masked_actions(capsys):
     assert all(0 <= float(cell) <= 100 for row in rows for cell in row[2:])
 
 
+def test_training_on_a_device(capsys):
+    """Two groups of environments make a transfer back in each of 9 steps, more only where episodes are cut off."""
+    script("device_training").main((LEVEL,), updates=2, num_envs=32, num_steps=8)
+    policy, header, *rows = lines(capsys)
+    assert "policy on the processor; 32 environments x 8 steps" in policy
+    assert header.endswith("noticed")
+    assert [row.split()[0] for row in rows] == ["collect", "advantages", "update", "all"]
+    assert [row.split()[2:] for row in rows] == [
+        ["18", "18", "-"],
+        ["0", "0", "-"],
+        ["1", "10", "-"],
+        ["19", "28", "-"],
+    ]
+    assert all(float(row.split()[1].replace(",", "")) > 0 for row in rows)
+
+
 @pytest.mark.parametrize("name", ["contact_sheet", "picture_sizes", "readme_picture"])
 def test_a_picture_is_drawn(name, tmp_path):
     path = tmp_path / "new" / "picture.png"

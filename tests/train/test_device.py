@@ -1,0 +1,426 @@
+"""The policy on a device: the same gradients, updates and runs as in host memory, and no waiting within an update.
+
+The device is the processor, on which the code for a GPU runs unchanged, and ``meta``, on which every attempt to read a
+number fails. Where there is a GPU, it is tested as well.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from nclone_env.env.threads import Workers
+from nclone_env.errors import ConfigError, NonFiniteError
+from nclone_env.train import device_update, encoders, estimate
+from nclone_env.train import run as run_module
+from nclone_env.train.autograd import Autograd
+from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.device import Transfers, is_pinned, learning_device
+from nclone_env.train.device_network import DeviceNetwork
+from nclone_env.train.device_update import DevicePPO
+from nclone_env.train.environments import make_environments
+from nclone_env.train.folder import claim_folder
+from nclone_env.train.loop import begin, collect_rollout, compute_returns, train, update_policy
+from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.policy import HEADS, ActorCritic
+from nclone_env.train.ppo import PPO
+from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.rollout import RolloutStorage, stacked_rows
+from nclone_env.train.run import one_thread_per_call, set_up
+from nclone_env.train.warm_up import warm_up
+
+from .runs import config, contents
+from .stub import LineWorld
+
+CPU = torch.device("cpu")
+HAS_GPU = torch.cuda.is_available()
+DEVICES = pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="needs a GPU"))]
+)
+STEPS, ENVS = 8, 16
+UPDATE = TrainConfig(num_steps=STEPS, num_envs=ENVS, num_minibatches=2, update_epochs=2, device="auto")
+VECTOR = {"game_state": spaces.Box(-1, 1, (30,), np.float32)}
+CASES = {
+    "vector": (VECTOR, "joint", 1),
+    "separate heads": (VECTOR, "separate", 1),
+    "masks": ({**VECTOR, "action_mask": spaces.Box(0, 1, (6,), np.int8)}, "joint", 1),
+    "stacks with masks": ({"action_mask": spaces.Box(0, 1, (6,), np.int8), **VECTOR}, "joint", 3),
+    "encoders": (
+        {
+            "locals": spaces.Box(0, 255, (9, 9), np.uint8),
+            "player_frame": spaces.Box(0, 255, (64, 64, 1), np.uint8),
+            "entity_states": spaces.Box(-1, 1, (4, 12), np.float32),
+            "entity_kinds": spaces.Box(0, 9, (4,), np.uint8),
+            "entity_count": spaces.Box(0, 4, (1,), np.uint8),
+        },
+        "joint",
+        2,
+    ),
+}
+EACH = pytest.mark.parametrize("case", CASES)
+
+
+@pytest.fixture(autouse=True)
+def single_precision(monkeypatch):
+    """Convolutions in float32 on every processor and GPU, so that sums in another order agree."""
+    monkeypatch.setattr(encoders, "convolution_dtype", lambda device: torch.float32)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
+def prepared(case, seed=3):
+    """Return a policy with its parameters, and a rollout of random steps."""
+    boxes, heads, depth = CASES[case]
+    random, shape = np.random.default_rng(seed), (STEPS, ENVS)
+    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), depth, sum(HEADS[heads]), HAS_GPU)
+    for rows in storage.observation_arrays.values():
+        is_float = rows.dtype == np.float32
+        rows[:] = random.standard_normal(rows.shape) if is_float else random.integers(0, 5, rows.shape)
+    arrays = storage.arrays
+    arrays.actions[:] = random.integers(0, 6, shape)
+    if "action_mask" in boxes:
+        masks = storage.observation_arrays["action_mask"]
+        masks[:] = random.random(masks.shape) < 0.6
+        np.put_along_axis(masks[depth - 1 : depth - 1 + STEPS], arrays.actions[..., None], 1, axis=2)
+        masks[-1, :, 0] = 1
+    storage.episode_starts[:] = random.random(storage.episode_starts.shape) < 0.2
+    arrays.log_probs[:] = np.log(random.uniform(0.05, 0.9, shape))
+    arrays.advantages[:], arrays.returns[:] = random.standard_normal((2, *shape))
+    parts = [random.dirichlet(np.full(count, 0.5), STEPS * ENVS) for count in HEADS[heads]]
+    storage.reference[:] = np.concatenate(parts, axis=1)
+    if "action_mask" in boxes:
+        storage.reference[:] *= storage.flat_observations["action_mask"][(depth - 1) * ENVS :][: STEPS * ENVS]
+        storage.reference[:] /= storage.reference.sum(axis=1, keepdims=True)
+    stack = (depth,) if depth > 1 else ()
+    shapes = {name: (*(() if name == "action_mask" else stack), *box.shape) for name, box in boxes.items()}
+    policy = ActorCritic(shapes, HEADS[heads], hidden_size=16, generator=torch.Generator().manual_seed(seed))
+    parameters = FlatParameters(policy)
+    parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
+    return policy, parameters, storage
+
+
+def on_device(policy, parameters, storage, settings=UPDATE, device="cpu"):
+    network = DeviceNetwork(policy, parameters, storage, 2, 64, torch.device(device), settings.amp)
+    return network, DevicePPO(network, policy, parameters, storage, settings)
+
+
+def in_host_memory(policy, parameters, storage, settings=UPDATE):
+    workers = Workers(ENVS, 1)
+    network = Autograd(policy, parameters, storage, workers.slots, 64)
+    return network, PPO(network, parameters, storage, settings, workers, 64)
+
+
+def one_gradient(case, make, coefficient, **fields):
+    """Return the gradient of all steps and the statistics, with ``make`` one of the two functions above."""
+    settings = TrainConfig(num_steps=STEPS, num_envs=ENVS, num_minibatches=1, update_epochs=1, device="auto", **fields)
+    policy, parameters, storage = prepared(case)
+    _, ppo = make(policy, parameters, storage, settings)
+    gradients = []
+
+    def record(vector, gradient, *others):
+        gradients.append((gradient.cpu().numpy() if isinstance(gradient, torch.Tensor) else gradient).copy())
+        return step(vector, gradient, *others)
+
+    if isinstance(ppo, DevicePPO):
+        step, ppo._step = ppo._step, record
+    else:
+        step, ppo.optimiser.step = ppo.optimiser.step, record
+    statistics = ppo.update(1, 1e-3, 0.05, coefficient)
+    return parameters.views(gradients[0]), np.array(statistics)
+
+
+@DEVICES
+@EACH
+@pytest.mark.parametrize("coefficient", [0.0, 0.7])
+def test_gradients_equal_those_in_host_memory(case, coefficient, device):
+    expected, statistics = one_gradient(case, in_host_memory, coefficient)
+    make = functools.partial(on_device, device=device)
+    gradient, got = one_gradient(case, make, coefficient)
+    for name, part in expected.items():
+        assert np.abs(gradient[name] - part).max() <= 1e-5 * max(np.abs(part).max(), 1e-2), name
+    np.testing.assert_allclose(got, statistics, rtol=1e-4, atol=1e-6)
+    other, _ = one_gradient(case, make, coefficient + 0.1)
+    name = next(name for name in expected if name.startswith("actor"))
+    assert np.abs(other[name] - expected[name]).max() > 1e-3 * np.abs(expected[name]).max()
+
+
+@DEVICES
+@EACH
+def test_outputs_and_updates_equal_those_in_host_memory(case, device):
+    results = []
+    for make in (in_host_memory, functools.partial(on_device, device=device)):
+        policy, parameters, storage = prepared(case)
+        network, ppo = make(policy, parameters, storage)
+        for number in (1, 2, 3):
+            statistics = ppo.update(number, 1e-3, 0.05, 0.5)
+        columns = storage.columns(3, 11)
+        logits, values = network.outputs(1, columns.observation())
+        state = parameters.vector, ppo.optimiser.mean, ppo.optimiser.square
+        results.append([*(array.copy() for array in (*state, logits, values)), np.array(statistics)])
+        assert ppo.optimiser.count == 12
+        assert logits.flags.c_contiguous
+        assert logits.flags.writeable
+    for got, expected in zip(*reversed(results), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-5)
+    policy, parameters, storage = prepared(case)
+    _, ppo = in_host_memory(policy, parameters, storage)
+    ppo.update(4, 1e-3, 0.05, 0.5)
+    assert np.abs(parameters.vector - results[0][0]).max() > 1e-3
+
+
+@EACH
+def test_an_update_waits_once(case, monkeypatch):
+    """On ``meta`` there are no numbers, so an operation that has to wait for one fails."""
+    monkeypatch.setattr(Transfers, "fetch", lambda self, source, target: fetched.append(tuple(source.shape)))
+    policy, parameters, storage = prepared(case)
+    fetched = []
+    network, ppo = on_device(policy, parameters, storage, device="meta")
+    ppo.update(1, 1e-3, 0.05, 0.5)
+    assert fetched == [(3 * len(parameters.vector) + 7,)]
+    network.outputs(0, storage.columns(0, 4).observation())
+    assert fetched[1:] == [(4 * (sum(policy.heads) + 1),)]
+    assert network.vector.is_meta
+
+
+def test_waiting_and_other_devices_are_noticed(monkeypatch):
+    """Negative controls of the test above: a number that is read, and an operation with a tensor of the processor."""
+    monkeypatch.setattr(Transfers, "fetch", lambda self, source, target: None)
+    loss = device_update._loss
+    for spoil in (lambda loss: loss * loss.item(), lambda loss: loss * torch.ones(3).sum().expand(2)):
+        _, ppo = on_device(*prepared("vector"), device="meta")
+        ppo._loss = lambda *arguments, spoil=spoil: (spoil(loss(*arguments)[0]), loss(*arguments)[1])
+        with pytest.raises(RuntimeError):
+            ppo.update(1, 1e-3)
+    with pytest.raises(RuntimeError):
+        stacked_rows(torch.zeros(9, 4, dtype=torch.bool), torch.zeros(5, dtype=torch.int64, device="meta"), 3)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_transfers_are_counted(tmp_path, monkeypatch, threads):
+    """One transfer back for each vector step of a group, one for its last values, one for the update."""
+    run = running(tmp_path, monkeypatch, num_threads=threads, num_envs=80, max_frames=10**4)
+    transfers, groups = run.network.transfers, len(run.collectors)
+    collect_rollout(run)
+    compute_returns(run)
+    counts = transfers.fetched, transfers.sent
+    update_policy(run)
+    close(run)
+    assert groups > 1
+    assert counts == ((run.config.num_steps + 1) * groups, (run.config.num_steps + 1) * groups)
+    # parameters, two moments, order, numbers; one observation; actions, log probabilities, advantages, returns
+    assert (transfers.fetched - counts[0], transfers.sent - counts[1]) == (1, 10)
+
+
+def running(tmp_path, monkeypatch, device=CPU, make_envs=LineWorld, **fields):
+    """Return a prepared run on a device with all transfers counted from now on."""
+    monkeypatch.setattr(run_module, "learning_device", lambda *arguments: device)
+    settings = config(tmp_path, **fields)
+    run = set_up(settings, make_envs, claim_folder(settings))
+    with one_thread_per_call():
+        warm_up(run, lambda name, seconds: None)
+        begin(run, None)
+    run.network.transfers.fetched = run.network.transfers.sent = 0
+    return run
+
+
+def close(run):
+    run.close()
+    run.folder.close()
+
+
+def trained(monkeypatch, device, settings, *arguments, **named):
+    monkeypatch.setattr(run_module, "learning_device", lambda *all_of_them: device)
+    return train(settings, *arguments, **named)
+
+
+def vector(result):
+    return np.concatenate([parameter.detach().numpy().ravel() for parameter in result.policy.parameters()])
+
+
+RUNS = {
+    "MLP": (LineWorld, {}),
+    "stacks": (LineWorld, {"frame_stack": 3, "num_envs": 80, "total_timesteps": 80 * 16 * 4}),
+    "separate heads": (LineWorld, {"action_heads": "separate", "activation": "tanh", "shared_trunk": True}),
+    "held-out levels": (LineWorld, {"held_out": 0.33, "evaluation_interval": 1, "curriculum": "progress"}),
+    "masks": (make_environments, {"observations": ("game_state", "action_mask"), "max_frames": 40}),
+}
+
+
+@DEVICES
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_equals_that_in_host_memory(tmp_path, monkeypatch, name, device):
+    make_envs, fields = RUNS[name]
+    make = functools.partial(config, tmp_path, **fields)
+    expected = trained(monkeypatch, None, make(name="host"), make_envs=make_envs)
+    got = trained(monkeypatch, torch.device(device), make(name="device"), make_envs=make_envs)
+    np.testing.assert_allclose(vector(got), vector(expected), rtol=0, atol=1e-4)
+    for row, other in zip(got.curve, expected.curve, strict=True):
+        for column in ("episodes", "success_rate", "value_loss", "entropy", "grad_norm", "held_out_success"):
+            assert row.get(column, 0) == pytest.approx(other.get(column, 0), rel=1e-3, nan_ok=True), column
+    other = trained(monkeypatch, torch.device(device), make(name="other", seed=1), make_envs=make_envs)
+    assert np.abs(vector(other) - vector(expected)).max() > 1e-2
+
+
+@DEVICES
+def test_a_run_is_resumed_on_any_device(tmp_path, monkeypatch, device):
+    """Bit for bit on the same one, equal to the rounding of sums on another; checkpoints are those of host memory."""
+    make, device = functools.partial(config, tmp_path), torch.device(device)
+    whole = trained(monkeypatch, device, make(name="whole"), make_envs=LineWorld)
+    in_host = trained(monkeypatch, None, make(name="host"), make_envs=LineWorld)
+    rows = []
+    stop = lambda: len(rows) >= 2  # noqa: E731
+    part = trained(monkeypatch, device, make(name="part"), None, LineWorld, rows.append, stop=stop)
+    rows = []
+    host_part = trained(monkeypatch, None, make(name="host part"), None, LineWorld, rows.append, stop=stop)
+    assert part.counters.updates == host_part.counters.updates == 2
+    here = trained(monkeypatch, device, make(name="here"), part.checkpoint, LineWorld)
+    if device == CPU:
+        assert contents(here.checkpoint) == contents(whole.checkpoint)
+    there = trained(monkeypatch, None, make(name="there"), part.checkpoint, LineWorld)
+    back = trained(monkeypatch, device, make(name="back"), host_part.checkpoint, LineWorld)
+    for result in (here, there, back, whole):
+        np.testing.assert_allclose(vector(result), vector(in_host), rtol=0, atol=1e-4)
+    assert np.abs(vector(part) - vector(whole)).max() > 1e-3
+    saved, expected = load_checkpoint(here.checkpoint), load_checkpoint(in_host.checkpoint)
+    for name, tensor in expected.policy.items():
+        got = saved.policy[name]
+        assert (got.device, got.dtype, got.shape) == (CPU, tensor.dtype, tensor.shape)
+    assert saved.optimiser["count"] == expected.optimiser["count"]
+    torch.testing.assert_close(saved.optimiser["mean"], expected.optimiser["mean"], rtol=0, atol=1e-4)
+
+
+@DEVICES
+def test_a_warm_start_and_its_resume(tmp_path, monkeypatch, device):
+    level = "first-steps/02-step"
+    fields = {"levels": (level,), "warm_start": (level,), "max_frames": 300, "anneal_lr": False}
+    make, device = functools.partial(config, tmp_path, **fields), torch.device(device)
+    expected = trained(monkeypatch, None, make(name="host"))
+    whole = trained(monkeypatch, device, make(name="device"))
+    assert expected.curve[-1]["clone_kl"] > 1e-3
+    for row, other in zip(whole.curve, expected.curve, strict=True):
+        # the clone is nearly sure of its actions, where rounding weighs more than in an untrained policy
+        assert row["clone_kl"] == pytest.approx(other["clone_kl"], rel=0.1, abs=1e-6)
+        assert row["entropy"] == pytest.approx(other["entropy"], rel=0.1)
+    half = trained(monkeypatch, device, make(name="half", total_timesteps=32 * 16 * 2))
+    before = vector(half)
+    ended = trained(monkeypatch, device, make(name="half"), half.checkpoint)
+    assert np.abs(vector(ended) - before).max() > 1e-3
+    if device == CPU:
+        np.testing.assert_array_equal(vector(ended), vector(whole))
+
+
+def test_an_initial_policy_is_the_one_that_acts(tmp_path, monkeypatch):
+    """The first rollout of a run that begins from another policy is played by that policy."""
+    first = trained(monkeypatch, CPU, config(tmp_path, name="first", learning_rate=0.03), make_envs=LineWorld)
+    once = {"total_timesteps": 32 * 16, "seed": 5}
+    results = {}
+    for name, device, init in (("host", None, True), ("device", CPU, True), ("fresh", CPU, False)):
+        settings = config(tmp_path, name=name, **once)
+        made = trained(monkeypatch, device, settings, make_envs=LineWorld, init=first.checkpoint if init else None)
+        results[name] = made.curve[0]["entropy"]
+    assert results["device"] == pytest.approx(results["host"], rel=1e-4)
+    assert results["fresh"] > results["device"] + 0.1
+
+
+def test_nan_is_found(tmp_path, monkeypatch):
+    run = running(tmp_path, monkeypatch)
+    collect_rollout(run)
+    run.storage.arrays.rewards[3, 4] = np.nan
+    compute_returns(run)
+    with pytest.raises(NonFiniteError, match="reward is nan at step 3 of the rollout in environment 4"):
+        update_policy(run)
+    close(run)
+
+
+@DEVICES
+def test_mixed_precision(device):
+    """bfloat16 has 8 bits, so the gradient differs by about a hundredth, and the parameters stay float32."""
+    make = functools.partial(on_device, device=device)
+    exact, mixed = (one_gradient("vector", make, 0.0, amp=amp)[0] for amp in (False, True))
+    for name, part in exact.items():
+        difference = np.abs(mixed[name] - part).max() / np.abs(part).max()
+        assert 0 < difference < 0.1, name
+        assert mixed[name].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+)  # the latter needs a C++ compiler
+def test_compilation_changes_nothing(monkeypatch, backend):
+    compiled, compile_ = [], torch.compile
+
+    def recorded(function, **options):
+        compiled.append(function.__name__)
+        assert options["fullgraph"], "nothing falls back to Python"
+        return compile_(function, **options, backend=backend)
+
+    monkeypatch.setattr(torch, "compile", recorded)
+    fields = {"num_steps": STEPS, "num_envs": ENVS, "num_minibatches": 2, "device": "auto"}
+    vectors = []
+    for compiles in (False, True):
+        policy, parameters, storage = prepared("stacks with masks")
+        _, ppo = on_device(policy, parameters, storage, TrainConfig(**fields, compile=compiles))
+        for number, coefficient in ((1, 0.0), (2, 0.5), (3, 0.4)):
+            ppo.update(number, 1e-3 / number, 0.1 / number, coefficient)
+        vectors.append(parameters.vector)
+    np.testing.assert_allclose(*vectors, rtol=0, atol=1e-5)
+    assert compiled == ["_loss", "descend"]
+
+
+VARIANTS = {
+    "vector": {},
+    "stacks": {"frame_stack": 2, "num_threads": 3, "observations": ("game_state", "action_mask")},
+    "warm start": {"warm_start": ("first-steps/01-walk",), "max_frames": 300},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_estimate_equals_use(tmp_path, monkeypatch, variant):
+    monkeypatch.setattr(estimate, "learning_device", lambda *arguments: CPU)
+    fields = {"num_minibatches": 2, "update_epochs": 2, "num_envs": 40, "num_steps": 8, "hidden_size": 16}
+    run = running(tmp_path, monkeypatch, make_envs=make_environments, **{**fields, **VARIANTS[variant]})
+    used = {node.name: node.total_bytes for node in run.memory().children}
+    expected = {node.name: node.total_bytes for node in estimate.estimate_bytes(run.config).children}
+    close(run)
+    for name in ("parameters", "rollout storage", "network scratch", "update", "reference policy"):
+        assert expected.get(name) == used.get(name), name
+
+
+def test_the_device_of_a_run(monkeypatch):
+    several = Ranks(0, 2, 2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for by_hand in (False, True):
+        assert learning_device(TrainConfig(), by_hand, ALONE) is None
+        assert learning_device(TrainConfig(device="auto"), by_hand, ALONE) is None
+    with pytest.raises(
+        ConfigError, match=r"device: expected a GPU for cuda, but PyTorch .*; use --device cpu, or install"
+    ):
+        learning_device(TrainConfig(device="cuda"), False, ALONE)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    gpu = torch.device("cuda", 1)
+    assert learning_device(TrainConfig(device="cpu"), False, ALONE) is None
+    assert learning_device(TrainConfig(device="auto"), False, ALONE) == gpu
+    assert learning_device(TrainConfig(device="auto"), True, ALONE) is None, "the hand-written network is faster"
+    assert learning_device(TrainConfig(device="auto"), False, several) is None
+    assert learning_device(TrainConfig(device="cuda"), True, ALONE) == gpu
+    with pytest.raises(
+        ConfigError, match=r"device: expected cpu with several ranks, got cuda with 2; .*use --device cpu"
+    ):
+        learning_device(TrainConfig(device="cuda"), True, several)
+    assert [is_pinned(device) for device in (None, CPU, gpu)] == [False, False, True]
+
+
+@pytest.mark.skipif(HAS_GPU, reason="needs a machine without a GPU")
+def test_a_run_without_a_gpu_names_the_fix(tmp_path):
+    with pytest.raises(ConfigError, match=r"device: expected a GPU for cuda, .*use --device cpu"):
+        train(config(tmp_path, device="cuda"), make_envs=LineWorld)
+
+
+@pytest.mark.parametrize("name", ["amp", "compile"])
+def test_options_of_a_gpu_are_refused_on_the_processor(name):
+    with pytest.raises(ConfigError, match=f"{name}: expected False with device cpu, got True; use it with device cuda"):
+        TrainConfig(**{name: True})
+    assert getattr(TrainConfig(**{name: True}, device="auto"), name)
