@@ -117,6 +117,8 @@ class MLP:
         self._masks = stored.get("action_mask", np.zeros((0, sum(policy.heads)), np.int8))
         self._stored = _stored(stored)
         self._scratch = [_allocate(policy, self._stored, most_rows) for _ in range(seats)]
+        network = self._heads, *self._network
+        self._arguments = [(*self._stored, *network, *scratch) for scratch in self._scratch]
         self._input_bytes = [_flat_bytes(scratch.inputs) for scratch in self._scratch]
         self._identity = np.arange(most_rows)
 
@@ -138,8 +140,8 @@ class MLP:
         scratch, storage = self._scratch[seat], self._storage
         for source, width, offset in self._sources:
             kernels.gather_rows(source, width, rows, self._input_bytes[seat], offset, scratch.inputs.strides[0])
-        steps = rows, *storage.learning_fields, self._masks, storage.reference, *scaling
-        kernels.gradient(*steps, *self._stored, self._heads, *self._network, *scratch, out, sums)
+        steps = *storage.learning_fields, self._masks, storage.reference
+        kernels.gradient(rows, *steps, *scaling, *self._arguments[seat], out, sums)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the scratch."""
