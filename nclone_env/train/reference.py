@@ -95,4 +95,4 @@ class Reference:
 def write_probabilities(logits, masks, heads, probabilities):
     """Write the probabilities, (n, a), of logits, (n, a) float32, which are overwritten; masks as in ``sampling``."""
     for i in range(logits.shape[0]):
-        head_distribution(logits, masks, heads, i, 0, probabilities)
+        head_distribution(logits, i, masks, i, heads, 0, probabilities)
