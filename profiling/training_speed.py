@@ -147,7 +147,7 @@ def telemetry(levels: tuple[str, ...], pairs: int, fields: dict[str, Any]) -> fl
             compute_returns(run)
             statistics = update_policy(run)
             if log:
-                log_update(run, statistics, 0.1, 0.1)
+                log_update(run, statistics, 0.1, 0.1, {})
             return time.perf_counter() - started
 
         for log in (False, True):

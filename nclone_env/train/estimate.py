@@ -15,8 +15,7 @@ from nclone_env.train.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EpisodeLog
 from nclone_env.train.levels import run_levels
-from nclone_env.train.mlp import is_mlp
-from nclone_env.train.mlp_kernels import BLOCK
+from nclone_env.train.mlp import block_rows, is_mlp
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
 from nclone_env.train.ranks import ALONE
@@ -114,7 +113,7 @@ def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, i
 def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
     """Return the bytes of one thread's scratch of the hand-written network."""
     width, most = 4 * sum(policy.input_widths.values()), most_rows(config, config.num_envs)
-    rows, outputs = min(BLOCK, most), 4 * (sum(policy.heads) + 1)
+    rows, outputs = block_rows(policy, most), 4 * (sum(policy.heads) + 1)
     towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
     hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
     used = most * (width + outputs) + rows * (hidden + outputs + (width if policy.encoders else 0))

@@ -90,6 +90,11 @@ def is_mlp(shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, np.dtype]
     )
 
 
+def block_rows(policy: ActorCritic, most_rows: int) -> int:
+    """Return the rows that are computed together, so that their activations stay in the second level of the cache."""
+    return min(64 if len(policy.encoders) else 128, most_rows)
+
+
 class MLP:
     """An MLP policy with its encoders, for use by several threads.
 
@@ -177,7 +182,7 @@ def _stored(observations: Mapping[str, np.ndarray]) -> Stored:
 def _allocate(policy: ActorCritic, stored: Stored, most_rows: int) -> Scratch:
     """Return the scratch of one seat."""
     towers, hidden, actions = 1 if policy.shared_trunk else 2, policy.hidden_size, sum(policy.heads)
-    width, rows = sum(policy.input_widths.values()), min(kernels.BLOCK, most_rows)
+    width, rows = sum(policy.input_widths.values()), block_rows(policy, most_rows)
     _, most_entities, elements = stored.states.shape
 
     def array(*shape: int, dtype: type = np.float32) -> np.ndarray:

@@ -32,9 +32,6 @@ _P3, _P2, _P1 = np.float32(5.12229709037114e-08), np.float32(1.48572235717979e-0
 _Q3, _Q2, _Q1 = np.float32(1.19825839466702e-06), np.float32(1.18534705686654e-04), np.float32(2.26843463243900e-03)
 _P0, _Q0 = np.float32(4.89352455891786e-03), np.float32(4.89352518554385e-03)
 
-BLOCK = 64
-"""Rows whose activations are computed together: they stay in the first two levels of a core's cache."""
-
 TANH, RELU, SILU = range(3)
 ACTIVATIONS = {"tanh": TANH, "relu": RELU, "silu": SILU}
 """Name to number of an activation."""
@@ -73,8 +70,8 @@ def outputs(  # noqa: D417
         logits: (m, a) with m >= n, the first n rows are written.
         values: (m, 1), the first n rows are written.
     """
-    for first in range(0, len(rows), BLOCK):
-        last = min(first + BLOCK, len(rows))
+    for first in range(0, len(rows), hidden.shape[2]):
+        last = min(first + hidden.shape[2], len(rows))
         block = inputs[first:last]
         _encode(
             rows[first:last], grids, states, kinds, parameters, encoders,
@@ -107,8 +104,8 @@ def gradient(  # noqa: D417
     """
     gradients[:] = _ZERO
     sums[:] = 0.0
-    for first in range(0, len(rows), BLOCK):
-        last = min(first + BLOCK, len(rows))
+    for first in range(0, len(rows), hidden.shape[2]):
+        last = min(first + hidden.shape[2], len(rows))
         n = last - first
         block = inputs[first:last]
         _encode(
