@@ -21,7 +21,7 @@ from nclone_env.errors import ConfigError
 
 ActivationName = Literal["tanh", "relu", "silu"]
 ActionHeads = Literal["joint", "separate"]
-CurriculumName = Literal["uniform", "progress"]
+CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
 PolicyObservation = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
@@ -96,8 +96,9 @@ class TrainConfig:
     """Updates between evaluations on the held-out levels, besides the last update; 0: no evaluations."""
     evaluation_attempts: int = 16
     """Episodes of each held-out level in an evaluation."""
-    curriculum: CurriculumName = "uniform"
-    """How levels are drawn: uniform, or progress: most often those with an uncertain or changing success."""
+    curriculum: CurriculumName = "even"
+    """Levels played: even, as many environments for each (if there are enough, else drawn evenly for each episode);
+    progress, most episodes on those that are being learned."""
     starts: tuple[str, ...] = ()
     """Recordings of solutions, or known: episodes begin along them, at first near the exit, then ever earlier."""
 

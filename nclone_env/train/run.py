@@ -34,7 +34,7 @@ from nclone_env.train.ppo import PPO
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.reference import Reference
 from nclone_env.train.rollout import RolloutStorage
-from nclone_env.train.selection import EpisodeSelection, make_selection
+from nclone_env.train.selection import EpisodeSelection, assign_levels, make_selection
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
@@ -158,6 +158,8 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
     environment = config.unstacked_environment().replace(levels=levels)
     groups = [make_envs(environment, size) for size in sizes]
     envs = groups[0]
+    if config.curriculum == "even" and 1 < len(envs.level_names) <= config.num_envs:
+        assign_levels(groups, share)
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)

@@ -31,7 +31,7 @@ class EpisodeSelection:
 
     Args:
         envs: the environments of each group; start states are set at once.
-        curriculum: decides the level weights; None: levels are drawn uniformly.
+        curriculum: decides the level weights; None: levels are left as they are.
         starts: states along solutions to begin episodes in; None: episodes begin at the start of their level.
     """
 
@@ -49,7 +49,7 @@ class EpisodeSelection:
 
     @property
     def weights(self) -> np.ndarray | None:
-        """(L,) float64, the probability of each level; None if levels are drawn uniformly."""
+        """(L,) float64, the probability of each level; None if no curriculum decides it."""
         return None if self._curriculum is None else self._curriculum.weights()
 
     def update(self, episodes: Sequence[np.ndarray]) -> None:
@@ -129,6 +129,22 @@ def make_selection(
         return EpisodeSelection(envs, weights)
     solutions = solutions_of(load_levels(environment.levels), sources)
     return EpisodeSelection(envs, weights, start_states(environment, solutions, _STATES_PER_LEVEL))
+
+
+def assign_levels(envs: Sequence[VectorEnvironment], numbers: range) -> None:
+    """Assign each environment the level that is its number modulo the number of levels.
+
+    Levels that are drawn for every episode would get steps in proportion to the length of their episodes: a level where
+    the policy dies early would hardly be trained on.
+
+    Args:
+        envs: the environments of each group.
+        numbers: their numbers, counted over all ranks.
+    """
+    levels = np.array(numbers) % len(envs[0].level_names)
+    for group in envs:
+        group.assign_levels(levels[: group.num_envs])
+        levels = levels[group.num_envs :]
 
 
 def solutions_of(levels: Sequence[Level], sources: Sequence[str]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Level weights and start states in a training run: what is drawn, what is counted, what is saved."""
 
 import csv
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from nclone_env.replay.recording import Recording
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import make_environments
 from nclone_env.train.episodes import EPISODE, EpisodeStatistics
-from nclone_env.train.loop import train
+from nclone_env.train.folder import claim_folder
+from nclone_env.train.loop import begin, collect_rollout, train
+from nclone_env.train.run import one_thread_per_call, set_up
 from nclone_env.train.selection import EpisodeSelection, make_selection, solutions_of
 
 from .runs import config, contents
@@ -81,7 +84,7 @@ def test_the_curriculum_changes_what_is_drawn(tmp_path):
             return super()._finish(done, success & (self.walkers["level"] == 0))
 
     counts, weights = weights_drawn(tmp_path, "progress", OneSided, curriculum="progress", learning_rate=1e-6)
-    even, none = weights_drawn(tmp_path, "uniform", OneSided, learning_rate=1e-6)
+    even, none = weights_drawn(tmp_path, "even", OneSided, learning_rate=1e-6)
     assert none == ["", ""]
     assert sum(map(float, weights)) == pytest.approx(1.0)
     assert float(weights[0]) > 2 * float(weights[1])
@@ -143,3 +146,18 @@ def test_solutions_of_recordings_and_known_ones(tmp_path):
     assert both[LEVELS[1]] == known[LEVELS[1]]
     with pytest.raises(ConfigError, match="starts: expected recordings that reach the exit of a training level"):
         solutions_of(levels[1:], [file])
+
+
+@pytest.mark.parametrize("curriculum", ["even", "progress"])
+def test_every_level_gets_as_many_environments(tmp_path, curriculum):
+    """Negative control: with a curriculum the levels change from episode to episode."""
+    settings = config(tmp_path, levels=LEVELS, max_frames=100, curriculum=curriculum)
+    folder = claim_folder(settings)
+    with one_thread_per_call(), closing(folder), closing(set_up(settings, make_environments, folder)) as run:
+        begin(run, None)
+        seen = []
+        for _ in range(3):
+            collect_rollout(run)
+            seen.append(np.concatenate([collector.levels for collector in run.collectors]))
+    alternating = np.arange(settings.num_envs) % 2
+    assert all((levels == alternating).all() for levels in seen) == (curriculum == "even")
