@@ -97,9 +97,9 @@ def shuffled(count: int, epochs: int) -> Iterator[Tensor]:
     return (torch.randperm(count, generator=generator) for _ in range(epochs))
 
 
-def entity_encoder(hidden: int, shapes: dict[str, tuple[int, ...]]) -> EntityEncoder:
+def entity_encoder(units: int, shapes: dict[str, tuple[int, ...]]) -> EntityEncoder:
     """Return an encoder of another width."""
-    return type("Sized", (EntityEncoder,), {"hidden": hidden})(shapes)
+    return type("Sized", (EntityEncoder,), {"units": units})(shapes)
 
 
 def candidates(side: int, train: Data) -> Iterator[tuple[str, tuple[str, ...], Callable[[], Encoder]]]:
@@ -108,8 +108,8 @@ def candidates(side: int, train: Data) -> Iterator[tuple[str, tuple[str, ...], C
     for layers in (LAYERS, patches(side), ((16, 4, 4), (32, 4, 2), (32, 3, 2)), ((16, 8, 4), (32, 4, 4))):
         picture = partial(PictureEncoder, "player_frame", shapes["player_frame"], layers)
         yield f"player_frame {side} {layers}", MOTION + WALLS, picture
-    for hidden in (16, 32, 64, 128):
-        yield f"entity_states, {hidden} units", OBJECTS, partial(entity_encoder, hidden, shapes)
+    for units in (16, 32, 64, 128):
+        yield f"entity_states, {units} units", OBJECTS, partial(entity_encoder, units, shapes)
     yield "locals", WALLS + PATH, partial(GridEncoder, "locals", shapes["locals"])
 
 
