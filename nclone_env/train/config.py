@@ -104,9 +104,9 @@ class TrainConfig:
 
     seed: int = 0
     """Seed of the initial policy, the sampled actions, the minibatch order and the environments."""
-    num_envs: int = 128
+    num_envs: int = 256
     """Number of parallel environments."""
-    num_steps: int = 256
+    num_steps: int = 128
     """Steps per environment in each rollout."""
     total_timesteps: int = 2_000_000
     """Total environment steps of the run, over all environments."""

@@ -99,8 +99,14 @@ class ActorCritic(nn.Module):
 def make_policy(
     config: TrainConfig, observation_shapes: Mapping[str, tuple[int, ...]], generator: torch.Generator | None = None
 ) -> ActorCritic:
-    """Return the network of a run's configuration."""
-    return ActorCritic(
+    """Return the network of a run's configuration.
+
+    Its values begin near the weight of the shaping reward. At the start of every level the potential is minus that
+    weight and it ends as 0, so this is the return of an episode that gets nowhere. With values near 0 the reward at a
+    death would look like a gain at first, and the policy would learn to die (Wiewiora, 2003, on shaping and initial
+    values).
+    """
+    policy = ActorCritic(
         observation_shapes,
         HEADS[config.action_heads],
         hidden_size=config.hidden_size,
@@ -108,6 +114,10 @@ def make_policy(
         shared_trunk=config.shared_trunk,
         generator=generator,
     )
+    critic = policy.critic[-1] if isinstance(policy.critic, nn.Sequential) else policy.critic
+    assert isinstance(critic, nn.Linear)
+    nn.init.constant_(critic.bias, config.reward.shaping)
+    return policy
 
 
 def _checked_heads(heads: Sequence[int]) -> tuple[int, ...]:

@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from nclone_env.config import RewardConfig
 from nclone_env.errors import ConfigError
 from nclone_env.train.activations import ACTIVATIONS, FastTanh
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.policy import ActorCritic, make_policy
 
 VECTORS = {"game_state": (30,), "reachability": (2, 11)}
 PICTURES = {"player_frame": (64, 64, 1), "global_view": (40, 72, 1)}
@@ -164,3 +166,11 @@ def test_fast_tanh_has_the_gradient_of_its_own_output():
 def test_the_default_activation_is_the_fast_one():
     assert isinstance(make().actor[1], FastTanh)
     assert not any(isinstance(module, nn.Tanh) for module in make().modules())
+
+
+def test_values_begin_near_the_shaping_weight():
+    """Minus the potential at the start of a level; without shaping they begin near 0."""
+    seen = {"game_state": torch.zeros(1, 30)}
+    for shaping in (5.0, 0.0):
+        config = TrainConfig(reward=RewardConfig(shaping=shaping))
+        assert make_policy(config, {"game_state": (30,)}).value(seen).item() == pytest.approx(shaping, abs=1e-6)
