@@ -98,8 +98,9 @@ def encode_entities(
         firsts[i] = count
         row = rows[i]
         for e in range(kinds.shape[1]):
-            if kinds[row, e] != 0:
-                used_kinds[count] = kinds[row, e]
+            kind = np.int64(kinds[row, e])
+            if kind:
+                used_kinds[count] = kind
                 for k in range(states.shape[2]):
                     used_states[count, k] = states[row, e, k]
                 count += 1

@@ -18,8 +18,18 @@ UPDATES = 4
 
 
 def settings(folder, name, **fields):
-    """Return a short run on real levels."""
-    defaults = {"name": name, "levels": ("first-steps",), "num_threads": 1, "frame_skip": 8, "success_window": 10_000}
+    """Return a short run on real levels.
+
+    With this seed no step has a probability ratio so close to the clipping range that rounding decides its gradient.
+    """
+    defaults = {
+        "name": name,
+        "seed": 3,
+        "levels": ("first-steps",),
+        "num_threads": 1,
+        "frame_skip": 8,
+        "success_window": 10_000,
+    }
     return config(folder, **{**defaults, **fields})
 
 

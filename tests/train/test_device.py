@@ -321,7 +321,7 @@ def test_an_initial_policy_is_the_one_that_acts(tmp_path, monkeypatch):
         made = trained(monkeypatch, device, settings, make_envs=LineWorld, init=first.checkpoint if init else None)
         results[name] = made.curve[0]["entropy"]
     assert results["device"] == pytest.approx(results["host"], rel=1e-4)
-    assert results["fresh"] > results["device"] + 0.1
+    assert results["fresh"] > results["device"] + 0.03
 
 
 def test_nan_is_found(tmp_path, monkeypatch):

@@ -150,7 +150,13 @@ def test_levels_of_the_real_environment_are_named(tmp_path):
             return observations, rewards, terminated, truncated, info
 
     settings = config(
-        tmp_path, name="run", levels=("first-steps/01-walk", "jumps/01-stairs"), num_envs=8, num_steps=32, max_frames=60
+        tmp_path,
+        name="run",
+        levels=("first-steps/01-walk", "jumps/01-stairs"),
+        curriculum="progress",
+        num_envs=8,
+        num_steps=32,
+        max_frames=60,
     )
     with pytest.raises(NonFiniteError) as failure:
         train(settings, make_envs=Poisoned)

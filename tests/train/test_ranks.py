@@ -101,16 +101,16 @@ def test_environments_that_do_not_divide_are_named(runs):
 
 def test_a_job_that_loses_a_rank_ends_as_an_undisturbed_one(runs, tmp_path):
     train(settings(tmp_path, ""), stop=lambda: True)  # the folder of another run, which must not be continued
-    other = contents(tmp_path / "first-steps-seed0" / "checkpoint.pt")
+    other = contents(tmp_path / "first-steps-seed3" / "checkpoint.pt")
     printed = torchrun("killed", tmp_path, "--max-restarts=1")
     assert "connection to another rank was lost" in printed
     assert (tmp_path / "updates-0-0.txt").read_text() == "1 2 3"
     assert not (tmp_path / "updates-0-1.txt").exists(), "killed"
     assert (tmp_path / "updates-1-1.txt").read_text() == "3 4", "from the checkpoint after update 2"
-    latest = tmp_path / "first-steps-seed0-2" / "checkpoint.pt"
+    latest = tmp_path / "first-steps-seed3-2" / "checkpoint.pt"
     assert contents(latest) == contents(runs / "two" / "checkpoint.pt")
-    assert contents(tmp_path / "first-steps-seed0" / "checkpoint.pt") == other
-    assert not (tmp_path / "first-steps-seed0-3").exists()
+    assert contents(tmp_path / "first-steps-seed3" / "checkpoint.pt") == other
+    assert not (tmp_path / "first-steps-seed3-3").exists()
 
 
 def test_shares_are_all_environments_in_order():
