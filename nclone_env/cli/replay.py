@@ -13,7 +13,7 @@ from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
-from nclone_env.replay.recording import SUFFIX, Recording, is_recording, read_recording
+from nclone_env.replay.recording import SUFFIX, Recording, is_recording, load_any_recording, read_recording
 from nclone_env.replay.verify import STATE_NAMES, Verdict, verify
 from nclone_env.replay.video import recording_pictures, write_video
 
@@ -76,7 +76,7 @@ def play_replay(file: Positional[Path], scale: float = 1.0) -> int:
     """
     from nclone_env.replay import play
 
-    recording = _recording_of(file)
+    recording = load_any_recording(file)
     play.watch(recording_pictures(recording, scale), play.open_window(file.name, scale))
     return 0
 
@@ -98,7 +98,7 @@ def export_video(
     target = output or Path(f"{file.stem}.mp4")
     if target.exists() and not force:
         return _fail(f"{target}: file already exists; --force overwrites it")
-    pictures = recording_pictures(_recording_of(file), scale, every)
+    pictures = recording_pictures(load_any_recording(file), scale, every)
     try:
         count = write_video(pictures, target, FRAMES_PER_SECOND / every)
     except OSError as error:
@@ -122,15 +122,6 @@ def _print_verdict(path: Path, width: int) -> bool:
 def _verify_any(path: Path) -> Verdict:
     data = read_bytes(path)
     return read_recording(data, str(path)).verify() if is_recording(data) else verify(read_attract(data, str(path)))
-
-
-def _recording_of(path: Path) -> Recording:
-    """Read a recording from an attract file or a recording file."""
-    data = read_bytes(path)
-    if is_recording(data):
-        return read_recording(data, str(path))
-    attract = read_attract(data, str(path))
-    return Recording.of(attract.level, attract.inputs)
 
 
 def _save(recording: Recording, target: Path) -> int:

@@ -40,6 +40,7 @@ import numpy as np
 
 from nclone_env._files import write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError
+from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import LevelSource, load_level
@@ -140,6 +141,19 @@ def load_recording(path: Path) -> Recording:
         RecordingError: if the file is malformed.
     """
     return read_recording(read_bytes(path), str(path))
+
+
+def load_any_recording(path: Path) -> Recording:
+    """Read a recording from a ``.replay`` file or from an attract file of the game.
+
+    Raises:
+        UnknownLevelError, LevelFormatError, RecordingError: as :func:`load_recording`.
+    """
+    data = read_bytes(path)
+    if is_recording(data):
+        return read_recording(data, str(path))
+    file = read_attract(data, str(path))
+    return Recording.of(file.level, file.inputs)
 
 
 def write_recording(recording: Recording) -> bytes:

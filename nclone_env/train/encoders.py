@@ -86,11 +86,11 @@ def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
 
 
 def convolution_dtype(device: torch.device) -> torch.dtype:
-    """Return the dtype in which pictures and grids are convolved; parameters and features are float32 everywhere.
+    """Return the dtype in which pictures are convolved; parameters and features are float32 everywhere.
 
     bfloat16 on CPUs that multiply it, where it is about twice as fast (``python -m profiling.picture_network``);
     emulated it would be slower than float32. On other devices float32, so that autocast decides there. Runs with
-    pictures or ``locals`` are therefore only repeatable on machines that agree in this.
+    pictures are therefore only repeatable on machines that agree in this.
     """
     return torch.bfloat16 if device.type == "cpu" and _cpu_multiplies_bfloat16() else torch.float32
 

@@ -15,11 +15,18 @@ from nclone_env.train.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EpisodeLog
 from nclone_env.train.levels import run_levels
-from nclone_env.train.mlp import block_rows, is_mlp
+from nclone_env.train.mlp import block_rows
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
 from nclone_env.train.ranks import ALONE
-from nclone_env.train.run import group_sizes, held_out_environments, make_workers, most_rows, part_size
+from nclone_env.train.run import (
+    group_sizes,
+    held_out_environments,
+    is_by_hand,
+    make_workers,
+    most_rows,
+    part_size,
+)
 
 
 def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_environments) -> MemoryNode:
@@ -41,11 +48,11 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     with closing(make_envs(environment, 1)) as one, closing(make_envs(environment, 2)) as two:
         dtypes = {name: space.dtype for name, space in one.single_observation_space.spaces.items()}
         shapes, stacked = observation_shapes(one), observation_shapes(one, config.frame_stack)
+        by_hand = is_by_hand(one, config.frame_stack)
         first, more = _used_bytes(one), _used_bytes(two) - _used_bytes(one)
     sizes = {name: math.prod(shape) * dtypes[name].itemsize for name, shape in shapes.items()}
     policy = make_policy(config, stacked)
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
-    by_hand = is_mlp(shapes, dtypes, config.frame_stack)
     on_device = learning_device(config, by_hand, ALONE) is not None
     scratch = _transferred_bytes if on_device else _mlp_bytes if by_hand else _gathered_bytes
     groups = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.jit import kernel
+from nclone_env.train.rollout import StepFields
 
 
 @kernel
@@ -69,3 +70,18 @@ def estimate_episode_advantages(
             returns[t] = advantage + values[t]
             carried = advantages[t]
             following = np.float64(values[t])
+
+
+def write_returns(steps: StepFields, gamma: float, gae_lambda: float) -> None:
+    """Compute the advantages and returns of a rollout in place."""
+    estimate_advantages(
+        steps.rewards,
+        steps.values,
+        steps.terminated,
+        steps.truncated,
+        steps.final_values,
+        gamma,
+        gae_lambda,
+        steps.advantages,
+        steps.returns,
+    )

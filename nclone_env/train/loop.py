@@ -18,7 +18,7 @@ from nclone_env.train.environments import MakeEnvironments, make_environments
 from nclone_env.train.exchange import ended_episodes
 from nclone_env.train.finite import check_finite
 from nclone_env.train.folder import checkpoint_file, settled_config
-from nclone_env.train.gae import estimate_advantages
+from nclone_env.train.gae import write_returns
 from nclone_env.train.initial import initialise_policy
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
@@ -160,18 +160,7 @@ def collect_rollout(run: Run) -> None:
 
 def compute_returns(run: Run) -> None:
     """Compute the advantages and returns of the stored rollout."""
-    arrays, config = run.storage.arrays, run.config
-    estimate_advantages(
-        arrays.rewards,
-        arrays.values,
-        arrays.terminated,
-        arrays.truncated,
-        arrays.final_values,
-        config.reward.gamma,
-        config.gae_lambda,
-        arrays.advantages,
-        arrays.returns,
-    )
+    write_returns(run.storage.arrays, run.config.reward.gamma, run.config.gae_lambda)
 
 
 def update_policy(run: Run) -> UpdateStatistics:

@@ -10,13 +10,11 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
-from nclone_env.level.formats.attract import read_attract
-from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.replay.recording import Recording, is_recording, read_recording
+from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import VectorEnvironment
 from nclone_env.train.starts import BackwardStarts, StartStates, recorded_solutions, start_states
@@ -158,7 +156,7 @@ def solutions_of(levels: Sequence[Level], sources: Sequence[str]) -> dict[str, A
         ConfigError: if none of the levels is solved.
         FormatError, UnknownLevelError: if a file cannot be read.
     """
-    recordings = [_recording(Path(source)) for source in sources if source != KNOWN]
+    recordings = [load_any_recording(Path(source)) for source in sources if source != KNOWN]
     found: dict[str, Any] = dict(recorded_solutions(levels, recordings))
     if KNOWN in sources:
         names = {level.name for level in levels}
@@ -169,14 +167,6 @@ def solutions_of(levels: Sequence[Level], sources: Sequence[str]) -> dict[str, A
             f"got {', '.join(sources)} for {_names(levels)}; check recordings with 'nclone-env replay verify'"
         )
     return found
-
-
-def _recording(path: Path) -> Recording:
-    data = read_bytes(path)
-    if is_recording(data):
-        return read_recording(data, str(path))
-    file = read_attract(data, str(path))
-    return Recording.of(file.level, file.inputs)
 
 
 def _names(levels: Sequence[Level]) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from nclone_env.train.gae import write_returns
 from nclone_env.train.run import Run
 
 Report = Callable[[str, float], None]
@@ -22,6 +23,7 @@ def warm_up(run: Run, report: Report) -> None:
     with _stage("collection", report):
         run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
     with _stage("update" if run.device is None else f"update on {run.device}", report):
+        write_returns(run.storage.arrays, run.config.reward.gamma, run.config.gae_lambda)
         run.ppo.warm_up()
     if run.held_out is not None:
         with _stage("held-out levels", report):
