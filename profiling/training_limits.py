@@ -24,7 +24,8 @@ class StubEnvironments:
         self.num_envs = num_envs
         self.single_observation_space = spaces.Dict({"game_state": spaces.Box(-1, 1, (30,), np.float32)})
         results = np.zeros(num_envs), np.zeros(num_envs, np.bool_), np.zeros(num_envs, np.bool_)
-        self._results = *results, {"level": np.zeros(num_envs, np.int32)}
+        info = ("level", "start", "outcome", "episode_return", "episode_frames")
+        self._results = *results, {name: np.zeros(num_envs, np.int32) for name in info}
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """Do nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -63,8 +64,8 @@ class Collector:
         self.columns.restart()
         self.envs.reset(seed=seed + self.first, out=self.columns.reset_outputs())
 
-    def play(self, seat: int, step: int) -> None:
-        """Play all steps of the rollout.
+    def play(self, seat: int, step: int) -> dict[str, Any]:
+        """Play all steps of the rollout; return the ``info`` of the last one.
 
         Args:
             seat: seat of the calling thread.
@@ -74,20 +75,34 @@ class Collector:
         columns.restart()
         self.episodes.clear()
         while not columns.full:
-            actions = self._choose(seat, step + columns.cursor)
-            _, rewards, terminated, truncated, info = self.envs.step(actions, out=columns.step_outputs())
-            if "final_info" in info:
-                self.episodes.add(info, columns.cursor)
-                self._evaluate_truncations(seat, truncated, info["final_obs"])
-            columns.record_outcome(rewards, terminated, truncated)
+            info = self._step(seat, step + columns.cursor)
         self.levels[:] = info["level"]
         columns.row("values")[:] = self._network.outputs(seat, columns.observation())[1]
+        return info
+
+    def warm_up(self, seat: int) -> None:
+        """Play a rollout of new episodes, and load the kernels that only episodes that end would need."""
+        self.reset(0)
+        info, none_ended = self.play(seat, 0), np.zeros(self.columns.num_envs, np.bool_)
+        self.episodes.add(none_ended, info, 0)
+        self._evaluate_truncations(seat, none_ended, {})
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments and of everything else of this group."""
         arrays = {**self._finals, "logits": self._scratch, "indices": self._indices, "levels": self.levels}
         own = array_group("final observations", arrays, shared=False)
         return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
+
+    def _step(self, seat: int, step: int) -> dict[str, Any]:
+        """Make one step of all environments and record it at the cursor; return its ``info``."""
+        columns = self.columns
+        actions = self._choose(seat, step)
+        _, rewards, terminated, truncated, info = self.envs.step(actions, out=columns.step_outputs())
+        if "final_info" in info:
+            self.episodes.add(info["_final_info"], info["final_info"], columns.cursor)
+            self._evaluate_truncations(seat, truncated, info["final_obs"])
+        columns.record_outcome(rewards, terminated, truncated)
+        return info
 
     def _choose(self, seat: int, step: int) -> np.ndarray:
         """Record actions (n,), their log probabilities and the values at the cursor; return the actions."""

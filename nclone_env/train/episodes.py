@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -49,11 +49,16 @@ class EpisodeLog:
         """Begin a new rollout."""
         self._count = 0
 
-    def add(self, info: Mapping[str, Any], step: int) -> None:
-        """Log the episodes that ended in a step of the rollout with same-step autoreset, given its ``info``."""
-        final = info["final_info"]
-        columns = final["level"], final["start"], final["outcome"], final["episode_return"], final["episode_frames"]
-        self._count = _log(info["_final_info"], *columns, step, self._records, self._places, self._count)
+    def add(self, ended: np.ndarray, info: Mapping[str, np.ndarray], step: int) -> None:
+        """Log the episodes that ended in a step of the rollout.
+
+        Args:
+            ended: (n,) bool, environments whose episode ended.
+            info: columns (n,) about the step, undefined where none ended.
+            step: number of the step in the rollout.
+        """
+        columns = (info[name] for name in ("level", "start", "outcome", "episode_return", "episode_frames"))
+        self._count = _log(ended, *columns, step, self._records, self._places, self._count)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the log."""

@@ -124,6 +124,7 @@ def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int
     towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
     hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
     used = most * (width + outputs) + rows * (hidden + outputs + (width if policy.encoders else 0))
+    used += towers * config.hidden_size * (width + 4 * config.hidden_size)
     used += rows * 4 * sizes.get("locals", 0)
     if "entity_states" in sizes:
         entities = sizes["entity_kinds"]

@@ -59,6 +59,8 @@ class Scratch(NamedTuple):
     """(2, r, h) float32, gradients in the hidden layers."""
     delta_inputs: np.ndarray
     """(r, w) float32, gradient in the inputs; (0, w) without encoders."""
+    transposed: np.ndarray
+    """(t, h * (w + h)) float32, transposed weights of the hidden layers."""
 
 
 _OF_OUTPUTS = Scratch._fields.index("values") + 1
@@ -204,6 +206,7 @@ def _allocate(policy: ActorCritic, stored: Stored, most_rows: int) -> Scratch:
         delta_values=array(rows, 1),
         deltas=array(2, rows, hidden),
         delta_inputs=array(rows if len(policy.encoders) else 0, width),
+        transposed=array(towers, hidden * (width + hidden)),
     )
 
 

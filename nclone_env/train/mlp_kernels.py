@@ -70,6 +70,7 @@ def outputs(  # noqa: D417
         logits: (m, a) with m >= n, the first n rows are written.
         values: (m, 1), the first n rows are written.
     """
+    none = parameters[:0].reshape((hidden.shape[0], 0))  # transposed weights do not pay for a few rows
     for first in range(0, len(rows), hidden.shape[2]):
         last = min(first + hidden.shape[2], len(rows))
         block = inputs[first:last]
@@ -77,7 +78,7 @@ def outputs(  # noqa: D417
             rows[first:last], grids, states, kinds, parameters, encoders,
             block, cells, firsts, used_states, used_kinds, entity_hidden, chosen,
         )  # fmt: skip
-        _forward(block, parameters, starts, activation, hidden, slopes, logits[first:last], values[first:last])
+        _forward(block, parameters, none, starts, activation, hidden, slopes, logits[first:last], values[first:last])
 
 
 @numeric_kernel
@@ -86,7 +87,7 @@ def gradient(  # noqa: D417
     mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
     grids, states, kinds, heads, parameters, starts, encoders, activation,
     inputs, hidden, slopes, cells, firsts, used_states, used_kinds, entity_hidden, chosen, logits, values,
-    delta_logits, delta_values, deltas, delta_inputs, gradients, sums,
+    delta_logits, delta_values, deltas, delta_inputs, transposed, gradients, sums,
 ):  # fmt: skip
     """Compute the gradient of the loss of n stored steps in all parameters, block by block.
 
@@ -99,11 +100,14 @@ def gradient(  # noqa: D417
         delta_values: (r, 1), scratch.
         deltas: (2, r, h), scratch.
         delta_inputs: (r, w), scratch; (0, w) without encoders.
+        transposed: (t, h * (w + h)), scratch: transposed weights of the hidden layers, as BLAS multiplies them fastest.
         gradients: (p,), written.
         sums: (6,) float64, written: see ``loss_gradient``.
     """
     gradients[:] = _ZERO
     sums[:] = 0.0
+    for tower in range(len(transposed)):
+        _transpose_weights(parameters, starts[tower], inputs.shape[1], hidden.shape[3], transposed[tower])
     for first in range(0, len(rows), hidden.shape[2]):
         last = min(first + hidden.shape[2], len(rows))
         n = last - first
@@ -112,7 +116,7 @@ def gradient(  # noqa: D417
             rows[first:last], grids, states, kinds, parameters, encoders,
             block, cells, firsts, used_states, used_kinds, entity_hidden, chosen,
         )  # fmt: skip
-        _forward(block, parameters, starts, activation, hidden, slopes, logits[:n], values[:n])
+        _forward(block, parameters, transposed, starts, activation, hidden, slopes, logits[:n], values[:n])
         loss_gradient(
             logits[:n], values[:n], heads,
             rows[first:last], actions, old_log_probs, advantages, returns, masks, reference,
@@ -148,12 +152,17 @@ def _encode(
 
 
 @numeric_kernel
-def _forward(inputs, parameters, starts, activation, hidden, slopes, logits, values):
-    """Compute logits (n, a) and values (n, 1) of a block, and all that :func:`_backward` needs."""
+def _forward(inputs, parameters, transposed, starts, activation, hidden, slopes, logits, values):
+    """Compute logits (n, a) and values (n, 1) of a block, and all that :func:`_backward` needs.
+
+    The weights of the hidden layers are read from ``transposed``, unless its rows are empty.
+    """
     n, last = len(inputs), hidden.shape[0] - 1
+    size = inputs.shape[1] * hidden.shape[3]
     for tower in range(hidden.shape[0]):
-        second = _layer(inputs, parameters, starts[tower], activation, hidden[tower, 0, :n], slopes[tower, 0, :n])
-        _layer(hidden[tower, 0, :n], parameters, second, activation, hidden[tower, 1, :n], slopes[tower, 1, :n])
+        inner, outer, weights = hidden[tower, 0, :n], hidden[tower, 1, :n], transposed[tower]
+        second = _layer(inputs, parameters, starts[tower], weights[:size], activation, inner, slopes[tower, 0, :n])
+        _layer(inner, parameters, second, weights[size:], activation, outer, slopes[tower, 1, :n])
     _output_layer(hidden[0, 1, :n], parameters, starts[2], logits)
     _output_layer(hidden[last, 1, :n], parameters, starts[3], values)
 
@@ -209,10 +218,27 @@ def gather_rows(source, width, rows, target, offset, stride):
 
 
 @numeric_kernel
-def _layer(inputs, parameters, start, activation, outputs, slopes):
+def _transpose_weights(parameters, start, width, units, transposed):
+    """Write the transposed weights of both hidden layers of a tower, one after the other, to ``transposed``."""
+    first = transposed[: width * units].reshape((width, units))
+    for i in range(units):
+        for j in range(width):
+            first[j, i] = parameters[start + i * width + j]
+    second, start = transposed[width * units :].reshape((units, units)), start + units * (width + 1)
+    for i in range(units):
+        for j in range(units):
+            second[j, i] = parameters[start + i * units + j]
+
+
+@numeric_kernel
+def _layer(inputs, parameters, start, transposed, activation, outputs, slopes):
     """Compute the outputs (n, h) of a hidden layer, and its slopes; return where the parameters of the next begin."""
-    width, size = outputs.shape[1], outputs.shape[1] * inputs.shape[1]
-    multiply_transposed(inputs, parameters[start : start + size].reshape((width, inputs.shape[1])), outputs)
+    width, inputs_width = outputs.shape[1], inputs.shape[1]
+    size = width * inputs_width
+    if len(transposed) > 0:
+        multiply(inputs, transposed.reshape((inputs_width, width)), outputs)
+    else:
+        multiply_transposed(inputs, parameters[start : start + size].reshape((width, inputs_width)), outputs)
     bias = parameters[start + size : start + size + width]
     if activation == TANH:
         for i in range(outputs.shape[0]):
@@ -237,9 +263,10 @@ def _output_layer(inputs, parameters, start, outputs):
     """Compute the outputs (n, a) of an output layer."""
     count, size = outputs.shape[1], outputs.shape[1] * inputs.shape[1]
     multiply_transposed(inputs, parameters[start : start + size].reshape((count, inputs.shape[1])), outputs)
+    bias = parameters[start + size : start + size + count]
     for i in range(outputs.shape[0]):
         for j in range(count):
-            outputs[i, j] += parameters[start + size + j]
+            outputs[i, j] += bias[j]
 
 
 @numeric_kernel

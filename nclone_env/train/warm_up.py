@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
+from nclone_env.train.episodes import EPISODE
 from nclone_env.train.gae import write_returns
 from nclone_env.train.run import Run
 
@@ -22,6 +25,7 @@ def warm_up(run: Run, report: Report) -> None:
         run.storage.commit()
     with _stage("collection", report):
         run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
+        run.statistics.add(np.zeros(0, EPISODE))
     with _stage("update" if run.device is None else f"update on {run.device}", report):
         write_returns(run.storage.arrays, run.config.reward.gamma, run.config.gae_lambda)
         run.ppo.warm_up()
@@ -32,8 +36,7 @@ def warm_up(run: Run, report: Report) -> None:
 
 def _play(run: Run, seat: int, first: int, last: int) -> None:
     for collector in run.collectors[first:last]:
-        collector.reset(0)
-        collector.play(seat, 0)
+        collector.warm_up(seat)
 
 
 @contextmanager

@@ -228,7 +228,7 @@ def test_the_log_keeps_the_episodes_that_ended_in_order():
         "episode_frames": np.array([8, 4, 12]),
     }
     for step, ended in ((3, [True, False, True]), (5, [False, False, True])):
-        log.add({"final_info": columns, "_final_info": np.array(ended)}, step)
+        log.add(np.array(ended), columns, step)
     first, last = (1.5, 8, 1, -1, True), (-1.0, 12, 1, 4, False)
     assert log.episodes.tolist() == [first, last, last]
     assert log.places.tolist() == [[3, 0], [3, 2], [5, 2]]
