@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from nclone_env import NPlusPlusVectorEnv, RenderConfig
 from nclone_env.obs.spec import GAME_STATE
-from nclone_env.train.encoders import LAYERS, Encoder, EntityEncoder, GridEncoder, PictureEncoder
+from nclone_env.train.encoders import Encoder, EntityEncoder, GridEncoder, PictureEncoder
+from profiling.convolutions import ConvolutionEncoder
 from profiling.measure import describe
-from profiling.picture_network import patches
 
 Data = dict[str, Tensor]
 NUM_ENVS, BATCH, FRAMES, LEARNING_RATE = 64, 256, 2, 1e-3
@@ -105,9 +105,9 @@ def entity_encoder(units: int, shapes: dict[str, tuple[int, ...]]) -> EntityEnco
 def candidates(side: int, train: Data) -> Iterator[tuple[str, tuple[str, ...], Callable[[], Encoder]]]:
     """Yield title, facts and encoder of each row; all encode stacks."""
     shapes = {name: tuple(array.shape[1:]) for name, array in train.items()}
-    for layers in (LAYERS, patches(side), ((16, 4, 4), (32, 4, 2), (32, 3, 2)), ((16, 8, 4), (32, 4, 4))):
-        picture = partial(PictureEncoder, "player_frame", shapes["player_frame"], layers)
-        yield f"player_frame {side} {layers}", MOTION + WALLS, picture
+    for title, kind in (("patches, the package's", PictureEncoder), ("convolutions", ConvolutionEncoder)):
+        picture = partial(kind, "player_frame", shapes["player_frame"])
+        yield f"player_frame of {side}, {title}", MOTION + WALLS, picture
     for units in (16, 32, 64, 128):
         yield f"entity_states, {units} units", OBJECTS, partial(entity_encoder, units, shapes)
     yield "locals", WALLS + PATH, partial(GridEncoder, "locals", shapes["locals"])

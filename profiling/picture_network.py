@@ -1,189 +1,127 @@
-"""Samples per second of the picture network forward and backward: layouts, dtypes, threads, parts and trunks.
+"""Gradients per second of a network that sees pictures: by hand, through torch, and with convolutions instead.
 
-All forms of a trunk compute the same function of the same parameters; the last columns compare the gradient on player
-frames of random play with that of float32. Turns alternate, and ratios are medians over turns, so that background load
-affects all rows alike. Rows of one thread are per CPU second, which background load affects least; threads of torch's
-own slow down many times over on a busy machine, so ratios to the first row mean nothing there.
+Each figure is the gradient of the loss in all parameters for stacks of two frames of random play, by parts of a batch,
+on one thread per CPU second, and on two threads per second. Turns alternate, and ratios are medians over turns, so that
+background load affects all rows alike.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from functools import partial
-from unittest import mock
+from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 import tyro
-from torch import Tensor, nn
+from gymnasium import spaces
 
 from nclone_env import NPlusPlusVectorEnv, RenderConfig
-from nclone_env.train import encoders
-from nclone_env.train.encoders import LAYERS, Layers, PictureEncoder
+from nclone_env.train.autograd import Autograd
+from nclone_env.train.mlp import MLP
+from nclone_env.train.network import LossScaling
+from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
+from nclone_env.train.rollout import RolloutStorage
+from nclone_env.train.run import one_thread_per_call
+from profiling.convolutions import ConvolutionEncoder
 from profiling.measure import describe, ratios, timed, turns
 
-NAME = "player_frame"
-THREADS = 2
-PARTS = (32, 64, 128, 256, 512)
-Form = Callable[[PictureEncoder, Tensor], Tensor]
+NAME, THREADS, FRAMES, NUM_ENVS, PART = "player_frame", 2, 2, 64, 256
+SCALING = LossScaling(*np.array([0, 1, 1 / 1024, 0.2, 0.5, 0.01, 0], np.float32))
 
 
-def patches(side: int) -> Layers:
-    """Return a cheaper trunk: patches of 8 x 8 pixels, then one convolution that keeps at least 6 x 6 places."""
-    return ((32, 8, 8), (32, 3, 2 if side > 100 else 1))
-
-
-def whole(layout: torch.memory_format, dtype: torch.dtype) -> Form:
-    """Return a trunk of convolutions over whole pictures, as torch's modules compute them."""
-
-    def features(encoder: PictureEncoder, pictures: Tensor) -> Tensor:
-        hidden = pictures.squeeze(-1).to(dtype, memory_format=layout).mul_(1 / 255)
-        with torch.autocast("cpu", dtype) if dtype == torch.bfloat16 else nullcontext():
-            for layer in encoder.convolutions:
-                hidden = F.relu(layer(hidden))
-            return F.relu(encoder.last(hidden.permute(0, 2, 3, 1).flatten(1))).float()
-
-    return features
-
-
-def float32_blocks(encoder: PictureEncoder, pictures: Tensor) -> Tensor:
-    """Return the features of the package's encoder, in float32 on any machine."""
-    with mock.patch.object(encoders, "convolution_dtype", return_value=torch.float32):
-        return encoder(pictures)
-
-
-def package(encoder: PictureEncoder, pictures: Tensor) -> Tensor:
-    """Return the features of the package's encoder."""
-    return encoder(pictures)
-
-
-PLAIN, OURS = "float32, channels first", "the package's encoder"
-FORMS: dict[str, Form] = {
-    PLAIN: whole(torch.contiguous_format, torch.float32),
-    "float32, channels last": whole(torch.channels_last, torch.float32),
-    "bfloat16, channels first": whole(torch.contiguous_format, torch.bfloat16),
-    "bfloat16, channels last": whole(torch.channels_last, torch.bfloat16),
-    "float32, blocks as channels": float32_blocks,
-    OURS: package,
-}
-
-
-class Network(nn.Module):
-    """A trunk and the towers of a policy, with the gradients of all parameters by parts of a batch."""
-
-    def __init__(self, pictures: Tensor, layers: Layers):
-        super().__init__()
-        generator = torch.Generator().manual_seed(0)
-        self.encoder = PictureEncoder(NAME, tuple(pictures.shape[1:]), layers)
-        for layer in (*self.encoder.convolutions, self.encoder.last):
-            nn.init.orthogonal_(layer.weight, 2**0.5, generator=generator)
-            nn.init.zeros_(layer.bias)
-        self.towers = ActorCritic({"features": (self.encoder.width,)}, generator=generator)
-        self.pictures = pictures
-        self.weights = [torch.randn(len(pictures), generator=generator) for _ in range(2)]
-
-    def gradient(self, form: Form, part: slice) -> Tensor:
-        """Return the gradient of all parameters, concatenated, of a policy-gradient loss on a part of the batch."""
-        logits, values = self.towers({"features": form(self.encoder, self.pictures[part])})
-        actor, critic = (weights[part] for weights in self.weights)
-        loss = (torch.log_softmax(logits, dim=1)[:, 0] * actor + values * critic).sum()
-        gradients = torch.autograd.grad(loss, list(self.parameters()))
-        return torch.cat([gradient.flatten() for gradient in gradients])
-
-    def parts(self, size: int) -> list[slice]:
-        """Return the parts of the batch."""
-        return [slice(first, first + size) for first in range(0, len(self.pictures), size)]
-
-
-def frames_of_play(count: int, side: int, frames: int) -> Tensor:
-    """Return stacks of player frames (count, frames, side, side, 1) uint8 of random play on the built-in levels."""
+def rollout(side: int, num_steps: int) -> RolloutStorage:
+    """Return stored player frames of random play on the built-in levels."""
+    levels = ("first-steps", "jumps", "hazards")
     envs = NPlusPlusVectorEnv(
-        None,
-        count // 8,
-        levels=("first-steps", "jumps", "hazards"),
-        observations=(NAME,),
-        observation={"frame_stack": frames},
-        render=RenderConfig.preset(side),
+        None, NUM_ENVS, levels=levels, observations=(NAME,), render=RenderConfig.preset(side), max_frames=600
     )
-    rng, seen = np.random.default_rng(0), [envs.reset(seed=0)[0][NAME].copy()]
-    while len(seen) < 8:
+    storage = RolloutStorage(num_steps, NUM_ENVS, spaces.Dict({NAME: envs.single_observation_space[NAME]}), FRAMES)
+    random = np.random.default_rng(0)
+    envs.reset(seed=0)
+    for row in storage.observation_arrays[NAME]:
         for _ in range(5):
-            observations = envs.step(rng.integers(6, size=envs.num_envs))[0]
-        seen.append(observations[NAME].copy())
+            observations = envs.step(random.integers(6, size=NUM_ENVS))[0]
+        row[:] = observations[NAME]
     envs.close()
-    return torch.from_numpy(np.concatenate(seen))
+    storage.arrays.advantages[:] = random.standard_normal(storage.arrays.advantages.shape)
+    storage.arrays.actions[:] = random.integers(6, size=storage.arrays.actions.shape)
+    storage.arrays.log_probs[:] = -np.log(6)
+    return storage
 
 
-def alone(network: Network, form: Form, size: int, threads: int) -> float:
-    """Return samples/s of parts one after another, with threads within each operation; per CPU second with one."""
-    torch.set_num_threads(threads)
-    clock = time.process_time if threads == 1 else time.perf_counter
-    _, seconds = timed(lambda: [network.gradient(form, part) for part in network.parts(size)], clock)
-    return len(network.pictures) / seconds
+def forms(storage: RolloutStorage) -> dict[str, Callable[[int, np.ndarray], None]]:
+    """Return functions that compute the gradient of a part on a seat, for each network."""
+    shapes = {name: tuple(rows.shape[1:]) for name, rows in storage.observation_buffers(0).items()}
+
+    def gradient(kind: type[MLP] | type[Autograd], **convolutions: Any) -> Callable[[int, np.ndarray], None]:
+        policy = ActorCritic(shapes, hidden_size=64, activation="relu")
+        if convolutions:
+            policy.encoders[NAME] = ConvolutionEncoder(NAME, shapes[NAME], **convolutions)
+        parameters = FlatParameters(policy)
+        network = kind(policy, parameters, storage, THREADS, PART)
+        results = np.zeros((THREADS, len(parameters.vector)), np.float32), np.zeros((THREADS, 6))
+        return lambda seat, rows: network.gradient(seat, rows, SCALING, results[0][seat], results[1][seat])
+
+    return {
+        "patches, by hand (the package)": gradient(MLP),
+        "patches, torch": gradient(Autograd),
+        "convolutions, float32, channels first": gradient(Autograd, dtype=torch.float32, channels_last=False),
+        "convolutions, float32, channels last": gradient(Autograd, dtype=torch.float32),
+        "convolutions, bfloat16, channels last": gradient(Autograd, dtype=torch.bfloat16),
+    }
 
 
-def together(network: Network, form: Form, size: int, pool: ThreadPoolExecutor) -> float:
-    """Return samples/s of parts taken by two threads, of which each runs its operations alone."""
-    _, seconds = timed(lambda: list(pool.map(partial(network.gradient, form), network.parts(size))))
-    return len(network.pictures) / seconds
+def alone(gradient: Callable[[int, np.ndarray], None], parts: list[np.ndarray]) -> float:
+    """Return gradients per CPU second of one thread."""
+    _, seconds = timed(lambda: [gradient(0, rows) for rows in parts], time.process_time)
+    return sum(map(len, parts)) / seconds
 
 
-def difference(network: Network, form: Form) -> str:
-    """Return the relative norm of a gradient's difference from that of float32, and its cosine."""
-    torch.set_num_threads(THREADS)
-    exact, found = (network.gradient(which, slice(512)).double() for which in (FORMS[PLAIN], form))
-    cosine = F.cosine_similarity(found, exact, dim=0).item()
-    return f"{((found - exact).norm() / exact.norm()).item():.1e}   {cosine:.5f}"
+def together(gradient: Callable[[int, np.ndarray], None], parts: list[np.ndarray], pool: ThreadPoolExecutor) -> float:
+    """Return gradients per second of two threads that take every second part each."""
+
+    def take(seat: int) -> None:
+        for rows in parts[seat::THREADS]:
+            gradient(seat, rows)
+
+    _, seconds = timed(lambda: list(pool.map(take, range(THREADS))))
+    return sum(map(len, parts)) / seconds
 
 
-def compare(side: int, frames: int, batch: int, rounds: int) -> None:
+def compare(side: int, num_steps: int, rounds: int) -> None:
     """Print the table of one picture size."""
-    pictures = frames_of_play(batch, side, frames)
-    today, cheap = (Network(pictures, layers) for layers in (LAYERS, patches(side)))
-    pool = ThreadPoolExecutor(THREADS, initializer=torch.set_num_threads, initargs=(1,))
-    cases: dict[str, tuple[Callable[[], float], str]] = {}
-    for threads, title in ((THREADS, f"{THREADS} torch threads"), (1, "1, per CPU second")):
-        for name, form in FORMS.items():
-            gradient = difference(today, form) if threads == THREADS else ""
-            cases[f"{name}; {title}"] = (partial(alone, today, form, 512, threads), gradient)
-    for title, network, form, sizes in (
-        (PLAIN, today, FORMS[PLAIN], (64, 512)),
-        (OURS, today, package, PARTS),
-        (f"patches {patches(side)}", cheap, package, (64, 128)),
-    ):
-        gradient = difference(network, form) if network is cheap else ""
-        for size in sizes:
-            cases[f"{title}; 2 threads, parts of {size}"] = (partial(together, network, form, size, pool), gradient)
-    tasks = [task for task, _ in cases.values()]
-    turns(1, tasks)  # first calls choose kernels
-    speeds = turns(rounds, tasks)
-    print(
-        f"\n{side} x {side} x {frames}, batch {batch}\n{'samples/s, median':>68} (best)  ratio  gradient: norm   cosine"
-    )
-    for row, (name, (_, gradient)) in enumerate(cases.items()):
-        median, best, ratio = np.median(speeds[:, row]), speeds[:, row].max(), ratios(speeds)[row]
-        print(f"{name:<58} {median:9.0f} ({best:6.0f})  {ratio:5.2f}  {gradient}", flush=True)
+    storage = rollout(side, num_steps)
+    order = np.random.default_rng(1).permutation(num_steps * NUM_ENVS)
+    parts = np.split(order, len(order) // PART)
+    pool = ThreadPoolExecutor(THREADS)
+    print(f"\n{side} x {side}, {FRAMES} frames{'one thread':>40} ratio{'two threads':>14} ratio")
+    networks = forms(storage)
+    columns = []
+    for measure in (alone, partial(together, pool=pool)):
+        tasks = [partial(measure, gradient, parts) for gradient in networks.values()]
+        turns(1, tasks)  # first calls choose kernels
+        speeds = turns(rounds, tasks)
+        columns.append(list(zip(np.median(speeds, axis=0), ratios(speeds))))
+    for name, (one, one_ratio), (two, two_ratio) in zip(networks, *columns):
+        print(f"{name:<50} {one:9.0f} {one_ratio:5.2f} {two:13.0f} {two_ratio:5.2f}", flush=True)
 
 
-def main(sides: tuple[int, ...] = (128, 84, 64), frames: int = 2, batch: int = 1024, rounds: int = 7) -> None:
-    """Compare all forms for each picture size.
+def main(sides: tuple[int, ...] = (128, 84, 64), num_steps: int = 32, rounds: int = 7) -> None:
+    """Compare all networks for each picture size.
 
     Args:
         sides: sides of the player frame, each a preset.
-        frames: pictures of a stack.
-        batch: samples of a turn, a multiple of 512.
+        num_steps: steps of 64 environments in a batch, a multiple of 8.
         rounds: turns; the figures are medians.
     """
-    print(describe(), f"PyTorch {torch.__version__}; load {os.getloadavg()[0]:.1f} before")
-    for side in sides:
-        compare(side, frames, batch, rounds)
-    print(f"\nload {os.getloadavg()[0]:.1f} after")
+    print(describe(), f"PyTorch {torch.__version__}")
+    with one_thread_per_call():
+        for side in sides:
+            compare(side, num_steps, rounds)
 
 
 if __name__ == "__main__":

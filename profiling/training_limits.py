@@ -53,7 +53,7 @@ def stub_network(network: Any) -> None:
     """Make a network return what its scratch holds, without computing."""
 
     def outputs(seat: int, observations: Any) -> tuple[np.ndarray, np.ndarray]:
-        scratch, count = network._scratch[seat], len(observations["game_state"])
+        scratch, count = network._seats[seat].scratch, len(observations["game_state"])
         scratch.logits[:count] = 0
         return scratch.logits[:count], scratch.values[:count, 0]
 

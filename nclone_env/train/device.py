@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.encoders import PICTURES
 from nclone_env.train.ranks import Ranks
 
 
@@ -18,8 +19,8 @@ def learning_device(config: TrainConfig, by_hand: bool, ranks: Ranks) -> torch.d
 
     Args:
         config: configuration of the run.
-        by_hand: whether the hand-written network covers the policy; ``auto`` then stays on the processor, where a step
-            costs less than the launches of a GPU's kernels.
+        by_hand: whether the hand-written network covers the policy; without pictures ``auto`` then stays on the
+            processor, where a step costs less than the launches of a GPU's kernels.
         ranks: the processes of the run.
 
     Raises:
@@ -28,7 +29,8 @@ def learning_device(config: TrainConfig, by_hand: bool, ranks: Ranks) -> torch.d
     if config.device == "cpu":
         return None
     usable = torch.cuda.is_available()
-    if config.device == "auto" and (by_hand or ranks.count > 1 or not usable):
+    faster_here = by_hand and not any(name in PICTURES for name in config.observations)
+    if config.device == "auto" and (faster_here or ranks.count > 1 or not usable):
         return None
     if not usable:
         build = f"is built for CUDA {torch.version.cuda} but finds no GPU" if torch.version.cuda else "has no CUDA"

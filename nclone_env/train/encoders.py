@@ -3,7 +3,7 @@
 | observation | encoder | features |
 |---|---|---|
 | ``game_state``, ``reachability``, other vectors | none: used as they are, stacks flattened | their elements |
-| ``player_frame``, ``global_view`` | :class:`PictureEncoder`: three convolutions, a linear layer | 128 |
+| ``player_frame``, ``global_view`` | `PictureEncoder`: layers over patches, squares of them, and all | 128 |
 | ``locals`` | :class:`GridEncoder`: a linear layer over all squares | 64 |
 | ``entity_states``, ``entity_kinds``, ``entity_count`` | :class:`EntityEncoder`: maximum and mean over a set | 129 |
 | ``action_mask`` | none: it masks logits and is no input | |
@@ -12,26 +12,25 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import cast
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nclone_env.errors import ConfigError
 from nclone_env.kinds import KINDS
 from nclone_env.train.encoder_kernels import ENTITY_UNITS, GRID_FEATURES
+from nclone_env.train.picture_kernels import PATCH
 
 Shapes = Mapping[str, tuple[int, ...]]
 
 PICTURES = ("player_frame", "global_view")
-Layers = Sequence[tuple[int, int, int]]
-LAYERS: Layers = ((16, 8, 4), (32, 4, 2), (32, 3, 2))
-"""Units, kernel and stride of a picture's convolutions."""
+PICTURE_FEATURES = 128
+"""Features of a picture."""
+_PATCH_UNITS, _SQUARE_UNITS, _MOST_PLACES = 32, 64, 32
 _SOLID = 255.0
 
 
@@ -85,108 +84,82 @@ def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
     return encoders
 
 
-def convolution_dtype(device: torch.device) -> torch.dtype:
-    """Return the dtype in which pictures are convolved; parameters and features are float32 everywhere.
-
-    bfloat16 on CPUs that multiply it, where it is about twice as fast (``python -m profiling.picture_network``);
-    emulated it would be slower than float32. On other devices float32, so that autocast decides there. Runs with
-    pictures are therefore only repeatable on machines that agree in this.
-    """
-    return torch.bfloat16 if device.type == "cpu" and _cpu_multiplies_bfloat16() else torch.float32
-
-
-@functools.cache
-def _cpu_multiplies_bfloat16() -> bool:
-    """Return whether this CPU has products of bfloat16 (AVX-512 or AMX) with which oneDNN can also go backward."""
-    if hasattr(torch.cpu, "get_capabilities"):
-        found = torch.cpu.get_capabilities()
-        return bool(found.get("avx512_bf16") or found.get("amx_bf16"))
-    return torch.cpu._is_avx512_bf16_supported()  # older versions of PyTorch have no public name for it
-
-
 class PictureEncoder(Encoder):
-    """Convolutions and a linear layer over a picture or a stack of pictures, whose frames become channels.
+    """A layer over every patch of 8 x 8 pixels, layers over squares of 2 x 2 places, and a layer over all that is left.
+
+    Squares are merged at least once, and until no more than 32 places are left if possible. No pixel belongs to two patches, so
+    every layer is one matrix product. Pixels at the edges that fill no patch are left out, as many on both sides. The
+    frames of a stack are channels.
 
     Args:
         name: observation.
         shape: (height, width, 1), or (k, height, width, 1) for a stack; uint8.
-        layers: units, kernel and stride of each convolution. The kernel of the first is a multiple of its stride, and
-            that a multiple of 4.
+
+    Attributes:
+        frames: k, or 1.
+        line: pixels of a line.
+        patches: layer over the pixels of a patch.
+        squares: layers over squares.
+        last: layer over all places.
 
     Raises:
-        ConfigError: if the shape is another, or a side is shorter than the convolutions need.
+        ConfigError: if the shape is another, or a side is shorter than 16 pixels.
     """
 
-    width = 128
+    width = PICTURE_FEATURES
 
-    def __init__(self, name: str, shape: tuple[int, ...], layers: Layers = LAYERS):
+    def __init__(self, name: str, shape: tuple[int, ...]):
         super().__init__()
         self.inputs = (name,)
-        sides = [sides_after(side, layers) for side in shape[-3:-1]]
-        if len(shape) not in (3, 4) or shape[-1] != 1 or min(sides) < 1:
-            fewest = next(side for side in itertools.count(1) if sides_after(side, layers) > 0)
+        if len(shape) not in (3, 4) or shape[-1] != 1 or min(shape[-3:-1]) < 2 * PATCH:
             raise ConfigError(
                 f"observations: expected {name} of shape (height, width, 1), or (k, height, width, 1) for a stack, "
-                f"with sides of at least {fewest} pixels for the network's convolutions, got {shape}"
+                f"with sides of at least {2 * PATCH} pixels, got {shape}"
             )
-        channels = [shape[0] if len(shape) == 4 else 1, *(units for units, _, _ in layers)]
-        self.convolutions = nn.ModuleList(
-            nn.Conv2d(before, units, kernel, stride)
-            for before, (units, kernel, stride) in zip(channels, layers, strict=False)
-        )
-        self.last = nn.Linear(channels[-1] * math.prod(sides), self.width)
+        self._sides, self.line, self.frames = shape[-3:-1], shape[-2], shape[0] if len(shape) == 4 else 1
+        merges = 1
+        while math.prod(self._places(merges)) > _MOST_PLACES and min(self._places(merges + 1)):
+            merges += 1
+        self.patches = nn.Linear(self.frames * PATCH**2, _PATCH_UNITS)
+        units = (_PATCH_UNITS, *[_SQUARE_UNITS] * merges)
+        self.squares = nn.ModuleList(nn.Linear(4 * below, above) for below, above in itertools.pairwise(units))
+        self.last = nn.Linear(math.prod(self._places(merges)) * _SQUARE_UNITS, self.width)
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """Return (n, 128) float32 of pictures (n, height, width, 1) or (n, k, height, width, 1) uint8."""
-        first, *others = cast(list[nn.Conv2d], list(self.convolutions))
         frames = inputs[0].squeeze(-1)
-        blocks = blocks_as_channels(frames if frames.dim() == 4 else frames.unsqueeze(1), int(first.stride[0]))
-        hidden = blocks.to(convolution_dtype(blocks.device))
-        hidden = F.conv2d(hidden, _weight_of_blocks(first).to(hidden.dtype), _bias(first, hidden)).relu()
-        for layer in others:
-            hidden = _convolution(layer, hidden).relu()
-        flat = hidden.permute(0, 2, 3, 1).flatten(1)  # channels last, as they lie in memory
-        return _linear(self.last, flat).float().relu()
+        frames = frames if frames.dim() == 4 else frames.unsqueeze(1)
+        hidden = self.patches(self._patches(frames).float() / _SOLID).relu()
+        for layer in self.squares:
+            hidden = layer(hidden.reshape(-1, 4 * hidden.shape[1])).relu()
+        return self.last(hidden.reshape(len(frames), -1)).relu()
 
+    def places(self) -> tuple[int, ...]:
+        """Return the number of places of a picture at which each layer has outputs, from the patches on."""
+        left, merges = math.prod(self._places(len(self.squares))), len(self.squares)
+        return (*(left * 4**more for more in range(merges, -1, -1)), 1)
 
-def sides_after(side: int, layers: Layers) -> int:
-    """Return the side of the last convolution's output, 0 or less if the picture is too small."""
-    for _, kernel, stride in layers:
-        side = (side - kernel) // stride + 1
-    return side
+    def corners(self) -> np.ndarray:
+        """Return the number of the first pixel of each patch in a frame, (a,) int64, in the order of the network."""
+        pixels = np.arange(math.prod(self._sides)).reshape(1, 1, *self._sides)
+        return self._patches(torch.from_numpy(pixels))[:, 0].numpy().copy()
 
+    def _places(self, merges: int) -> tuple[int, int]:
+        """Return the rows and columns of places that are left after so many merges."""
+        height, width = (side // PATCH >> merges for side in self._sides)
+        return height, width
 
-def blocks_as_channels(frames: Tensor, block: int) -> Tensor:
-    """Return pictures with the pixels of each square block as channels; parts of a block at the end are cut off.
-
-    Pixels are moved as integers of 4 or 8 bytes: a tenth of the time of ``pixel_unshuffle``.
-
-    Args:
-        frames: (n, k, height, width) uint8.
-        block: side of a block, a multiple of 4.
-
-    Returns:
-        (n, k * block ** 2, height // block, width // block) uint8, channels last in memory; the channels are those of
-        (k, block, block), frame, row and column.
-    """
-    n, depth, height, width = frames.shape
-    rows, columns, word = height // block, width // block, torch.int32 if block % 8 else torch.int64
-    whole = frames[:, :, : rows * block, : columns * block].contiguous().view(word)
-    lines = whole.view(n, depth, rows, block, columns, -1).permute(0, 2, 1, 3, 5, 4)
-    cells = lines.reshape(n * rows, -1, columns).transpose(1, 2).contiguous()
-    return cells.view(torch.uint8).view(n, rows, columns, -1).permute(0, 3, 1, 2)
-
-
-def _weight_of_blocks(layer: nn.Conv2d) -> Tensor:
-    """Return the weight of a convolution for blocks as channels, with pixels from 0 to 255.
-
-    A convolution of 8 x 8 with stride 4 is one of 2 x 2 with stride 1 over blocks of 4 x 4; with 16 channels or more
-    it is faster than with one or two. Pixels up to 255 are exact in bfloat16, so the weight has the scale.
-    """
-    (units, depth, kernel, _), block = layer.weight.shape, int(layer.stride[0])
-    blocks = kernel // block
-    parts = layer.weight.view(units, depth, blocks, block, blocks, block).permute(0, 1, 3, 5, 2, 4)
-    return parts.reshape(units, depth * block**2, blocks, blocks) / _SOLID
+    def _patches(self, frames: Tensor) -> Tensor:
+        """Return all patches of frames (n, k, height, width), (n * a, k * 64), the four of a square side by side."""
+        merges = len(self.squares)
+        rows, columns = self._places(merges)
+        top, left = ((side - (PATCH * count << merges)) // 2 for side, count in zip(self._sides, (rows, columns)))
+        whole = frames[:, :, top : top + (PATCH * rows << merges), left : left + (PATCH * columns << merges)]
+        halves = (2,) * merges
+        split = whole.reshape(*frames.shape[:2], rows, *halves, PATCH, columns, *halves, PATCH)
+        y, x = 2, 4 + merges  # the axes of rows and columns; behind each those of its halves, then that of its pixels
+        order = [axis for half in range(merges + 1) for axis in (y + half, x + half)]
+        return split.permute(0, *order, 1, y + merges + 1, x + merges + 1).reshape(-1, frames.shape[1] * PATCH**2)
 
 
 class GridEncoder(Encoder):
@@ -245,16 +218,3 @@ class EntityEncoder(Encoder):
         mean = hidden.sum(dim=-2) / used.sum(dim=-2).clamp(min=1)
         return torch.cat([hidden.amax(dim=-2), mean, counts / self._rows], dim=-1).flatten(1)
 
-
-def _linear(layer: nn.Linear, inputs: Tensor) -> Tensor:
-    """Return the outputs of a layer in the dtype of its inputs, which need not be that of its parameters."""
-    return F.linear(inputs, layer.weight.to(inputs.dtype), _bias(layer, inputs))
-
-
-def _convolution(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
-    return F.conv2d(inputs, layer.weight.to(inputs.dtype), _bias(layer, inputs), layer.stride)
-
-
-def _bias(layer: nn.Conv2d | nn.Linear, inputs: Tensor) -> Tensor:
-    assert layer.bias is not None
-    return layer.bias.to(inputs.dtype)

@@ -11,11 +11,10 @@ import numpy as np
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.device import learning_device
-from nclone_env.train.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EpisodeLog
 from nclone_env.train.levels import run_levels
-from nclone_env.train.mlp import block_rows
+from nclone_env.train.mlp import scratch_bytes
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
 from nclone_env.train.ranks import ALONE
@@ -54,7 +53,7 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     policy = make_policy(config, stacked)
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
     on_device = learning_device(config, by_hand, ALONE) is not None
-    scratch = _transferred_bytes if on_device else _mlp_bytes if by_hand else _gathered_bytes
+    scratch = _transferred_bytes if on_device else _by_hand_bytes if by_hand else _gathered_bytes
     groups = [
         first + more * (size - 1) + _group_bytes(config, policy, sizes, size) for size in group_sizes(config.num_envs)
     ]
@@ -117,23 +116,14 @@ def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, i
     return num_envs * (stacks + EpisodeLog.bytes_per_step * config.num_steps + finals + 4 * sum(policy.heads) + 8 + 4)
 
 
-def _mlp_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
+def _by_hand_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
     """Return the bytes of one thread's scratch of the hand-written network."""
-    width, most = 4 * sum(policy.input_widths.values()), most_rows(config, config.num_envs)
-    rows, outputs = block_rows(policy, most), 4 * (sum(policy.heads) + 1)
-    towers, slopes = 1 if config.shared_trunk else 2, 2 if config.activation == "silu" else 1
-    hidden = 4 * config.hidden_size * (2 * towers * slopes + 2)
-    used = most * (width + outputs) + rows * (hidden + outputs + (width if policy.encoders else 0))
-    used += towers * config.hidden_size * (width + 4 * config.hidden_size)
-    used += rows * 4 * sizes.get("locals", 0)
-    if "entity_states" in sizes:
-        entities = sizes["entity_kinds"]
-        used += 8 * (rows + 1) + rows * (sizes["entity_states"] + entities * (8 + 4 * ENTITY_UNITS) + 4 * ENTITY_UNITS)
-    return used
+    gathered = _gathered_bytes(config, policy, sizes) if config.frame_stack > 1 else 0
+    return gathered + scratch_bytes(policy, most_rows(config, config.num_envs))
 
 
 def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
-    """Return the bytes of one thread's gathered observations for torch."""
+    """Return the bytes of one thread's gathered observations."""
     return most_rows(config, config.num_envs) * _stack_bytes(config, sizes)
 
 

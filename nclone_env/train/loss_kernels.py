@@ -19,7 +19,7 @@ POLICY_LOSS, VALUE_LOSS, ENTROPY, APPROX_KL, CLIP_FRACTION, REFERENCE_KL = range
 @numeric_kernel
 def loss_gradient(
     logits, values, heads,
-    rows, actions, old_log_probs, advantages, returns, masks, reference,
+    rows, seen, actions, old_log_probs, advantages, returns, masks, reference,
     mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
     delta_logits, delta_values, sums,
 ):  # fmt: skip
@@ -35,11 +35,12 @@ def loss_gradient(
         values: (n, 1).
         heads: (k,) int64, actions of each head.
         rows: (n,) int64, numbers of the steps.
+        seen: (n,) int64, numbers of their observations: the rows of the masks.
         actions: ``LearningFields`` of all steps, (s,) each, as the next three.
         old_log_probs: see above.
         advantages: see above.
         returns: see above.
-        masks: (s, a) int8, 0 for each action that is not allowed; or (0, a): all are.
+        masks: (o, a) int8, 0 for each action that is not allowed; or (0, a): all are.
         reference: (s, a), reference probabilities, 0 for each action that is not allowed; or (0, a): none.
         mean: ``LossScaling`` of the minibatch, as the next six.
         scale: see above.
@@ -55,7 +56,7 @@ def loss_gradient(
     pulled = reference.shape[0] > 0 and reference_coef != _ZERO
     for i in range(len(rows)):
         row = rows[i]
-        log_prob, entropy = head_distribution(logits, i, masks, row, heads, actions[row], delta_logits)
+        log_prob, entropy = head_distribution(logits, i, masks, seen[i], heads, actions[row], delta_logits)
         advantage = (advantages[row] - mean) * scale
         log_ratio = log_prob - old_log_probs[row]
         ratio = np.exp(log_ratio)
@@ -66,7 +67,7 @@ def loss_gradient(
         delta_values[i, 0] = value_coef * error * share
         _logit_gradient(heads, i, actions[row], slope, entropy_coef * share, delta_logits, logits)
         if pulled:
-            sums[REFERENCE_KL] += _pull(reference, masks, row, logits, i, reference_coef * share, delta_logits)
+            sums[REFERENCE_KL] += _pull(reference[row], masks, seen[i], logits, i, reference_coef * share, delta_logits)
         sums[POLICY_LOSS] -= min(surrogate, clipped)
         sums[VALUE_LOSS] += _HALF * error * error
         sums[ENTROPY] += entropy
@@ -97,7 +98,7 @@ def _logit_gradient(heads, i, action, slope, entropy_weight, probabilities, log_
 
 
 @numeric_kernel
-def _pull(reference, masks, row, log_probs, i, weight, delta):
+def _pull(reference, masks, seen, log_probs, i, weight, delta):
     """Add the gradient of ``weight`` * KL(q || p) in row i of the logits to ``delta``; return the divergence.
 
     With q the reference probabilities and p those of the policy, the gradient in logit j is p_j - q_j, and 0
@@ -105,8 +106,8 @@ def _pull(reference, masks, row, log_probs, i, weight, delta):
     """
     divergence = _ZERO
     for j in range(log_probs.shape[1]):
-        q = reference[row, j]
-        if masks.shape[0] == 0 or masks[row, j] != 0:
+        q = reference[j]
+        if masks.shape[0] == 0 or masks[seen, j] != 0:
             delta[i, j] += weight * (np.exp(log_probs[i, j]) - q)
         if q > _ZERO:
             divergence += q * (np.log(q) - log_probs[i, j])

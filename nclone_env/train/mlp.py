@@ -13,12 +13,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train import mlp_kernels as kernels
 from nclone_env.train.encoder_kernels import ENTITY_UNITS
+from nclone_env.train.encoders import PictureEncoder
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.pictures import PictureLayers, scratch_arrays
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.rollout import StoredSteps
 
@@ -58,38 +62,44 @@ class Scratch(NamedTuple):
     deltas: np.ndarray
     """(2, r, h) float32, gradients in the hidden layers."""
     delta_inputs: np.ndarray
-    """(r, w) float32, gradient in the inputs; (0, w) without encoders."""
+    """(n, w) float32, gradient in the inputs; (0, w) without encoders."""
     transposed: np.ndarray
     """(t, h * (w + h)) float32, transposed weights of the hidden layers."""
 
 
 _OF_OUTPUTS = Scratch._fields.index("values") + 1
 """The first fields are those that ``kernels.outputs`` takes."""
-
+_INTEGERS = ("firsts", "used_kinds")
+"""The fields that are int64."""
 
 _ENCODED = ("locals", "entity_states")
 _NO_GRIDS, _NO_STATES = np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32)
 _NO_KINDS = np.zeros((0, 0), np.uint8)
 
 
-class Stored(NamedTuple):
-    """Observations that are encoded: n rows, or none."""
+class Seat(NamedTuple):
+    """What belongs to one thread."""
 
-    grids: np.ndarray
-    """(n, c) uint8."""
-    states: np.ndarray
-    """(n, m, d) float32."""
-    kinds: np.ndarray
-    """(n, m) uint8."""
+    scratch: Scratch
+    stacks: Mapping[str, Tensor]
+    """Stacks of observations of a part, gathered before it is computed; none without stacks."""
+    observations: Mapping[str, np.ndarray]
+    """What the gradient reads: those stacks, or all stored observations."""
+    sources: tuple[tuple[np.ndarray, int, int], ...]
+    """Bytes of each vector in ``observations``, those of one of its rows, and where they go in a row of inputs."""
+    arguments: tuple[np.ndarray, ...]
+    """Arguments of the gradient that never change."""
 
 
-def is_mlp(shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
-    """Return whether this network covers the observations: none is stacked, a picture or float16."""
-    by_hand = ("action_mask", "locals", "entity_kinds", "entity_count")
-    return frame_stack == 1 and all(
-        name in by_hand or (dtypes[name] == np.float32 and (len(shapes[name]) == 1 or name == "entity_states"))
-        for name in shapes
-    )
+def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
+    """Return whether this network covers observations: neither float16 nor stacks of sets of entities are among them.
+
+    Args:
+        dtypes: dtype of each observation by name.
+        frame_stack: depth of the stacks that the policy sees.
+    """
+    stacked_sets = frame_stack > 1 and "entity_states" in dtypes
+    return not stacked_sets and all(dtype in (np.float32, np.uint8, np.int8) for dtype in dtypes.values())
 
 
 def block_rows(policy: ActorCritic, most_rows: int) -> int:
@@ -113,50 +123,81 @@ class MLP:
     ):
         widths = policy.input_widths
         columns = dict(zip(widths, itertools.accumulate(widths.values(), initial=0)))
-        self._columns = {name: column for name, column in columns.items() if name not in _ENCODED}
+        self._columns = {name: column for name, column in columns.items() if name not in policy.encoders}
         self._widths, self._storage = widths, storage
         self._alone = len(widths) == len(self._columns) == 1
-        self._heads = np.array(policy.heads, np.int64)
         encoders, activation = _encoders(parameters, columns), kernels.ACTIVATIONS[policy.activation]
+        self._heads, self._no_masks = np.array(policy.heads, np.int64), np.zeros((0, sum(policy.heads)), np.int8)
         self._network = parameters.vector, _starts(parameters, policy.shared_trunk), encoders, activation
-        stored = storage.flat_observations
-        self._sources = tuple((*_source(stored[name]), 4 * column) for name, column in self._columns.items())
-        self._masks = stored.get("action_mask", np.zeros((0, sum(policy.heads)), np.int8))
-        self._stored = _stored(stored)
-        self._scratch = [_allocate(policy, self._stored, most_rows) for _ in range(seats)]
-        network = self._heads, *self._network
-        self._arguments = [(*self._stored, *network, *scratch) for scratch in self._scratch]
-        self._input_bytes = [_flat_bytes(scratch.inputs) for scratch in self._scratch]
+        self._pictures = {
+            name: PictureLayers(name, encoder, parameters, columns[name], seats, most_rows)
+            for name, encoder in policy.encoders.items()
+            if isinstance(encoder, PictureEncoder)
+        }
         self._identity = np.arange(most_rows)
+        self._seats = [self._make_seat(policy, most_rows) for _ in range(seats)]
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,) for n observations; the seat's next call overwrites them."""
-        scratch = self._scratch[seat]
+        scratch = self._seats[seat].scratch
         first = observations[next(iter(self._widths))]
         count = len(first)
-        inputs = first if self._alone else scratch.inputs[:count]
+        rows, inputs = self._identity[:count], first.reshape(count, -1) if self._alone else scratch.inputs[:count]
         if not self._alone:
             for name, column in self._columns.items():
-                inputs[:, column : column + self._widths[name]] = observations[name]
-        stored = self._stored if self._alone else _stored(observations)
-        kernels.outputs(self._identity[:count], *stored, *self._network, inputs, *scratch[1:_OF_OUTPUTS])
+                inputs[:, column : column + self._widths[name]] = observations[name].reshape(count, -1)
+        for name, layers in self._pictures.items():
+            layers.encode(seat, observations[name], rows, inputs)
+        kernels.outputs(rows, *_stored(observations), *self._network, inputs, *scratch[1:_OF_OUTPUTS])
         return scratch.logits[:count], scratch.values[:count, 0]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
         """Compute the gradient over a part of a minibatch, as ``train.network.Network`` describes."""
-        scratch, storage = self._scratch[seat], self._storage
-        for source, width, offset in self._sources:
-            kernels.gather_rows(source, width, rows, self._input_bytes[seat], offset, scratch.inputs.strides[0])
-        steps = *storage.learning_fields, self._masks, storage.reference
-        kernels.gradient(rows, *steps, *scaling, *self._arguments[seat], out, sums)
+        scratch, stacks, observations, sources, arguments = self._seats[seat]
+        seen = self._gather(stacks, rows) if stacks else rows
+        inputs = scratch.inputs[: len(rows)]
+        for source, width, offset in sources:
+            kernels.gather_rows(source, width, seen, _flat_bytes(inputs), offset, inputs.strides[0])
+        for name, layers in self._pictures.items():
+            layers.encode(seat, observations[name], seen, inputs)
+        steps = *self._storage.learning_fields, observations.get("action_mask", self._no_masks), self._storage.reference
+        kernels.gradient(rows, seen, *steps, *scaling, *arguments, out, sums)
+        for name, layers in self._pictures.items():
+            layers.add_gradients(seat, observations[name], seen, inputs, scratch.delta_inputs, out)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the scratch."""
-        seats = tuple(
-            MemoryNode(f"seat {seat}", sum(array.nbytes for array in scratch))
-            for seat, scratch in enumerate(self._scratch)
-        )
-        return MemoryNode("network scratch", self._identity.nbytes, children=seats)
+        children = []
+        for number, seat in enumerate(self._seats):
+            arrays = [*seat.scratch, *(stack.numpy() for stack in seat.stacks.values())]
+            for layers in self._pictures.values():
+                arrays += layers.scratch[number]
+            children.append(MemoryNode(f"seat {number}", sum(array.nbytes for array in arrays)))
+        return MemoryNode("network scratch", self._identity.nbytes, children=tuple(children))
+
+    def _make_seat(self, policy: ActorCritic, most_rows: int) -> Seat:
+        shapes = _scratch_shapes(policy, most_rows)
+        scratch = Scratch(**{name: np.zeros(shape, _dtype(name)) for name, shape in shapes.items()})
+        stacks = self._storage.observation_buffers(most_rows) if self._storage.frame_stack > 1 else {}
+        seen = {name: stack.numpy() for name, stack in stacks.items()} or self._storage.flat_observations
+        sources = tuple((*_source(seen[name]), 4 * column) for name, column in self._columns.items())
+        return Seat(scratch, stacks, seen, sources, (*_stored(seen), self._heads, *self._network, *scratch))
+
+    def _gather(self, stacks: Mapping[str, Tensor], rows: np.ndarray) -> np.ndarray:
+        """Gather the stacks of n steps; return their places."""
+        count = len(rows)
+        self._storage.gather(torch.from_numpy(rows), {name: stack[:count] for name, stack in stacks.items()})
+        return self._identity[:count]
+
+
+def scratch_bytes(policy: ActorCritic, most_rows: int) -> int:
+    """Return the bytes of one seat for calls of up to so many rows, without gathered stacks."""
+    shapes = _scratch_shapes(policy, most_rows)
+    arrays = [(shape, _dtype(name)) for name, shape in shapes.items()]
+    for encoder in policy.encoders.values():
+        if isinstance(encoder, PictureEncoder):
+            arrays += scratch_arrays(encoder, most_rows)
+    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
 
 
 def _starts(parameters: FlatParameters, shared: bool) -> np.ndarray:
@@ -171,43 +212,46 @@ def _encoders(parameters: FlatParameters, columns: Mapping[str, int]) -> np.ndar
     return np.array([*itertools.chain(*numbers)], np.int64)
 
 
-def _stored(observations: Mapping[str, np.ndarray]) -> Stored:
-    """Return the observations that are encoded, without rows where there are none."""
+def _stored(observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return grids (n, c), states (n, m, d) and kinds (n, m) of entities for the kernels; (0, ...) where missing."""
     grids = observations.get("locals", _NO_GRIDS)
-    return Stored(
+    return (
         grids.reshape(len(grids), math.prod(grids.shape[1:])),
         observations.get("entity_states", _NO_STATES),
         observations.get("entity_kinds", _NO_KINDS),
     )
 
 
-def _allocate(policy: ActorCritic, stored: Stored, most_rows: int) -> Scratch:
-    """Return the scratch of one seat."""
+def _scratch_shapes(policy: ActorCritic, most_rows: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each field of ``Scratch`` for calls of up to so many rows."""
     towers, hidden, actions = 1 if policy.shared_trunk else 2, policy.hidden_size, sum(policy.heads)
     width, rows = sum(policy.input_widths.values()), block_rows(policy, most_rows)
-    _, most_entities, elements = stored.states.shape
+    cells = math.prod(policy.observation_shapes.get("locals", (0,)))
+    entities, elements = policy.observation_shapes.get("entity_states", (0, 1))[-2:]
+    sets = rows if entities else 0
+    return {
+        "inputs": (most_rows, width),
+        "hidden": (towers, 2, rows, hidden),
+        "slopes": (towers, 2, rows if policy.activation == "silu" else 0, hidden),
+        "cells": (rows if cells else 0, cells),
+        "firsts": (rows + 1 if entities else 0,),
+        "used_states": (rows * entities, elements),
+        "used_kinds": (rows * entities,),
+        "entity_hidden": (rows * entities, ENTITY_UNITS),
+        "chosen": (sets, ENTITY_UNITS),
+        "logits": (most_rows, actions),
+        "values": (most_rows, 1),
+        "delta_logits": (rows, actions),
+        "delta_values": (rows, 1),
+        "deltas": (2, rows, hidden),
+        "delta_inputs": (most_rows if len(policy.encoders) else 0, width),
+        "transposed": (towers, hidden * (width + hidden)),
+    }
 
-    def array(*shape: int, dtype: type = np.float32) -> np.ndarray:
-        return np.zeros(shape, dtype)
 
-    return Scratch(
-        inputs=array(most_rows, width),
-        hidden=array(towers, 2, rows, hidden),
-        slopes=array(towers, 2, rows if policy.activation == "silu" else 0, hidden),
-        cells=array(rows if len(stored.grids) else 0, stored.grids.shape[1]),
-        firsts=array(rows + 1 if most_entities else 0, dtype=np.int64),
-        used_states=array(rows * most_entities, elements),
-        used_kinds=array(rows * most_entities, dtype=np.int64),
-        entity_hidden=array(rows * most_entities, ENTITY_UNITS),
-        chosen=array(rows if most_entities else 0, ENTITY_UNITS),
-        logits=array(most_rows, actions),
-        values=array(most_rows, 1),
-        delta_logits=array(rows, actions),
-        delta_values=array(rows, 1),
-        deltas=array(2, rows, hidden),
-        delta_inputs=array(rows if len(policy.encoders) else 0, width),
-        transposed=array(towers, hidden * (width + hidden)),
-    )
+def _dtype(field: str) -> type:
+    """Return the dtype of a field of ``Scratch``."""
+    return np.int64 if field in _INTEGERS else np.float32
 
 
 def _source(rows: np.ndarray) -> tuple[np.ndarray, int]:

@@ -83,7 +83,7 @@ def outputs(  # noqa: D417
 
 @numeric_kernel
 def gradient(  # noqa: D417
-    rows, actions, old_log_probs, advantages, returns, masks, reference,
+    rows, seen, actions, old_log_probs, advantages, returns, masks, reference,
     mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
     grids, states, kinds, heads, parameters, starts, encoders, activation,
     inputs, hidden, slopes, cells, firsts, used_states, used_kinds, entity_hidden, chosen, logits, values,
@@ -91,15 +91,15 @@ def gradient(  # noqa: D417
 ):  # fmt: skip
     """Compute the gradient of the loss of n stored steps in all parameters, block by block.
 
-    The first fourteen arguments are those of ``loss_gradient``; the others that are not described here are those of
-    :func:`outputs`.
+    The first fifteen arguments are those of ``loss_gradient``; the others that are not described here are those of
+    :func:`outputs`, for the observations ``seen``.
 
     Args:
         heads: (k,) int64, actions of each head.
         delta_logits: (r, a), scratch.
         delta_values: (r, 1), scratch.
         deltas: (2, r, h), scratch.
-        delta_inputs: (r, w), scratch; (0, w) without encoders.
+        delta_inputs: (m, w), written: gradients in the inputs; (0, w) without encoders.
         transposed: (t, h * (w + h)), scratch: transposed weights of the hidden layers, as BLAS multiplies them fastest.
         gradients: (p,), written.
         sums: (6,) float64, written: see ``loss_gradient``.
@@ -111,27 +111,27 @@ def gradient(  # noqa: D417
     for first in range(0, len(rows), hidden.shape[2]):
         last = min(first + hidden.shape[2], len(rows))
         n = last - first
-        block = inputs[first:last]
+        block, delta_block = inputs[first:last], delta_inputs[first:last]
         _encode(
-            rows[first:last], grids, states, kinds, parameters, encoders,
+            seen[first:last], grids, states, kinds, parameters, encoders,
             block, cells, firsts, used_states, used_kinds, entity_hidden, chosen,
         )  # fmt: skip
         _forward(block, parameters, transposed, starts, activation, hidden, slopes, logits[:n], values[:n])
         loss_gradient(
             logits[:n], values[:n], heads,
-            rows[first:last], actions, old_log_probs, advantages, returns, masks, reference,
+            rows[first:last], seen[first:last], actions, old_log_probs, advantages, returns, masks, reference,
             mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
             delta_logits[:n], delta_values[:n], sums,
         )  # fmt: skip
         _backward(
             block, parameters, starts, activation, hidden, slopes,
-            delta_logits[:n], delta_values[:n], deltas, delta_inputs, gradients,
+            delta_logits[:n], delta_values[:n], deltas, delta_block, gradients,
         )  # fmt: skip
         if len(grids) > 0:
-            add_grid_gradients(delta_inputs[:n], block, cells, encoders[1], encoders[0], gradients)
+            add_grid_gradients(delta_block, block, cells, encoders[1], encoders[0], gradients)
         if len(kinds) > 0:
             add_entity_gradients(
-                delta_inputs[:n], firsts, used_states, used_kinds, entity_hidden, chosen,
+                delta_block, firsts, used_states, used_kinds, entity_hidden, chosen,
                 encoders[3], encoders[2], gradients,
             )  # fmt: skip
 
@@ -196,9 +196,9 @@ def _backward(
         if len(delta_inputs) > 0:
             weight = parameters[starts[tower] : second - hidden.shape[3]].reshape((hidden.shape[3], inputs.shape[1]))
             if tower == 0:
-                multiply(inner, weight, delta_inputs[:n])
+                multiply(inner, weight, delta_inputs)
             else:
-                add_multiply(inner, weight, delta_inputs[:n])
+                add_multiply(inner, weight, delta_inputs)
 
 
 @numeric_kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.train.autograd import Autograd
-from nclone_env.train.mlp import MLP, is_mlp
+from nclone_env.train.mlp import MLP, covers
 from nclone_env.train.network import Network
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
@@ -15,5 +15,5 @@ def make_network(
 ) -> Network:
     """Return the network of a policy on stored steps; arguments as of ``train.mlp.MLP``."""
     dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
-    kind = MLP if is_mlp(policy.observation_shapes, dtypes, storage.frame_stack) else Autograd
+    kind = MLP if covers(dtypes, storage.frame_stack) else Autograd
     return kind(policy, parameters, storage, seats, most_rows)

@@ -25,7 +25,7 @@ from nclone_env.train.episodes import EpisodeStatistics
 from nclone_env.train.folder import RunFolder
 from nclone_env.train.held_out import MOST_ENVIRONMENTS, HeldOutLevels
 from nclone_env.train.levels import level_digests, run_levels
-from nclone_env.train.mlp import is_mlp
+from nclone_env.train.mlp import covers
 from nclone_env.train.network import Actor
 from nclone_env.train.networks import make_network
 from nclone_env.train.parameters import FlatParameters
@@ -131,8 +131,7 @@ def group_sizes(num_envs: int) -> list[int]:
 def part_size(config: TrainConfig) -> int:
     """Return the most steps of a part of a minibatch: its activations should stay in the cache of a core."""
     has_pictures = any(name in PICTURES for name in config.observations)
-    largest = (128 if config.picture_size == 128 else 256) if has_pictures else 512
-    return min(largest, config.minibatch_size)
+    return min(256 if has_pictures else 512, config.minibatch_size)
 
 
 def most_rows(config: TrainConfig, num_envs: int) -> int:
@@ -195,7 +194,7 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
 def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
     """Return whether the hand-written network covers the policy for these environments."""
     dtypes = {name: space.dtype for name, space in envs.single_observation_space.spaces.items()}
-    return is_mlp(observation_shapes(envs), dtypes, frame_stack)
+    return covers(dtypes, frame_stack)
 
 
 def _make_learner(

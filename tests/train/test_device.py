@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from nclone_env.env.threads import Workers
 from nclone_env.errors import ConfigError, NonFiniteError
-from nclone_env.train import device_update, encoders, estimate
+from nclone_env.train import device_update, estimate
 from nclone_env.train import run as run_module
 from nclone_env.train.autograd import Autograd
 from nclone_env.train.checkpoint import load_checkpoint
@@ -61,13 +61,6 @@ CASES = {
     ),
 }
 EACH = pytest.mark.parametrize("case", CASES)
-
-
-@pytest.fixture(autouse=True)
-def single_precision(monkeypatch):
-    """Convolutions in float32 on every processor and GPU, so that sums in another order agree."""
-    monkeypatch.setattr(encoders, "convolution_dtype", lambda device: torch.float32)
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
 def prepared(case, seed=3):

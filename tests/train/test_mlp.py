@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from nclone_env.kinds import KINDS
 from nclone_env.train.autograd import Autograd
-from nclone_env.train.mlp import MLP, is_mlp
+from nclone_env.train.mlp import MLP, covers
 from nclone_env.train.network import LossScaling
 from nclone_env.train.parameters import FlatParameters
 from nclone_env.train.policy import ActorCritic
@@ -21,6 +21,8 @@ BOXES = {
     "entity_states": spaces.Box(-1, 1, (5, 12), np.float32),
     "entity_kinds": spaces.Box(0, len(KINDS) - 1, (5,), np.uint8),
     "entity_count": spaces.Box(0, 5, (1,), np.uint8),
+    "player_frame": spaces.Box(0, 255, (44, 65, 1), np.uint8),
+    "global_view": spaces.Box(0, 255, (96, 128, 1), np.uint8),
 }
 ENTITIES = ("entity_states", "entity_kinds", "entity_count")
 
@@ -37,14 +39,14 @@ def random_rollout(names, masked, frame_stack=1, reference=False):
     shape = (STEPS, ENVS)
     storage.arrays.actions[:] = random.integers(0, 6, shape)
     if masked:
-        allowed = random.random((STEPS + 1, ENVS, 6)) < 0.6
-        np.put_along_axis(allowed[:STEPS], storage.arrays.actions[..., None], True, axis=2)
-        allowed[STEPS, :, 0] = True
+        allowed = random.random((STEPS + frame_stack, ENVS, 6)) < 0.6
+        np.put_along_axis(allowed[frame_stack - 1 : -1], storage.arrays.actions[..., None], True, axis=2)
+        allowed[-1, :, 0] = True
         storage.observation_arrays["action_mask"][:] = allowed
     if reference:
         storage.reference[:] = random.dirichlet(np.full(6, 0.5), STEPS * ENVS)
         if masked:
-            storage.reference[:] *= storage.flat_observations["action_mask"][: STEPS * ENVS]
+            storage.reference[:] *= storage.flat_observations["action_mask"][(frame_stack - 1) * ENVS :][: STEPS * ENVS]
             storage.reference[:] /= storage.reference.sum(axis=1, keepdims=True)
     storage.arrays.log_probs[:] = np.log(random.uniform(0.05, 0.9, shape))
     storage.arrays.advantages[:] = random.standard_normal(shape)
@@ -59,16 +61,16 @@ def fill(arrays, name, random):
         count = arrays["entity_count"]
         count[:] = random.integers(0, array.shape[-1] + 1, count.shape)
         array[:] = random.integers(1, len(KINDS), array.shape) * (np.arange(array.shape[-1]) < count)
-    elif name == "locals":
+    elif array.dtype == np.uint8 and name != "entity_count":
         array[:] = random.integers(0, 256, array.shape)
     elif name != "entity_count":
         array[:] = random.standard_normal(array.shape)
 
 
-def both(names, masked=False, seed=3, reference=False, **network):
+def both(names, masked=False, seed=3, reference=False, frame_stack=1, **network):
     """Return a storage, the parameters and the two networks on them."""
-    storage = random_rollout(names, masked, reference=reference)
-    shapes = {name: array.shape[2:] for name, array in storage.observation_arrays.items()}
+    storage = random_rollout(names, masked, frame_stack, reference)
+    shapes = {name: tuple(stack.shape[1:]) for name, stack in storage.observation_buffers(0).items()}
     policy = ActorCritic(shapes, (6,), generator=torch.Generator().manual_seed(seed), **network)
     parameters = FlatParameters(policy)
     parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
@@ -80,14 +82,17 @@ REFERENCES = pytest.mark.parametrize("coefficient", [0.0, 0.7])
 NETWORKS = pytest.mark.parametrize("shared_trunk", [False, True])
 ACTIVATIONS = pytest.mark.parametrize("activation", ["tanh", "relu", "silu"])
 INPUTS = pytest.mark.parametrize(
-    ("names", "masked"),
+    ("names", "masked", "frame_stack"),
     [
-        (("game_state",), False),
-        (("game_state", "reachability"), False),
-        (("game_state",), True),
-        (("locals",), False),
-        (ENTITIES, True),
-        (("game_state", "locals", *ENTITIES, "reachability"), True),
+        (("game_state",), False, 1),
+        (("game_state", "reachability"), False, 1),
+        (("game_state",), True, 1),
+        (("locals",), False, 1),
+        (ENTITIES, True, 1),
+        (("game_state", "locals", *ENTITIES, "reachability"), True, 1),
+        (("player_frame",), False, 1),
+        (("game_state", "player_frame", "global_view"), True, 2),
+        (("game_state", "locals"), True, 3),
     ],
 )
 
@@ -96,11 +101,11 @@ INPUTS = pytest.mark.parametrize(
 @ACTIVATIONS
 @INPUTS
 @REFERENCES
-def test_outputs_and_gradients_equal_those_of_torch(names, masked, activation, shared_trunk, coefficient):
-    storage, parameters, by_hand, reference = both(
-        names, masked, reference=True, hidden_size=48, activation=activation, shared_trunk=shared_trunk
-    )
-    seen = {name: array[0] for name, array in storage.observation_arrays.items()}
+def test_outputs_and_gradients_equal_those_of_torch(names, masked, frame_stack, activation, shared_trunk, coefficient):
+    network = {"hidden_size": 48, "activation": activation, "shared_trunk": shared_trunk}
+    storage, parameters, by_hand, reference = both(names, masked, reference=True, frame_stack=frame_stack, **network)
+    seen = {name: stack.numpy() for name, stack in storage.observation_buffers(ENVS).items()}
+    storage.gather(torch.arange(ENVS), {name: torch.from_numpy(array) for name, array in seen.items()})
     for got, expected in zip(by_hand.outputs(1, seen), reference.outputs(1, seen), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
     rows = np.random.default_rng(1).permutation(STEPS * ENVS)[:201]
@@ -146,9 +151,10 @@ def test_gradient_depends_on_every_input():
     np.testing.assert_array_equal(before, gradient)
 
 
-def test_networks_of_other_inputs_are_left_to_torch():
-    single, byte = np.dtype(np.float32), np.dtype(np.uint8)
-    assert is_mlp({"game_state": (30,), "action_mask": (6,)}, {"game_state": single, "action_mask": byte}, 1)
-    assert not is_mlp({"game_state": (30,)}, {"game_state": single}, 2)
-    assert not is_mlp({"game_state": (30,)}, {"game_state": np.dtype(np.float16)}, 1)
-    assert not is_mlp({"player_frame": (64, 64, 1)}, {"player_frame": byte}, 1)
+def test_what_is_left_to_torch():
+    single, half, byte = map(np.dtype, (np.float32, np.float16, np.uint8))
+    entities = {"entity_states": single, "entity_kinds": byte, "entity_count": byte}
+    assert covers({"game_state": single, "player_frame": byte, "action_mask": np.dtype(np.int8)}, 4)
+    assert covers(entities, 1)
+    assert not covers(entities, 2)
+    assert not covers({"game_state": half}, 1)

@@ -50,7 +50,7 @@ def test_the_gradient_of_a_masked_action_is_zero(logits, masks, seed):
     delta = np.full((5, 6), np.nan, np.float32)
     steps = LearningFields(actions, log_probs, np.arange(5, dtype=np.float32), np.zeros(5, np.float32))
     scaling = LossScaling(*np.array([2.0, 1.0, 0.2, 0.2, 0.5, 0.1, 0.0], np.float32))
-    values, stored = np.zeros((5, 1), np.float32), (np.arange(5), *steps, masks, delta[:0])
+    values, stored = np.zeros((5, 1), np.float32), (np.arange(5), np.arange(5), *steps, masks, delta[:0])
     outputs = delta, values.copy(), np.zeros(6)
     loss_gradient(logits.copy(), values, np.array([6]), *stored, *scaling, *outputs)
     assert (delta[masks == 0] == 0).all()

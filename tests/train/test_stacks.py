@@ -101,7 +101,7 @@ def test_policy_sees_every_observation_of_a_stack():
         "game_state": torch.rand(2, 3, 30, generator=generator),
         "player_frame": torch.randint(0, 256, (2, 3, 40, 40, 1), dtype=torch.uint8, generator=generator),
     }
-    assert policy.encoders["player_frame"].convolutions[0].weight.shape[1] == 3
+    assert policy.encoders["player_frame"].patches.in_features == 3 * 8 * 8
     values = policy.value(seen)
     for name in shapes:
         for place in range(3):
