@@ -175,7 +175,10 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         seconds: time of a turn.
         peers: compare with other trainers.
     """
+    from nclone_env.train.config import TrainConfig
+
     print(describe())
+    defaults = TrainConfig()
     rows: dict[str, tuple[Any, ...]] = {
         "default": (ours, levels, seconds, {}),
         "one thread": (ours, levels, seconds, {"num_threads": 1}),
@@ -184,7 +187,7 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         "wide, one thread": (ours, levels, seconds, {**WIDE, "num_threads": 1}),
         "stub environment": (ours, levels, seconds, {}, "environment"),
         "stub policy": (ours, levels, seconds, {}, "policy"),
-        "products alone": (products, seconds, 64, 2, 4),
+        "products alone": (products, seconds, defaults.hidden_size, 2, defaults.update_epochs),
         "products, small shared": (products, seconds, 64, 1, 4),
     }
     if peers:

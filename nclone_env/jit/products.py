@@ -2,8 +2,10 @@
 
 ``numpy.dot`` cannot be used in kernels: Numba's version of it needs the run-time memory manager, which is off in them.
 All arrays are 2-dimensional, float32, and contiguous along the rows. Nothing is checked: the caller keeps the shapes
-consistent.
-Works with ``NUMBA_DISABLE_JIT=1`` as well.
+consistent. Works with ``NUMBA_DISABLE_JIT=1`` as well.
+
+OpenBLAS computes a product of up to 100 ** 3 multiplications without copying its operands to packed buffers first, at
+the peak of the processor; larger ones at three quarters of it. So products are split by rows into such that are small.
 """
 
 from __future__ import annotations
@@ -15,13 +17,17 @@ from numba.core import cgutils, config, types
 from numba.core.errors import TypingError
 from numba.extending import get_cython_function_address, intrinsic
 
+from nclone_env.jit.decorators import numeric_kernel
+
 _SYMBOL = "nclone_env_sgemm"
 _ITEM_SIZE = 4
+_SMALL, _FEWEST_ROWS = 100**3, 16
+"""Most multiplications of a small product, and fewest rows that are worth a product of their own."""
 llvmlite.binding.add_symbol(_SYMBOL, get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
 
 if config.DISABLE_JIT:
 
-    def multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    def _multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         """Write a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
         np.matmul(a, b, out=out)
 
@@ -29,18 +35,18 @@ if config.DISABLE_JIT:
         """Write a @ b.T, (n, k) by (m, k), to ``out``, (n, m)."""
         np.matmul(a, b.T, out=out)
 
-    def add_multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    def _add_multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
         out += np.matmul(a, b)
 
-    def add_transposed_multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    def _add_transposed_multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
         """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
         out += np.matmul(a.T, b)
 
 else:
 
     @intrinsic
-    def multiply(typing_context, a, b, out):
+    def _multiply(typing_context, a, b, out):
         """Write a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
         return _signature(a, b, out), _product()
 
@@ -50,14 +56,48 @@ else:
         return _signature(a, b, out), _product(b_transposed=True)
 
     @intrinsic
-    def add_multiply(typing_context, a, b, out):
+    def _add_multiply(typing_context, a, b, out):
         """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
         return _signature(a, b, out), _product(add=True)
 
     @intrinsic
-    def add_transposed_multiply(typing_context, a, b, out):
+    def _add_transposed_multiply(typing_context, a, b, out):
         """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
         return _signature(a, b, out), _product(a_transposed=True, add=True)
+
+
+@numeric_kernel
+def multiply(a, b, out):
+    """Write a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
+    step = _rows_of_piece(a.shape[0], b.size)
+    for first in range(0, a.shape[0], step):
+        _multiply(a[first : first + step], b, out[first : first + step])
+
+
+@numeric_kernel
+def add_multiply(a, b, out):
+    """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
+    step = _rows_of_piece(a.shape[0], b.size)
+    for first in range(0, a.shape[0], step):
+        _add_multiply(a[first : first + step], b, out[first : first + step])
+
+
+@numeric_kernel
+def add_transposed_multiply(a, b, out):
+    """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
+    step = _rows_of_piece(a.shape[0], out.size)
+    for first in range(0, a.shape[0], step):
+        _add_transposed_multiply(a[first : first + step], b[first : first + step], out)
+
+
+@numeric_kernel
+def _rows_of_piece(rows, multiplications):
+    """Return how many of the rows, each with so many multiplications, form a small product; all if that is too few."""
+    most = _SMALL // max(multiplications, 1)
+    if most < _FEWEST_ROWS or rows <= most:
+        return max(rows, 1)
+    pieces = -(-rows // most)
+    return min(-(-rows // (pieces * _FEWEST_ROWS)) * _FEWEST_ROWS, most)
 
 
 def _signature(*arrays):

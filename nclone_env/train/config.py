@@ -119,11 +119,11 @@ class TrainConfig:
     """Joint: one distribution over the six actions; separate: independent ones of direction and jump."""
     activation: ActivationName = "relu"
     """Activation between the layers."""
-    hidden_size: int = 64
+    hidden_size: int = 96
     """Units of each of the two hidden layers."""
     shared_trunk: bool = False
     """Share the hidden layers between policy and value function; otherwise each has its own."""
-    update_epochs: int = 4
+    update_epochs: int = 3
     """Epochs over the rollout per update."""
     num_minibatches: int = 8
     """Minibatches per epoch; must divide num_envs * num_steps."""
@@ -135,9 +135,9 @@ class TrainConfig:
     """The lambda of generalised advantage estimation."""
     clip_coef: float = 0.2
     """The epsilon of the clipped surrogate objective."""
-    entropy_coef: float = 0.01
+    entropy_coef: float = 0.02
     """Initial coefficient of the entropy bonus."""
-    anneal_entropy: bool = False
+    anneal_entropy: bool = True
     """Anneal the coefficient linearly to 0 at total_timesteps."""
     value_coef: float = 0.5
     """Coefficient of the value loss."""
@@ -152,8 +152,8 @@ class TrainConfig:
     """Timesteps over which that coefficient decreases linearly to 0."""
 
     device: DeviceName = "cpu"
-    """Where the policy is computed. Auto: a GPU if there is one, except for an MLP over float32 vectors, where the
-    hand-written network is faster on the processor."""
+    """Where the policy is computed. Auto: a GPU if there is one, except for policies without pictures, which the
+    hand-written network computes faster on the processor."""
     amp: bool = False
     """On a GPU, compute layers in bfloat16 by automatic mixed precision; ignored where auto finds none to use."""
     compile: bool = False

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -87,9 +87,9 @@ def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
 class PictureEncoder(Encoder):
     """A layer over every patch of 8 x 8 pixels, layers over squares of 2 x 2 places, and a layer over all that is left.
 
-    Squares are merged at least once, and until no more than 32 places are left if possible. No pixel belongs to two patches, so
-    every layer is one matrix product. Pixels at the edges that fill no patch are left out, as many on both sides. The
-    frames of a stack are channels.
+    Squares are merged at least once, and until no more than 32 places are left if possible. No pixel belongs to two
+    patches, so every layer is one matrix product. Pixels at the edges that fill no patch are left out, as many on both
+    sides. The frames of a stack are channels.
 
     Args:
         name: observation.
@@ -217,4 +217,3 @@ class EntityEncoder(Encoder):
         hidden = (self.first(states.float()) + self.kinds(kinds.int())).relu() * used  # unused rows: never the maximum
         mean = hidden.sum(dim=-2) / used.sum(dim=-2).clamp(min=1)
         return torch.cat([hidden.amax(dim=-2), mean, counts / self._rows], dim=-1).flatten(1)
-

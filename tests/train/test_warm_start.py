@@ -24,7 +24,8 @@ UPDATES, STEPS = 4, 16 * 32
 def config(folder, **fields):
     fixed = {"levels": (LEVEL,), "warm_start": (LEVEL,), "num_envs": 16, "num_steps": 32, "hidden_size": 32}
     limits = {"total_timesteps": UPDATES * STEPS, "clone_kl_steps": 3 * STEPS, "num_minibatches": 2}
-    return TrainConfig(output=folder, **{**fixed, **limits, **fields})
+    constant = {"anneal_entropy": False, "entropy_coef": 0.01, "update_epochs": 4}
+    return TrainConfig(output=folder, **{**fixed, **limits, **constant, **fields})
 
 
 def vector(result):
