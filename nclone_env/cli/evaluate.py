@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import tyro
 
 from nclone_env._files import write_file
+from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.config import EnvironmentConfig
+from nclone_env.constants import CELEBRATING
 from nclone_env.env.create import create_environment
+from nclone_env.level.level import Level
+from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
+from nclone_env.replay.recording import SUFFIX, Recording
 from nclone_env.replay.video import write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train.evaluate import LevelResult
+    from nclone_env.train.evaluate import LevelResult, Mode
     from nclone_env.train.policy import ActorCritic
 
 
@@ -28,6 +35,7 @@ def evaluate(
     attempts: int = 16,
     seed: int = 0,
     video: bool = True,
+    recordings: bool = False,
     output: Path | None = None,
 ) -> int:
     """Print the success rate of a checkpoint's policy on each level next to a random baseline.
@@ -41,6 +49,7 @@ def evaluate(
         attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
         seed: seed of the environments and of sampled and random actions.
         video: write a video of one episode.
+        recordings: write the fastest win on each level as a recording, for ``replay play`` and ``replay video``.
         output: output folder; the folder of the checkpoint by default.
 
     Returns:
@@ -57,7 +66,11 @@ def evaluate(
     if levels:
         environment = environment.replace(levels=levels)
     held_out = content.held_out.get("digests", [])
-    evaluate_and_report(policy, environment, output or checkpoint.parent, episodes, seed, video, attempts, held_out)
+    folder = output or checkpoint.parent
+    results = evaluate_and_report(policy, environment, folder, episodes, seed, video, attempts, held_out)
+    if recordings:
+        written = write_recordings(results, environment, folder / "recordings")
+        print(f"{written} recordings in {folder / 'recordings'}, each replayed and verified")
     return 0
 
 
@@ -70,8 +83,10 @@ def evaluate_and_report(
     video: bool,
     attempts: int = 1,
     held_out: Sequence[str] = (),
-) -> None:
+) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate a policy, print the table of success rates, and save the table and a video to ``folder``.
+
+    Returns the results by mode.
 
     Args:
         policy: the policy.
@@ -97,6 +112,41 @@ def evaluate_and_report(
     if video:
         write_episode(best_episode(results), environment, folder / "episode.mp4")
     print(f"saved to {folder}")
+    return results
+
+
+def write_recordings(
+    results: Mapping[Mode, tuple[LevelResult, ...]], environment: EnvironmentConfig, folder: Path
+) -> int:
+    """Save the fastest win of the policy on each level, named by the level and its number; return how many there are.
+
+    Raises:
+        RuntimeError: if the simulator does not reproduce a win; nothing is saved of it.
+    """
+    written = 0
+    for number, level in enumerate(load_levels(environment.levels)):
+        wins = [results[mode][number] for mode in ("argmax", "sampled") if results[mode][number].won]
+        if wins:
+            fastest = min(wins, key=lambda result: len(result.actions))
+            folder.mkdir(parents=True, exist_ok=True)
+            name = re.sub(r"[^A-Za-z0-9._-]+", "-", fastest.level)[-60:].lstrip("-.")
+            winning_recording(level, fastest, environment.frame_skip).save(folder / f"{number:03d}-{name}{SUFFIX}")
+            written += 1
+    return written
+
+
+def winning_recording(level: Level, win: LevelResult, frame_skip: int) -> Recording:
+    """Return the recording of an evaluated win.
+
+    Raises:
+        RuntimeError: if the simulator does not reproduce it.
+    """
+    inputs = np.array(INPUT_OF_ACTION, np.uint8)[win.actions].repeat(frame_skip)[: win.best_frames]
+    recording = Recording.of(level, inputs, {"frame_skip": frame_skip})
+    verdict = recording.verify()
+    if verdict.state != CELEBRATING:
+        raise RuntimeError(f"recordings: the win on {win.level} ends in state {verdict.state} when it is replayed")
+    return recording
 
 
 def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -87,7 +87,7 @@ class Seat(NamedTuple):
     """What the gradient reads: those stacks, or all stored observations."""
     sources: tuple[tuple[np.ndarray, int, int], ...]
     """Bytes of each vector in ``observations``, those of one of its rows, and where they go in a row of inputs."""
-    arguments: tuple[np.ndarray, ...]
+    arguments: tuple[Any, ...]
     """Arguments of the gradient that never change."""
 
 
