@@ -37,8 +37,9 @@ class RewardConfig:
     """Added when the ninja touches an open exit."""
     switch: float = 1.0
     """Added when an exit switch is collected."""
-    death: float = -1.0
-    """Added when the ninja dies."""
+    death: float = -3.0
+    """Added when the ninja dies. Shaping then returns what is left of the potential, about 5 near the start of a level;
+    with a small weight here that looks like a gain to a critic that has not learned the potential yet."""
     time: float = -0.0005
     """Added per simulated frame."""
     gold: float = 0.0
