@@ -86,8 +86,6 @@ def evaluate_and_report(
 ) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate a policy, print the table of success rates, and save the table and a video to ``folder``.
 
-    Returns the results by mode.
-
     Args:
         policy: the policy.
         environment: configuration of the environments.
@@ -97,6 +95,9 @@ def evaluate_and_report(
         video: whether to write a video.
         attempts: number of attempts of which any has to succeed; at most ``episodes`` are used.
         held_out: digests of the levels that were held out in training.
+
+    Returns:
+        The results of all levels by mode.
     """
     from nclone_env.train import report
     from nclone_env.train.evaluate import best_episode, compare
