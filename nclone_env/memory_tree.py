@@ -6,8 +6,8 @@ environments or grows with their number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from mmap import mmap
 from typing import Protocol
 
@@ -24,6 +24,8 @@ class MemoryNode:
         shared: True if the bytes do not grow with the number of environments.
         children: parts of this node.
         mapped: True if the bytes are pages of a memory-mapped file, shared between processes.
+        blocks: (address, bytes) of the arrays that make up ``own_bytes``, as far as they are known. They are valid only
+            while the owner lives; the profiler reads from them which pages are committed.
     """
 
     name: str
@@ -31,6 +33,7 @@ class MemoryNode:
     shared: bool = False
     children: tuple[MemoryNode, ...] = ()
     mapped: bool = False
+    blocks: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
 
     @property
     def total_bytes(self) -> int:
@@ -71,7 +74,38 @@ def array_group(name: str, arrays: Mapping[str, np.ndarray], *, shared: bool) ->
 
 def array_node(name: str, array: np.ndarray, *, shared: bool) -> MemoryNode:
     """Return the node of one array."""
-    return MemoryNode(name, int(array.nbytes), shared, mapped=is_mapped(array))
+    return MemoryNode(name, int(array.nbytes), shared, mapped=is_mapped(array), blocks=_blocks((array,)))
+
+
+def arrays_node(name: str, arrays: Sequence[np.ndarray], *, shared: bool) -> MemoryNode:
+    """Return one node for several arrays, none of them in a mapped file."""
+    return MemoryNode(name, sum(array.nbytes for array in arrays), shared, blocks=_blocks(arrays))
+
+
+def _blocks(arrays: Iterable[np.ndarray]) -> tuple[tuple[int, int], ...]:
+    return tuple((_address(array), array.nbytes) for array in arrays if array.nbytes and array.flags.c_contiguous)
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def merged(trees: Sequence[MemoryNode]) -> MemoryNode:
+    """Return one tree for owners of the same kind, such as several environments with the same levels.
+
+    Bytes that grow with the number of environments are added up; shared bytes are those of the first tree with them.
+    """
+    first = trees[0]
+    names = dict.fromkeys(child.name for tree in trees for child in tree.children)
+    children = (merged([child for tree in trees for child in tree.children if child.name == name]) for name in names)
+    if first.shared:
+        return replace(first, children=tuple(children))
+    return replace(
+        first,
+        own_bytes=sum(tree.own_bytes for tree in trees),
+        blocks=tuple(block for tree in trees for block in tree.blocks),
+        children=tuple(children),
+    )
 
 
 def is_mapped(array: np.ndarray) -> bool:

@@ -9,6 +9,7 @@ import tyro
 
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
+from nclone_env.cli.profile import profile_command, with_default_target
 from nclone_env.cli.replay import export_video, play_replay, record_replay, verify_replays
 from nclone_env.cli.run import run
 from nclone_env.cli.train import train_command
@@ -23,7 +24,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: arguments after the program name; ``sys.argv[1:]`` if None.
     """
     try:
-        given = sys.argv[1:] if args is None else list(args)
+        given = with_default_target(sys.argv[1:] if args is None else list(args))
         return _app(given).cli(prog="nclone-env", args=given, description="N++ for reinforcement learning.")
     except NcloneError as error:
         sys.stderr.write(f"nclone-env: {error}\n")
@@ -49,6 +50,7 @@ def _app(args: Sequence[str]) -> tyro.extras.SubcommandApp:
     app.command(name="train")(train_command(args))
     app.command(evaluate)
     app.command(run)
+    app.command(profile_command(), name="profile")
     app.command(warmup)
     app.command(levels, name="levels")
     app.command(replays, name="replay")

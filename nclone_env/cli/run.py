@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from nclone_env.cli.profile import ReportOptions, profile
+from nclone_env.cli.targets import RandomActions, VectorTarget
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import WON
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
-from nclone_env.memory import collect, report, stats
-from nclone_env.memory.recording import ProfileSettings
 
 _DEFAULTS = EnvironmentConfig()
 
@@ -81,15 +81,8 @@ def run(
     if profile_memory:
         if not headless:
             raise ConfigError("profile_memory: requires --headless, otherwise the window would be profiled too")
-        settings = ProfileSettings(
-            num_envs=num_envs,
-            steps=profile_frames,
-            interval=memory_snapshot_interval,
-            seed=seed,
-            levels=levels,
-            observations=config.observations,
-        )
-        profile(config, settings, output_dir, json)
+        options = ReportOptions(profile_frames, memory_snapshot_interval, output_dir, json)
+        profile(VectorTarget(config, seed, autoreset="same-step"), num_envs, profile_frames, options)
     elif headless:
         run_headless(config, num_envs, steps, seed)
     else:
@@ -97,27 +90,17 @@ def run(
     return 0
 
 
-def profile(config: EnvironmentConfig, settings: ProfileSettings, folder: Path, as_json: bool) -> None:
-    """Profile a vector environment, write the reports, print a summary and the paths of the reports."""
-    recording = collect.collect(lambda count: _vector(config, count), settings, progress=print)
-    found = stats.compute(recording)
-    paths = report.write_reports(found, folder, as_json)
-    print()
-    print(report.summary_text(found))
-    print("wrote " + ", ".join(map(str, paths)))
-
-
 def run_headless(config: EnvironmentConfig, num_envs: int, steps: int, seed: int) -> None:
     """Step a vector environment; print throughput, episodes and success rate."""
-    actions = collect.random_actions(num_envs, seed)
+    actions = RandomActions(num_envs, seed)
     episodes = Episodes()
     env = _vector(config, num_envs)
     env.reset(seed=seed)
-    env.step(next(actions))  # loads or compiles the kernels
+    env.step(actions.next())  # loads or compiles the kernels
     env.reset(seed=seed)
     start = time.perf_counter()
     for _ in range(steps):
-        _, _, terminated, truncated, info = env.step(next(actions))
+        _, _, terminated, truncated, info = env.step(actions.next())
         episodes.add(terminated, truncated, info)
     seconds = time.perf_counter() - start
     env.close()
@@ -129,12 +112,12 @@ def run_headless(config: EnvironmentConfig, num_envs: int, steps: int, seed: int
 def show(levels: tuple[str, ...], steps: int, seed: int) -> None:
     """Play random actions in a window, each held for ``frame_skip`` frames; print the outcomes."""
     config = EnvironmentConfig.for_human(levels=levels, frame_skip=_DEFAULTS.frame_skip)
-    actions = collect.random_actions(1, seed)
+    actions = RandomActions(1, seed)
     env = NPlusPlusEnv(config)
     env.reset(seed=seed)
     finished = 0
     for _ in range(steps):
-        _, _, terminated, truncated, info = env.step(int(next(actions)[0]))
+        _, _, terminated, truncated, info = env.step(int(actions.next()[0]))
         if terminated or truncated:
             finished += 1
             print(f"episode {finished}: {info['outcome']} on {info['level']}")

@@ -20,18 +20,23 @@ from numba.core import config
 _PACKAGE = Path(__file__).parents[1]
 _DIGESTED = ("nclone_env", "numba", "numpy")
 """Packages whose sources or versions are in ``source_digest``."""
+_WITHOUT_KERNELS = ("cli", "memory")
+"""Folders of the package that no kernel can depend on: they contain none, and only the command line imports them."""
 
 
 @lru_cache(maxsize=1)
 def source_digest() -> str:
-    """Return 16 hex digits that change with any source file of the package.
+    """Return 16 hex digits that change with any source file of the package that kernels may depend on.
 
     They also change with the versions of Numba and NumPy and with ``NUMBA_BOUNDSCHECK``, which Numba ignores where code
     is cached. Reading the files takes 7 to 15 ms.
     """
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {config.BOUNDSCHECK}".encode())
     for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0")
+        relative = path.relative_to(_PACKAGE)
+        if relative.parts[0] in _WITHOUT_KERNELS:
+            continue
+        digest.update(relative.as_posix().encode() + b"\0")
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +15,14 @@ from nclone_env.errors import MissingExtraError
 from nclone_env.memory.recording import INTERPRETER, Machine, Stage
 
 _PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
+_PROC = Path("/proc")
+_ROLLUP = "smaps_rollup"
 _SMAPS = Path("/proc/self/smaps_rollup")
 _PRINT_RSS = f"print([line.split()[1] for line in open({str(_SMAPS)!r}) if line.startswith('Rss:')][0])"
 
 
 class ResidentBytes(NamedTuple):
-    """Resident memory of this process, in bytes."""
+    """Resident memory of a process, in bytes."""
 
     rss: int
     """Resident set size: all resident pages."""
@@ -35,10 +38,12 @@ def resident_bytes() -> ResidentBytes:
     Raises:
         MissingExtraError: if neither is available.
     """
-    if not _SMAPS.exists():
-        return _resident_by_psutil()
+    return _read_rollup(_SMAPS) if _SMAPS.exists() else _resident_by_psutil()
+
+
+def _read_rollup(path: Path) -> ResidentBytes:
     found = dict.fromkeys(("Rss:", "Pss:", "Pss_File:"), 0)
-    for line in _SMAPS.read_text().splitlines():
+    for line in path.read_text().splitlines():
         name, _, rest = line.partition(" ")
         if name in found:
             found[name] = int(rest.split()[0]) * 1024
@@ -57,15 +62,53 @@ def _resident_by_psutil() -> ResidentBytes:
     return ResidentBytes(info.rss, getattr(info, "pss", info.rss), info.uss)  # PSS exists only on Linux
 
 
+def worker_bytes() -> int:
+    """Return the PSS without file-backed pages of all descendants of this process; 0 where ``/proc`` is missing."""
+    total = 0
+    for child in _descendants(os.getpid()):
+        try:
+            total += _read_rollup(_PROC / str(child) / _ROLLUP).data
+        except (FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended by now
+            continue
+    return total
+
+
+def _descendants(process: int) -> Iterator[int]:
+    for listing in _PROC.glob(f"{process}/task/*/children"):
+        try:
+            children = [int(child) for child in listing.read_text().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for child in children:
+            yield child
+            yield from _descendants(child)
+
+
+def restart_peak() -> None:
+    """Let :func:`peak_bytes` begin anew, where the system can."""
+    try:
+        (_PROC / "self" / "clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def peak_bytes() -> int:
+    """Return the largest RSS since the last :func:`restart_peak`; 0 if it is not known here."""
+    status = _PROC / "self" / "status"
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+
+
 def bare_interpreter() -> Stage:
     """Return the resident memory of a Python subprocess without any imports.
 
     Its RSS is used instead of its PSS, which would count the pages it shares with this process only in part.
     """
     if not _SMAPS.exists():
-        return Stage(INTERPRETER, 0, "not measured: no /proc/self/smaps_rollup here")
+        return Stage(INTERPRETER, 0, 0, 0, 0, "not measured: no /proc/self/smaps_rollup here")
     answer = subprocess.run([sys.executable, "-I", "-S", "-c", _PRINT_RSS], capture_output=True, text=True, check=True)
-    return Stage(INTERPRETER, int(answer.stdout) * 1024, "RSS of a bare Python interpreter in a subprocess")
+    rss = int(answer.stdout) * 1024
+    return Stage(INTERPRETER, rss, rss, 0, 0, "a bare Python interpreter in a process of its own (RSS)")
 
 
 def machine() -> Machine:

@@ -1,6 +1,6 @@
 """Recording: the raw measurements of a profiling run.
 
-All sizes are in bytes and all times in seconds of wall clock; steps are counted from 0 (just after ``reset``).
+All sizes are in bytes and all times in seconds of wall clock; steps are counted from 0 (just after ``make``).
 """
 
 from __future__ import annotations
@@ -8,15 +8,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.growth import WARM_UP_SHARE
 
-INTERPRETER, LIBRARIES, COMPILED_CODE, ENVIRONMENTS = (
+INTERPRETER, LIBRARIES, COMPILED_CODE, MADE, FIRST_STEPS, STEPS = (
     "interpreter",
     "libraries",
     "compiled code",
-    "environments",
+    "made",
+    "first steps",
+    "steps",
 )
-WARM_UP_SHARE = 0.2  # of all steps, during which the first episodes end and caches fill
+FEWEST_SNAPSHOTS = 10
+"""Snapshots of a run that has as many steps; a larger interval is shortened."""
+_DEFAULT_SNAPSHOTS = 20
 
 
 @dataclass(frozen=True)
@@ -24,22 +28,17 @@ class ProfileSettings:
     """Settings of a profiling run."""
 
     num_envs: int
-    """Number of environments in the batch."""
+    """Number of environments."""
     steps: int = 1000
-    """Vector steps per pass."""
-    interval: int = 100
-    """Steps between snapshots; the last step always has one."""
-    seed: int = 0
-    """Seed of the environments and of the random actions."""
-    levels: tuple[str, ...] = ()
-    """Names of the levels, for the report."""
-    observations: tuple[str, ...] = ()
-    """Names of the observations, for the report."""
+    """Steps of each pass."""
+    interval: int | None = None
+    """Most steps between two snapshots; None: a twentieth of the steps."""
 
     def snapshot_steps(self) -> tuple[int, ...]:
-        """Return the steps at which snapshots are taken: 0, every ``interval`` steps, and the last."""
-        regular = range(0, self.steps, self.interval)
-        return (*regular, self.steps)
+        """Return the steps at which snapshots are taken: from 0 to the last in equal intervals."""
+        longest = max(1, self.steps // FEWEST_SNAPSHOTS)
+        interval = min(self.interval or max(1, self.steps // _DEFAULT_SNAPSHOTS), longest)
+        return (*range(0, self.steps, interval), self.steps)
 
     @property
     def warm_up_steps(self) -> int:
@@ -63,33 +62,61 @@ class Machine:
 
 @dataclass(frozen=True)
 class Stage:
-    """Resident memory of the process at a named stage."""
+    """Memory of the process at the end of a named stage, and its largest during the stage."""
 
     name: str
+    rss_bytes: int
     pss_bytes: int
-    """Proportional set size: pages shared by several processes count in proportion."""
+    data_bytes: int
+    """PSS without file-backed pages."""
+    peak_bytes: int
+    """Largest RSS during the stage; 0 if it is not measured here."""
     how: str
-    """Method of measurement, for the report."""
+    """What was measured, for the report."""
 
 
 @dataclass(frozen=True)
-class Resident:
-    """Resident memory of the process after a step of the plain pass."""
+class OwnedNode:
+    """A node of the memory tree that the subject reports."""
 
-    step: int
+    depth: int
+    name: str
+    shared_bytes: int
+    """Bytes of the node and its children that all environments share."""
+    environment_bytes: int
+    """Bytes of the node and its children that grow with the number of environments."""
+    committed_bytes: int
+    """The part of both in committed pages, without mapped files."""
+    mapped: bool
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Memory after a step of the plain pass."""
+
+    step: float
+    """Number of the step; seconds for code that counts no steps."""
     rss_bytes: int
     """Resident set size: all resident pages."""
     pss_bytes: int
     """Proportional set size: pages shared by several processes count in proportion."""
     data_bytes: int
     """PSS without file-backed pages: heap, stacks, shared memory. Independent of other processes."""
+    worker_bytes: int
+    """The same of all child processes."""
+    native_bytes: int
+    """Bytes in use according to the C library's allocator; -1 if unknown."""
+    owned_bytes: int
+    """Bytes that the subject reports, without mapped files."""
+    committed_bytes: int
+    """The part of them in committed pages."""
 
 
 @dataclass(frozen=True)
 class Traced:
     """Memory traced by tracemalloc after a step of the traced pass, without the profiler's own memory."""
 
-    step: int
+    step: float
     traced_bytes: int
     blocks: int
 
@@ -102,6 +129,8 @@ class SourceLine:
     line: int
     live_bytes: int
     blocks: int
+    callers: tuple[str, ...] = ()
+    """``file:line`` of the calls that led to the line, innermost first; of the largest part of its memory."""
 
 
 @dataclass(frozen=True)
@@ -117,23 +146,49 @@ class FunctionTime:
 
 
 @dataclass(frozen=True)
+class SizePoint:
+    """Memory of a fresh process with a number of environments, above what the same process took before them."""
+
+    num_envs: int
+    data_bytes: int
+    """PSS without file-backed pages, child processes included."""
+    owned_bytes: int
+    """Bytes reported as growing with the number of environments."""
+    committed_bytes: int
+    """Bytes of all that is reported, in committed pages."""
+    python_bytes: int | None
+    """Bytes traced by tracemalloc less the reported ones; None: not traced, as tracing would disturb the others."""
+
+
+@dataclass(frozen=True)
 class Recording:
-    """All measurements of a profiling run."""
+    """All measurements of a profiling run. What a kind of run does not measure is empty."""
 
     machine: Machine
     settings: ProfileSettings
-    stages: tuple[Stage, ...]
+    name: str
+    unit: str
+    """What a step is; "second" if no steps were counted."""
+    facts: tuple[tuple[str, str], ...]
+    env_steps: int
+    """Environment steps of a step; 0: they are not counted."""
+    snapshots: tuple[Snapshot, ...]
+    stages: tuple[Stage, ...] = ()
     """In chronological order."""
-    memory: MemoryNode
-    """Memory tree of the environments at the stage ``environments``."""
-    resident: tuple[Resident, ...]
-    traced: tuple[Traced, ...]
-    first_lines: tuple[SourceLine, ...]
+    owners: tuple[OwnedNode, ...] = ()
+    """The memory tree after the last step, parents first."""
+    traced: tuple[Traced, ...] = ()
+    first_lines: tuple[SourceLine, ...] = ()
     """All lines with live memory at the first snapshot after the warm-up."""
-    last_lines: tuple[SourceLine, ...]
+    last_lines: tuple[SourceLine, ...] = ()
     """All lines with live memory at the last snapshot."""
-    functions: tuple[FunctionTime, ...]
-    plain_seconds: float
-    """Time of all steps of the plain pass, without snapshots."""
-    profiled_seconds: float
-    """Time of all steps under cProfile."""
+    step_peaks: tuple[int, ...] = ()
+    """Bytes that each step of the traced pass allocated at most above its start."""
+    sizes: tuple[SizePoint, ...] = ()
+    functions: tuple[FunctionTime, ...] = ()
+    profile: bytes = b""
+    """The profile of cProfile in the format that ``pstats`` and ``snakeviz`` read."""
+    step_seconds: tuple[float, ...] = ()
+    """Of each step of the plain pass."""
+    profiled_seconds: float = 0.0
+    """Of all steps under cProfile."""

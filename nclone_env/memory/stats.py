@@ -1,101 +1,58 @@
 """Statistics: pure functions from a Recording to Stats, the plain data of the reports.
 
-Sizes are in bytes, rates in bytes per 1,000 vector steps.
+Sizes are in bytes, rates in bytes per 1,000 steps.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from nclone_env.memory.growth import Growth, Verdict, combined_verdict, growth, least_squares
 from nclone_env.memory.recording import (
-    ENVIRONMENTS,
+    COMPILED_CODE,
+    INTERPRETER,
+    LIBRARIES,
     FunctionTime,
     Machine,
+    OwnedNode,
     ProfileSettings,
     Recording,
-    Resident,
+    SizePoint,
+    Snapshot,
     SourceLine,
+    Stage,
     Traced,
 )
-from nclone_env.memory_tree import MemoryNode
 
-Verdict = Literal["flat", "growing", "undecided"]
-
-STANDARD_ERRORS = 3.0  # a slope within this many standard errors of zero is noise
-TRACED_FLOOR = 2 * 1024  # bytes by which Python's caches and free lists may vary over the fitted steps
-RESIDENT_FLOOR = 128 * 1024  # bytes over the fitted steps: 32 pages, since allocators grow by arenas
-MIN_SNAPSHOTS = 4
 TOP_LINES = 15
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
 
 
 @dataclass(frozen=True)
-class OwnerRow:
-    """One node of the memory tree of the environments."""
+class PerEnvironment:
+    """Bytes of each further environment: slopes over the fresh processes, and what the owners report."""
 
-    depth: int
-    name: str
-    shared_bytes: int
-    """Bytes of this owner and its children that all environments share."""
-    environment_bytes: int
-    """Bytes of this owner and its children that grow with the number of environments, over all environments."""
-    per_env_bytes: float
-    """``environment_bytes`` per environment."""
+    measured: float
+    """Of the resident memory."""
+    error: float
+    """Three standard errors of ``measured``."""
+    committed: float
+    """Of the reported arrays, in committed pages."""
+    python: float
+    """Of Python objects and arrays that no owner reports, traced by tracemalloc."""
+    reported: float
+    """As the owners report them, committed or not."""
+    once: float
+    """Bytes that do not depend on the number of environments, besides those of libraries and compiled code."""
 
-
-@dataclass(frozen=True)
-class Share:
-    """A named part of the resident memory."""
-
-    name: str
-    share_bytes: int
-    how: str
-
-
-@dataclass(frozen=True)
-class Accounting:
-    """Measured memory compared with accounted memory.
-
-    A byte is accounted for if an object reports it, or if it was added to the PSS by a stage before the first
-    environment.
-    """
-
-    parts: tuple[Share, ...]
-    """The stages before the environments, and the bytes reported by the environments."""
-    measured_bytes: int
-    """PSS after the environments were created."""
-    environments_measured_bytes: int
-    """PSS added by the environments."""
-    accounted_bytes: int
-    unaccounted_bytes: int
-    """Measured minus accounted; negative if reported memory was not newly resident."""
-
-
-@dataclass(frozen=True)
-class Growth:
-    """Least-squares fit of one quantity over the snapshots after the warm-up, and its verdict."""
-
-    quantity: str
-    snapshots: int
-    first_step: int
-    last_step: int
-    slope: float
-    """Bytes per 1,000 steps."""
-    margin: float
-    """Noise margin in bytes per 1,000 steps: the larger of ``error_margin`` and ``floor_margin``."""
-    error_margin: float
-    """Three standard errors of the slope."""
-    floor_margin: float
-    """The fixed floor divided by the number of fitted steps."""
-    first_half_slope: float
-    second_half_slope: float
-    verdict: Verdict
+    @property
+    def unexplained(self) -> float:
+        """Measured, but neither reported nor traced."""
+        return self.measured - self.committed - self.python
 
 
 @dataclass(frozen=True)
@@ -106,150 +63,143 @@ class GrownLine:
     line: int
     grown_bytes: int
     grown_blocks: int
+    callers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Environment steps per second (vector steps times environments, including resets)."""
+    """Steps per second, environment steps where they are counted, and the time of single steps."""
 
     plain: float
     profiled: float
+    median_seconds: float
+    p95_seconds: float
+
+
+@dataclass(frozen=True)
+class StepPeak:
+    """Bytes that a step allocates at most above its start, after the warm-up; they are free again at its end."""
+
+    median: float
+    largest: int
 
 
 @dataclass(frozen=True)
 class Stats:
-    """The contents of the reports."""
+    """The contents of the reports. What a kind of run does not measure is empty or None."""
 
+    name: str
+    unit: str
+    facts: tuple[tuple[str, str], ...]
     machine: Machine
     settings: ProfileSettings
-    owners: tuple[OwnerRow, ...]
-    accounting: Accounting
-    warm_up_steps: int
-    resident: tuple[Resident, ...]
-    traced: tuple[Traced, ...]
-    growths: tuple[Growth, ...]
     verdict: Verdict
+    growths: tuple[Growth, ...]
+    per_environment: PerEnvironment | None
+    sizes: tuple[SizePoint, ...]
+    owners: tuple[OwnedNode, ...]
+    stages: tuple[Stage, ...]
+    warm_up_steps: float
+    snapshots: tuple[Snapshot, ...]
+    traced: tuple[Traced, ...]
     largest_lines: tuple[SourceLine, ...]
     grown_lines: tuple[GrownLine, ...]
+    step_peak: StepPeak | None
     by_cumulative: tuple[FunctionTime, ...]
     by_own: tuple[FunctionTime, ...]
-    speed: Speed
+    speed: Speed | None
+    env_steps: int
+
+    @property
+    def peak_bytes(self) -> int:
+        """Largest RSS from the first environment on."""
+        before = (INTERPRETER, LIBRARIES, COMPILED_CODE)
+        return max((stage.peak_bytes for stage in self.stages if stage.name not in before), default=0)
 
 
 def compute(recording: Recording) -> Stats:
     """Return the statistics of a recording."""
-    settings = recording.settings
-    warm_up = settings.warm_up_steps
-    growths = (
-        growth("traced", [(r.step, r.traced_bytes) for r in recording.traced], warm_up, TRACED_FLOOR),
-        growth("data", [(r.step, r.data_bytes) for r in recording.resident], warm_up, RESIDENT_FLOOR),
-    )
-    env_steps = settings.steps * settings.num_envs
+    warm_up = recording.settings.warm_up_steps
+    growths = growths_of(recording.snapshots, recording.traced, warm_up)
     return Stats(
+        name=recording.name,
+        unit=recording.unit,
+        facts=recording.facts,
         machine=recording.machine,
-        settings=settings,
-        owners=owner_rows(recording.memory, settings.num_envs),
-        accounting=accounting(recording),
-        warm_up_steps=warm_up,
-        resident=recording.resident,
-        traced=recording.traced,
-        growths=growths,
+        settings=recording.settings,
         verdict=combined_verdict(growths),
+        growths=growths,
+        per_environment=per_environment(recording.sizes),
+        sizes=recording.sizes,
+        owners=recording.owners,
+        stages=recording.stages,
+        warm_up_steps=warm_up,
+        snapshots=recording.snapshots,
+        traced=recording.traced,
         largest_lines=largest_lines(recording.last_lines),
         grown_lines=grown_lines(recording.first_lines, recording.last_lines),
+        step_peak=step_peak(recording.step_peaks, warm_up),
         by_cumulative=_top(recording.functions, "cumulative_seconds", recording.profiled_seconds),
         by_own=_top(recording.functions, "own_seconds", recording.profiled_seconds),
-        speed=Speed(env_steps / recording.plain_seconds, env_steps / recording.profiled_seconds),
+        speed=speed(recording),
+        env_steps=recording.env_steps,
     )
 
 
-def owner_rows(root: MemoryNode, num_envs: int) -> tuple[OwnerRow, ...]:
-    """Return one row per node of the tree, parents first."""
-    rows = []
-    for depth, node in root.walk():
-        own = node.bytes_where(shared=False)
-        rows.append(OwnerRow(depth, _owner_name(node), node.bytes_where(shared=True), own, own / num_envs))
-    return tuple(rows)
+def growths_of(snapshots: Sequence[Snapshot], traced: Sequence[Traced], warm_up: float) -> tuple[Growth, ...]:
+    """Return the growth of every quantity that was measured.
 
-
-def _owner_name(node: MemoryNode) -> str:
-    return f"{node.name} (mapped file)" if node.mapped else node.name
-
-
-def accounting(recording: Recording) -> Accounting:
-    """Compare the PSS after creating the environments with the earlier stages and the reported bytes."""
-    shares, before = [], 0
-    for stage in recording.stages:
-        if stage.name != ENVIRONMENTS:
-            shares.append(Share(stage.name, stage.pss_bytes - before, stage.how))
-            before = stage.pss_bytes
-    shares.append(Share(ENVIRONMENTS, recording.memory.total_bytes, "sum of the bytes reported by their owners"))
-    measured = next(stage.pss_bytes for stage in recording.stages if stage.name == ENVIRONMENTS)
-    accounted = sum(share.share_bytes for share in shares)
-    return Accounting(tuple(shares), measured, measured - before, accounted, measured - accounted)
-
-
-def growth(quantity: str, points: Sequence[tuple[int, int]], warm_up: int, floor_bytes: int) -> Growth:
-    """Fit a line to the points (step, bytes) after the warm-up and derive a verdict.
-
-    The verdict is growing if the slope exceeds the noise margin and each half of the snapshots alone has a slope
-    above the floor margin, so that a single jump does not count as growth. It is undecided with fewer than four
-    snapshots.
+    Resident memory is judged without the arrays of owners: that their pages are committed one by one is no growth, and
+    that they become larger shows in what the owners report.
     """
-    kept = np.array([point for point in points if point[0] >= warm_up], dtype=np.float64).reshape(-1, 2)
-    if len(kept) < MIN_SNAPSHOTS:
-        last = int(kept[-1, 0]) if len(kept) else warm_up
-        return Growth(
-            quantity=quantity,
-            snapshots=len(kept),
-            first_step=warm_up,
-            last_step=last,
-            slope=0.0,
-            margin=0.0,
-            error_margin=0.0,
-            floor_margin=0.0,
-            first_half_slope=0.0,
-            second_half_slope=0.0,
-            verdict="undecided",
-        )
-    steps, values = kept[:, 0] / 1000.0, kept[:, 1]
-    slope, standard_error = least_squares(steps, values)
-    middle = len(kept) // 2
-    first_half, _ = least_squares(steps[: middle + 1], values[: middle + 1])
-    second_half, _ = least_squares(steps[middle:], values[middle:])
-    floor_margin = floor_bytes / float(steps[-1] - steps[0])
-    error_margin = STANDARD_ERRORS * standard_error
-    growing = slope > max(error_margin, floor_margin) and min(first_half, second_half) > floor_margin
-    return Growth(
-        quantity=quantity,
-        snapshots=len(kept),
-        first_step=int(kept[0, 0]),
-        last_step=int(kept[-1, 0]),
-        slope=slope,
-        margin=max(error_margin, floor_margin),
-        error_margin=error_margin,
-        floor_margin=floor_margin,
-        first_half_slope=first_half,
-        second_half_slope=second_half,
-        verdict="growing" if growing else "flat",
+    steps = [item.step for item in snapshots]
+    columns = {
+        "native": [item.native_bytes for item in snapshots],
+        "process": [item.data_bytes - item.committed_bytes for item in snapshots],
+        "workers": [item.worker_bytes for item in snapshots],
+        "owners": [item.owned_bytes for item in snapshots],
+    }
+    found = [growth(name, steps, values, warm_up) for name, values in columns.items() if max(values, default=0) > 0]
+    if traced:
+        found.insert(0, growth("traced", [r.step for r in traced], [r.traced_bytes for r in traced], warm_up))
+    return tuple(found)
+
+
+def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:
+    """Fit the bytes of each further environment; None without measurements of several sizes."""
+    plain = [point for point in sizes if point.python_bytes is None]
+    traced = [(point.num_envs, point.python_bytes) for point in sizes if point.python_bytes is not None]
+    if len(plain) < 2:
+        return None
+    counts = np.array([point.num_envs for point in plain], dtype=np.float64)
+    data = np.array([point.data_bytes for point in plain], dtype=np.float64)
+    committed = np.array([point.committed_bytes for point in plain], dtype=np.float64)
+    measured, error = least_squares(counts, data)
+    (few, least), (many, most) = traced[0], traced[-1]
+    return PerEnvironment(
+        measured=measured,
+        error=3 * error,
+        committed=least_squares(counts, committed)[0],
+        python=(most - least) / max(1, many - few),
+        reported=(plain[-1].owned_bytes - plain[0].owned_bytes) / (plain[-1].num_envs - plain[0].num_envs),
+        once=float(data.mean() - measured * counts.mean()),
     )
 
 
-def least_squares(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Return the slope of the fit to n points, (n,) float64 each, and its standard error (0 for two points)."""
-    dx = x - x.mean()
-    spread = float(dx @ dx)
-    slope = float(dx @ y) / spread
-    residual = y - y.mean() - slope * dx
-    freedom = len(x) - 2
-    return slope, math.sqrt(float(residual @ residual) / freedom / spread) if freedom else 0.0
+def speed(recording: Recording) -> Speed | None:
+    """Return steps per second with and without profiling; None if no step was timed."""
+    seconds = np.array(recording.step_seconds)
+    if not len(seconds):
+        return None
+    counted = len(seconds) * max(1, recording.env_steps)
+    profiled = counted / recording.profiled_seconds if recording.profiled_seconds else 0.0
+    return Speed(counted / seconds.sum(), profiled, float(np.median(seconds)), float(np.quantile(seconds, 0.95)))
 
 
-def combined_verdict(growths: Sequence[Growth]) -> Verdict:
-    """Return growing if any quantity grows, undecided if any is undecided, else flat."""
-    found = {item.verdict for item in growths}
-    order: tuple[Verdict, ...] = ("growing", "undecided", "flat")
-    return next(verdict for verdict in order if verdict in found)
+def step_peak(peaks: Sequence[int], warm_up: float) -> StepPeak | None:
+    """Return the peaks of the steps after the warm-up; None if none was measured."""
+    kept = np.array(peaks[int(warm_up) :])
+    return StepPeak(float(np.median(kept)), int(kept.max())) if len(kept) else None
 
 
 def largest_lines(lines: Sequence[SourceLine]) -> tuple[SourceLine, ...]:
@@ -267,7 +217,7 @@ def grown_lines(first: Sequence[SourceLine], last: Sequence[SourceLine]) -> tupl
             (line.live_bytes - old.live_bytes, line.blocks - old.blocks) if old else (line.live_bytes, line.blocks)
         )
         if by > 0:
-            grown.append(GrownLine(line.file, line.line, by, blocks))
+            grown.append(GrownLine(line.file, line.line, by, blocks, line.callers))
     return tuple(sorted(grown, key=lambda line: (-line.grown_bytes, line.file, line.line))[:TOP_LINES])
 
 

@@ -4,52 +4,70 @@ from __future__ import annotations
 
 from nclone_env.memory.recording import (
     COMPILED_CODE,
-    ENVIRONMENTS,
     INTERPRETER,
     LIBRARIES,
+    MADE,
     FunctionTime,
     Machine,
+    OwnedNode,
     ProfileSettings,
     Recording,
-    Resident,
+    SizePoint,
+    Snapshot,
     SourceLine,
     Stage,
     Traced,
 )
-from nclone_env.memory_tree import MemoryNode
 
-STEPS = range(0, 1001, 100)
+STEPS = range(0, 1001, 50)
 
 
-def recording(traced_per_step: int = 0) -> Recording:
+def recording(traced_per_step: int = 0, native_per_step: int = 0) -> Recording:
     """Return a hand-written recording of 4 environments over 1,000 steps."""
-    tree = MemoryNode(
-        "environment",
-        children=(MemoryNode("levels", 3000, shared=True), MemoryNode("state", 4000, shared=False)),
-    )
     return Recording(
         machine=Machine("Linux", "a processor", 2, "CPython 3.11", (("numpy", "2.4"),), "a table"),
-        settings=ProfileSettings(4, levels=("one",), observations=("game_state",)),
-        stages=(
-            Stage(INTERPRETER, 8_000, "by hand"),
-            Stage(LIBRARIES, 50_000, "by hand"),
-            Stage(COMPILED_CODE, 60_000, "by hand"),
-            Stage(ENVIRONMENTS, 67_500, "by hand"),
+        settings=ProfileSettings(4),
+        name="stub",
+        unit="vector step",
+        facts=(("levels", "one"), ("observations", "game_state")),
+        env_steps=4,
+        snapshots=tuple(
+            Snapshot(step, 90_000, 80_000, 70_000, 0, 50_000 + native_per_step * step, 7_000, 6_000) for step in STEPS
         ),
-        memory=tree,
-        resident=tuple(Resident(step, 90_000, 80_000, 70_000) for step in STEPS),
+        stages=(
+            Stage(INTERPRETER, 9_000, 8_000, 0, 0, "by hand"),
+            Stage(LIBRARIES, 55_000, 50_000, 40_000, 99_000, "by hand"),
+            Stage(COMPILED_CODE, 65_000, 60_000, 50_000, 98_000, "by hand"),
+            Stage(MADE, 90_000, 80_000, 70_000, 97_000, "by hand"),
+        ),
+        owners=(
+            OwnedNode(0, "environment", 3_000, 4_000, 6_000, mapped=False),
+            OwnedNode(1, "levels", 3_000, 0, 2_000, mapped=False),
+            OwnedNode(1, "state", 0, 3_980, 3_980, mapped=False),
+            OwnedNode(1, "first detail", 0, 8, 8, mapped=False),
+            OwnedNode(1, "second detail", 0, 12, 12, mapped=False),
+        ),
         traced=tuple(Traced(step, 5_000 + traced_per_step * step, 10) for step in STEPS),
         first_lines=(SourceLine("a.py", 1, 100, 1), SourceLine("b.py", 2, 900, 3)),
         last_lines=(
-            SourceLine("a.py", 1, 400, 2),
+            SourceLine("a.py", 1, 400, 2, ("caller.py:7", "main.py:1")),
             SourceLine("b.py", 2, 900, 3),
             SourceLine("c.py", 3, 50, 1),
+        ),
+        step_peaks=(9_999,) * 200 + (300,) * 799 + (500,),
+        sizes=(
+            SizePoint(10, 21_000, 10_000, 13_000, None),
+            SizePoint(20, 31_000, 20_000, 23_000, None),
+            SizePoint(40, 51_000, 40_000, 43_000, None),
+            SizePoint(10, 99_000, 10_000, 13_000, -500),
+            SizePoint(40, 99_000, 40_000, 43_000, 1_000),
         ),
         functions=(
             FunctionTime("a.py", 1, "outer", 1000, 0.1, 1.0),
             FunctionTime("a.py", 9, "inner", 2000, 0.9, 0.9),
             FunctionTime("a.py", 19, "tiny", 1, 1e-6, 1e-6),
         ),
-        plain_seconds=0.5,
+        profile=b"a profile",
+        step_seconds=(0.0005,) * 1000,
         profiled_seconds=2.0,
     )

@@ -1,72 +1,81 @@
-"""A vector environment of no game at all, with a leak that can be switched on."""
+"""A subject of no game at all, with leaks that can be switched on, and the target that makes it."""
 
 from __future__ import annotations
 
+import ctypes
 import mmap
+from dataclasses import dataclass
 
 import numpy as np
 
-from nclone_env.env.compiled.records import PLAYING, TIMED_OUT, WON
 from nclone_env.memory_tree import MemoryNode, array_group
 
+_malloc = ctypes.CDLL(None).malloc
+_malloc.restype = ctypes.c_void_p
 
-class StubVectorEnv:
-    """Follows the interface of the vector environment: reset, step, memory, close.
 
-    Args:
-        num_envs: environments in the batch.
-        leak_bytes: Python bytes kept for good at every step.
-        leak_pages: 4 KB pages outside Python's allocators kept for good at every step.
-        jump_at: step at which 100,000 bytes are taken once and kept.
-        episode: steps of an episode; every second episode is a success.
-    """
+@dataclass(frozen=True)
+class StubTarget:
+    """Makes stub subjects; picklable."""
 
-    def __init__(self, num_envs: int, leak_bytes: int = 0, leak_pages: int = 0, jump_at: int = -1, episode: int = 50):
-        self.num_envs = num_envs
-        self.closed = False
-        self.actions: list[np.ndarray] = []
-        self.record_actions = False
-        self._leak_bytes, self._jump_at, self._episode = leak_bytes, jump_at, episode
+    name = "stub"
+    unit = "vector step"
+    most_envs = 2000
+
+    leak_bytes: int = 0
+    """Python bytes kept for good at every step."""
+    leak_native: int = 0
+    """Bytes of the C library's allocator kept for good at every step."""
+    leak_pages: int = 0
+    """4 KB pages outside of all allocators kept for good at every step."""
+    leak_every: int = 1
+    """Steps between two leaks."""
+    jump_at: int = -1
+    """Step at which 1,000,000 bytes are taken once and kept."""
+    touch_late: bool = False
+    """Write a part of an owned array at every step, so that its pages are committed one by one."""
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        return (("levels", "none"),)
+
+    def env_steps(self, num_envs: int) -> int:
+        return num_envs
+
+    def make(self, num_envs: int) -> StubSubject:
+        return StubSubject(self, num_envs)
+
+
+class StubSubject:
+    def __init__(self, target: StubTarget, num_envs: int):
+        self.target, self.closed, self.steps = target, False, 0
         self._leaked: list[bytes] = []
         self._mapped: list[mmap.mmap] = []
-        self._leak_pages = leak_pages
         self._tiles = np.ones((25, 44), np.uint8)
-        self._worlds = np.ones((num_envs, 40), np.float64)
-        self._observations = np.ones((num_envs, 30), np.float32)
-        self._steps = 0
-        self.level_names = ("stub",)
+        self._state = np.ones((num_envs, 3000), np.float64)
+        self._late = np.frombuffer(mmap.mmap(-1, 2000 * 4096), np.uint8).reshape(2000, 4096)  # fresh pages
 
-    def reset(self, *, seed: int | None = None) -> tuple[dict[str, np.ndarray], dict]:
-        self._steps = 0
-        return {"game_state": self._observations}, {}
-
-    def step(self, actions: np.ndarray) -> tuple:
-        if self.record_actions:
-            self.actions.append(np.array(actions))
-        self._steps += 1
-        if self._leak_bytes:
-            self._leaked.append(bytes(self._leak_bytes))
-        if self._leak_pages:
-            pages = mmap.mmap(-1, 4096 * self._leak_pages)
-            pages.write(b"x" * len(pages))
-            self._mapped.append(pages)
-        if self._steps == self._jump_at:
-            self._leaked.append(bytes(100_000))
-        done = np.full(self.num_envs, self._steps % self._episode == 0)
-        success = done & (np.arange(self.num_envs) % 2 == 0)
-        info = {"outcome": np.where(success, WON, np.where(done, TIMED_OUT, PLAYING))}
-        return (
-            {"game_state": self._observations},
-            np.zeros(self.num_envs),
-            done,
-            np.zeros(self.num_envs, bool),
-            info,
-        )
+    def step(self) -> None:
+        self.steps += 1
+        target = self.target
+        if self.steps % target.leak_every == 0:
+            if target.leak_bytes:
+                self._leaked.append(bytes(target.leak_bytes))
+            if target.leak_native:
+                _malloc(ctypes.c_size_t(target.leak_native))
+            if target.leak_pages:
+                pages = mmap.mmap(-1, 4096 * target.leak_pages)
+                pages.write(b"x" * len(pages))
+                self._mapped.append(pages)
+        if self.steps == target.jump_at:
+            self._leaked.append(bytes(1_000_000))
+        if target.touch_late:
+            self._late[self.steps % 2000] = 1
 
     def memory(self) -> MemoryNode:
         levels = array_group("levels", {"tiles": self._tiles}, shared=True)
-        state = array_group("state", {"worlds": self._worlds, "observations": self._observations}, shared=False)
-        return MemoryNode("environment", children=(levels, state))
+        late = MemoryNode("late", self._late.nbytes, shared=True, blocks=((self._late.ctypes.data, self._late.nbytes),))
+        state = array_group("state", {"worlds": self._state}, shared=False)
+        return MemoryNode("environment", children=(levels, late, state))
 
     def close(self) -> None:
         self.closed = True

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ctypes
+import pstats
 import sys
 import tracemalloc
 
@@ -8,65 +10,93 @@ import pytest
 
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
-from nclone_env.memory.collect import check, collect, drive, random_actions, traced_pass
-from nclone_env.memory.process import resident_bytes
+from nclone_env.memory.allocator import heap_bytes
+from nclone_env.memory.collect import check, collect, drive, traced_pass
+from nclone_env.memory.process import resident_bytes, worker_bytes
 from nclone_env.memory.recording import ProfileSettings
+from nclone_env.memory.sizes import environment_counts
+from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import compute
+from nclone_env.memory_tree import MemoryNode
 
-from .stub import StubVectorEnv
+from .stub import StubTarget
 
 pytestmark = pytest.mark.usefixtures("frozen_heap")
 
-SETTINGS = ProfileSettings(16, steps=1000, interval=100)
+SETTINGS = ProfileSettings(16)
 
 
-def stats_of(**options):
-    made = []
+@pytest.fixture(autouse=True)
+def no_fresh_processes(monkeypatch):
+    """Leave out the fresh processes, which test_sizes starts once."""
+    monkeypatch.setattr("nclone_env.memory.collect.measure_sizes", lambda *arguments: ())
 
-    def make(count):
-        made.append(StubVectorEnv(count, **options))
-        return made[-1]
 
-    stats = compute(collect(make, SETTINGS))
-    assert made
-    assert all(env.closed for env in made)
-    return stats
+def stats_of(**leaks):
+    return compute(collect(StubTarget(**leaks), SETTINGS))
+
+
+def growth_of(stats, quantity):
+    return next(item for item in stats.growths if item.quantity == quantity)
 
 
 def test_without_a_leak_the_verdict_is_flat():
     stats = stats_of()
     assert stats.verdict == "flat"
-    assert [item.step for item in stats.traced] == list(range(0, 1001, 100))
-    assert [item.step for item in stats.resident] == list(range(0, 1001, 100))
-    assert stats.owners[0].per_env_bytes == 40 * 8 + 30 * 4
+    assert [item.step for item in stats.snapshots] == [item.step for item in stats.traced] == list(range(0, 1001, 50))
+    assert stats.owners[0].environment_bytes == 16 * 24_000
+    assert stats.speed is not None
+    assert stats.speed.plain > 0
 
 
-def test_a_leak_of_100_bytes_a_step_is_found_with_its_line_and_rate():
-    stats = stats_of(leak_bytes=100)
-    traced = stats.growths[0]
+@pytest.mark.parametrize("size", [5, 64, 100])
+def test_a_leak_of_python_is_found_with_its_line_and_rate(size):
+    stats = stats_of(leak_bytes=size)
+    traced = growth_of(stats, "traced")
     assert stats.verdict == traced.verdict == "growing"
-    size = bytes(100).__sizeof__()
-    assert size * 1000 < traced.slope < (size + 12) * 1000  # the object and its place in a list
+    whole = bytes(size).__sizeof__()
+    assert whole * 1000 < traced.slope < (whole + 16) * 1000  # the object and its place in a list
     worst = stats.grown_lines[0]
     assert worst.file.endswith("stub.py")
-    assert worst.grown_blocks == pytest.approx(800, abs=2)
+    assert any("collect.py" in caller for caller in worst.callers)
 
 
-def test_a_leak_outside_python_is_found_in_resident_memory():
+def test_a_slow_leak_of_python_is_found():
+    assert stats_of(leak_bytes=67, leak_every=20).verdict == "growing"  # 5 KB per 1,000 steps
+
+
+@pytest.mark.skipif(heap_bytes() is None, reason="needs mallinfo2")
+@pytest.mark.parametrize(("size", "every"), [(200, 1), (64, 1), (20_000, 100)])
+def test_a_leak_of_native_code_is_found_by_the_allocator(size, every):
+    stats = stats_of(leak_native=size, leak_every=every)
+    native = growth_of(stats, "native")
+    assert stats.verdict == native.verdict == "growing"
+    assert growth_of(stats, "traced").verdict == "flat"
+    assert native.slope == pytest.approx(1000 * size / every, rel=0.35)  # blocks have headers
+
+
+def test_pages_from_outside_all_allocators_are_found_in_resident_memory():
     stats = stats_of(leak_pages=4)
-    data = stats.growths[1]
-    assert stats.verdict == data.verdict == "growing"
-    assert data.slope == pytest.approx(4 * 4096 * 1000, rel=0.1)
+    assert stats.verdict == growth_of(stats, "process").verdict == "growing"
+    assert growth_of(stats, "process").slope == pytest.approx(4 * 4096 * 1000, rel=0.1)
 
 
 def test_a_single_jump_is_not_a_leak():
     assert stats_of(jump_at=600).verdict == "flat"
 
 
+def test_an_array_whose_pages_are_committed_late_is_not_a_leak():
+    stats = stats_of(touch_late=True)
+    assert stats.verdict == "flat"
+    assert stats.snapshots[-1].data_bytes - stats.snapshots[0].data_bytes > 3_000_000
+    assert stats.snapshots[-1].committed_bytes - stats.snapshots[0].committed_bytes > 3_000_000
+
+
 def test_the_profiler_excludes_its_own_memory():
     steps = ProfileSettings(2, steps=100, interval=2)  # many snapshots, so that any accumulation would show
-    traced, first, last = traced_pass(lambda count: StubVectorEnv(count), steps)
+    traced, first, last, peaks = traced_pass(StubTarget(), steps)
     assert len(traced) == 51
+    assert len(peaks) == 100
     assert max(item.traced_bytes for item in traced[10:]) - traced[10].traced_bytes < 512
     assert not [line for line in (*first, *last) if "nclone_env/memory" in line.file or "fnmatch" in line.file]
     assert not tracemalloc.is_tracing()
@@ -75,37 +105,33 @@ def test_the_profiler_excludes_its_own_memory():
 def test_tracing_started_before_continues():
     tracemalloc.start()
     try:
-        traced_pass(lambda count: StubVectorEnv(count), ProfileSettings(1, steps=4, interval=2))
+        traced_pass(StubTarget(), ProfileSettings(1, steps=4, interval=2))
         assert tracemalloc.is_tracing()
     finally:
         tracemalloc.stop()
 
 
-def test_all_passes_play_the_same_actions_and_another_seed_plays_others():
-    played = []
-    for seed in (1, 1, 2):
-        env = StubVectorEnv(3)
-        env.record_actions = True
-        drive(env, ProfileSettings(3, steps=300, interval=70, seed=seed), lambda step: None)
-        played.append(np.array(env.actions))
-    assert played[0].shape == (300, 3)
-    assert played[0].min() == 0
-    assert played[0].max() == 5
-    assert np.array_equal(played[0], played[1])
-    assert not np.array_equal(played[0], played[2])
-
-
-def test_actions_are_int64_rows():
-    row = next(random_actions(7, seed=0))
-    assert row.shape == (7,)
-    assert row.dtype == np.int64
+def test_the_profile_can_be_read_by_pstats(tmp_path):
+    recording = collect(StubTarget(), ProfileSettings(1, steps=20))
+    (tmp_path / "x.prof").write_bytes(recording.profile)
+    functions = {name for _, _, name in pstats.Stats(str(tmp_path / "x.prof")).stats}
+    assert "step" in functions
 
 
 def test_snapshots_are_taken_after_exactly_their_steps():
-    env, seen = StubVectorEnv(1), []
-    env.record_actions = True
-    drive(env, ProfileSettings(1, steps=25, interval=10), lambda step: seen.append((step, len(env.actions))))
-    assert seen == [(0, 0), (10, 10), (20, 20), (25, 25)]
+    subject, seen = StubTarget().make(1), []
+    drive(subject, ProfileSettings(1, steps=25, interval=2), lambda step: seen.append((step, subject.steps)))
+    assert seen == [(step, step) for step in (*range(0, 25, 2), 25)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "interval", "count"),
+    [(1000, 100, 11), (1000, None, 21), (50, 100, 11), (3, None, 4), (1, 7, 2), (100, 1, 101)],
+)
+def test_the_interval_adapts_to_short_runs(steps, interval, count):
+    taken = ProfileSettings(1, steps, interval).snapshot_steps()
+    assert len(taken) == count
+    assert (taken[0], taken[-1]) == (0, steps)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +140,43 @@ def test_snapshots_are_taken_after_exactly_their_steps():
         (ProfileSettings(0), "num_envs: expected a whole number of at least 1, got 0"),
         (ProfileSettings(1, steps=0), "steps: expected a whole number of at least 1, got 0"),
         (ProfileSettings(1, interval=0), "interval: expected a whole number of at least 1, got 0"),
-        (ProfileSettings(1, steps=10), "interval: expected at most the number of steps, 10, got 100"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message):
         check(settings)
+
+
+def test_fresh_processes_have_enough_environments_to_measure():
+    assert environment_counts(16, 50_000, 4096) == (125, 251, 503)
+    assert environment_counts(16, 100, 4096) == (1024, 2048, 4096)
+    assert environment_counts(10_000, 50_000, 4096) == (2500, 5000, 10_000)
+    assert environment_counts(1, 0, 8) == (2, 4, 8)
+
+
+def test_a_log_of_snapshots_makes_room():
+    log = SnapshotLog(4)
+    for step in range(4):
+        log.take(step, MemoryNode("nothing"))
+    log.thin()
+    log.take(4, MemoryNode("nothing"))
+    assert [item.step for item in log.snapshots()] == [0, 2, 4]
+
+
+def test_the_allocator_counts_single_blocks():
+    before = heap_bytes()
+    if before is None:
+        pytest.skip("needs mallinfo2")
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    address = libc.malloc(ctypes.c_size_t(5_000_000))
+    during = heap_bytes()
+    libc.free(ctypes.c_void_p(address))
+    after = heap_bytes()
+    assert during is not None
+    assert after is not None
+    assert 5_000_000 <= during.in_use - before.in_use < 5_010_000
+    assert abs(after.in_use - before.in_use) < 10_000
 
 
 def test_resident_memory_is_plausible_and_psutil_agrees(monkeypatch):
@@ -136,3 +193,30 @@ def test_without_smaps_and_psutil_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(MissingExtraError, match=r"nclone-env\[profile\]"):
         resident_bytes()
+
+
+def test_the_peak_is_restarted():
+    process.restart_peak()
+    low = process.peak_bytes()
+    held = np.ones(40_000_000, np.uint8)
+    del held
+    high = process.peak_bytes()
+    process.restart_peak()
+    if low == 0 or process.peak_bytes() == high:
+        pytest.skip("the system does not restart peaks")
+    assert high - low > 30_000_000
+    assert process.peak_bytes() < high - 30_000_000
+
+
+def test_the_memory_of_child_processes_is_summed():
+    assert worker_bytes() >= 0
+    import subprocess
+
+    before = worker_bytes()
+    code = "x = bytearray(20_000_000); print('ready', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert 20_000_000 < worker_bytes() - before < 60_000_000
+        child.communicate(b"\n")
+    assert worker_bytes() == pytest.approx(before, abs=1_000_000)

@@ -5,15 +5,18 @@ import json
 
 import pytest
 
+from nclone_env.memory.formatting import format_bytes, format_seconds, table
+from nclone_env.memory.recording import OwnedNode
 from nclone_env.memory.report import (
     JSON_REPORT,
     MEMORY_REPORT,
-    PROFILE_REPORT,
-    format_bytes,
+    TIME_PROFILE,
+    TIME_REPORT,
+    folded,
     json_text,
     memory_text,
-    profile_text,
-    table,
+    summary_text,
+    time_text,
     write_reports,
 )
 from nclone_env.memory.stats import compute
@@ -56,33 +59,73 @@ def test_tables_are_aligned():
     ]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1.5e-6, "1.5 us"), (0.000123, "123 us"), (0.5, "500 ms"), (2.0, "2 s"), (1234.0, "1.23e+03 s")],
+)
+def test_seconds_are_formatted_with_the_right_unit(seconds, text):
+    assert format_seconds(seconds) == text
+
+
+def test_the_report_begins_with_the_answer():
+    lines = memory_text(compute(recording(traced_per_step=100))).splitlines()
+    assert lines[:2] == [
+        "Memory profile: stub, 4 environments",
+        "  growth   GROWING: traced +97.7 KB per 1,000 vector steps",
+    ]
+
+
 def test_the_memory_report_contains_the_measurements():
     text = memory_text(compute(recording(traced_per_step=100)))
     words = " ".join(text.split())
     for expected in (
-        "memory 1,000 B per environment, 2.9 KB shared by all 4",
-        "growth GROWING",
-        "traced +97.7 KB per 1,000 steps (noise margin 2.5 KB)",
-        "levels 2.9 KB - - state - 3.9 KB 1,000 B",
-        "unaccounted +500 B measured - accounted",
-        "100 * 14.6 KB 10 87.9 KB 78.1 KB 68.4 KB",
-        "a.py:1 +300 B +1 c.py:3 +50 B +1",
+        "memory 1,000 B measured for each further environment, 1,000 B reported by the owners",
+        "churn 300 B allocated and freed in a vector step (median), 500 B at most",
+        "speed 8,000 environment steps/s; a vector step takes 500 us (median), 500 us (p95)",
+        "observations game_state",
+        "other Python and NumPy memory 50 B",
+        "unexplained (-5.0%) -50 B",
+        "levels 2.9 KB - - 2.0 KB state - 3.9 KB 995 B 3.9 KB 2 small parts - 20 B 5 B 20 B",
+        "made: by hand 78.1 KB +19.5 KB 94.7 KB",
+        "traced 17 +97.7 KB 0 B 2.5 KB +78.1 KB growing",
+        "150 * 87.9 KB 78.1 KB 68.4 KB 48.8 KB 6.8 KB 5.9 KB 200 87.9 KB",
+        "a.py:1 +300 B +1 < caller.py:7 < main.py:1 c.py:3 +50 B +1",
     ):
         assert expected in words, expected
-    assert "FLAT" in memory_text(compute(recording()))
-    assert max(map(len, text.splitlines())) <= 110
+    assert max(map(len, text.splitlines())) <= 120
 
 
-def test_an_undecided_report_names_the_required_snapshots():
+def test_an_undecided_report_says_what_is_missing():
     made = recording()
-    short = dataclasses.replace(made, traced=made.traced[-3:], resident=made.resident[-3:])
-    assert "undecided (3 snapshots after warm-up, at least 4 required)" in memory_text(compute(short))
+    short = dataclasses.replace(made, traced=made.traced[-3:], snapshots=made.snapshots[-3:])
+    assert "UNDECIDED: 3 snapshots after the warm-up, at least 5 required; take more steps" in summary_text(
+        compute(short)
+    )
+
+
+def test_small_leaves_of_one_parent_are_folded():
+    nodes = [
+        OwnedNode(0, "root", 0, 10_000, 0, mapped=False),
+        OwnedNode(1, "group", 0, 30, 0, mapped=False),  # small, but no leaf
+        OwnedNode(2, "x", 0, 10, 0, mapped=False),
+        OwnedNode(2, "y", 0, 20, 0, mapped=False),
+        OwnedNode(1, "single", 0, 1, 0, mapped=False),
+        OwnedNode(1, "large", 0, 9_969, 0, mapped=False),
+    ]
+    assert [(node.depth, node.name) for node in folded(nodes)] == [
+        (0, "root"),
+        (1, "group"),
+        (2, "2 small parts"),
+        (1, "single"),
+        (1, "large"),
+    ]
 
 
 def test_the_time_report_has_both_throughputs_and_sorts_functions():
-    text = profile_text(compute(recording()))
-    assert "without profiling (pass 1)        8,000" in text
-    assert "under cProfile (pass 3)           2,000" in text
+    text = time_text(compute(recording()))
+    words = " ".join(text.split())
+    assert "without profiling 8,000 under cProfile 2,000" in words
+    assert "a factor of 4.00" in words
     cumulative, own = text.split("Functions by own time")
     assert cumulative.index("outer (a.py:1)") < cumulative.index("inner (a.py:9)")
     assert own.index("inner (a.py:9)") < own.index("outer (a.py:1)")
@@ -92,15 +135,16 @@ def test_json_holds_every_field_of_the_statistics():
     stats = compute(recording())
     content = json.loads(json_text(stats))
     assert content["format"] == "nclone_env memory profile"
-    assert content["version"] == 1
+    assert content["version"] == 2
     assert {field.name for field in dataclasses.fields(stats)} < set(content)
-    assert content["owners"][0]["per_env_bytes"] == 1000.0
+    assert content["per_environment"]["reported"] == 1000.0
 
 
 def test_reports_are_written_atomically(tmp_path):
     stats = compute(recording())
     folder = tmp_path / "new" / "folder"
-    assert [path.name for path in write_reports(stats, folder)] == [MEMORY_REPORT, PROFILE_REPORT]
-    write_reports(stats, folder, as_json=True)
-    assert sorted(path.name for path in folder.iterdir()) == sorted([MEMORY_REPORT, PROFILE_REPORT, JSON_REPORT])
+    assert [path.name for path in write_reports(stats, folder)] == [MEMORY_REPORT, TIME_REPORT]
+    write_reports(stats, folder, as_json=True, profile=b"a profile")
+    assert {path.name for path in folder.iterdir()} == {MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT}
     assert (folder / MEMORY_REPORT).read_text() == memory_text(stats)
+    assert (folder / TIME_PROFILE).read_bytes() == b"a profile"

@@ -1,0 +1,291 @@
+"""``nclone-env profile``: where the memory and the time of environments, training runs and scripts go."""
+
+from __future__ import annotations
+
+import importlib
+import runpy
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from nclone_env import memory
+from nclone_env.cli.repeated_targets import (
+    EvaluationTarget,
+    LifetimeTarget,
+    ResetTarget,
+    TrainingsTarget,
+    TrainingTarget,
+)
+from nclone_env.cli.targets import (
+    Contract,
+    GymTarget,
+    GymVectorTarget,
+    Mode,
+    SingleTarget,
+    StableBaselinesTarget,
+    VectorTarget,
+)
+from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationConfig, RenderConfig, VectorDtype
+from nclone_env.memory import collect, report, stats
+from nclone_env.memory import compare as comparison
+from nclone_env.memory.recording import ProfileSettings
+from nclone_env.memory.subject import Target
+from nclone_env.train.config import TrainConfig
+
+_ENVIRONMENT = EnvironmentConfig()
+GROWING, EXCEEDED = 1, 1
+"""Exit statuses: growth was found, with ``--fail-on-growth``; a profile is larger than the one compared with."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """How long to profile, and what to write."""
+
+    steps: int | None = None
+    """Steps of each pass; by default enough for a verdict."""
+    interval: int | None = None
+    """Most steps between two snapshots; by default a twentieth of the steps."""
+    output_dir: Path = Path(".")
+    """Folder of the reports."""
+    json: bool = False
+    """Also write the statistics as JSON, which ``nclone-env profile compare`` reads."""
+    fail_on_growth: bool = False
+    """Exit with status 1 if memory grows."""
+
+
+@dataclass(frozen=True)
+class EnvironmentOptions:
+    """The environments to profile."""
+
+    num_envs: int = 16
+    """Number of environments."""
+    levels: tuple[str, ...] = _ENVIRONMENT.levels
+    """Built-in sets or levels by name, or level files by path."""
+    observations: tuple[str, ...] = DEFAULT_OBSERVATIONS
+    """Names of the observations to compute."""
+    frame_skip: int = _ENVIRONMENT.frame_skip
+    """Frames simulated per step."""
+    max_frames: int = _ENVIRONMENT.max_frames
+    """Frames after which an episode is truncated."""
+    frame_stack: int = 1
+    """Number of recent observations per stack."""
+    vector_dtype: VectorDtype = "float32"
+    """Dtype of vectors."""
+    picture_size: Literal[128, 84, 64] = 128
+    """Side of ``player_frame`` in pixels."""
+    seed: int = 0
+    """Seed of the environments and of the random actions."""
+
+    def config(self) -> EnvironmentConfig:
+        """Return the configuration of the environments."""
+        return EnvironmentConfig(
+            levels=self.levels,
+            observations=self.observations,
+            frame_skip=self.frame_skip,
+            max_frames=self.max_frames,
+            observation=ObservationConfig(dtype=self.vector_dtype, frame_stack=self.frame_stack),
+            render=RenderConfig.preset(self.picture_size),
+        )
+
+
+_ENVIRONMENTS, _REPORT = EnvironmentOptions(), ReportOptions()
+_TRAINING, _SMALL_TRAINING = TrainConfig(), TrainConfig(num_envs=32)
+_Environment = Annotated[EnvironmentOptions, tyro.conf.arg(name="")]
+_Report = Annotated[ReportOptions, tyro.conf.arg(name="")]
+_Training = Annotated[TrainConfig, tyro.conf.arg(name="")]
+
+
+def vector(
+    environment: _Environment = _ENVIRONMENTS,
+    options: _Report = _REPORT,
+    contract: Contract = "default",
+    autoreset: Mode = "next-step",
+) -> int:
+    """Profile the native vector environment.
+
+    Args:
+        environment: the environments.
+        options: length and reports.
+        contract: who owns the observations: ``default``, ``out`` (arrays of the caller) or ``ring`` (``copy=False``).
+        autoreset: when the next episode begins.
+    """
+    target = VectorTarget(environment.config(), environment.seed, contract=contract, autoreset=autoreset)
+    return profile(target, environment.num_envs, 1000, options)
+
+
+def single(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
+    """Profile a list of single environments, made by ``create_environment``."""
+    return profile(SingleTarget(environment.config(), environment.seed), environment.num_envs, 1000, options)
+
+
+def gym(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
+    """Profile a list of environments made by ``gymnasium.make``, with its wrappers."""
+    return profile(GymTarget(environment.config(), environment.seed), environment.num_envs, 1000, options)
+
+
+def sync(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
+    """Profile Gymnasium's SyncVectorEnv around single environments."""
+    target = GymVectorTarget(environment.config(), environment.seed, vectorization="sync")
+    return profile(target, environment.num_envs, 1000, options)
+
+
+def asynchronous(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
+    """Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."""
+    target = GymVectorTarget(environment.config(), environment.seed, vectorization="async")
+    return profile(target, environment.num_envs, 1000, options)
+
+
+def sb3(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
+    """Profile the native vector environment behind Stable-Baselines3's interface."""
+    target = StableBaselinesTarget(environment.config(), environment.seed)
+    return profile(target, environment.num_envs, 1000, options)
+
+
+def train(training: _Training = _TRAINING, options: _Report = _REPORT) -> int:
+    """Profile the updates of a training run: rollout, network, optimiser, environments.
+
+    The run trains in a temporary folder; ``--output`` and ``--name`` are not used.
+    """
+    return profile(TrainingTarget(training), training.num_envs, 40, options)
+
+
+def resets(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
+    """Profile resets of single environments over all levels in turn."""
+    return profile(ResetTarget(environment.config(), environment.seed), environment.num_envs, 400, options)
+
+
+def lifetimes(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
+    """Profile vector environments that are made, stepped and closed again and again."""
+    return profile(LifetimeTarget(environment.config(), environment.seed), environment.num_envs, 60, options)
+
+
+def evaluations(training: _Training = _SMALL_TRAINING, options: _Report = _REPORT) -> int:
+    """Profile evaluations of a new policy, ``--num-envs`` episodes on each level."""
+    return profile(EvaluationTarget(training), training.num_envs, 30, options)
+
+
+def trainings(training: _Training = _SMALL_TRAINING, options: _Report = _REPORT, updates: int = 3) -> int:
+    """Profile whole training runs, one after another in one process.
+
+    Args:
+        training: configuration of each run.
+        options: length and reports.
+        updates: updates of each run.
+    """
+    return profile(TrainingsTarget(training, updates=updates), training.num_envs, 20, options)
+
+
+def script(
+    path: tyro.conf.Positional[str], arguments: tyro.conf.Positional[tuple[str, ...]] = (), output_dir: Path = Path(".")
+) -> int:
+    """Profile a script, or a function without arguments given as MODULE:FUNCTION.
+
+    Snapshots are taken by time. For growth per step, call ``nclone_env.memory.profile`` in the script instead.
+
+    Args:
+        path: file to run, or MODULE:FUNCTION to call.
+        arguments: arguments of the script.
+        output_dir: folder of the reports.
+    """
+    module, _, function = path.partition(":")
+    with memory.profile(path, output_dir=output_dir) as watch:
+        if function:
+            getattr(importlib.import_module(module), function)()
+        else:
+            run_script(path, arguments)
+    print(watch)
+    print(f"wrote {output_dir / report.MEMORY_REPORT}")
+    return 0
+
+
+def run_script(path: str, arguments: Sequence[str]) -> None:
+    """Run a file as the interpreter runs a script; its ``sys.exit()`` ends the script alone."""
+    before, sys.argv = sys.argv, [path, *arguments]
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            print(f"{path} exited with {end.code}")
+    finally:
+        sys.argv = before
+        del sys.path[0]
+
+
+def compare(
+    before: tyro.conf.Positional[Path],
+    after: tyro.conf.Positional[Path],
+    percent: float = 5.0,
+    least_bytes: float = 64.0,
+) -> int:
+    """Compare two profiles written with --json; exit with status 1 if a row increased beyond the tolerance.
+
+    Args:
+        before: profile to compare with.
+        after: profile that must not be larger.
+        percent: increase of a row that is tolerated.
+        least_bytes: increase of a row that is always tolerated.
+    """
+    first, second = comparison.load_profile(before), comparison.load_profile(after)
+    for line in comparison.different_settings(first, second):
+        print(f"different settings: {line}")
+    changes = comparison.compare(first, second)
+    print(comparison.comparison_text(changes, percent, least_bytes))
+    exceeded = sum(change.exceeds(percent, least_bytes) for change in changes)
+    if exceeded:
+        print(f"{exceeded} rows increased by more than {percent:g} % and {least_bytes:g} B")
+    return EXCEEDED if exceeded else 0
+
+
+def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -> int:
+    """Profile a target, write the reports, print the answer and the paths of the reports.
+
+    Args:
+        target: what is profiled.
+        num_envs: number of environments.
+        steps: steps of each pass, unless the options say otherwise.
+        options: of the command line.
+
+    Returns:
+        The exit status: 0, or ``GROWING`` if the options ask for it.
+
+    Raises:
+        ConfigError: if a number is out of range.
+    """
+    settings = ProfileSettings(num_envs, options.steps or steps, options.interval)
+    recording = collect.collect(target, settings, notify=print)
+    found = stats.compute(recording)
+    paths = report.write_reports(found, options.output_dir, options.json, recording.profile)
+    print()
+    print(report.summary_text(found))
+    print("wrote " + ", ".join(map(str, paths)))
+    return GROWING if options.fail_on_growth and found.verdict == "growing" else 0
+
+
+def profile_command() -> tyro.extras.SubcommandApp:
+    """Return the subcommands of ``nclone-env profile``."""
+    app = tyro.extras.SubcommandApp()
+    app.command(vector)
+    app.command(single)
+    app.command(gym)
+    app.command(sync)
+    app.command(name="async")(asynchronous)
+    app.command(sb3)
+    app.command(train)
+    app.command(resets)
+    app.command(lifetimes)
+    app.command(evaluations)
+    app.command(trainings)
+    app.command(script)
+    app.command(compare)
+    return app
+
+
+def with_default_target(args: list[str]) -> list[str]:
+    """Return the arguments of the program, with the vector environment where ``profile`` names no target."""
+    named = args[:1] != ["profile"] or (len(args) > 1 and (not args[1].startswith("-") or args[1] in ("-h", "--help")))
+    return args if named else ["profile", "vector", *args[1:]]

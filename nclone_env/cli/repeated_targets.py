@@ -1,0 +1,250 @@
+"""What ``nclone-env profile`` repeats besides steps: updates, resets, lifetimes, evaluations and whole trainings.
+
+Each of them must leave no memory behind, so a leak shows as growth from one repetition to the next.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import tempfile
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nclone_env.cli.targets import EnvironmentTarget, ListSubject
+from nclone_env.env.create import create_environment
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.memory.subject import Subject
+from nclone_env.memory_tree import MemoryNode
+from nclone_env.train import require_training_extra
+from nclone_env.train.config import TrainConfig
+
+_NOTHING = MemoryNode("all")
+_LIFETIME_STEPS = 5
+_ENDLESS = 10**9  # timesteps, so that no profiled run ends
+
+
+@dataclass(frozen=True)
+class TrainingTarget:
+    """The updates of a training run."""
+
+    name = "training run"
+    unit = "update"
+    most_envs = 1024
+
+    config: TrainConfig = field(default_factory=TrainConfig)
+    """Configuration of the run; its output folder is not used."""
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return all options of the run that are not the default, and those that define its size."""
+        default = TrainConfig()
+        sizes = ("levels", "observations", "num_steps", "hidden_size", "num_minibatches", "update_epochs")
+        fields = [item.name for item in dataclasses.fields(TrainConfig)]
+        hidden = ("output", "name", "total_timesteps", "num_envs")
+        shown = [
+            name
+            for name in fields
+            if name in sizes or (name not in hidden and getattr(self.config, name) != getattr(default, name))
+        ]
+        return tuple((name.replace("_", " "), str(getattr(self.config, name))) for name in shown)
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return the steps of a rollout."""
+        return num_envs * self.config.num_steps
+
+    def make(self, num_envs: int) -> Subject:
+        """Set up a run in a temporary folder and warm it up."""
+        return TrainingSubject(self._sized(num_envs))
+
+    def _sized(self, num_envs: int) -> TrainConfig:
+        return dataclasses.replace(self.config, num_envs=num_envs, total_timesteps=_ENDLESS)
+
+
+class TrainingSubject:
+    """A training run in a temporary folder."""
+
+    def __init__(self, config: TrainConfig):
+        require_training_extra()
+        from nclone_env.train import loop, resume, run, warm_up  # require torch, an optional dependency
+        from nclone_env.train.environments import make_environments
+        from nclone_env.train.folder import claim_folder, settled_config
+
+        self._advance = loop.advance
+        with ExitStack() as stack:
+            temporary = stack.enter_context(tempfile.TemporaryDirectory(prefix="nclone-env-profile-"))
+            config = dataclasses.replace(config, output=Path(temporary), name="profiled")
+            folder = stack.enter_context(closing(claim_folder(config, None, overwrite=False)))
+            stack.enter_context(run.one_thread_per_call())
+            self._run: Any = stack.enter_context(
+                closing(run.set_up(settled_config(config, folder), make_environments, folder))
+            )
+            warm_up.warm_up(self._run, lambda name, seconds: None)
+            loop.begin(self._run, None)
+            resume.save_run(self._run)
+            self._stack = stack.pop_all()
+
+    def step(self) -> None:
+        """Collect a rollout and update the policy."""
+        self._advance(self._run)
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of the run."""
+        tree: MemoryNode = self._run.memory()
+        return tree
+
+    def close(self) -> None:
+        """Close the run and remove its folder."""
+        self._stack.close()
+
+
+@dataclass(frozen=True)
+class ResetTarget(EnvironmentTarget):
+    """Resets of single environments over all levels in turn."""
+
+    name = "resets of single environments over all levels"
+    unit = "reset"
+    most_envs = 256
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return 0: a reset is not a step."""
+        return 0
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a list of environments."""
+        return ResetSubject([create_environment(self.config) for _ in range(num_envs)], self.seed)
+
+
+class ResetSubject(ListSubject):
+    """Single environments that begin the next level again and again."""
+
+    def __init__(self, envs: list[Any], seed: int):
+        super().__init__(envs, seed)
+        self._levels = itertools.cycle(range(len(envs[0].level_names)))
+
+    def step(self) -> None:
+        """Begin the next level in every environment and step it once."""
+        level = next(self._levels)
+        for env, action in zip(self._envs, self._actions.next()):
+            env.reset(options={"level": level})
+            env.step(action)
+
+
+@dataclass(frozen=True)
+class LifetimeTarget(EnvironmentTarget):
+    """Vector environments that are made, stepped and closed."""
+
+    name = "vector environments made and closed"
+    unit = "lifetime"
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return 0: most of the time goes into making the environments."""
+        return 0
+
+    def make(self, num_envs: int) -> Subject:
+        """Return what makes environments."""
+        return LifetimeSubject(self.config, num_envs, self.seed)
+
+
+class LifetimeSubject:
+    """Makes a vector environment, steps it a few times and closes it."""
+
+    def __init__(self, config: Any, num_envs: int, seed: int):
+        self._config, self._num_envs, self._seed = config, num_envs, seed
+
+    def step(self) -> None:
+        """Live once."""
+        env = NPlusPlusVectorEnv(self._config, self._num_envs)
+        env.reset(seed=self._seed)
+        for _ in range(_LIFETIME_STEPS):
+            env.step(env.action_space.sample())
+        env.close()
+
+    def memory(self) -> MemoryNode:
+        """Return nothing: between two lifetimes nothing is owned."""
+        return _NOTHING
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class EvaluationTarget(TrainingTarget):
+    """Evaluations of a new policy."""
+
+    name = "evaluations of a policy"
+    unit = "evaluation"
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return 0: the length of an evaluation depends on its episodes."""
+        return 0
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a policy."""
+        return EvaluationSubject(self._sized(num_envs))
+
+
+class EvaluationSubject:
+    """Evaluates a new policy on all levels, an episode in each environment."""
+
+    def __init__(self, config: TrainConfig):
+        require_training_extra()
+        from nclone_env.train.environments import make_environments, observation_shapes
+        from nclone_env.train.evaluate import evaluate  # requires torch, an optional dependency
+        from nclone_env.train.policy import make_policy
+
+        self._evaluate, self._environment, self._episodes = evaluate, config.environment(), config.num_envs
+        with closing(make_environments(self._environment, 1)) as one:
+            self._policy = make_policy(config, observation_shapes(one))
+
+    def step(self) -> None:
+        """Evaluate once."""
+        self._evaluate(self._policy, self._environment, episodes_per_level=self._episodes)
+
+    def memory(self) -> MemoryNode:
+        """Return nothing: between two evaluations only the policy is owned."""
+        return _NOTHING
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class TrainingsTarget(TrainingTarget):
+    """Whole training runs, one after another in one process."""
+
+    name = "whole training runs"
+    unit = "training run"
+
+    updates: int = 3
+    """Updates of each run."""
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return the steps of a run."""
+        return super().env_steps(num_envs) * self.updates
+
+    def make(self, num_envs: int) -> Subject:
+        """Return what trains."""
+        return TrainingsSubject(self._sized(num_envs), self.updates)
+
+
+class TrainingsSubject:
+    """Sets up a run, makes some updates and closes it."""
+
+    def __init__(self, config: TrainConfig, updates: int):
+        self._config, self._updates = config, updates
+
+    def step(self) -> None:
+        """Train once."""
+        run = TrainingSubject(self._config)
+        for _ in range(self._updates):
+            run.step()
+        run.close()
+
+    def memory(self) -> MemoryNode:
+        """Return nothing: between two runs nothing is owned."""
+        return _NOTHING
+
+    def close(self) -> None:
+        """Do nothing."""

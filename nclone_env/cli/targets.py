@@ -1,0 +1,275 @@
+"""What ``nclone-env profile`` steps: environments in every form in which people run them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from nclone_env._optional import optional_module
+from nclone_env.actions import NUM_ACTIONS
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.create import ENVIRONMENT_ID, create_environment
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.memory.subject import Subject
+from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
+
+Contract = Literal["default", "out", "ring"]
+Mode = Literal["next-step", "same-step", "disabled"]
+AUTORESET = {
+    "next-step": AutoresetMode.NEXT_STEP,
+    "same-step": AutoresetMode.SAME_STEP,
+    "disabled": AutoresetMode.DISABLED,
+}
+_FACTS = ("levels", "observations", "frame_skip", "max_frames", "action_space")
+_SPARE_ACTIONS = 1024
+
+
+class RandomActions:
+    """Seeded uniform actions of which a step allocates nothing: a window that moves over one array.
+
+    Args:
+        num_envs: number of environments.
+        seed: of the actions.
+    """
+
+    def __init__(self, num_envs: int, seed: int):
+        generator = np.random.default_rng(seed)
+        self.actions = generator.integers(0, NUM_ACTIONS, num_envs + _SPARE_ACTIONS, dtype=np.int8)
+        self._num_envs, self._first = num_envs, 0
+
+    def next(self) -> np.ndarray:
+        """Return (num_envs,) int8 actions."""
+        self._first = (self._first + 389) % _SPARE_ACTIONS  # coprime, so that all windows come up
+        return self.actions[self._first : self._first + self._num_envs]
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the array."""
+        return array_node("random actions", self.actions, shared=False)
+
+
+@dataclass(frozen=True)
+class EnvironmentTarget:
+    """Environments of a configuration; the classes derived from it say in which form."""
+
+    name = "environments"
+    unit = "vector step"
+    most_envs = 4096
+
+    config: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    """What to build."""
+    seed: int = 0
+    """Seed of the environments and of the random actions."""
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return what defines the environments."""
+        found = [(name.replace("_", " "), _text(getattr(self.config, name))) for name in _FACTS]
+        options = self.config.observation
+        found += [("vectors", options.dtype), ("frame stack", str(options.frame_stack))]
+        if {"player_frame", "global_view"} & set(self.config.observations):
+            render = self.config.render
+            found.append(("pictures", f"{render.player_frame_size} pixels, {_text(render.global_view_size)} pixels"))
+        return (*found, ("actions", f"uniform random, seed {self.seed}"))
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return one step of each environment."""
+        return num_envs
+
+    def make(self, num_envs: int) -> Subject:
+        """Make environments and reset them."""
+        raise NotImplementedError
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+@dataclass(frozen=True)
+class VectorTarget(EnvironmentTarget):
+    """The native vector environment."""
+
+    name = "native vector environment"
+    most_envs = 16384
+
+    contract: Contract = "default"
+    """Who owns the observations: ``default``, ``out`` (arrays of the caller) or ``ring`` (``copy=False``)."""
+    autoreset: Mode = "next-step"
+    """When the next episode begins."""
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return contract and mode as well."""
+        return (("contract", self.contract), ("autoreset", self.autoreset), *super().facts())
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a vector environment and reset it."""
+        mode = AUTORESET[self.autoreset]
+        env = NPlusPlusVectorEnv(self.config, num_envs, autoreset_mode=mode, copy=self.contract != "ring")
+        return VectorSubject(env, self.seed, with_out=self.contract == "out")
+
+
+class VectorSubject:
+    """A native vector environment with random actions."""
+
+    def __init__(self, env: NPlusPlusVectorEnv, seed: int, with_out: bool):
+        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+        self._out: dict[str, np.ndarray] = {}
+        if with_out:
+            spaces: Mapping[str, Any] = env.observation_space.spaces  # type: ignore[attr-defined]
+            self._out = {name: np.full(space.shape, 1, space.dtype) for name, space in spaces.items()}
+        self._arguments: dict[str, Any] = {"out": self._out} if with_out else {}
+        self._waits = env.autoreset_mode is AutoresetMode.DISABLED
+        env.reset(seed=seed, **self._arguments)
+
+    def step(self) -> None:
+        """Step every environment; reset those that ended where they do not do so themselves."""
+        _, _, terminated, truncated, _ = self._env.step(self._actions.next(), **self._arguments)
+        if self._waits:
+            ended = terminated | truncated
+            if ended.any():
+                self._env.reset(options={"reset_mask": ended}, **self._arguments)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of environment, actions and the caller's arrays."""
+        caller = array_group("arrays of the caller", self._out, shared=False)
+        parts = (self._env.memory(), caller, self._actions.memory())
+        return MemoryNode("all", children=tuple(part for part in parts if part.total_bytes))
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._env.close()
+
+
+@dataclass(frozen=True)
+class SingleTarget(EnvironmentTarget):
+    """A list of single environments."""
+
+    name = "list of single environments"
+    unit = "step of each environment"
+    most_envs = 1024
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a list of environments with ``create_environment`` and reset each."""
+        return ListSubject([create_environment(self.config) for _ in range(num_envs)], self.seed)
+
+
+@dataclass(frozen=True)
+class GymTarget(EnvironmentTarget):
+    """A list of environments made by ``gymnasium.make``, with its wrappers."""
+
+    name = "list of environments of gymnasium.make"
+    unit = "step of each environment"
+    most_envs = 512
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a list of environments with ``gymnasium.make`` and reset each."""
+        return ListSubject([gymnasium.make(ENVIRONMENT_ID, config=self.config) for _ in range(num_envs)], self.seed)
+
+
+class ListSubject:
+    """Single environments, each stepped in turn and reset when its episode is over."""
+
+    def __init__(self, envs: list[Any], seed: int):
+        self._envs, self._actions = envs, RandomActions(len(envs), seed)
+        for number, env in enumerate(envs):
+            env.reset(seed=seed + number)
+
+    def step(self) -> None:
+        """Step every environment."""
+        for env, action in zip(self._envs, self._actions.next()):
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of all environments."""
+        envs = merged([env.unwrapped.memory() for env in self._envs])
+        return MemoryNode("all", children=(envs, self._actions.memory()))
+
+    def close(self) -> None:
+        """Close all environments."""
+        for env in self._envs:
+            env.close()
+
+
+@dataclass(frozen=True)
+class GymVectorTarget(EnvironmentTarget):
+    """A vector environment of Gymnasium around single environments."""
+
+    vectorization: Literal["sync", "async"] = "sync"
+    """In this process, or a worker process for each environment."""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the class of Gymnasium."""
+        return "Gymnasium's SyncVectorEnv" if self.vectorization == "sync" else "Gymnasium's AsyncVectorEnv"
+
+    @property
+    def most_envs(self) -> int:  # type: ignore[override]
+        """A process for each environment is slow to start."""
+        return 512 if self.vectorization == "sync" else 8
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a vector environment with ``gymnasium.make_vec`` and reset it."""
+        env = gymnasium.make_vec(ENVIRONMENT_ID, num_envs, vectorization_mode=self.vectorization, config=self.config)
+        env.reset(seed=self.seed)
+        return GymVectorSubject(env, self.seed)
+
+
+class GymVectorSubject:
+    """A vector environment of Gymnasium with random actions."""
+
+    def __init__(self, env: gymnasium.vector.VectorEnv, seed: int):
+        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+
+    def step(self) -> None:
+        """Step every environment."""
+        self._env.step(self._actions.next())
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the environments in this process; those of worker processes cannot be asked."""
+        envs = getattr(self._env, "envs", ())
+        trees = (merged([env.unwrapped.memory() for env in envs]),) if envs else ()
+        return MemoryNode("all", children=(*trees, self._actions.memory()))
+
+    def close(self) -> None:
+        """Close the environments and their processes."""
+        self._env.close()
+
+
+@dataclass(frozen=True)
+class StableBaselinesTarget(EnvironmentTarget):
+    """The native vector environment behind Stable-Baselines3's interface."""
+
+    name = "VecEnv for Stable-Baselines3"
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a ``VecEnv`` and reset it."""
+        optional_module("stable_baselines3", "sb3")
+        from nclone_env.train.sb3 import NPlusPlusVecEnv  # requires Stable-Baselines3, an optional dependency
+
+        return StableBaselinesSubject(NPlusPlusVecEnv(self.config, num_envs), self.seed)
+
+
+class StableBaselinesSubject:
+    """A ``VecEnv`` of Stable-Baselines3 with random actions."""
+
+    def __init__(self, env: Any, seed: int):
+        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+        env.seed(seed)
+        env.reset()
+
+    def step(self) -> None:
+        """Step every environment."""
+        self._env.step(self._actions.next())
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the environments."""
+        return MemoryNode("all", children=(self._env.memory(), self._actions.memory()))
+
+    def close(self) -> None:
+        """Close the environments."""
+        self._env.close()

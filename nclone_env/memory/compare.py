@@ -1,0 +1,111 @@
+"""Comparison of two profiles, row by row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nclone_env.errors import ConfigError
+from nclone_env.memory.formatting import format_bytes, table
+from nclone_env.memory.report import JSON_FORMAT, JSON_VERSION
+
+
+@dataclass(frozen=True)
+class Change:
+    """A quantity of two profiles, in bytes."""
+
+    row: str
+    before: float | None
+    """None: the first profile lacks the row."""
+    after: float | None
+
+    @property
+    def increase(self) -> float:
+        """Bytes by which the second profile is larger."""
+        return (self.after or 0.0) - (self.before or 0.0)
+
+    def exceeds(self, percent: float, least_bytes: float) -> bool:
+        """Return whether the increase is larger than both a share of the first profile and a number of bytes."""
+        return self.increase > max(least_bytes, percent / 100 * (self.before or 0.0))
+
+    def differs(self, percent: float, least_bytes: float) -> bool:
+        """Return whether the quantity changed by more than that in either direction."""
+        return abs(self.increase) > max(least_bytes, percent / 100 * (self.before or 0.0))
+
+
+def load_profile(path: Path) -> dict[str, Any]:
+    """Read a profile that was written with ``--json``.
+
+    Raises:
+        ConfigError: if the file is missing or no profile of this version; the message says how to make one.
+    """
+    how = "write one with nclone-env profile ... --json"
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: expected a memory profile as JSON, got {error}; {how}") from error
+    found = (content.get("format"), content.get("version")) if isinstance(content, dict) else content
+    if found != (JSON_FORMAT, JSON_VERSION):
+        expected = f"{JSON_FORMAT!r} version {JSON_VERSION}"
+        raise ConfigError(f"{path}: expected the format {expected}, got {found!r}; {how}")
+    profile: dict[str, Any] = content
+    return profile
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+    """Return all rows of two profiles: bytes per environment, shared, of each owner, peaks and growth."""
+    first, second = dict(rows(before)), dict(rows(after))
+    return tuple(Change(name, first.get(name), second.get(name)) for name in dict.fromkeys((*first, *second)))
+
+
+def rows(profile: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield (name, bytes) of everything in a profile that is compared."""
+    fitted = profile["per_environment"]
+    if fitted is not None:
+        yield "measured for each further environment", fitted["measured"]
+        yield "reported for each further environment", fitted["reported"]
+    if profile["step_peak"] is not None:
+        yield f"allocated and freed by a {profile['unit']}, at most", profile["step_peak"]["largest"]
+    for growth in profile["growths"]:
+        yield f"growth per 1,000 {profile['unit']}s, {growth['quantity']}", max(0.0, growth["slope"] - growth["floor"])
+    num_envs, path = max(1, profile["settings"]["num_envs"]), []
+    for node in profile["owners"]:
+        path = [*path[: node["depth"]], node["name"]]
+        place = " / ".join(path)
+        if node["environment_bytes"]:
+            yield f"{place}, per environment", node["environment_bytes"] / num_envs
+        if node["shared_bytes"]:
+            yield f"{place}, shared", node["shared_bytes"]
+
+
+def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each fact in which two profiles differ: then a change may be no fault of the code."""
+    for name in ("name", "unit"):
+        if before[name] != after[name]:
+            yield f"{name}: {before[name]} -> {after[name]}"
+    first, second = dict(before["facts"]), dict(after["facts"])
+    first["environments"], second["environments"] = (p["settings"]["num_envs"] for p in (before, after))
+    for name in dict.fromkeys((*first, *second)):
+        if first.get(name) != second.get(name):
+            yield f"{name}: {first.get(name, '-')} -> {second.get(name, '-')}"
+
+
+def comparison_text(changes: Sequence[Change], percent: float, least_bytes: float) -> str:
+    """Return a table of the rows that changed by more than a share and a number of bytes."""
+    shown = [change for change in changes if change.differs(percent, least_bytes)]
+    if not shown:
+        return f"no row changed by more than {percent:g} % and {format_bytes(least_bytes)} ({len(changes)} rows)"
+    cells = [
+        (
+            change.row,
+            "-" if change.before is None else format_bytes(change.before),
+            "-" if change.after is None else format_bytes(change.after),
+            format_bytes(change.increase, sign=True),
+            f"{change.increase / change.before:+.1%}" if change.before else "new",
+        )
+        for change in sorted(shown, key=lambda change: -abs(change.increase))
+    ]
+    return "\n".join(table(("row", "before", "after", "change", ""), cells))

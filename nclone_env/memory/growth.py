@@ -1,0 +1,96 @@
+"""Growth of a quantity over the snapshots of a run, and the verdict that follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Verdict = Literal["flat", "growing", "undecided"]
+
+WARM_UP_SHARE = 0.2
+"""Share of a run during which the first episodes end and caches fill; its snapshots are not fitted."""
+STANDARD_ERRORS = 3.0
+"""A slope within this many standard errors of zero is noise."""
+MIN_SNAPSHOTS = 5
+"""Two halves of three snapshots each, one of them in common."""
+FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": 256 * 1024, "owners": 0}
+"""Bytes by which each quantity may vary over the fitted part of a run without anything growing.
+
+Python's caches and free lists vary by hundreds of bytes, the allocator's caches of each thread by kilobytes, and
+resident memory by the pages at the ends of heaps and arenas. Owners report exact sizes.
+"""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Least-squares fit of one quantity over the snapshots after the warm-up, and its verdict.
+
+    Both halves of the snapshots are fitted on their own. ``slope`` is the smaller of the two: memory that leaks grows
+    in both, a single jump shows in one. The quantity is growing exactly if ``slope`` exceeds ``margin``.
+    """
+
+    quantity: str
+    snapshots: int
+    first: float
+    """Step of the first fitted snapshot."""
+    last: float
+    slope: float
+    """Bytes per 1,000 steps."""
+    error: float
+    """Three standard errors of the slope, in bytes per 1,000 steps."""
+    floor: float
+    """Variation that means nothing, divided by the fitted steps, in bytes per 1,000 steps."""
+    change: int
+    """Bytes from the first fitted snapshot to the last, jumps included."""
+    verdict: Verdict
+
+    @property
+    def margin(self) -> float:
+        """The larger of ``error`` and ``floor``."""
+        return max(self.error, self.floor)
+
+
+def growth(quantity: str, steps: Sequence[float], values: Sequence[int], warm_up: float) -> Growth:
+    """Fit the values of the snapshots from ``warm_up`` on and derive a verdict.
+
+    Args:
+        quantity: a key of ``FLOORS``.
+        steps: step of each snapshot, ascending.
+        values: bytes at each snapshot.
+        warm_up: first step to fit.
+
+    Returns:
+        The fit; undecided with fewer than ``MIN_SNAPSHOTS`` snapshots.
+    """
+    kept = np.array([pair for pair in zip(steps, values) if pair[0] >= warm_up], dtype=np.float64).reshape(-1, 2)
+    count = len(kept)
+    if count < MIN_SNAPSHOTS:
+        last = float(kept[-1, 0]) if count else warm_up
+        return Growth(quantity, count, warm_up, last, 0.0, 0.0, 0.0, 0, "undecided")
+    x, y, middle = kept[:, 0] / 1000.0, kept[:, 1], count // 2
+    slope, error = min(least_squares(x[: middle + 1], y[: middle + 1]), least_squares(x[middle:], y[middle:]))
+    error *= STANDARD_ERRORS
+    floor = FLOORS[quantity] / float(x[-1] - x[0])
+    verdict: Verdict = "growing" if slope > max(error, floor) else "flat"
+    return Growth(quantity, count, kept[0, 0], kept[-1, 0], slope, error, floor, int(y[-1] - y[0]), verdict)
+
+
+def least_squares(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Return the slope of the fit to n points, (n,) float64 each, and its standard error (0 for two points)."""
+    dx = x - x.mean()
+    spread = float(dx @ dx)
+    slope = float(dx @ y) / spread
+    residual = y - y.mean() - slope * dx
+    freedom = len(x) - 2
+    return slope, math.sqrt(float(residual @ residual) / freedom / spread) if freedom else 0.0
+
+
+def combined_verdict(growths: Sequence[Growth]) -> Verdict:
+    """Return growing if any quantity grows, undecided if any is undecided, else flat."""
+    found = {item.verdict for item in growths}
+    order: tuple[Verdict, ...] = ("growing", "undecided", "flat")
+    return next((verdict for verdict in order if verdict in found), "undecided")

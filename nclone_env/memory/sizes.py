@@ -1,0 +1,96 @@
+"""Bytes per environment, measured: fresh processes make different numbers of environments.
+
+In the process that profiles, memory freed by earlier passes is used again, so that it would measure too little.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from typing import NamedTuple
+
+from nclone_env.memory.pages import committed_tree_bytes
+from nclone_env.memory.process import resident_bytes, worker_bytes
+from nclone_env.memory.recording import ProfileSettings, SizePoint
+from nclone_env.memory.subject import Target
+from nclone_env.memory_tree import MemoryNode
+
+_STEPS = 60
+_LARGEST_BYTES = 24 * 1024**2
+"""The largest process has at least so much of them, unless that takes more environments than the target allows."""
+
+
+class Process(NamedTuple):
+    """What a fresh process measures."""
+
+    target: Target
+    num_envs: int
+    steps: int
+    traced: bool
+
+
+def measure_sizes(target: Target, settings: ProfileSettings, reported: float) -> tuple[SizePoint, ...]:
+    """Measure three numbers of environments, one after another; the first and the last once more with tracemalloc.
+
+    Args:
+        target: what is profiled.
+        settings: of the run; its number of environments is among the three unless that is too small to measure.
+        reported: bytes per environment that the subject reports.
+    """
+    counts = environment_counts(settings.num_envs, reported, target.most_envs)
+    steps = min(settings.steps, _STEPS)
+    plain = [Process(target, count, steps, traced=False) for count in counts]
+    traced = [Process(target, count, steps, traced=True) for count in (counts[0], counts[-1])]
+    return tuple(_in_fresh_process(process) for process in (*plain, *traced))
+
+
+def environment_counts(num_envs: int, reported: float, most_envs: int) -> tuple[int, int, int]:
+    """Return three numbers of environments, the largest large enough for its memory to stand out from the noise."""
+    needed = int(_LARGEST_BYTES / max(reported, 1.0))
+    largest = max(4, num_envs, min(needed, most_envs))
+    return largest // 4, largest // 2, largest
+
+
+def _in_fresh_process(process: Process) -> SizePoint:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        return executor.submit(measure, process).result()
+
+
+def measure(process: Process) -> SizePoint:
+    """Measure in this process, which made no environments before."""
+    with closing(process.target.make(1)) as one:
+        for _ in range(process.steps):
+            one.step()
+    del one
+    if process.traced:
+        tracemalloc.start()
+    before = _data_bytes()
+    with closing(process.target.make(process.num_envs)) as subject:
+        for _ in range(process.steps):
+            subject.step()
+        tree = subject.memory()
+        python = _traced_bytes() - _owned_bytes(tree) if process.traced else None
+        return SizePoint(
+            num_envs=process.num_envs,
+            data_bytes=_data_bytes() - before,
+            owned_bytes=tree.bytes_where(shared=False),
+            committed_bytes=committed_tree_bytes(tree),
+            python_bytes=python,
+        )
+
+
+def _data_bytes() -> int:
+    gc.collect()
+    return resident_bytes().data + worker_bytes()
+
+
+def _traced_bytes() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def _owned_bytes(tree: MemoryNode) -> int:
+    return sum(node.own_bytes for _, node in tree.walk() if not node.mapped)

@@ -1,0 +1,60 @@
+"""Snapshots of the memory of a process, in a preallocated array: taking one keeps no new memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env.memory.allocator import heap_bytes
+from nclone_env.memory.pages import committed_tree_bytes
+from nclone_env.memory.process import resident_bytes, worker_bytes
+from nclone_env.memory.recording import Snapshot
+from nclone_env.memory_tree import MemoryNode
+
+
+class SnapshotLog:
+    """Snapshots in chronological order.
+
+    Args:
+        capacity: room for so many; when it is full, :meth:`thin` makes room.
+    """
+
+    def __init__(self, capacity: int):
+        self._values = np.full((capacity, len(Snapshot.__dataclass_fields__)), -1.0)  # its pages are committed now
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return the number of snapshots."""
+        return self._count
+
+    def take(self, step: float, tree: MemoryNode) -> None:
+        """Take a snapshot; it collects no garbage first.
+
+        Args:
+            step: number of the step, or time.
+            tree: what the subject reports now.
+        """
+        resident, heap = resident_bytes(), heap_bytes()
+        owned = sum(node.own_bytes for _, node in tree.walk() if not node.mapped)
+        self._values[self._count] = (
+            step,
+            *resident,
+            worker_bytes(),
+            heap.in_use if heap else -1,
+            owned,
+            committed_tree_bytes(tree),
+        )
+        self._count += 1
+
+    def clear(self) -> None:
+        """Drop all snapshots."""
+        self._count = 0
+
+    def thin(self) -> None:
+        """Drop every second snapshot, but not the first."""
+        kept = self._values[: self._count : 2].copy()
+        self._values[: len(kept)] = kept
+        self._count = len(kept)
+
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """Return the snapshots in order."""
+        return tuple(Snapshot(float(step), *map(int, rest)) for step, *rest in self._values[: self._count])

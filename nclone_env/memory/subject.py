@@ -1,0 +1,47 @@
+"""What can be profiled: a target makes subjects of any size, a subject repeats steps."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from nclone_env.memory_tree import MemoryNode
+
+
+class Subject(Protocol):
+    """Something that repeats steps and reports the memory it owns."""
+
+    def step(self) -> object:
+        """Do what is repeated, once."""
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of owned bytes."""
+        ...
+
+    def close(self) -> object:
+        """Release all resources."""
+
+
+class Target(Protocol):
+    """Makes subjects. It must be picklable, since fresh processes make subjects of several sizes.
+
+    Attributes:
+        name: what is profiled, for the reports.
+        unit: what a step is, for example "vector step" or "update".
+        most_envs: the largest number of environments that a fresh process should make.
+    """
+
+    name: str
+    unit: str
+    most_envs: int
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return (name, value) of what a reader must know to compare two reports, such as mode and observations."""
+        ...
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return the environment steps of a step."""
+        ...
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a subject that is ready to step."""
+        ...

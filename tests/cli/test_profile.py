@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pytest
+
+from nclone_env.cli.app import main
+from nclone_env.cli.profile import with_default_target
+from nclone_env.cli.targets import RandomActions
+
+SHORT = ["--steps", "12", "--num-envs", "2", "--levels", "first-steps"]
+STATE = ["--observations", "game_state"]
+SMALL_RUN = [*SHORT, "--num-steps", "16", "--num-minibatches", "2", "--hidden-size", "8", "--max-frames", "80"]
+TARGETS = {
+    "vector": [*SHORT, *STATE],
+    "vector --contract out --autoreset same-step": [*SHORT, *STATE],
+    "vector --contract ring --autoreset disabled": [*SHORT, *STATE, "--max-frames", "20"],
+    "single": [*SHORT, *STATE, "--max-frames", "20"],
+    "gym": [*SHORT, *STATE],
+    "sync": [*SHORT, *STATE],
+    "async": [*SHORT, *STATE],
+    "train": SMALL_RUN,
+    "resets": [*SHORT, *STATE],
+    "lifetimes": [*SHORT, *STATE],
+    "evaluations": SMALL_RUN,
+    "trainings": [*SMALL_RUN, "--updates", "1"],
+}
+
+pytestmark = pytest.mark.usefixtures("frozen_heap")
+
+
+@pytest.fixture(autouse=True)
+def no_fresh_processes(monkeypatch):
+    """Leave out the fresh processes, which tests/memory/test_sizes.py starts."""
+    monkeypatch.setattr("nclone_env.memory.collect.measure_sizes", lambda *arguments: ())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_is_profiled(target, tmp_path, capsys):
+    assert main(["profile", *target.split(), *TARGETS[target], "--output-dir", str(tmp_path), "--json"]) == 0
+    content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
+    assert content["settings"]["num_envs"] == 2
+    assert len(content["snapshots"]) == 13
+    assert content["verdict"] in ("flat", "growing")
+    assert content["step_seconds" if "step_seconds" in content else "speed"]
+    assert "Memory profile: " in capsys.readouterr().out
+
+
+def test_workers_of_asynchronous_environments_are_counted(tmp_path):
+    assert main(["profile", "async", *SHORT, *STATE, "--output-dir", str(tmp_path), "--json"]) == 0
+    content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
+    assert min(item["worker_bytes"] for item in content["snapshots"]) > 2_000_000
+    assert "workers" in [item["quantity"] for item in content["growths"]]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("stable_baselines3") is not None, reason="it is installed")
+def test_a_missing_library_is_named(capsys):
+    assert main(["profile", "sb3", *SHORT]) == 2
+    assert "nclone-env[sb3]" in capsys.readouterr().err
+
+
+def test_without_a_target_the_vector_environment_is_profiled():
+    assert with_default_target(["profile"]) == ["profile", "vector"]
+    assert with_default_target(["profile", "--steps", "5"]) == ["profile", "vector", "--steps", "5"]
+    assert with_default_target(["profile", "train"]) == ["profile", "train"]
+    assert with_default_target(["profile", "--help"]) == ["profile", "--help"]
+    assert with_default_target(["run", "--headless"]) == ["run", "--headless"]
+
+
+LEAKING = """
+import sys
+kept = []
+sys.stdout.write(" ".join(sys.argv[1:]))
+"""
+
+
+def test_a_script_is_profiled(tmp_path, capsys):
+    (tmp_path / "script.py").write_text(LEAKING)
+    assert main(["profile", "script", str(tmp_path / "script.py"), "one", "two", "--output-dir", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "one two" in text
+    assert (tmp_path / "memory_profiling_report.txt").exists()
+
+
+def test_a_function_is_profiled(tmp_path, capsys):
+    assert main(["profile", "script", "gc:collect", "--output-dir", str(tmp_path)]) == 0
+    assert "Memory profile: gc:collect" in capsys.readouterr().out
+
+
+def test_a_larger_profile_is_told_by_the_exit_status(tmp_path, capsys):
+    for name, count in (("small", "2"), ("large", "4")):
+        arguments = ["profile", *SHORT, "--num-envs", count, "--output-dir", str(tmp_path / name), "--json"]
+        more = ["--observations", "game_state", *(["player_frame"] if name == "large" else [])]
+        assert main([*arguments, *more]) == 0
+    small, large = (str(tmp_path / name / "memory_profiling_report.json") for name in ("small", "large"))
+    assert main(["profile", "compare", small, small]) == 0
+    assert main(["profile", "compare", small, large]) == 1
+    assert "different settings: environments: 2 -> 4" in capsys.readouterr().out
+
+
+def test_random_actions_are_seeded_and_allocate_nothing():
+    first, second, other = RandomActions(5, seed=1), RandomActions(5, seed=1), RandomActions(5, seed=2)
+    taken = [actions.next().copy() for actions in (first, second, other)]
+    assert (taken[0] == taken[1]).all()
+    assert any((first.next() != other.next()).any() for _ in range(10))
+    assert {int(action) for _ in range(50) for action in first.next()} == set(range(6))
+    assert first.next().base is first.actions

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import pytest
+
+from nclone_env.memory import pages
+from nclone_env.memory.pages import committed_bytes, committed_tree_bytes
+from nclone_env.memory_tree import MemoryNode, array_node, arrays_node, merged
+
+PAGE = mmap.PAGESIZE
+pytestmark = pytest.mark.skipif(not pages._PAGEMAP.exists(), reason="needs /proc/self/pagemap")
+
+
+@pytest.fixture
+def region():
+    """A region of 64 pages of which none is committed."""
+    return np.frombuffer(mmap.mmap(-1, 64 * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
+
+
+def block(array):
+    return array.ctypes.data, array.nbytes
+
+
+def test_only_written_pages_are_committed(region):
+    assert committed_bytes([block(region)]) == 0
+    region[3 * PAGE] = 1
+    region[10 * PAGE : 12 * PAGE] = 1
+    assert committed_bytes([block(region)]) == 3 * PAGE
+
+
+def test_reading_commits_nothing(region):
+    assert region.sum() == 0
+    assert committed_bytes([block(region)]) == 0
+
+
+def test_a_page_counts_as_far_as_a_block_covers_it(region):
+    region[: 4 * PAGE] = 1
+    assert committed_bytes([block(region[100:200])]) == 100
+    assert committed_bytes([block(region[PAGE - 10 : 2 * PAGE + 10])]) == PAGE + 20
+    assert committed_bytes([block(region[4 * PAGE - 10 : 5 * PAGE])]) == 10
+
+
+def test_any_blocks_count_as_a_byte_by_byte_count_does(region):
+    generator = np.random.default_rng(0)
+    written = generator.random(64) < 0.4
+    region.reshape(64, PAGE)[written, 0] = 1
+    by_byte = np.repeat(written, PAGE)
+    for _ in range(50):
+        first = generator.integers(0, 64 * PAGE - 1, 20)
+        blocks = [(int(a), int(min(a + generator.integers(1, 9000), 64 * PAGE))) for a in first]
+        expected = sum(int(by_byte[a:b].sum()) for a, b in blocks)
+        assert committed_bytes((region.ctypes.data + a, b - a) for a, b in blocks) == expected
+
+
+def test_far_blocks_and_no_blocks(region):
+    other = np.ones(10_000_000, np.uint8)
+    region[0] = 1
+    assert committed_bytes([block(other), block(region)]) == PAGE + other.nbytes
+    assert committed_bytes([]) == 0
+
+
+def test_a_tree_counts_nodes_without_blocks_whole_and_mapped_files_not_at_all(region):
+    region[: 2 * PAGE] = 1
+    known = MemoryNode("region", region.nbytes, blocks=(block(region),))
+    tree = MemoryNode("all", children=(known, MemoryNode("unknown", 500), MemoryNode("file", 700, mapped=True)))
+    assert committed_tree_bytes(tree) == 2 * PAGE + 500
+
+
+def test_without_a_page_map_all_bytes_count(region, monkeypatch, tmp_path):
+    monkeypatch.setattr(pages, "_PAGEMAP", tmp_path / "missing")
+    assert committed_bytes([block(region)]) == 64 * PAGE
+
+
+def test_one_node_for_several_arrays():
+    arrays = [np.ones(5), np.zeros(0), np.ones(7)]
+    node = arrays_node("both", arrays, shared=True)
+    assert (node.own_bytes, node.shared) == (96, True)
+    assert node.blocks == (block(arrays[0]), block(arrays[2]))
+
+
+def test_merged_trees_add_what_is_not_shared():
+    shared, first, second = np.ones(100), np.ones(3), np.ones(4)
+
+    def tree(own):
+        levels = MemoryNode("levels", children=(array_node("tiles", shared, shared=True),))
+        return MemoryNode("env", children=(levels, array_node("state", own, shared=False)))
+
+    found = merged([tree(first), tree(second)])
+    assert found.bytes_where(shared=True) == 800
+    assert found.bytes_where(shared=False) == 56
+    assert found.children[1].blocks == (block(first), block(second))
+    assert merged([tree(first)]) == tree(first)
+
+
+def test_a_part_that_one_tree_lacks_is_kept():
+    one = MemoryNode("env", children=(MemoryNode("a", 1),))
+    two = MemoryNode("env", children=(MemoryNode("a", 2), MemoryNode("b", 4)))
+    assert [(node.name, node.own_bytes) for node in merged([one, two]).children] == [("a", 3), ("b", 4)]

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from nclone_env.memory import profile
+from nclone_env.memory_tree import MemoryNode, array_node
+
+pytestmark = pytest.mark.usefixtures("frozen_heap")
+
+
+def test_a_block_without_a_leak_is_flat():
+    with profile("fine") as watch:
+        for _ in range(1000):
+            bytearray(500)
+            watch.step()
+    assert watch.stats is not None
+    assert watch.stats.verdict == "flat"
+    assert watch.stats.unit == "step"
+    assert watch.stats.snapshots[-1].step == 1000
+    assert 32 <= len(watch.stats.snapshots) <= 65
+
+
+def test_a_leak_is_found_with_its_line():
+    kept = []
+    with profile("leaky") as watch:
+        for _ in range(1000):
+            kept.append(bytearray(500))
+            watch.step()
+    assert watch.stats is not None
+    assert "GROWING: traced" in str(watch)
+    assert watch.stats.grown_lines[0].file == __file__
+
+
+def test_without_tracing_the_allocator_finds_it():
+    kept = []
+    with profile(trace=False) as watch:
+        for _ in range(1000):
+            kept.append(bytearray(2000))
+            watch.step()
+    assert watch.stats is not None
+    assert watch.stats.verdict == "growing"
+    assert not watch.stats.traced
+
+
+def test_a_block_without_steps_is_measured_by_time(tmp_path):
+    with profile("clock", output_dir=tmp_path) as watch:
+        time.sleep(0.7)
+    assert watch.stats is not None
+    assert watch.stats.unit == "millisecond"
+    assert watch.stats.snapshots[-1].step == pytest.approx(700, abs=300)
+    content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
+    assert content["name"] == "clock"
+
+
+def test_reports_are_written_after_an_error_too(tmp_path):
+    watch = profile(output_dir=tmp_path)
+    with pytest.raises(ValueError, match="no number"), watch:
+        int("no number")
+    assert (tmp_path / "memory_profiling_report.txt").exists()
+    assert "UNDECIDED" in str(watch)
+
+
+def test_arrays_of_an_owner_are_told_apart():
+    class Owner:
+        late = np.zeros((1000, 4096), np.uint8)
+
+        def memory(self):
+            return MemoryNode("all", children=(array_node("late", self.late, shared=True),))
+
+    owner = Owner()
+    with profile(owner=owner) as watch:
+        for step in range(1000):
+            owner.late[step] = 1
+            watch.step()
+    assert watch.stats is not None
+    assert watch.stats.verdict == "flat"
+    assert watch.stats.snapshots[-1].committed_bytes > 3_500_000
