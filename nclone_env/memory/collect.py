@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import cProfile
 import gc
-import glob
 import marshal
-import os
 import pstats
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,16 +40,10 @@ from nclone_env.memory.recording import (
 from nclone_env.memory.sizes import measure_sizes
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.subject import Subject, Target
+from nclone_env.memory.traced import TracedLog, live_lines, tracing
 from nclone_env.memory_tree import MemoryNode
 
 _FIRST_STEPS = 10  # after them most buffers were used
-_FRAMES = 12  # of the call stack of each traced block
-# Allocations of tracemalloc and of the profiler itself.
-_OWN_MEMORY = (
-    tracemalloc.Filter(False, tracemalloc.__file__),
-    tracemalloc.Filter(False, glob.escape(str(Path(__file__).parent)) + os.sep + "*"),
-)
-
 Notify = Callable[[str], None]
 
 
@@ -203,28 +194,23 @@ def traced_pass(
         Traced memory at each snapshot, the lines of the first snapshot after the warm-up, those of the last, and the
         peak of each step above its start.
     """
-    log = TracedLog(settings)
+    places = settings.snapshot_steps()
+    log, peaks = TracedLog(len(places)), np.full(settings.steps, -1, dtype=np.int64)
+    with_lines = {next(step for step in places if step >= settings.warm_up_steps), settings.steps}
+
+    def take(step: int) -> None:
+        gc.collect()
+        if step in with_lines:
+            log.take_lines()
+        log.take(step)
+
     with tracing():
         held = bytearray(64)  # warms up the filter, so that its caches are not traced below
         live_lines()
         del held
     with tracing(), closing(target.make(settings.num_envs)) as subject:
-        drive(PeakMeter(subject, log.peaks), settings, log.take)
-    first, last = log.lines()
-    return log.records(), first, last, tuple(log.peaks.tolist())
-
-
-@contextmanager
-def tracing() -> Iterator[None]:
-    """Run tracemalloc inside the block; leave it running if it was running before."""
-    already_tracing = tracemalloc.is_tracing()
-    if not already_tracing:
-        tracemalloc.start(_FRAMES)
-    try:
-        yield
-    finally:
-        if not already_tracing:
-            tracemalloc.stop()
+        drive(PeakMeter(subject, peaks), settings, take)
+    return log.records(), log.first, log.last, tuple(peaks.tolist())
 
 
 class PeakMeter:
@@ -248,56 +234,6 @@ class PeakMeter:
     def close(self) -> None:
         """Close the subject."""
         self._subject.close()
-
-
-class TracedLog:
-    """Traced memory at each snapshot: totals in a preallocated array, and the lines of two snapshots."""
-
-    def __init__(self, settings: ProfileSettings):
-        self.peaks = np.full(settings.steps, -1, dtype=np.int64)
-        self._values = np.full((len(settings.snapshot_steps()), 3), -1, dtype=np.int64)
-        self._count = 0
-        self._warm = settings.warm_up_steps
-        self._first: tuple[SourceLine, ...] = ()
-        self._last: tuple[SourceLine, ...] = ()
-
-    def take(self, step: int) -> None:
-        """Record the current traced memory, without that of the profiler."""
-        gc.collect()
-        self._last = live_lines()
-        if step >= self._warm and not self._first:
-            self._first = self._last
-        totals = sum(line.live_bytes for line in self._last), sum(line.blocks for line in self._last)
-        self._values[self._count] = (step, *totals)
-        self._count += 1
-
-    def records(self) -> tuple[Traced, ...]:
-        """Return the snapshots in order."""
-        return tuple(Traced(*map(int, row)) for row in self._values[: self._count])
-
-    def lines(self) -> tuple[tuple[SourceLine, ...], tuple[SourceLine, ...]]:
-        """Return the lines of the first snapshot after the warm-up, and those of the last."""
-        return self._first, self._last
-
-
-def live_lines() -> tuple[SourceLine, ...]:
-    """Return every line with live traced memory and what called it, without the memory of the profiler.
-
-    The lines are created while tracing; being allocated in this file, they are filtered out.
-    """
-    found: dict[tuple[str, int], SourceLine] = {}
-    statistics = tracemalloc.take_snapshot().filter_traces(_OWN_MEMORY).statistics("traceback")  # largest first
-    for item in statistics:
-        place, *callers = reversed(item.traceback)
-        key = (place.filename, place.lineno)
-        before = found.get(key)
-        if before is None:
-            stack = tuple(f"{frame.filename}:{frame.lineno}" for frame in callers)
-            found[key] = SourceLine(*key, item.size, item.count, stack)
-        else:
-            size, count = before.live_bytes + item.size, before.blocks + item.count
-            found[key] = SourceLine(*key, size, count, before.callers)
-    return tuple(found.values())
 
 
 def profiled_pass(target: Target, settings: ProfileSettings) -> tuple[tuple[FunctionTime, ...], bytes, float]:

@@ -54,7 +54,9 @@ class Growth:
         return max(self.error, self.floor)
 
 
-def growth(quantity: str, steps: Sequence[float], values: Sequence[int], warm_up: float) -> Growth:
+def growth(
+    quantity: str, steps: Sequence[float], values: Sequence[int], warm_up: float, floor_bytes: int | None = None
+) -> Growth:
     """Fit the values of the snapshots from ``warm_up`` on and derive a verdict.
 
     Args:
@@ -62,6 +64,7 @@ def growth(quantity: str, steps: Sequence[float], values: Sequence[int], warm_up
         steps: step of each snapshot, ascending.
         values: bytes at each snapshot.
         warm_up: first step to fit.
+        floor_bytes: variation over the fitted steps that means nothing; None: that of ``FLOORS``.
 
     Returns:
         The fit; undecided with fewer than ``MIN_SNAPSHOTS`` snapshots.
@@ -74,7 +77,7 @@ def growth(quantity: str, steps: Sequence[float], values: Sequence[int], warm_up
     x, y, middle = kept[:, 0] / 1000.0, kept[:, 1], count // 2
     slope, error = min(least_squares(x[: middle + 1], y[: middle + 1]), least_squares(x[middle:], y[middle:]))
     error *= STANDARD_ERRORS
-    floor = FLOORS[quantity] / float(x[-1] - x[0])
+    floor = (FLOORS[quantity] if floor_bytes is None else floor_bytes) / float(x[-1] - x[0])
     verdict: Verdict = "growing" if slope > max(error, floor) else "flat"
     return Growth(quantity, count, kept[0, 0], kept[-1, 0], slope, error, floor, int(y[-1] - y[0]), verdict)
 

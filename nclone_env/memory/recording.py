@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from nclone_env.memory.growth import WARM_UP_SHARE
+from nclone_env.memory.growth import FLOORS, WARM_UP_SHARE
 
 INTERPRETER, LIBRARIES, COMPILED_CODE, MADE, FIRST_STEPS, STEPS = (
     "interpreter",
@@ -118,7 +118,6 @@ class Traced:
 
     step: float
     traced_bytes: int
-    blocks: int
 
 
 @dataclass(frozen=True)
@@ -173,6 +172,8 @@ class Recording:
     env_steps: int
     """Environment steps of a step; 0: they are not counted."""
     snapshots: tuple[Snapshot, ...]
+    traced_floor: int = FLOORS["traced"]
+    """Bytes by which traced memory may vary without anything growing."""
     stages: tuple[Stage, ...] = ()
     """In chronological order."""
     owners: tuple[OwnedNode, ...] = ()

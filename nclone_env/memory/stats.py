@@ -120,7 +120,7 @@ class Stats:
 def compute(recording: Recording) -> Stats:
     """Return the statistics of a recording."""
     warm_up = recording.settings.warm_up_steps
-    growths = growths_of(recording.snapshots, recording.traced, warm_up)
+    growths = growths_of(recording)
     return Stats(
         name=recording.name,
         unit=recording.unit,
@@ -146,12 +146,13 @@ def compute(recording: Recording) -> Stats:
     )
 
 
-def growths_of(snapshots: Sequence[Snapshot], traced: Sequence[Traced], warm_up: float) -> tuple[Growth, ...]:
+def growths_of(recording: Recording) -> tuple[Growth, ...]:
     """Return the growth of every quantity that was measured.
 
     Resident memory is judged without the arrays of owners: that their pages are committed one by one is no growth, and
     that they become larger shows in what the owners report.
     """
+    snapshots, traced, warm_up = recording.snapshots, recording.traced, recording.settings.warm_up_steps
     steps = [item.step for item in snapshots]
     columns = {
         "native": [item.native_bytes for item in snapshots],
@@ -161,7 +162,8 @@ def growths_of(snapshots: Sequence[Snapshot], traced: Sequence[Traced], warm_up:
     }
     found = [growth(name, steps, values, warm_up) for name, values in columns.items() if max(values, default=0) > 0]
     if traced:
-        found.insert(0, growth("traced", [r.step for r in traced], [r.traced_bytes for r in traced], warm_up))
+        places, sizes = [item.step for item in traced], [item.traced_bytes for item in traced]
+        found.insert(0, growth("traced", places, sizes, warm_up, recording.traced_floor))
     return tuple(found)
 
 

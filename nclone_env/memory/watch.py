@@ -6,20 +6,21 @@ import gc
 import math
 import threading
 import time
-import tracemalloc
 from pathlib import Path
 from types import TracebackType
 
-from nclone_env.memory.collect import live_lines, tracing
 from nclone_env.memory.process import machine, peak_bytes, resident_bytes, restart_peak
-from nclone_env.memory.recording import ProfileSettings, Recording, SourceLine, Stage, Traced
+from nclone_env.memory.recording import ProfileSettings, Recording, Stage
 from nclone_env.memory.report import summary_text, write_reports
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import Stats, compute
+from nclone_env.memory.traced import TracedLog, tracing
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
 _CAPACITY = 64
 """Snapshots kept; when there are more, every second one is dropped and the interval doubles."""
+_TRACED_FLOOR = 24 * 1024
+"""Bytes: taking snapshots while tracing fills Python's free lists, which then count as live."""
 _FIRST_INTERVAL = 0.05  # seconds
 _NOTHING = MemoryNode("nothing reported")
 
@@ -30,10 +31,8 @@ class Watch:
     def __init__(self, name: str, owner: MemoryOwner | None, num_envs: int, output_dir: Path | None, traced: bool):
         self._name, self._owner, self._num_envs, self._folder = name, owner, num_envs, output_dir
         self._log = SnapshotLog(_CAPACITY)
-        self._traced: list[Traced] = []
-        self._lines: list[tuple[float, tuple[SourceLine, ...]]] = []
+        self._traced = TracedLog(_CAPACITY)
         self._tracing = tracing() if traced else None
-        self._own = 0  # traced bytes of the profiler itself
         self._steps = 0
         self._every = 1  # step of the code, or of the clock, has a snapshot
         self._stages: list[Stage] = []
@@ -97,27 +96,20 @@ class Watch:
         """Forget the snapshots by time."""
         self._log.clear()
         self._traced.clear()
-        self._lines.clear()
         self._every = 1
 
     def _take(self, place: float) -> None:
         """Take a snapshot at a step, or at a time in milliseconds."""
         if len(self._log) == _CAPACITY:
             self._log.thin()
-            del self._traced[1::2]
+            self._traced.thin()
             self._every *= 2
         self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING)
         if self._tracing is not None:
-            self._trace(place)
-
-    def _trace(self, place: float) -> None:
-        """Note the traced bytes, and the lines when the number of snapshots is a power of two."""
-        count = len(self._traced)
-        if count & (count - 1) == 0 or self._ended.is_set():
-            lines = live_lines()
-            self._lines = [*self._lines[-1:], (place, lines)]
-            self._own = tracemalloc.get_traced_memory()[0] - sum(line.live_bytes for line in lines)
-        self._traced.append(Traced(place, tracemalloc.get_traced_memory()[0] - self._own, 0))
+            count = len(self._log)
+            if count & (count - 1) == 0 or self._ended.is_set():  # lines take long: at 1, 2, 4, 8 ... and at the end
+                self._traced.take_lines()
+            self._traced.take(place)
 
     def _recording(self) -> Recording:
         snapshots = self._log.snapshots()
@@ -131,9 +123,10 @@ class Watch:
             env_steps=0,
             snapshots=snapshots,
             stages=tuple(self._stages),
-            traced=tuple(self._traced),
-            first_lines=self._lines[0][1] if self._lines else (),
-            last_lines=self._lines[-1][1] if self._lines else (),
+            traced=self._traced.records(),
+            traced_floor=_TRACED_FLOOR,
+            first_lines=self._traced.first,
+            last_lines=self._traced.last,
         )
 
 

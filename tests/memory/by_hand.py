@@ -47,7 +47,7 @@ def recording(traced_per_step: int = 0, native_per_step: int = 0) -> Recording:
             OwnedNode(1, "first detail", 0, 8, 8, mapped=False),
             OwnedNode(1, "second detail", 0, 12, 12, mapped=False),
         ),
-        traced=tuple(Traced(step, 5_000 + traced_per_step * step, 10) for step in STEPS),
+        traced=tuple(Traced(step, 5_000 + traced_per_step * step) for step in STEPS),
         first_lines=(SourceLine("a.py", 1, 100, 1), SourceLine("b.py", 2, 900, 3)),
         last_lines=(
             SourceLine("a.py", 1, 400, 2, ("caller.py:7", "main.py:1")),
