@@ -23,7 +23,7 @@ from nclone_env.train.config import TrainConfig
 
 _NOTHING = MemoryNode("all")
 _LIFETIME_STEPS = 5
-_ENDLESS = 10**9  # timesteps, so that no profiled run ends
+_MOST_UPDATES = 10_000  # of a profiled run
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class TrainingTarget:
         return TrainingSubject(self._sized(num_envs))
 
     def _sized(self, num_envs: int) -> TrainConfig:
-        return dataclasses.replace(self.config, num_envs=num_envs, total_timesteps=_ENDLESS)
+        timesteps = num_envs * self.config.num_steps * _MOST_UPDATES
+        return dataclasses.replace(self.config, num_envs=num_envs, total_timesteps=timesteps)
 
 
 class TrainingSubject:

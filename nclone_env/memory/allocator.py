@@ -45,4 +45,4 @@ def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
     except (AttributeError, OSError, TypeError):  # another C library, or Windows
         return None
     query.restype = _Mallinfo2
-    return query  # type: ignore[no-any-return]
+    return query

@@ -71,7 +71,8 @@ def rows(profile: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         yield f"allocated and freed by a {profile['unit']}, at most", profile["step_peak"]["largest"]
     for growth in profile["growths"]:
         yield f"growth per 1,000 {profile['unit']}s, {growth['quantity']}", max(0.0, growth["slope"] - growth["floor"])
-    num_envs, path = max(1, profile["settings"]["num_envs"]), []
+    num_envs = max(1, profile["settings"]["num_envs"])
+    path: list[str] = []
     for node in profile["owners"]:
         path = [*path[: node["depth"]], node["name"]]
         place = " / ".join(path)

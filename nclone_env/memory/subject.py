@@ -22,17 +22,22 @@ class Subject(Protocol):
 
 
 class Target(Protocol):
-    """Makes subjects. It must be picklable, since fresh processes make subjects of several sizes.
+    """Makes subjects. It must be picklable, since fresh processes make subjects of several sizes."""
 
-    Attributes:
-        name: what is profiled, for the reports.
-        unit: what a step is, for example "vector step" or "update".
-        most_envs: the largest number of environments that a fresh process should make.
-    """
+    @property
+    def name(self) -> str:
+        """What is profiled, for the reports."""
+        ...
 
-    name: str
-    unit: str
-    most_envs: int
+    @property
+    def unit(self) -> str:
+        """What a step is, for example "vector step" or "update"."""
+        ...
+
+    @property
+    def most_envs(self) -> int:
+        """The largest number of environments that a fresh process should make."""
+        ...
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return (name, value) of what a reader must know to compare two reports, such as mode and observations."""

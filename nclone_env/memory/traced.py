@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import os
 import tracemalloc
@@ -81,6 +82,7 @@ class TracedLog:
         """Note the lines with live memory, and by the way how much the profiler itself has allocated."""
         lines = live_lines()
         self.first, self.last = self.last or lines, lines
+        gc.collect()  # tracemalloc's snapshots are part of reference cycles
         self._own = tracemalloc.get_traced_memory()[0] - sum(line.live_bytes for line in lines)
 
     def clear(self) -> None:

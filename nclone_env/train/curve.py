@@ -5,28 +5,102 @@ from __future__ import annotations
 import csv
 import io
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from torch.utils.tensorboard import SummaryWriter
 
 from nclone_env._files import write_file
+from nclone_env.memory_tree import MemoryNode, arrays_node
 
 Row = dict[str, float]
 """A row of the learning curve: column name to value."""
 
 
-class LearningCurve:
-    """One row of scalars per update: kept in memory, sent to TensorBoard, written as CSV.
+_MOST_COLUMNS = 32
+
+
+class Rows(Sequence[Row]):
+    """Rows of numbers in arrays that are allocated once, so that a long run needs no more memory than a short one.
 
     A row may lack columns that are measured only now and then.
 
     Args:
-        folder: destination of ``learning_curve.csv`` and the TensorBoard files.
+        capacity: number of rows to allocate; further ones double it.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, capacity: int):
+        self._columns: dict[str, type] = {}
+        self._values = np.zeros((capacity, _MOST_COLUMNS))
+        self._given = np.zeros((capacity, _MOST_COLUMNS), dtype=np.bool_)
+        self._count = 0
+
+    @staticmethod
+    def bytes_of(capacity: int) -> int:
+        """Return the bytes of the arrays."""
+        return capacity * _MOST_COLUMNS * 9
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return a row, or a list of rows for a slice."""
+        if isinstance(index, slice):
+            return [self._row(number) for number in range(*index.indices(self._count))]
+        return self._row(range(self._count)[index])
+
+    def append(self, row: Mapping[str, float]) -> None:
+        """Add a row; the numbers of a column are all whole or all floating point.
+
+        Raises:
+            IndexError: if there are more than 32 columns.
+        """
+        if self._count == len(self._values):
+            self._values = np.concatenate((self._values, np.zeros_like(self._values)))
+            self._given = np.concatenate((self._given, np.zeros_like(self._given)))
+        for name, value in row.items():
+            self._columns.setdefault(name, int if isinstance(value, int) else float)
+        for column, name in enumerate(self._columns):
+            self._given[self._count, column] = name in row
+            self._values[self._count, column] = row.get(name, 0.0)
+        self._count += 1
+
+    def replace(self, rows: Iterable[Mapping[str, float]]) -> None:
+        """Replace all rows."""
+        self._columns.clear()
+        self._count = 0
+        for row in rows:
+            self.append(row)
+
+    def columns(self) -> list[str]:
+        """Return the names of all columns, in the order of their first appearance."""
+        return list(self._columns)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the arrays."""
+        return arrays_node("learning curve", (self._values, self._given), shared=False)
+
+    def _row(self, number: int) -> Row:
+        values, given = self._values[number].tolist(), self._given[number].tolist()
+        return {
+            name: kind(values[column]) for column, (name, kind) in enumerate(self._columns.items()) if given[column]
+        }
+
+
+class LearningCurve:
+    """One row of scalars per update: kept in memory, sent to TensorBoard, written as CSV.
+
+    Args:
+        folder: destination of ``learning_curve.csv`` and the TensorBoard files.
+        num_updates: largest number of rows.
+    """
+
+    def __init__(self, folder: Path, num_updates: int):
         self.folder = folder
-        self.rows: list[Row] = []
+        self.rows = Rows(num_updates)
         self._writer: SummaryWriter | None = None
 
     def begin(self) -> None:
@@ -53,7 +127,7 @@ class LearningCurve:
     def write_csv(self) -> Path:
         """Write all rows to ``learning_curve.csv`` and return its path."""
         text = io.StringIO()
-        columns = list(dict.fromkeys(name for row in self.rows for name in row)) or ["timesteps"]
+        columns = self.rows.columns() or ["timesteps"]
         table = csv.DictWriter(text, columns, lineterminator="\n")  # what a row lacks is left empty
         table.writeheader()
         table.writerows(self.rows)

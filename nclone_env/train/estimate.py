@@ -10,6 +10,7 @@ import numpy as np
 
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.curve import Rows
 from nclone_env.train.device import learning_device
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EpisodeLog
@@ -71,6 +72,7 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
         "rollout storage": _storage_bytes(config, sizes) + _reference_bytes(config, policy, config.batch_size),
         "network scratch": used,
         "update": update,
+        "learning curve": Rows.bytes_of(config.num_updates),
         "groups": sum(groups),
     }
     if config.keeps_clone:

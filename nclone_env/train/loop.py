@@ -103,7 +103,7 @@ def train(
             save_run(run)
             return TrainResult(
                 policy=run.policy,
-                curve=run.curve.rows,
+                curve=run.curve.rows[:],
                 counters=run.counters,
                 solved=run.solved,
                 interrupted=not run.finished,

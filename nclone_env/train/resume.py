@@ -122,7 +122,7 @@ def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
             "snapshots": _tensor(np.frombuffer(b"".join(worlds.states), np.uint8)),
             "sizes": torch.tensor([len(state) for state in worlds.states]),
         },
-        curve=list(run.curve.rows),
+        curve=run.curve.rows[:],
         held_out=_held_out_state(run),
         selection={
             name: {key: _tensor(array) for key, array in arrays.items()}
@@ -153,7 +153,7 @@ def restore_run(run: Run, path: Path) -> None:
             {name: {key: tensor.numpy() for key, tensor in part.items()} for name, part in checkpoint.selection.items()}
         )
         restore_reference(run, checkpoint.reference)
-    run.curve.rows[:] = checkpoint.curve
+    run.curve.rows.replace(checkpoint.curve)
 
 
 def _restore_episodes(run: Run, state: dict[str, Any]) -> None:

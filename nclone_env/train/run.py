@@ -104,7 +104,7 @@ class Run:
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
         parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
-        own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory()]
+        own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory(), self.curve.rows.memory()]
         if self.reference is not None:
             own.append(self.reference.memory())
         groups = (collector.memory() for collector in self.collectors)
@@ -185,7 +185,7 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
         selection=make_selection(groups, environment, config.curriculum == "progress", config.starts),
         held_out=_make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
         folder=folder,
-        curve=(LearningCurve if ranks.first else KeptCurve)(folder.path),
+        curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
         ranks=ranks,
         device=device,
     )

@@ -1,0 +1,168 @@
+"""Is the memory profiler's verdict right? Runs without a leak, and runs with a planted one, at every size.
+
+Each run is a process of its own and makes the two passes that the verdict follows from, at the default number of steps.
+Without a leak the verdict must be flat: every number of environments, two sets of observations, all autoreset modes,
+two seeds. With a leak it must be growing: Python objects of 5 KB per 1,000 steps, native blocks of 200 KB per 1,000
+steps, and 64 bytes a step of either kind.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import tyro
+
+from nclone_env.cli.targets import Mode, VectorTarget
+from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
+from nclone_env.memory.collect import plain_pass, traced_pass
+from nclone_env.memory.process import machine
+from nclone_env.memory.recording import ProfileSettings, Recording
+from nclone_env.memory.stats import growths_of
+from nclone_env.memory.subject import Subject
+from nclone_env.memory_tree import MemoryNode
+from profiling.measure import describe, in_fresh_process
+
+SIZES = (1, 16, 100, 256, 1_000, 10_000)
+OBSERVATIONS = {"state": ("game_state",), "all": (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability")}
+MODES: tuple[Mode, ...] = ("next-step", "same-step", "disabled")
+STEPS = 1000
+
+
+class Leak(NamedTuple):
+    """A planted leak: so many bytes every so many steps."""
+
+    kind: str
+    size: int
+    every: int
+
+    def __str__(self) -> str:
+        """Return what leaks."""
+        return f"{self.kind}, {self.size} B every {self.every} steps"
+
+
+LEAKS = (
+    Leak("Python", 67, 20),  # objects of 100 bytes: 5 KB per 1,000 steps
+    Leak("native", 200, 1),
+    Leak("native", 20_000, 100),
+    Leak("Python", 31, 1),  # objects of 64 bytes
+    Leak("native", 64, 1),
+)
+
+
+@dataclass(frozen=True)
+class LeakingTarget:
+    """A vector environment beside which something leaks."""
+
+    target: VectorTarget
+    leak: Leak | None
+    name = "vector environment with a leak"
+    unit = "vector step"
+    most_envs = 1
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return those of the environment."""
+        return self.target.facts()
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return one step of each environment."""
+        return num_envs
+
+    def make(self, num_envs: int) -> Subject:
+        """Make the environment."""
+        return LeakingSubject(self.target.make(num_envs), self.leak)
+
+
+class LeakingSubject:
+    """A subject that keeps some bytes for good now and then."""
+
+    def __init__(self, subject: Subject, leak: Leak | None):
+        self._subject, self._leak, self._steps = subject, leak, 0
+        self._kept: list[bytes] = []
+        self._malloc = ctypes.CDLL(None).malloc
+        self._malloc.restype = ctypes.c_void_p
+
+    def step(self) -> None:
+        """Step, and leak."""
+        self._subject.step()
+        self._steps += 1
+        if self._leak is None or self._steps % self._leak.every:
+            return
+        if self._leak.kind == "native":
+            self._malloc(ctypes.c_size_t(self._leak.size))
+        else:
+            self._kept.append(bytes(self._leak.size))
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of the environment."""
+        return self._subject.memory()
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._subject.close()
+
+
+def verdict(target: LeakingTarget, num_envs: int, steps: int) -> tuple[str, str]:
+    """Make both passes in this process; return the verdict and what grows by how much per 1,000 steps."""
+    settings = ProfileSettings(num_envs, steps)
+    plain = plain_pass(target, settings)
+    traced, *_ = traced_pass(target, settings)
+    recording = Recording(
+        machine=machine(),
+        settings=settings,
+        name=target.name,
+        unit=target.unit,
+        facts=(),
+        env_steps=num_envs,
+        snapshots=plain.log.snapshots(),
+        traced=traced,
+    )
+    growths = growths_of(recording)
+    growing = [f"{item.quantity} {item.slope:+,.0f} B" for item in growths if item.verdict == "growing"]
+    return "growing" if growing else "flat", ", ".join(growing)
+
+
+def runs(sizes: tuple[int, ...], seeds: int) -> Iterator[tuple[str, LeakingTarget, int]]:
+    """Yield (text, target, number of environments): first without leaks, then each leak at every size."""
+    for num_envs, (name, observations), mode, seed in itertools.product(
+        sizes, OBSERVATIONS.items(), MODES, range(seeds)
+    ):
+        config = EnvironmentConfig(observations=observations)
+        target = VectorTarget(config, seed, autoreset=mode)
+        yield f"{num_envs} environments, {name}, {mode}, seed {seed}", LeakingTarget(target, None), num_envs
+    for num_envs, leak in itertools.product(sizes, LEAKS):
+        target = VectorTarget(EnvironmentConfig(observations=OBSERVATIONS["state"]), autoreset="same-step")
+        yield f"{num_envs} environments, leak: {leak}", LeakingTarget(target, leak), num_envs
+
+
+def main(
+    sizes: tuple[int, ...] = SIZES,
+    seeds: int = 2,
+    steps: int = STEPS,
+) -> None:
+    """Print a line for each run, and the number of wrong verdicts.
+
+    Args:
+        sizes: numbers of environments.
+        seeds: number of seeds.
+        steps: steps of each pass.
+    """
+    print(describe())
+    wrong = {"flat": 0, "growing": 0}
+    counts = {"flat": 0, "growing": 0}
+    for text, target, num_envs in runs(sizes, seeds):
+        expected, started = "flat" if target.leak is None else "growing", time.perf_counter()
+        found, rates = in_fresh_process(verdict, target, num_envs, steps)
+        counts[expected] += 1
+        wrong[expected] += found != expected
+        mark = "" if found == expected else "   WRONG"
+        print(f"  {text:<76} {found:<8}{rates}  ({time.perf_counter() - started:.0f} s){mark}", flush=True)
+    print(f"false alarms: {wrong['flat']} of {counts['flat']}; leaks missed: {wrong['growing']} of {counts['growing']}")
+
+
+if __name__ == "__main__":
+    tyro.cli(main, description=__doc__)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import pytest
+
+from nclone_env.train.curve import Rows
+
+
+def filled(rows, capacity=4):
+    made = Rows(capacity)
+    for row in rows:
+        made.append(row)
+    return made
+
+
+ROWS = [
+    {"timesteps": 10, "loss": 0.5},
+    {"timesteps": 20, "loss": math.inf, "held_out": 0.25},
+    {"timesteps": 30, "loss": -1.0},
+]
+
+
+def test_rows_are_returned_as_they_were_given():
+    made = filled(ROWS)
+    assert made[:] == list(made) == ROWS
+    assert made[-1] == ROWS[-1]
+    assert isinstance(made[0]["timesteps"], int)
+    assert len(made) == 3
+    assert made.columns() == ["timesteps", "loss", "held_out"]
+    with pytest.raises(IndexError):
+        made[3]
+
+
+def test_nan_is_a_value_and_not_a_missing_one():
+    assert math.isnan(filled([{"a": math.nan}])[0]["a"])
+
+
+def test_more_rows_than_announced_are_kept():
+    made = filled(ROWS * 5, capacity=1)
+    assert made[:] == ROWS * 5
+
+
+def test_rows_are_replaced():
+    made = filled(ROWS)
+    made.replace([{"other": 1.5}])
+    assert made[:] == [{"other": 1.5}]
+    assert made.columns() == ["other"]
+
+
+def test_announced_rows_allocate_nothing():
+    made = filled(ROWS, capacity=1000)
+    row = dict(ROWS[0])
+    tracemalloc.start()
+    made.append(row)
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(900):
+        made.append(row)
+    assert tracemalloc.get_traced_memory()[0] - before < 200
+    tracemalloc.stop()
+    assert made.memory().total_bytes == Rows.bytes_of(1000)
