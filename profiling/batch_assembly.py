@@ -84,6 +84,7 @@ def growth(way: str, make: Callable[[], Work], device: str, updates: int) -> int
     """Return the bytes by which this process grows over updates."""
     update = updater(way, make(), device)
     kept = loop(update, WARM_UPDATES)
+    _process_bytes()  # the first reading takes a page itself
     before = _process_bytes()
     for _ in range(updates):
         kept = update()
