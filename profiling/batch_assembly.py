@@ -165,25 +165,29 @@ def misses(ours: Row, other: Row) -> list[str]:
 
 def draw(tables: dict[str, list[Row]], path: Path) -> None:
     """Write the picture: a row of panels for each kind of work."""
-    figure = Figure(figsize=(14, 2.5 * len(tables)), layout="constrained")
-    for axes, (name, rows) in zip(figure.subplots(len(tables), 4, squeeze=False), tables.items(), strict=True):
+    figure = Figure(figsize=(15, 2.5 * len(tables)), layout="constrained")
+    for axes, (name, rows) in zip(figure.subplots(len(tables), 5, squeeze=False), tables.items(), strict=True):
         panels = (
-            ("thousand allocations of an update", [row.events / 1000 for row in rows], "{:,.1f}"),
-            ("largest memory of a loop / batch", [row.loop_peak for row in rows], "{:.2f}"),
+            ("array allocations", [row.update.blocks for row in rows], "{:,.0f}"),
+            ("small objects, thousands", [row.update.objects / 1000 for row in rows], "{:,.0f}"),
+            ("peak / batch (line: required)", [row.loop_peak for row in rows], "{:.2f}"),
             ("ms of an update", [1000 * row.seconds for row in rows], "{:.1f}"),
-            ("growth of the process, KB", [row.growth / 1024 for row in rows], "{:,.0f}"),
+            ("growth of the process, MB", [row.growth / 1e6 for row in rows], "{:.1f}"),
         )
         for axis, (title, values, style) in zip(axes, panels, strict=True):
             bars = axis.barh([row.way for row in rows], values, color=["#1f4e79"] + ["#9bb7d4"] * (len(rows) - 1))
             axis.bar_label(bars, labels=[style.format(value) for value in values], padding=3, fontsize=9)
             axis.invert_yaxis()
-            axis.set(title=title, xlim=(0, 1.25 * max(*values, 1)))
+            axis.set_title(title, fontsize=10)
+            low, high = min(*values, 0), max(*values, 1)
+            axis.set_xlim(low - 0.4 * (high - low) * (low < 0), high + 0.4 * (high - low))
+            axis.locator_params(axis="x", nbins=4)
             axis.tick_params(labelleft=axis is axes[0])
             axis.spines[["top", "right"]].set_visible(False)
-        axes[1].axvline(REQUIRED["peak"], color="#b03030", linewidth=1, linestyle="--")
+        axes[2].axvline(REQUIRED["peak"], color="#b03030", linewidth=1, linestyle="--")
         axes[0].set_ylabel(name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fill_file(path, partial(figure.savefig, dpi=90))
+    fill_file(path, partial(figure.savefig, dpi=80))
 
 
 def main(

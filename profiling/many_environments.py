@@ -154,7 +154,7 @@ def draw(table: Table, path: Path) -> None:
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fill_file(path, partial(figure.savefig, dpi=90))
+    fill_file(path, partial(figure.savefig, dpi=80))
 
 
 def main(

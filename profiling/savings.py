@@ -126,15 +126,20 @@ def written_in_place(made: bool, num_envs: int) -> Any:
     config = EnvironmentConfig(levels=LEVELS, observations=DEFAULT_OBSERVATIONS, max_frames=SHORT_EPISODE)
     env = NPlusPlusVectorEnv(config, num_envs)
     rows = [touched_arrays(env) for _ in range(ROLLOUT)]
-    env.reset(seed=0)
+    env.reset(seed=0, out=rows[0] if made else None)
     for step, actions in enumerate(random_actions(num_envs)):
         row = rows[step % ROLLOUT]
-        seen, *_ = env.step(actions, out=row if made else None)
-        if not made:
-            for name, array in seen.items():
-                row[name][...] = array
-        del seen
+        if made:
+            env.step(actions, out=row)
+        else:
+            copy_into(row, env.step(actions)[0])
     return env, rows
+
+
+def copy_into(row: dict[str, np.ndarray], observations: dict[str, np.ndarray]) -> None:
+    """Copy observations to the arrays of a row."""
+    for name, array in observations.items():
+        row[name][...] = array
 
 
 def vectors_halved(made: bool, num_envs: int) -> Any:
@@ -252,8 +257,8 @@ def draw(rows: list[Found], sizes: tuple[int, int], path: Path) -> None:
         (-0.2, "#1f4e79", "with the choice", "made"),
         (0.2, "#9bb7d4", "without it (* stand-in)", "without"),
     ):
-        values = [max(slope(getattr(row, part), sizes), 1) for row in rows]
-        bars = axes.barh(places + offset, values, 0.38, color=colour, label=label)
+        values = [slope(getattr(row, part), sizes) for row in rows]
+        bars = axes.barh(places + offset, np.maximum(values, 1), 0.38, color=colour, label=label)
         axes.bar_label(bars, labels=[readable(value) for value in values], padding=3, fontsize=9)
     axes.set_yticks(places, [row.choice.name + "*" * row.choice.stand_in for row in rows])
     axes.invert_yaxis()
@@ -261,7 +266,7 @@ def draw(rows: list[Found], sizes: tuple[int, int], path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper right", ncols=2, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fill_file(path, partial(figure.savefig, dpi=90))
+    fill_file(path, partial(figure.savefig, dpi=80))
 
 
 def readable(size: float) -> str:
