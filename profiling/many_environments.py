@@ -122,33 +122,39 @@ def cells(counts: tuple[int, ...], forked: int, started: int) -> list[tuple[str,
 Table = dict[tuple[str, int], list[Cell]]
 
 
+def further(table: Table, way: str, count: int) -> float:
+    """Return the bytes of each environment beyond the smallest number of them; nan for that number itself."""
+    least = min(number for name, number in table if name == way)
+    sizes = [np.median(table[way, number], axis=0)[0] for number in (least, count)]
+    return float((sizes[1] - sizes[0]) / (count - least)) if count > least else float("nan")
+
+
 def print_table(table: Table) -> None:
     """Print a row for each cell: medians over rounds, and of the ratio of the speed to ours within a round."""
     print(f"  {'':<18}{'environments':>14}{'MB':>10}{'bytes of each':>15}{'further':>14}{'steps/s':>12}{'ratio':>9}")
     for (way, count), found in table.items():
         size, speed = np.median(found, axis=0)
-        least = min(number for name, number in table if name == way)
-        first = np.median(table[way, least], axis=0)[0]
-        further = f"{(size - first) / (count - least):,.0f}" if count > least else "-"
         ratio = np.median([cell.speed / ours.speed for cell, ours in zip(found, table[OURS, count], strict=True)])
-        row = f"  {way:<18}{count:>14,}{size / 1e6:>10.2f}{size / count:>15,.0f}{further:>14}{speed:>12,.0f}"
-        print(f"{row}{ratio:>9.4f}")
+        row = f"  {way:<18}{count:>14,}{size / 1e6:>10.2f}{size / count:>15,.0f}{further(table, way, count):>14,.0f}"
+        print(f"{row}{speed:>12,.0f}{ratio:>9.4f}")
 
 
 def draw(table: Table, path: Path) -> None:
-    """Write the picture: bytes of each environment and steps/s against the number of environments."""
-    figure = Figure(figsize=(12, 4.6), layout="constrained")
-    panels = figure.subplots(1, 2)
-    for way, style in zip(MAKERS, ("o-", "o--", "s-", "s--", "^-", "^--"), strict=True):
+    """Write the picture: bytes of each environment, of each further one, and steps/s against their number."""
+    figure = Figure(figsize=(15, 4.6), layout="constrained")
+    panels = figure.subplots(1, 3)
+    styles = ("o-", "o--", "s-", "s--", "^-", "^--")
+    for way, style in zip(MAKERS, styles, strict=True):
         counts = [count for name, count in table if name == way]
         found = np.array([np.median(table[way, count], axis=0) for count in counts]).reshape(-1, 2)
+        grown = [further(table, way, count) for count in counts]
         colour = {"n": "#1f4e79", "G": "#c07000", "S": "#3a7d44"}[way[0]]
-        for axes, values in zip(panels, (found[:, 0] / counts, found[:, 1]), strict=True):
+        for axes, values in zip(panels, (found[:, 0] / counts, grown, found[:, 1]), strict=True):
             axes.plot(counts, values, style, color=colour, label=way if counts else None, markersize=5)
-    panels[0].set(ylabel="bytes of each environment")
-    panels[1].set(ylabel="environment steps/s")
-    for axes in panels:
-        axes.set(xscale="log", yscale="log", xlabel="environments")
+    titles = ("bytes of each environment", "bytes of each further environment", "environment steps/s")
+    for axes, title in zip(panels, titles, strict=True):
+        axes.set(xscale="log", xlabel="environments", title=title)
+        axes.set_yscale("log", nonpositive="mask")
         axes.grid(color="#dddddd", linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
     handles, labels = panels[0].get_legend_handles_labels()

@@ -67,12 +67,12 @@ def test_many_environments_are_measured(way):
 
 
 def test_cells_with_too_many_processes_are_left_out(capsys, tmp_path):
-    table = {cell: [many_environments.Cell(2e6, 3.0)] for cell in many_environments.cells((1, 8), 8, 1)}
+    table = {cell: [many_environments.Cell(2e6 * cell[1], 3.0)] for cell in many_environments.cells((1, 8), 8, 1)}
     assert {("native, out=", 8), ("Gymnasium Async", 8)} < set(table)
     assert ("SB3 Subproc", 8) not in table
     many_environments.print_table(table)
     rows = capsys.readouterr().out.splitlines()
-    assert rows[1].split() == ["native,", "out=", "1", "2.00", "2,000,000", "-", "3", "1.0000"]
+    assert rows[1].split() == ["native,", "out=", "1", "2.00", "2,000,000", "nan", "3", "1.0000"]
     assert len(rows) == 1 + len(table)
     many_environments.draw(table, tmp_path / "new" / "cells.png")
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["cells.png"]
