@@ -30,7 +30,7 @@ from nclone_env.cli.targets import (
     VectorTarget,
 )
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationConfig, RenderConfig, VectorDtype
-from nclone_env.memory import collect, report, stats
+from nclone_env.memory import collect, report, stats, text
 from nclone_env.memory import compare as comparison
 from nclone_env.memory.recording import ProfileSettings
 from nclone_env.memory.subject import Target
@@ -53,6 +53,8 @@ class ReportOptions:
     """Folder of the reports."""
     json: bool = False
     """Also write the statistics as JSON, which ``nclone-env profile compare`` reads."""
+    html: bool = False
+    """Also write a page of HTML with pictures, which needs no network."""
     fail_on_growth: bool = False
     """Exit with status 1 if memory grows."""
 
@@ -259,9 +261,9 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     settings = ProfileSettings(num_envs, options.steps or steps, options.interval)
     recording = collect.collect(target, settings, notify=print)
     found = stats.compute(recording)
-    paths = report.write_reports(found, options.output_dir, options.json, recording.profile)
+    paths = report.write_reports(found, options.output_dir, options.json, options.html, recording.profile)
     print()
-    print(report.summary_text(found))
+    print(text.summary_text(found))
     print("wrote " + ", ".join(map(str, paths)))
     return GROWING if options.fail_on_growth and found.verdict == "growing" else 0
 

@@ -11,9 +11,10 @@ from types import TracebackType
 
 from nclone_env.memory.process import machine, peak_bytes, resident_bytes, restart_peak
 from nclone_env.memory.recording import ProfileSettings, Recording, Stage
-from nclone_env.memory.report import summary_text, write_reports
+from nclone_env.memory.report import write_reports
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import Stats, compute
+from nclone_env.memory.text import summary_text
 from nclone_env.memory.traced import TracedLog, tracing
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
@@ -75,7 +76,7 @@ class Watch:
             self._tracing.__exit__(None, None, None)
         self.stats = compute(self._recording())
         if self._folder is not None:
-            write_reports(self.stats, self._folder, as_json=True)
+            write_reports(self.stats, self._folder, as_json=True, as_html=True)
 
     def __str__(self) -> str:
         """Return the answer in a few lines."""

@@ -8,18 +8,16 @@ import pytest
 from nclone_env.memory.formatting import format_bytes, format_seconds, table
 from nclone_env.memory.recording import OwnedNode
 from nclone_env.memory.report import (
+    HTML_REPORT,
     JSON_REPORT,
     MEMORY_REPORT,
     TIME_PROFILE,
     TIME_REPORT,
-    folded,
     json_text,
-    memory_text,
-    summary_text,
-    time_text,
     write_reports,
 )
 from nclone_env.memory.stats import compute
+from nclone_env.memory.text import folded, memory_text, summary_text, time_text
 
 from .by_hand import recording
 
@@ -144,7 +142,8 @@ def test_reports_are_written_atomically(tmp_path):
     stats = compute(recording())
     folder = tmp_path / "new" / "folder"
     assert [path.name for path in write_reports(stats, folder)] == [MEMORY_REPORT, TIME_REPORT]
-    write_reports(stats, folder, as_json=True, profile=b"a profile")
-    assert {path.name for path in folder.iterdir()} == {MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT}
+    write_reports(stats, folder, as_json=True, as_html=True, profile=b"a profile")
+    names = {MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT}
+    assert {path.name for path in folder.iterdir()} == names
     assert (folder / MEMORY_REPORT).read_text() == memory_text(stats)
     assert (folder / TIME_PROFILE).read_bytes() == b"a profile"
