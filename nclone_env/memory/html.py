@@ -41,8 +41,8 @@ polyline.fit { stroke: var(--second); stroke-dasharray: 5 4; } polygon.band { fi
   font-size: 12px; line-height: 1.5; box-shadow: inset -1px -1px 0 var(--page); }
 .name span { display: block; margin-left: 5px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 .node .node > .name { background: color-mix(in srgb, var(--first) 32%, var(--page)); }
-.node .node > .name { background: color-mix(in srgb, var(--second) 24%, var(--page)); }
-.node .node > .name { background: color-mix(in srgb, var(--second) 36%, var(--page)); }
+.node .node .node > .name { background: color-mix(in srgb, var(--second) 24%, var(--page)); }
+.node .node .node .node > .name { background: color-mix(in srgb, var(--second) 36%, var(--page)); }
 .bars { display: grid; grid-template-columns: minmax(0, 1fr) 72px; gap: 3px 10px; font-size: 13px; }
 .bars .bar { position: relative; background: var(--card); overflow: hidden; white-space: nowrap; padding: 0 6px; }
 .bars .bar i { position: absolute; inset: 0 auto 0 0; background: color-mix(in srgb, var(--first) 30%, transparent); }
