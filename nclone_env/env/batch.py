@@ -11,9 +11,10 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arguments import find_level
 from nclone_env.env.arrays.buffers import Buffers
+from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.action_mask import MASK_AT_END, ActionMasks
-from nclone_env.env.compiled.observe import ObservationArrays, kernel_view, make_scratch
+from nclone_env.env.compiled.observe import FinalArrays, ObservationArrays, kernel_view, make_scratch
 from nclone_env.env.compiled.passes import Call, Pass, ResetPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
 from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
@@ -99,12 +100,13 @@ class Batch:
             dtype = np.dtype(config.observation.dtype)
             self._reach = Reachability(self.level_set, cache, self.num_envs, slots, dtype, same_step)
         self._empty_view = self._view({}, NO_QUERIES)
+        self._no_final = FinalArrays(self._empty_view, np.zeros(1, np.int64), np.zeros(0, np.int32))
 
     def _make_passes(self, reward_function: RewardFunction | None) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._empty_view
         rewards = RewardPass(reward_function, arrays) if reward_function is not None else None
-        self._step_passes = _configured(StepPass(arrays, view), rewards, self._masks, self._reach)
+        self._step_passes = _configured(StepPass(arrays, view, self._no_final), rewards, self._masks, self._reach)
         self._reset_passes = _configured(ResetPass(arrays, self._reset_mask, view), self._masks, self._reach)
 
     @property
@@ -173,31 +175,41 @@ class Batch:
             base: environment of the first row of ``out``.
         """
         self._reset_mask[:] = mask
-        return self._call(self._reset_passes, self._stack.newest if self._stack else out, {}, base)
+        return self._call(self._reset_passes, self._stack.newest if self._stack else out, None, base)
 
-    def step_call(self, out: Buffers, final: Buffers, base: int) -> Call:
+    def step_call(self, out: Buffers, final: FinalRows | None, base: int) -> Call:
         """Return the call that steps environments with ``actions`` and writes their ``results``.
 
         Run it over the environments, then call :meth:`finish`.
 
         Args:
             out: observations, written.
-            final: last observations of episodes that ended, written in same-step mode; empty in the other modes.
-            base: environment of the first row of ``out`` and ``final``.
+            final: last observations of episodes that end, written in same-step mode; None in the other modes.
+            base: environment of the first row of ``out`` and of ``final.places``.
         """
         if self._stack:
             return self._call(self._step_passes, self._stack.advance(), self._stack.final, base)
         return self._call(self._step_passes, out, final, base)
 
-    def finish(self, out: Buffers, final: Buffers) -> None:
-        """Complete the observations of a step or reset after all passes."""
+    def finish(self, out: Buffers) -> None:
+        """Complete the observations of a step or reset after all passes, and after :meth:`finish_final`."""
         if self._stack:
-            if final:
-                self._stack.read_final(final, self.results["terminated"] | self.results["truncated"])
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out)
-        if "action_mask" in final:
-            final["action_mask"][:] = MASK_AT_END
+
+    def finish_final(self, final: FinalRows, ended: np.ndarray) -> None:
+        """Complete the last observations of the episodes that ended in a step after all passes.
+
+        Args:
+            final: as passed to :meth:`step_call`.
+            ended: (n,) bool, the environments whose episode ended.
+        """
+        if self._stack:
+            self._stack.read_final(final, ended)
+        else:
+            final.sort(ended)
+        if "action_mask" in final.arrays:
+            final.view("action_mask")[:] = MASK_AT_END
 
     def observe(self, index: int, out: Buffers) -> None:
         """Write the observations of one environment into the first row of ``out``."""
@@ -207,10 +219,12 @@ class Batch:
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out, slice(index, index + 1), slice(0, 1))
 
-    def _call(self, passes: tuple[Pass, ...], out: Buffers, final: Buffers, base: int) -> Call:
-        reach = self._reach
+    def _call(self, passes: tuple[Pass, ...], out: Buffers, final: FinalRows | None, base: int) -> Call:
+        reach, final_view = self._reach, self._no_final
         out_view = self._view(out, reach.queries if reach else NO_QUERIES)
-        final_view = self._view(final, reach.final_queries if reach else NO_QUERIES) if final else self._empty_view
+        if final is not None:
+            observations = self._view(final.arrays, reach.final_queries if reach else NO_QUERIES)
+            final_view = FinalArrays(observations, final.used, final.places)
         return Call(passes, self._arrays, out, final, out_view, final_view, base)
 
     def _view(self, buffers: Buffers, queries: np.ndarray) -> ObservationArrays:

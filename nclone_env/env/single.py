@@ -106,7 +106,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
             if "level" in chosen:
                 self._batch.choose_level(chosen["level"], self._all)
             self._batch.reset_call(self._all, buffers, 0)(CALLING_THREAD, 0, 1)
-            self._batch.finish(buffers, {})
+            self._batch.finish(buffers)
         self._lifecycle.phase = Phase.RUNNING
         self._show()
         return self._row(buffers), self._info()
@@ -128,8 +128,8 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         self._lifecycle.check("step", IN_EPISODE)
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
         buffers = self._pool.take()
-        self._batch.step_call(buffers, {}, 0)(CALLING_THREAD, 0, 1)
-        self._batch.finish(buffers, {})
+        self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
+        self._batch.finish(buffers)
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
         if terminated or truncated:

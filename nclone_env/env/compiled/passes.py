@@ -12,7 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from nclone_env.env.compiled.observe import ObservationArrays
+from nclone_env.env.arrays.final import FinalRows
+from nclone_env.env.compiled.observe import FinalArrays, ObservationArrays
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import specialised
@@ -33,18 +34,18 @@ class Call:
         passes: run in this order.
         arrays: state of the batch.
         out: observations by name, written.
-        final: last observations of episodes that end in this call, by name; empty if they are not asked for.
+        final: last observations of episodes that end in this call; None if they are not asked for.
         out_view: ``out`` as kernels take it.
         final_view: ``final`` as kernels take it.
-        base: environment of the first row of ``out`` and ``final``.
+        base: environment of the first row of ``out`` and of ``final.places``.
     """
 
     passes: tuple[Pass, ...]
     arrays: StepArrays
     out: Mapping[str, np.ndarray]
-    final: Mapping[str, np.ndarray]
+    final: FinalRows | None
     out_view: ObservationArrays
-    final_view: ObservationArrays
+    final_view: FinalArrays
     base: int
 
     def __call__(self, worker: int, first: int, last: int) -> None:
@@ -56,8 +57,8 @@ class Call:
 class StepPass:
     """Actions, frames, rewards, autoreset and observations, compiled for arrays of these types."""
 
-    def __init__(self, arrays: StepArrays, view: ObservationArrays):
-        self._step = specialised(step_range, arrays, view, view, 0, 0, 0, 0)
+    def __init__(self, arrays: StepArrays, view: ObservationArrays, final_view: FinalArrays):
+        self._step = specialised(step_range, arrays, view, final_view, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Step environments ``first`` to ``last - 1``."""
