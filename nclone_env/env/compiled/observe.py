@@ -100,6 +100,8 @@ class FinalArrays(NamedTuple):
     places: np.ndarray
 
 
+NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32)
+"""``used`` and ``places`` where no last observations are asked for."""
 NO_OBSERVATIONS = ObservationArrays(
     np.zeros((0, len(GAME_STATE)), np.float32), np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8)
 )

@@ -18,6 +18,8 @@ from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import specialised
 
+NO_RESET = np.zeros(0, np.bool_)
+
 
 class Pass(Protocol):
     """One stage of a call."""
@@ -38,6 +40,7 @@ class Call:
         out_view: ``out`` as kernels take it.
         final_view: ``final`` as kernels take it.
         base: environment of the first row of ``out`` and of ``final.places``.
+        reset: (n,) bool, the environments of the batch in which a reset begins an episode; not read by steps.
     """
 
     passes: tuple[Pass, ...]
@@ -47,6 +50,7 @@ class Call:
     out_view: ObservationArrays
     final_view: FinalArrays
     base: int
+    reset: np.ndarray
 
     def __call__(self, worker: int, first: int, last: int) -> None:
         """Run all passes over environments ``first`` to ``last - 1``."""
@@ -57,6 +61,8 @@ class Call:
 class StepPass:
     """Actions, frames, rewards, autoreset and observations, compiled for arrays of these types."""
 
+    __slots__ = ("_step",)
+
     def __init__(self, arrays: StepArrays, view: ObservationArrays, final_view: FinalArrays):
         self._step = specialised(step_range, arrays, view, final_view, 0, 0, 0, 0)
 
@@ -66,12 +72,13 @@ class StepPass:
 
 
 class ResetPass:
-    """New episodes where ``mask``, (n,) bool, is set, and observations, compiled for arrays of these types."""
+    """New episodes where the call asks for them, and observations, compiled for arrays of these types."""
+
+    __slots__ = ("_reset",)
 
     def __init__(self, arrays: StepArrays, mask: np.ndarray, view: ObservationArrays):
-        self._mask = mask
         self._reset = specialised(reset_range, arrays, mask, view, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Reset the masked environments of ``first`` to ``last - 1`` and observe all of them."""
-        self._reset(call.arrays, self._mask, call.out_view, call.base, worker, first, last)
+        self._reset(call.arrays, call.reset, call.out_view, call.base, worker, first, last)
