@@ -1,9 +1,10 @@
 """Memory of each further environment: growth of the process between few and many environments.
 
 The kernels are compiled first (``nclone-env warmup``). Every figure is the median of several pairs of fresh processes:
-PSS without file pages, which other processes would disturb. Episodes are short, so that many end and all memory of a
-mode is touched. The second column is the memory that the environments report, with the caller's arrays; the trees show
-its owners. Last comes the whole memory (RSS) of one process with 10,000 environments.
+PSS without file pages, which other processes would disturb. The time limit ends every episode after 49 steps, begun one
+after another, so that at least 2 % of them end in each step. The second column is the memory that the environments
+report, with the caller's arrays; the trees show its owners. Last comes the memory (RSS) of one process with 10,000
+environments.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from __future__ import annotations
 import statistics
 from typing import NamedTuple
 
+import numpy as np
 import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, MemoryNode
 from nclone_env.config import DEFAULT_OBSERVATIONS
 from nclone_env.memory.process import resident_bytes
-from profiling.contracts import CONTRACTS, LEVELS, SHORT_EPISODE, STATE, begin, random_actions
+from profiling.contracts import CONTRACTS, LEVELS, STATE, begin, random_actions
 from profiling.measure import describe, in_fresh_process
 
-STEPS = 260  # over four episodes
+STEPS = 260  # over five episodes
+EPISODE_STEPS = 49
 RUNS = 3
 CROWD = 10_000
 
@@ -48,12 +51,15 @@ class Usage(NamedTuple):
 
 def usage(case: Case, levels: tuple[str, ...], num_envs: int, steps: int) -> Usage:
     """Play in this process and return its memory."""
-    config = EnvironmentConfig(levels=levels, observations=case.observations, max_frames=SHORT_EPISODE)
+    config = EnvironmentConfig(levels=levels, observations=case.observations)
+    config = config.replace(max_frames=EPISODE_STEPS * config.frame_skip)
     env, arguments = begin(case.contract, config, num_envs, autoreset_mode=case.mode)
-    actions = random_actions(num_envs, rows=7)
-    for step in range(steps):
+    actions, turns = random_actions(num_envs, rows=7), np.arange(num_envs) % EPISODE_STEPS
+    for step in range(EPISODE_STEPS + steps):
         env.step(actions[step % len(actions)], **arguments)
-    del actions
+        if step < EPISODE_STEPS:
+            env.reset(options={"reset_mask": turns == step}, **arguments)
+    del actions, turns
     resident = resident_bytes()
     callers = sum(array.nbytes for array in arguments.get("out", {}).values())
     tree = env.memory()

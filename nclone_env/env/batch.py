@@ -11,10 +11,11 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arguments import find_level
 from nclone_env.env.arrays.buffers import Buffers
+from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.action_mask import MASK_AT_END, ActionMasks
-from nclone_env.env.compiled.observe import ObservationArrays, kernel_view, make_scratch
-from nclone_env.env.compiled.passes import Call, Pass, ResetPass, StepPass
+from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, ObservationArrays, kernel_view, make_scratch
+from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
 from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
 from nclone_env.env.compiled.starts import check_shares, make_starts, set_shares
@@ -79,7 +80,6 @@ class Batch:
         self._spare_arrays: StepArrays | None = None
         self.pictures: PictureArrays = arrays.pictures
         self.episodes, self.actions, self.results = arrays.episodes, arrays.actions, arrays.results
-        self._reset_mask = np.zeros(num_envs, dtype=np.bool_)
         self._make_observers()
         self._make_passes(reward_function)
 
@@ -99,13 +99,14 @@ class Batch:
             dtype = np.dtype(config.observation.dtype)
             self._reach = Reachability(self.level_set, cache, self.num_envs, slots, dtype, same_step)
         self._empty_view = self._view({}, NO_QUERIES)
+        self._no_final = FinalArrays(self._empty_view, *NO_FINAL_ROWS)
 
     def _make_passes(self, reward_function: RewardFunction | None) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._empty_view
         rewards = RewardPass(reward_function, arrays) if reward_function is not None else None
-        self._step_passes = _configured(StepPass(arrays, view), rewards, self._masks, self._reach)
-        self._reset_passes = _configured(ResetPass(arrays, self._reset_mask, view), self._masks, self._reach)
+        self._step_passes = _configured(StepPass(arrays, view, self._no_final), rewards, self._masks, self._reach)
+        self._reset_passes = _configured(ResetPass(arrays, NO_RESET, view), self._masks, self._reach)
 
     @property
     def worlds(self) -> WorldArrays:
@@ -127,7 +128,7 @@ class Batch:
 
     def set_weights(self, weights: np.ndarray) -> None:
         """Draw levels by these weights, (L,), from the next episodes on."""
-        self._arrays.thresholds[:] = level_thresholds(weights)
+        self._replace_arrays(thresholds=level_thresholds(weights))
 
     def set_starts(self, states: Iterable[bytes], share: Any) -> None:
         """Begin future episodes in the worlds of snapshots, with the probabilities of :meth:`set_start_shares`.
@@ -138,9 +139,7 @@ class Batch:
         """
         starts = make_starts(self.level_set, (self._start_of(*item) for item in enumerate(states)))
         set_shares(starts, check_shares(share, starts))
-        self._arrays = self._arrays._replace(starts=starts)
-        if self._spare_arrays is not None:
-            self._spare_arrays = self._spare_arrays._replace(starts=starts)
+        self._replace_arrays(starts=starts)
 
     def set_start_shares(self, share: Any) -> None:
         """Set the probabilities of the start states: one for each, or one to divide among those of each level.
@@ -149,6 +148,11 @@ class Batch:
             ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
         """
         set_shares(self._arrays.starts, check_shares(share, self._arrays.starts))
+
+    def _replace_arrays(self, **arrays: Any) -> None:
+        self._arrays = self._arrays._replace(**arrays)
+        if self._spare_arrays is not None:
+            self._spare_arrays = self._spare_arrays._replace(**arrays)
 
     def _start_of(self, number: int, state: bytes) -> Rows:
         """Return the rows of a snapshot as a start state."""
@@ -172,46 +176,64 @@ class Batch:
             out: observations, written.
             base: environment of the first row of ``out``.
         """
-        self._reset_mask[:] = mask
-        return self._call(self._reset_passes, self._stack.newest if self._stack else out, {}, base)
+        return self._call(self._reset_passes, self._stack.newest if self._stack else out, None, base, mask)
 
-    def step_call(self, out: Buffers, final: Buffers, base: int) -> Call:
+    def step_call(self, out: Buffers, final: FinalRows | None, base: int) -> Call:
         """Return the call that steps environments with ``actions`` and writes their ``results``.
 
         Run it over the environments, then call :meth:`finish`.
 
         Args:
             out: observations, written.
-            final: last observations of episodes that ended, written in same-step mode; empty in the other modes.
-            base: environment of the first row of ``out`` and ``final``.
+            final: last observations of episodes that end, written in same-step mode; None in the other modes.
+            base: environment of the first row of ``out`` and of ``final.places``.
         """
         if self._stack:
             return self._call(self._step_passes, self._stack.advance(), self._stack.final, base)
         return self._call(self._step_passes, out, final, base)
 
-    def finish(self, out: Buffers, final: Buffers) -> None:
-        """Complete the observations of a step or reset after all passes."""
+    def finish(self, out: Buffers) -> None:
+        """Complete the observations of a step or reset after all passes, and after :meth:`finish_final`."""
         if self._stack:
-            if final:
-                self._stack.read_final(final, self.results["terminated"] | self.results["truncated"])
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out)
-        if "action_mask" in final:
-            final["action_mask"][:] = MASK_AT_END
+
+    def finish_final(self, final: FinalRows, ended: np.ndarray) -> None:
+        """Complete the last observations of the episodes that ended in a step after all passes.
+
+        Args:
+            final: as passed to :meth:`step_call`.
+            ended: (n,) bool, the environments whose episode ended.
+        """
+        if self._stack:
+            self._stack.read_final(final, ended)
+        else:
+            final.sort(ended)
+        if "action_mask" in final.arrays:
+            final.view("action_mask")[:] = MASK_AT_END
 
     def observe(self, index: int, out: Buffers) -> None:
         """Write the observations of one environment into the first row of ``out``."""
-        self._reset_mask[:] = False
-        self.reset_call(self._reset_mask, out, 0 if self._stack else index)(CALLING_THREAD, index, index + 1)
+        none = np.zeros(self.num_envs, dtype=np.bool_)
+        self.reset_call(none, out, 0 if self._stack else index)(CALLING_THREAD, index, index + 1)
         if self._stack:
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out, slice(index, index + 1), slice(0, 1))
 
-    def _call(self, passes: tuple[Pass, ...], out: Buffers, final: Buffers, base: int) -> Call:
-        reach = self._reach
+    def _call(
+        self,
+        passes: tuple[Pass, ...],
+        out: Buffers,
+        final: FinalRows | None,
+        base: int,
+        reset: np.ndarray = NO_RESET,
+    ) -> Call:
+        reach, final_view = self._reach, self._no_final
         out_view = self._view(out, reach.queries if reach else NO_QUERIES)
-        final_view = self._view(final, reach.final_queries if reach else NO_QUERIES) if final else self._empty_view
-        return Call(passes, self._arrays, out, final, out_view, final_view, base)
+        if final is not None:
+            observations = self._view(final.arrays, reach.final_queries if reach else NO_QUERIES)
+            final_view = FinalArrays(observations, final.used, final.places)
+        return Call(passes, self._arrays, out, final, out_view, final_view, base, reset)
 
     def _view(self, buffers: Buffers, queries: np.ndarray) -> ObservationArrays:
         return kernel_view(buffers, self._scratch, queries, self._lattice)

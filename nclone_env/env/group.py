@@ -8,6 +8,7 @@ import numpy as np
 
 from nclone_env.env.arrays.outputs import OutputMemory, Outputs
 from nclone_env.env.batch import Batch
+from nclone_env.env.compiled.passes import Call
 from nclone_env.env.compiled.records import SAME_STEP
 from nclone_env.env.threads import Job
 from nclone_env.errors import StepOrderError
@@ -46,19 +47,18 @@ class Group:
         """Begin new episodes where ``mask``, one bool per environment of the batch, is set."""
         call = self._batch.reset_call(mask, outputs.observations, self.first)
         self._batch.workers.run(self._job, call, self.first, self.last)
-        self._batch.finish(outputs.observations, {})
-        outputs.fill(self._batch.results[self.first : self.last])
+        self._complete(outputs)
 
     def step(self, outputs: Outputs) -> None:
         """Advance every environment by one step."""
-        call = self._batch.step_call(outputs.observations, outputs.final, self.first)
+        call = self._step_call(outputs)
         self._batch.workers.run(self._job, call, self.first, self.last)
+        del call  # before the results are made: what a step allocates stays below a kilobyte
         self._complete(outputs)
 
     def send(self, outputs: Outputs) -> None:
         """Begin a step of every environment in the background."""
-        call = self._batch.step_call(outputs.observations, outputs.final, self.first)
-        self._batch.workers.start(self._job, call, self.first, self.last)
+        self._batch.workers.start(self._job, self._step_call(outputs), self.first, self.last)
         self._pending = outputs
 
     def receive(self) -> Outputs:
@@ -74,9 +74,16 @@ class Group:
         self._complete(outputs)
         return outputs
 
+    def _step_call(self, outputs: Outputs) -> Call:
+        outputs.final = self._memory.take_final()
+        return self._batch.step_call(outputs.observations, outputs.final, self.first)
+
     def _complete(self, outputs: Outputs) -> None:
-        self._batch.finish(outputs.observations, outputs.final)
         outputs.fill(self._batch.results[self.first : self.last])
+        if outputs.final is not None:
+            self._batch.finish_final(outputs.final, outputs.ended)
+        self._batch.finish(outputs.observations)
+        outputs.select_info()
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the outputs."""

@@ -29,6 +29,8 @@ _REASONS = {Phase.NEW: "before the first reset", Phase.OVER: "after the end of t
 class Lifecycle:
     """The phase of an environment, and the check that a call is allowed in it."""
 
+    __slots__ = ("phase",)
+
     def __init__(self) -> None:
         self.phase = Phase.NEW
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
+from functools import cached_property, lru_cache
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.utils import seeding
 
 from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.actions import action_space, check_actions
@@ -22,6 +25,9 @@ from nclone_env.env.viewer import Viewer
 from nclone_env.memory_tree import MemoryNode
 
 Observation = dict[str, np.ndarray]
+
+
+_ALL = np.ones(1, dtype=np.bool_)
 
 
 class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
@@ -46,6 +52,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 60}  # noqa: RUF012
+    _generator: np.random.Generator | None = None
 
     def __init__(
         self,
@@ -59,17 +66,35 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
     def _set_up(
         self, config: EnvironmentConfig, reward_function: RewardFunction | None, like: Batch | None = None
     ) -> None:
-        self.config = config
+        self.config = config = _shared(config)
         self._reward_function = reward_function
         self._batch = Batch(config, 1, DISABLED, 1, reward_function, like)
         self._pool = RecyclingPool(self._batch.specs, 1)
-        self._all = np.ones(1, dtype=np.bool_)
         self._viewer = Viewer(self.config)
         self._lifecycle = Lifecycle()
-        self.observation_space = observation_space(self._batch.specs)  # type: ignore[assignment]
-        self.action_space = action_space(self.config.action_space)
         self.render_mode = self.config.render_mode
-        self.metadata = {**self.metadata, "render_fps": self.config.frames_per_second}
+        self.metadata = _metadata(self.config.frames_per_second)
+
+    @property
+    def _np_random(self) -> np.random.Generator | None:
+        """Gymnasium's generator, made from the seed on first use: the choice of levels does not need it."""
+        if self._generator is None and self._np_random_seed is not None:
+            self._generator = seeding.np_random(self._np_random_seed)[0]
+        return self._generator
+
+    @_np_random.setter
+    def _np_random(self, generator: np.random.Generator | None) -> None:
+        self._generator = generator
+
+    @cached_property
+    def observation_space(self) -> gymnasium.spaces.Dict:  # type: ignore[override]
+        """The space of the observations; made on first use."""
+        return observation_space(self._batch.specs)
+
+    @cached_property
+    def action_space(self) -> gymnasium.Space:  # type: ignore[override]
+        """The space of the actions; made on first use."""
+        return action_space(self.config.action_space)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
         """Begin an episode.
@@ -93,20 +118,21 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         chosen = check_options(options, ("level", "state"))
         start = self._batch.read_start(chosen["state"]) if "state" in chosen else None
         bits = None if seed is None else check_seed(seed)
-        super().reset(seed=None if seed is None else int(seed))
-        if bits is None and self._lifecycle.phase is Phase.NEW:
-            bits = int(self.np_random.integers(2**63))
+        if seed is not None:
+            self._np_random, self._np_random_seed = None, int(seed)
+        elif self._lifecycle.phase is Phase.NEW:
+            bits = self._any_seed()
         if bits is not None:
-            self._batch.seed(np.array([bits], dtype=np.uint64), self._all)
+            self._batch.seed(np.array([bits], dtype=np.uint64), _ALL)
         buffers = self._pool.take()
         if start is not None:
             self._batch.begin_at(start, 0)
             self._batch.observe(0, buffers)
         else:
             if "level" in chosen:
-                self._batch.choose_level(chosen["level"], self._all)
-            self._batch.reset_call(self._all, buffers, 0)(CALLING_THREAD, 0, 1)
-            self._batch.finish(buffers, {})
+                self._batch.choose_level(chosen["level"], _ALL)
+            self._batch.reset_call(_ALL, buffers, 0)(CALLING_THREAD, 0, 1)
+            self._batch.finish(buffers)
         self._lifecycle.phase = Phase.RUNNING
         self._show()
         return self._row(buffers), self._info()
@@ -128,8 +154,8 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         self._lifecycle.check("step", IN_EPISODE)
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
         buffers = self._pool.take()
-        self._batch.step_call(buffers, {}, 0)(CALLING_THREAD, 0, 1)
-        self._batch.finish(buffers, {})
+        self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
+        self._batch.finish(buffers)
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
         if terminated or truncated:
@@ -206,6 +232,13 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         self._batch.close()
         self._lifecycle.phase = Phase.CLOSED
 
+    def _any_seed(self) -> int:
+        """Return the bits of a random seed: from the generator if the user has set one."""
+        if self._generator is not None:
+            return int(self._generator.integers(2**63))
+        self._np_random_seed = secrets.randbits(64)
+        return self._np_random_seed
+
     def _show(self) -> None:
         if self.render_mode == "human":
             self._viewer.render(self._batch)
@@ -225,3 +258,19 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
             "episode_steps": int(result["episode_steps"]),
             "episode_return": float(result["episode_return"]),
         }
+
+
+def _shared(config: EnvironmentConfig) -> EnvironmentConfig:
+    """Return one object for equal configurations that name their levels."""
+    return _first_equal(config) if all(isinstance(level, str) for level in config.levels) else config
+
+
+@lru_cache(maxsize=32)
+def _first_equal(config: EnvironmentConfig) -> EnvironmentConfig:
+    return config
+
+
+@lru_cache(maxsize=32)
+def _metadata(frames_per_second: float) -> dict[str, Any]:
+    """Return the metadata of environments with a frame rate."""
+    return {**NPlusPlusEnv.metadata, "render_fps": frames_per_second}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -89,11 +89,13 @@ class Workers:
         min_chunk: smallest range that is worth handing over.
     """
 
+    __slots__ = ("__weakref__", "_inboxes", "_min_chunk", "_owner", "count")
+
     def __init__(self, num_envs: int, num_threads: int | None = None, min_chunk: int = _MIN_CHUNK):
         threads = num_threads or min(available_cores(), max(1, num_envs // min_chunk))
         self.count = max(1, min(threads, num_envs))
         self._min_chunk = min_chunk
-        self._inboxes: list[SimpleQueue[Any]] = []
+        self._inboxes: Sequence[SimpleQueue[Any]] = ()
         self._owner = 0
 
     @property
@@ -141,7 +143,7 @@ class Workers:
         """End the threads."""
         if self._owner == os.getpid():
             _dismiss(self._inboxes)
-        self._inboxes, self._owner = [], 0
+        self._inboxes, self._owner = (), 0
 
 
 def _work(worker: int, inbox: SimpleQueue[Any]) -> None:
@@ -151,6 +153,6 @@ def _work(worker: int, inbox: SimpleQueue[Any]) -> None:
         del job  # waiting for the next job must not keep this one
 
 
-def _dismiss(inboxes: list[SimpleQueue[Any]]) -> None:
+def _dismiss(inboxes: Sequence[SimpleQueue[Any]]) -> None:
     for inbox in inboxes:
         inbox.put(None)

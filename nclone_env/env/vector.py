@@ -56,8 +56,9 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
     ``info`` has the columns ``level`` (index in ``level_names``), ``start`` (number of the start state, -1: none),
     ``frames``, ``outcome`` (code, see ``env.compiled.records.OUTCOMES``), ``gold``, ``episode_frames``,
     ``episode_steps`` and ``episode_return`` as arrays (num_envs,) about the step just made, each with its ``_name``
-    mask. In same-step mode ``final_obs`` and
-    ``final_info`` hold the last observation and the columns of episodes that ended; their other rows are undefined.
+    mask. In same-step mode ``final_obs`` holds the last observations of the k episodes that ended as arrays (k, ...),
+    in the order of ``np.flatnonzero(info["_final_obs"])``, and ``final_info`` their columns as arrays (num_envs,) whose
+    other rows are undefined.
 
     The rows of one environment around the end of an episode, with actions ``a`` and observations ``obs``::
 

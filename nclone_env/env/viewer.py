@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class Viewer:
     """Draws the first world of a batch in the mode of the configuration."""
 
+    __slots__ = ("_config", "_window")
+
     def __init__(self, config: EnvironmentConfig):
         self._config = config
         self._window: Window | None = None

@@ -1,9 +1,11 @@
-"""Building blocks of kernels beyond plain Python: scratch on the stack, byte copies, loops over field names.
+"""Building blocks of kernels beyond plain Python: scratch on the stack, byte copies, shared counters, field names.
 
 All work with ``NUMBA_DISABLE_JIT=1`` as well.
 """
 
 from __future__ import annotations
+
+from threading import Lock
 
 import numba
 import numpy as np
@@ -25,6 +27,15 @@ if config.DISABLE_JIT:
         """Copy ``count`` bytes between C-contiguous uint8 arrays; offsets count bytes from the first."""
         chunk = source.reshape(-1)[source_offset : source_offset + count]
         target.reshape(-1)[target_offset : target_offset + count] = chunk
+
+    _COUNTING = Lock()
+
+    def next_number(counter: np.ndarray) -> int:
+        """Return ``counter[0]``, (1,) int64, and add 1 to it; threads that share a counter get different numbers."""
+        with _COUNTING:
+            number = int(counter[0])
+            counter[0] = number + 1
+        return number
 
 else:
 
@@ -82,3 +93,15 @@ else:
             return context.get_dummy_value()
 
         return types.void(target, types.intp, source, types.intp, types.intp), codegen
+
+    @intrinsic
+    def next_number(typing_context, counter):
+        """Return ``counter[0]``, (1,) int64, and add 1 to it; threads that share a counter get different numbers."""
+        if not isinstance(counter, types.Array) or counter.dtype != types.int64 or not counter.mutable:
+            raise TypingError(f"next_number: expected a writable int64 array, got {counter}")
+
+        def codegen(context, builder, signature, args):
+            array = context.make_array(signature.args[0])(context, builder, args[0])
+            return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+        return types.int64(counter), codegen

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from nclone_env.actions import NUM_ACTIONS
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, ObservationConfig, RenderConfig
 from nclone_env.kinds import KINDS
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.graph import NO_NODE
@@ -116,17 +117,23 @@ def observation_specs(config: EnvironmentConfig, levels: LevelSet | None = None)
         config: the observations and their sizes.
         levels: levels of the environment, which determine the sizes of ``graph``; 0 if None.
     """
-    depth = config.observation.frame_stack
-    return tuple(
-        dataclasses.replace(spec, shape=(depth, *spec.shape)) if depth > 1 and spec.stacks else spec
-        for spec in frame_specs(config, levels)
-    )
+    depth, specs = config.observation.frame_stack, frame_specs(config, levels)
+    if depth == 1:
+        return specs
+    return tuple(dataclasses.replace(spec, shape=(depth, *spec.shape)) if spec.stacks else spec for spec in specs)
 
 
 def frame_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tuple[ObservationSpec, ...]:
     """Return the specs of the arrays of a single time step, unstacked, as the kernels write them."""
     last_level, entity_count = (len(levels.levels) - 1, levels.max_entities) if levels else (0, 0)
-    side, whole, sizes = config.render.player_frame_size, config.render.global_view_size, config.observation
+    return _frame_specs(config.observations, config.render, config.observation, last_level, entity_count)
+
+
+@lru_cache(maxsize=64)
+def _frame_specs(
+    names: tuple[str, ...], render: RenderConfig, sizes: ObservationConfig, last_level: int, entity_count: int
+) -> tuple[ObservationSpec, ...]:
+    side, whole = render.player_frame_size, render.global_view_size
     most, window = sizes.max_entities, (sizes.locals_size, sizes.locals_size)
     vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)
     int32 = np.dtype(np.int32)
@@ -157,4 +164,4 @@ def frame_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tu
             ObservationSpec("action_mask", (NUM_ACTIONS,), int8, 0, 1, "0 if equal to a lower action", stacks=False),
         ),
     }
-    return tuple(spec for name in config.observations for spec in table[name])
+    return tuple(spec for name in names for spec in table[name])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import cv2
 import numpy as np
 
 from nclone_env.render.arrays import CELL
@@ -31,14 +30,16 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
     """
     side = CELL * magnification
     centres = (np.arange(side * _SAMPLES) + 0.5) / (_SAMPLES * magnification)
-    inside = np.zeros((centres.size, centres.size), dtype=bool)
+    changes = np.zeros((centres.size, centres.size + 1), dtype=np.bool_)  # samples left of an edge, by their number
     for outline in outlines:
         for (ax, ay), (bx, by) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
             if ay != by:
                 first, last = np.searchsorted(centres, (min(ay, by), max(ay, by)))
                 crossing = ax + (centres[first:last] - ay) * ((bx - ax) / (by - ay))
-                inside[first:last] ^= centres[None, :] < crossing[:, None]
-    return cv2.resize(inside.astype(np.float32), (side, side), interpolation=cv2.INTER_AREA)
+                changes[np.arange(first, last), np.searchsorted(centres, crossing)] ^= True
+    inside = np.logical_xor.accumulate(changes[:, :0:-1], axis=1)[:, ::-1]
+    samples = inside.reshape(side, _SAMPLES, side, _SAMPLES)
+    return samples.sum(axis=(1, 3), dtype=np.float32) / np.float32(_SAMPLES**2)
 
 
 def stamp(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.device import host_zeros
@@ -52,8 +53,8 @@ class Collector:
         self._heads = np.array(heads, np.int64)
         self._scratch = np.zeros((columns.num_envs, sum(heads)), np.float32)
         self._no_masks = np.zeros((0, sum(heads)), np.int8)
-        self._indices = np.zeros(columns.num_envs, np.int64)
-        self._finals = {
+        self._indices, self._places = (np.zeros(columns.num_envs, np.int64) for _ in range(2))
+        self._finals: Buffers = {
             name: host_zeros(array.shape, array.dtype, columns.storage.pinned)
             for name, array in columns.reset_outputs().items()
             if name != "action_mask"
@@ -85,12 +86,17 @@ class Collector:
         self.reset(0)
         info, none_ended = self.play(seat, 0), np.zeros(self.columns.num_envs, np.bool_)
         self.episodes.add(none_ended, info, 0)
-        self._evaluate_truncations(seat, none_ended, {})
+        self._evaluate_truncations(seat, none_ended, none_ended, {})
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments and of everything else of this group."""
-        arrays = {**self._finals, "logits": self._scratch, "indices": self._indices, "levels": self.levels}
-        own = array_group("final observations", arrays, shared=False)
+        numbers: Buffers = {
+            "logits": self._scratch,
+            "indices": self._indices,
+            "places": self._places,
+            "levels": self.levels,
+        }
+        own = array_group("truncated episodes", self._finals | numbers, shared=False)
         return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
 
     def _step(self, seat: int, step: int) -> dict[str, Any]:
@@ -100,7 +106,7 @@ class Collector:
         _, rewards, terminated, truncated, info = self.envs.step(actions, out=columns.step_outputs())
         if "final_info" in info:
             self.episodes.add(info["_final_info"], info["final_info"], columns.cursor)
-            self._evaluate_truncations(seat, truncated, info["final_obs"])
+            self._evaluate_truncations(seat, truncated, info["_final_obs"], info["final_obs"])
         columns.record_outcome(rewards, terminated, truncated)
         return info
 
@@ -116,26 +122,44 @@ class Collector:
         columns.row("values")[:] = values
         return actions
 
-    def _evaluate_truncations(self, seat: int, truncated: np.ndarray, finals: Mapping[str, np.ndarray]) -> None:
-        """Record the values of the final observations of episodes that the step at the cursor truncated."""
-        count = _list_true(truncated, self._indices)
+    def _evaluate_truncations(
+        self, seat: int, truncated: np.ndarray, ended: np.ndarray, finals: Mapping[str, np.ndarray]
+    ) -> None:
+        """Record the values of the final observations of episodes that the step at the cursor truncated.
+
+        Args:
+            seat: seat of the calling thread.
+            truncated: (n,) bool.
+            ended: (n,) bool, the environments whose episode ended.
+            finals: the last observation of each of them, (k, ...) by name.
+        """
+        count = _list_truncated(truncated, ended, self._indices, self._places)
         if not count:
             return
-        indices = self._indices[:count]
+        indices, places = self._indices[:count], self._places[:count]
         rows = min(len(truncated), 1 << (count - 1).bit_length())  # so that calls have few different sizes
         for name, target in self._finals.items():
-            np.take(finals[name], indices, axis=0, out=target[:count], mode="clip")
+            np.take(finals[name], places, axis=0, out=target[:count], mode="clip")
         padded = {name: target[:rows] for name, target in self._finals.items()}
         _, values = self._network.outputs(seat, self.columns.stacked_finals(self._indices[:rows], padded))
         self.columns.row("final_values")[indices] = values[:count]
 
 
 @kernel
-def _list_true(mask, indices):
-    """Write the indices of the true entries of a mask to ``indices``, (n,) int64; return their number."""
-    count = 0
-    for index in range(len(mask)):
-        if mask[index]:
-            indices[count] = index
+def _list_truncated(truncated, ended, indices, places):
+    """List the truncated episodes; return their number.
+
+    Args:
+        truncated: (n,) bool.
+        ended: (n,) bool; all truncated ones and more.
+        indices: (n,) int64, written: their environments.
+        places: (n,) int64, written: how many of the environments before each of them ended.
+    """
+    count, place = 0, 0
+    for index in range(len(ended)):
+        if truncated[index]:
+            indices[count], places[count] = index, place
             count += 1
+        if ended[index]:
+            place += 1
     return count

@@ -32,9 +32,9 @@ from nclone_env.train.run import (
 def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_environments) -> MemoryNode:
     """Return the bytes that a run will own once it is prepared, as ``Run.memory()`` reports them.
 
-    Levels and pictures that all environments share are left out, and so are libraries, compiled code, and the
-    activations that torch allocates during an update. The environments are measured on one and on two of them, as
-    their bytes grow in proportion.
+    Levels and pictures that all environments share are left out, and so are libraries, compiled code, the activations
+    that torch allocates during an update, and the last observations of episodes that end in one step. The environments
+    are measured on one and on two of them, as their bytes grow in proportion.
 
     Args:
         config: configuration of the run.
@@ -86,12 +86,11 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
 
 
 def _used_bytes(envs: VectorEnvironment) -> int:
-    """Return the bytes that environments own after a reset and a step, without shared ones."""
+    """Return the bytes that environments own before the first episode ends, without shared ones."""
     space = envs.single_observation_space.spaces
     out = {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}
-    envs.reset(seed=0, out=out)
     for _ in range(2):  # results are written to two sets of arrays in turn
-        envs.step(np.zeros(envs.num_envs, np.int64), out=out)
+        envs.reset(seed=0, out=out)
     return envs.memory().bytes_where(shared=False)
 
 
@@ -115,7 +114,7 @@ def _reference_bytes(config: TrainConfig, policy: ActorCritic, steps: int) -> in
 def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int], num_envs: int) -> int:
     stacks = _stack_bytes(config, sizes) if config.frame_stack > 1 else 0
     finals = sum(size for name, size in sizes.items() if name != "action_mask")
-    return num_envs * (stacks + EpisodeLog.bytes_per_step * config.num_steps + finals + 4 * sum(policy.heads) + 8 + 4)
+    return num_envs * (stacks + EpisodeLog.bytes_per_step * config.num_steps + finals + 4 * sum(policy.heads) + 16 + 4)
 
 
 def _by_hand_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:

@@ -84,8 +84,10 @@ class NPlusPlusVecEnv(_VecEnv):
         observations, rewards, terminated, truncated, info = self.native.step(self._actions)
         ended = terminated | truncated
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for index in np.flatnonzero(ended).tolist():
+        for place, index in enumerate(np.flatnonzero(ended).tolist()):
             infos[index] = self._final_info(info, index, bool(truncated[index] and not terminated[index]))
+            last = {name: array[place].copy() for name, array in info["final_obs"].items()}
+            infos[index]["terminal_observation"] = last
         return observations, rewards, ended, infos
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
@@ -136,7 +138,6 @@ class NPlusPlusVecEnv(_VecEnv):
         columns = info["final_info"]
         row = {name: column[index].item() for name, column in columns.items() if not name.startswith("_")}
         row["level"], row["outcome"] = self.native.level_names[row["level"]], OUTCOMES[row["outcome"]]
-        row["terminal_observation"] = {name: array[index].copy() for name, array in info["final_obs"].items()}
         row["TimeLimit.truncated"] = only_truncated
         row["episode"] = {"r": row["episode_return"], "l": row["episode_steps"]}
         return row

@@ -81,7 +81,9 @@ def test_ends_of_episodes():
             assert row["TimeLimit.truncated"] == (truncated[i] and not terminated[i])
             assert (row["outcome"] == "timed_out") == row["TimeLimit.truncated"]
             assert row["level"] == twin.level_names[info["final_info"]["level"][i]]
-            np.testing.assert_array_equal(row["terminal_observation"]["game_state"], info["final_obs"]["game_state"][i])
+            place = np.flatnonzero(dones).tolist().index(i)
+            expected = info["final_obs"]["game_state"][place]
+            np.testing.assert_array_equal(row["terminal_observation"]["game_state"], expected)
             assert row["episode"]["r"] == pytest.approx(returns[i], rel=1e-12)
             assert row["episode"]["l"] == lengths[i]
             last.add(row["terminal_observation"])

@@ -91,7 +91,7 @@ def test_threads_and_modes(mode):
         over = left[2] | left[3]
         ends += int(over.sum())
         if mode is AutoresetMode.SAME_STEP and over.any():
-            assert (left[4]["final_obs"]["action_mask"][over] == MASK_AT_END).all()
+            assert left[4]["final_obs"]["action_mask"].tolist() == [list(MASK_AT_END)] * int(over.sum())
         elif over.any():
             assert (left[0]["action_mask"][over] == MASK_AT_END).all()
             if mode is AutoresetMode.DISABLED:

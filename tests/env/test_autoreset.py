@@ -60,7 +60,7 @@ def check_final(info, over, step) -> None:
     np.testing.assert_array_equal(info["_final_obs"], over)
     np.testing.assert_array_equal(info["_final_info"], over)
     for name, array in info["final_obs"].items():
-        np.testing.assert_array_equal(array[over], step[0][name][over])
+        np.testing.assert_array_equal(array, step[0][name][over])
     for name in COLUMNS:
         np.testing.assert_array_equal(info["final_info"][name][over], step[4][name][over])
         np.testing.assert_array_equal(info["final_info"][f"_{name}"], over)

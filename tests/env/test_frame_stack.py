@@ -75,9 +75,11 @@ def test_stacks_of_a_vector_environment(mode, num_threads):
         left, right = plain.step(actions), envs.step(actions)
         over = left[2] | left[3]
         ends += int(over.sum())
+        places = np.cumsum(over) - 1
         for i, queue in enumerate(queues):
             if mode is AutoresetMode.SAME_STEP and over[i]:
-                assert_same(row(right[4]["final_obs"], i), queue.push(row(left[4]["final_obs"], i))())
+                last, stacked = (row(step[4]["final_obs"], places[i]) for step in (left, right))
+                assert_same(stacked, queue.push(last)())
                 queue.start(row(left[0], i))
             elif mode is AutoresetMode.NEXT_STEP and was_over[i]:
                 queue.start(row(left[0], i))

@@ -313,7 +313,7 @@ def played(slots, mode, num_threads=1, num_envs=6, **observation):
         rows = [copies(observations)]
         over = terminated | truncated
         if "final_obs" in info:
-            rows.append({name: array[over].copy() for name, array in info["final_obs"].items()})
+            rows.append(copies(info["final_obs"]))
         if mode is AutoresetMode.DISABLED and over.any():
             rows.append(copies(envs.reset(options={"reset_mask": over})[0]))
         yield envs, rows
@@ -350,7 +350,7 @@ def test_final_observations_are_those_before_the_new_episode():
         left, _, terminated, truncated, _ = disabled.step(actions)
         over = terminated | truncated
         if over.any():
-            np.testing.assert_array_equal(info["final_obs"]["reachability"][over], left["reachability"][over])
+            np.testing.assert_array_equal(info["final_obs"]["reachability"], left["reachability"][over])
             disabled.reset(options={"reset_mask": over})
             ends += int(over.sum())
     assert ends >= 10

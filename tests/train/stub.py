@@ -94,7 +94,8 @@ class LineWorld:
             "episode_return": self.walkers["total"].copy(),
         }
         if done.any():
-            info |= {"final_info": dict(info), "final_obs": self._observe(None)}
+            final_obs = {name: array[done] for name, array in self._observe(None).items()}
+            info |= {"final_info": dict(info), "final_obs": final_obs}
             info |= {"_final_info": done, "_final_obs": done}
             self._start(np.flatnonzero(done))
         return info

@@ -103,7 +103,7 @@ def test_final_observations(tmp_path, activation):
             *results, info = super().step(actions, out=out)
             self.steps += 1
             if self.steps > 32 and results[3].any():
-                info["final_obs"]["game_state"][results[3], 4] = np.nan
+                info["final_obs"]["game_state"][results[3][info["_final_obs"]], 4] = np.nan
             return *results, info
 
     message, updates = stopped(tmp_path, Poisoned, activation=activation)

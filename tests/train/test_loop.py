@@ -62,8 +62,9 @@ def test_truncated_episodes_bootstrap_from_the_value_of_their_final_observation(
 
         def step(self, actions, *, out=None):
             *results, info = super().step(actions, out=out)
-            for index in results[3].nonzero()[0]:
-                finals[self.steps % 16, self.seed + index] = info["final_obs"]["game_state"][index]
+            for place, index in enumerate((results[2] | results[3]).nonzero()[0]):
+                if results[3][index]:
+                    finals[self.steps % 16, self.seed + index] = info["final_obs"]["game_state"][place]
             self.steps += 1
             return *results, info
 

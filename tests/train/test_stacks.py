@@ -42,9 +42,7 @@ def fill(columns, single, stacked, actions, first):
         after, *_, stacked_info = stacked.step(row)
         over = np.flatnonzero(outcome[1] | outcome[2])
         if len(over):
-            expected = {name: array[over] for name, array in stacked_info["final_obs"].items()}
-            final = {name: array[over] for name, array in info["final_obs"].items()}
-            assert_same(columns.stacked_finals(over, final), expected)
+            assert_same(columns.stacked_finals(over, info["final_obs"]), stacked_info["final_obs"])
         columns.record_outcome(*outcome)
         outcomes += outcome[1].sum(), outcome[2].sum()
         stacks.append(copies(after))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.env.arrays.buffers import Buffers, make_buffers
+from nclone_env.env.arrays.final import FinalPool, FinalRows
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.spec import ObservationSpec
 
@@ -16,6 +17,9 @@ class FrameStack:
     """The last ``depth`` observations of a batch, in a ring of arrays that the kernels write, one per step.
 
     The stack of a new episode, or of a restored snapshot, repeats its first observation.
+
+    Attributes:
+        final: the last observations of episodes, unstacked, of the current step in same-step mode.
 
     Args:
         specs: the arrays of one observation.
@@ -27,7 +31,8 @@ class FrameStack:
     def __init__(self, specs: Sequence[ObservationSpec], num_envs: int, depth: int, with_final: bool):
         self._specs = tuple(specs)
         self._ring = [make_buffers(specs, num_envs) for _ in range(depth)]
-        self.final: Buffers = make_buffers(specs, num_envs) if with_final else {}
+        self._finals = FinalPool(specs, num_envs) if with_final else None
+        self.final: FinalRows | None = None
         self._newest = 0
         self._restart = np.zeros(num_envs, dtype=np.bool_)
 
@@ -39,6 +44,7 @@ class FrameStack:
     def advance(self) -> Buffers:
         """Return the arrays for the next observation, which replace the oldest ones."""
         self._newest = (self._newest + 1) % len(self._ring)
+        self.final = self._finals.take() if self._finals else None
         return self.newest
 
     def restart(self, rows: Any) -> None:
@@ -56,11 +62,24 @@ class FrameStack:
 
     def read(self, out: Buffers, rows: Any = slice(None), out_rows: Any = slice(None)) -> None:
         """Write the stacks of some environments into rows of ``out``, oldest observation first."""
-        self._read(self.newest, out, rows, out_rows)
+        newest = {name: array[rows] for name, array in self.newest.items()}
+        self._read(newest, out, rows, out_rows)
 
-    def read_final(self, out: Buffers, rows: np.ndarray) -> None:
-        """As :meth:`read`, with ``final`` as the newest observation; call it before :meth:`fill`."""
-        self._read(self.final, out, rows, rows)
+    def read_final(self, out: FinalRows, ended: np.ndarray) -> None:
+        """Write the stacks of the episodes that ended, whose newest observations are ``final``, into ``out``.
+
+        Call it before :meth:`fill`.
+
+        Args:
+            out: stacked final observations, filled.
+            ended: (n,) bool, the environments whose episode ended.
+        """
+        if self.final is None or not self.final.length:
+            return
+        self.final.sort(ended)
+        out.fill(self.final.length)
+        newest = {name: self.final.view(name) for name in self.final.arrays}
+        self._read(newest, out.arrays, ended, slice(self.final.length))
 
     def copy_rows(self, source: FrameStack, source_rows: Any, rows: Any = slice(None)) -> None:
         """Copy stacks from another batch, or within this one."""
@@ -73,17 +92,18 @@ class FrameStack:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of all observations."""
-        batches = [*self._ring, self.final]
-        total = sum(array.nbytes for batch in batches for array in batch.values())
-        return MemoryNode(f"frame stack of {len(self._ring)}", total)
+        total = sum(array.nbytes for batch in self._ring for array in batch.values())
+        children = (self._finals.memory(),) if self._finals else ()
+        return MemoryNode(f"frame stack of {len(self._ring)}", total, children=children)
 
     def _read(self, newest: Buffers, out: Buffers, rows: Any, out_rows: Any) -> None:
+        """Write stacks of ``newest``, already those of ``rows``, and the earlier observations of ``rows``."""
         depth = len(self._ring)
         for spec in self._specs:
             if not spec.stacks:
-                out[spec.name][out_rows] = newest[spec.name][rows]
+                out[spec.name][out_rows] = newest[spec.name]
                 continue
-            out[spec.name][out_rows, depth - 1] = newest[spec.name][rows]
+            out[spec.name][out_rows, depth - 1] = newest[spec.name]
             for place in range(depth - 1):
                 buffers = self._ring[(self._newest + 1 + place) % depth]
                 out[spec.name][out_rows, place] = buffers[spec.name][rows]

@@ -1,13 +1,16 @@
 """The outputs of a reset or step, and the three contracts of their ownership.
 
 =========== ==================================================== ================================================
-contract    observations                                         rewards, terminations, truncations, info, final_obs
+contract    observations                                         rewards, terminations, truncations, info
 =========== ==================================================== ================================================
 default     recycled: valid while any reference to them exists   the same
 ``out=``    arrays of the caller                                 arrays of the caller that ``out`` has, else a ring
-                                                                 of 2; one ``final_obs``, valid until the next call
+                                                                 of 2
 copy=False  a ring of k: valid until the k-th call after         the same ring
 =========== ==================================================== ================================================
+
+The arrays of ``final_obs`` are recycled in all contracts. The dict of them is emptied before its memory is used again:
+by the next call with ``out=``, with the rest of its turn in a ring, and never by default.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.env.arrays.buffers import ArraySpec, Buffers, check_buffers, make_buffers
+from nclone_env.env.arrays.final import FinalPool, FinalRows
 from nclone_env.env.arrays.pool import RecyclingPool, Ring
 from nclone_env.env.compiled.records import RESULT
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -48,35 +52,48 @@ class Outputs:
     Attributes:
         observations: arrays (n, ...) by name.
         columns: arrays (n,) by the names of ``RESULT_SPECS``.
-        final: last observations of episodes, arrays (n, ...) by name; empty unless in same-step mode.
-        ended: (n,) bool, mask of the episodes that ended.
-        info: the ``info`` dict; after :meth:`fill` with ``final_obs`` if any episode ended.
+        final: the last observations of episodes; None unless for a step in same-step mode.
+        ended: (n,) bool, mask of the episodes that ended, in such a step.
+        info: the ``info`` dict; after :meth:`select_info` with ``final_obs`` if any episode ended.
     """
 
     observations: Buffers
     columns: Buffers
-    final: Buffers
     ended: np.ndarray
     info: dict[str, Any]
+    final: FinalRows | None = None
+    final_obs: Buffers = field(default_factory=dict)
     _plain: dict[str, Any] = field(default_factory=dict)
     _with_final: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, observations: Buffers, columns: Buffers, final: Buffers, all_mask: np.ndarray) -> Outputs:
+    def of(cls, observations: Buffers, columns: Buffers, all_mask: np.ndarray) -> Outputs:
         """Return outputs over arrays; ``columns`` includes ``ended``, ``all_mask`` is (n,) True."""
         info: dict[str, Any] = {}
         for name in COLUMNS:
             info[name], info[f"_{name}"] = columns[name], all_mask
-        return cls(observations, columns, final, columns["ended"], info, info)
+        return cls(observations, columns, columns["ended"], info, _plain=info)
 
     def fill(self, results: np.ndarray) -> None:
-        """Copy the (n,) ``RESULT`` records into the columns, and select the info."""
+        """Copy the (n,) ``RESULT`` records into the columns."""
         for spec in RESULT_SPECS:
             self.columns[spec.name][...] = results[spec.result]
-        if self.final:
+        if self.final is not None:
             np.logical_or(self.columns["terminations"], self.columns["truncations"], out=self.ended)
-            some = self.ended.item(self.ended.argmax())  # ``any`` would allocate a kilobyte
-            self.info = self.info_with_final() if some else self._plain
+
+    def select_info(self) -> None:
+        """Put the final observations into the info if there are any."""
+        if self.final is None or not self.final.length:
+            self.info = self._plain
+            return
+        for name in self.final.arrays:
+            self.final_obs[name] = self.final.view(name)
+        self.info = self.info_with_final()
+
+    def drop_final(self) -> None:
+        """Give up the final observations, which are reused unless the caller keeps them."""
+        self.final = None
+        self.final_obs.clear()
 
     def info_with_final(self) -> dict[str, Any]:
         """Return the info for calls in which episodes ended, made on first use."""
@@ -84,7 +101,7 @@ class Outputs:
             final_info: dict[str, Any] = {}
             for name in COLUMNS:
                 final_info[name], final_info[f"_{name}"] = self.columns[name], self.ended
-            finals = {"final_obs": self.final, "final_info": final_info}
+            finals = {"final_obs": self.final_obs, "final_info": final_info}
             self._with_final = {**self._plain, **finals, **{f"_{name}": self.ended for name in finals}}
         return self._with_final
 
@@ -101,15 +118,13 @@ class OutputMemory:
 
     def __init__(self, specs: Sequence[ArraySpec], num_envs: int, keeps_final: bool, ring: int | None):
         self._specs, self._num_envs = tuple(specs), num_envs
-        self._final_specs = self._specs if keeps_final else ()
         self._all_mask = np.ones(num_envs, dtype=np.bool_)
         self._all_mask.flags.writeable = False
         self._observations = RecyclingPool(self._specs, num_envs)
         self._columns = RecyclingPool((*RESULT_SPECS, _ENDED), num_envs)
-        self._final = RecyclingPool(self._final_specs, num_envs)
+        self._finals = FinalPool(self._specs, num_envs) if keeps_final else None
         self._ring = Ring(self._fixed, ring) if ring else None
         self._beside_out: Ring[Outputs] = Ring(self._beside, 2)
-        self._final_beside: Buffers = {}
 
     def take(self, out: Mapping[str, np.ndarray] | None) -> Outputs:
         """Return the outputs for the next call to fill.
@@ -123,8 +138,14 @@ class OutputMemory:
         if out is not None:
             return self._written_into(out)
         if self._ring is not None:
-            return self._ring.take()
-        return Outputs.of(self._observations.take(), self._columns.take(), self._final.take(), self._all_mask)
+            outputs = self._ring.take()
+            outputs.drop_final()
+            return outputs
+        return Outputs.of(self._observations.take(), self._columns.take(), self._all_mask)
+
+    def take_final(self) -> FinalRows | None:
+        """Return the memory for the final observations of the next step; None unless calls return them."""
+        return self._finals.take() if self._finals else None
 
     def take_observations(self) -> Buffers:
         """Return recycled observations alone."""
@@ -133,23 +154,25 @@ class OutputMemory:
     def _written_into(self, out: Mapping[str, np.ndarray]) -> Outputs:
         check_buffers(out, self._specs, RESULT_SPECS, self._num_envs)
         outputs = self._beside_out.take()
+        for made in self._beside_out.made:
+            made.drop_final()
         outputs.observations = {spec.name: out[spec.name] for spec in self._specs}
         if len(out) == len(self._specs):
             return outputs
         columns = {name: out.get(name, array) for name, array in outputs.columns.items()}
-        return Outputs.of(outputs.observations, columns, outputs.final, self._all_mask)
+        with_columns = Outputs.of(outputs.observations, columns, self._all_mask)
+        with_columns.final_obs = outputs.final_obs
+        return with_columns
 
     def _fixed(self) -> Outputs:
-        specs = self._specs, (*RESULT_SPECS, _ENDED), self._final_specs
-        return self._prepared(*(make_buffers(group, self._num_envs) for group in specs))
+        return self._prepared(make_buffers(self._specs, self._num_envs))
 
     def _beside(self) -> Outputs:
-        if not self._final_beside:
-            self._final_beside = make_buffers(self._final_specs, self._num_envs)
-        return self._prepared({}, make_buffers((*RESULT_SPECS, _ENDED), self._num_envs), self._final_beside)
+        return self._prepared({})
 
-    def _prepared(self, observations: Buffers, columns: Buffers, final: Buffers) -> Outputs:
-        outputs = Outputs.of(observations, columns, final, self._all_mask)
+    def _prepared(self, observations: Buffers) -> Outputs:
+        columns = make_buffers((*RESULT_SPECS, _ENDED), self._num_envs)
+        outputs = Outputs.of(observations, columns, self._all_mask)
         outputs.info_with_final()
         return outputs
 
@@ -158,14 +181,13 @@ class OutputMemory:
         pools = (
             self._observations.memory("recycled observations"),
             self._columns.memory("recycled results"),
-            self._final.memory("recycled final observations"),
         )
         rings = (
-            _ring_memory("ring", self._ring, ("observations", "columns", "final")),
+            _ring_memory("ring", self._ring, ("observations", "columns")),
             _ring_memory("ring beside out", self._beside_out, ("columns",)),
-            array_group("final observations beside out", self._final_beside, shared=False),
         )
-        return MemoryNode("outputs", children=tuple(node for node in (*pools, *rings) if node.total_bytes))
+        finals = (self._finals.memory(),) if self._finals else ()
+        return MemoryNode("outputs", children=tuple(node for node in (*pools, *rings, *finals) if node.total_bytes))
 
 
 def _ring_memory(name: str, ring: Ring[Outputs] | None, owned: Sequence[str]) -> MemoryNode:

@@ -22,22 +22,22 @@ class RecyclingPool:
     count of the owner shows whether any view is left. Arrays are allocated on first use.
     """
 
+    __slots__ = ("_arrays", "_num_envs")
+
     def __init__(self, specs: Sequence[ArraySpec], num_envs: int):
-        self._arrays: dict[str, list[np.ndarray]] = {spec.name: [] for spec in specs}
-        self._shapes = {spec.name: ((num_envs, *spec.shape), spec.dtype) for spec in specs}
+        self._arrays: dict[ArraySpec, list[np.ndarray]] = {spec: [] for spec in specs}
+        self._num_envs = num_envs
 
     def take(self) -> Buffers:
         """Return by name a view of an unreferenced array, allocated if there is none; its contents are undefined."""
-        return {name: self._free(name)[:] for name in self._arrays}
+        return {spec.name: self._free(spec, made)[:] for spec, made in self._arrays.items()}
 
-    def _free(self, name: str) -> np.ndarray:
-        for array in self._arrays[name]:
+    def _free(self, spec: ArraySpec, made: list[np.ndarray]) -> np.ndarray:
+        for array in made:
             if sys.getrefcount(array) == _UNREFERENCED:
                 return array
-        shape, dtype = self._shapes[name]
-        array = np.zeros(shape, dtype)
-        self._arrays[name].append(array)
-        return array
+        made.append(np.zeros((self._num_envs, *spec.shape), spec.dtype))
+        return made[-1]
 
     def memory(self, name: str) -> MemoryNode:
         """Return the bytes of all arrays."""
@@ -45,8 +45,8 @@ class RecyclingPool:
 
     def _nodes(self) -> list[MemoryNode]:
         return [
-            MemoryNode(f"{name} x {len(arrays)}", sum(array.nbytes for array in arrays))
-            for name, arrays in self._arrays.items()
+            MemoryNode(f"{spec.name} x {len(arrays)}", sum(array.nbytes for array in arrays))
+            for spec, arrays in self._arrays.items()
             if arrays
         ]
 

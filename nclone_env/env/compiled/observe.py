@@ -86,6 +86,22 @@ class ObservationArrays(NamedTuple):
     extras: ExtraArrays | None = None
 
 
+class FinalArrays(NamedTuple):
+    """The last observations of the episodes that end in a step, one row each, as in ``env.arrays.final.FinalRows``.
+
+    Attributes:
+        observations: ``ObservationArrays`` of at least as many rows as episodes can end.
+        used: (1,) int64, number of rows used.
+        places: (n,) int32, the row of each environment whose episode ended.
+    """
+
+    observations: ObservationArrays
+    used: np.ndarray
+    places: np.ndarray
+
+
+NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32)
+"""``used`` and ``places`` where no last observations are asked for."""
 NO_OBSERVATIONS = ObservationArrays(
     np.zeros((0, len(GAME_STATE)), np.float32), np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8)
 )

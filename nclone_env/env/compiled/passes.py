@@ -12,10 +12,13 @@ from typing import Protocol
 
 import numpy as np
 
-from nclone_env.env.compiled.observe import ObservationArrays
+from nclone_env.env.arrays.final import FinalRows
+from nclone_env.env.compiled.observe import FinalArrays, ObservationArrays
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import specialised
+
+NO_RESET = np.zeros(0, np.bool_)
 
 
 class Pass(Protocol):
@@ -33,19 +36,21 @@ class Call:
         passes: run in this order.
         arrays: state of the batch.
         out: observations by name, written.
-        final: last observations of episodes that end in this call, by name; empty if they are not asked for.
+        final: last observations of episodes that end in this call; None if they are not asked for.
         out_view: ``out`` as kernels take it.
         final_view: ``final`` as kernels take it.
-        base: environment of the first row of ``out`` and ``final``.
+        base: environment of the first row of ``out`` and of ``final.places``.
+        reset: (n,) bool, the environments of the batch in which a reset begins an episode; not read by steps.
     """
 
     passes: tuple[Pass, ...]
     arrays: StepArrays
     out: Mapping[str, np.ndarray]
-    final: Mapping[str, np.ndarray]
+    final: FinalRows | None
     out_view: ObservationArrays
-    final_view: ObservationArrays
+    final_view: FinalArrays
     base: int
+    reset: np.ndarray
 
     def __call__(self, worker: int, first: int, last: int) -> None:
         """Run all passes over environments ``first`` to ``last - 1``."""
@@ -56,8 +61,10 @@ class Call:
 class StepPass:
     """Actions, frames, rewards, autoreset and observations, compiled for arrays of these types."""
 
-    def __init__(self, arrays: StepArrays, view: ObservationArrays):
-        self._step = specialised(step_range, arrays, view, view, 0, 0, 0, 0)
+    __slots__ = ("_step",)
+
+    def __init__(self, arrays: StepArrays, view: ObservationArrays, final_view: FinalArrays):
+        self._step = specialised(step_range, arrays, view, final_view, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Step environments ``first`` to ``last - 1``."""
@@ -65,12 +72,13 @@ class StepPass:
 
 
 class ResetPass:
-    """New episodes where ``mask``, (n,) bool, is set, and observations, compiled for arrays of these types."""
+    """New episodes where the call asks for them, and observations, compiled for arrays of these types."""
+
+    __slots__ = ("_reset",)
 
     def __init__(self, arrays: StepArrays, mask: np.ndarray, view: ObservationArrays):
-        self._mask = mask
         self._reset = specialised(reset_range, arrays, mask, view, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Reset the masked environments of ``first`` to ``last - 1`` and observe all of them."""
-        self._reset(call.arrays, self._mask, call.out_view, call.base, worker, first, last)
+        self._reset(call.arrays, call.reset, call.out_view, call.base, worker, first, last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import lru_cache
 
 import numpy as np
 
@@ -84,13 +85,23 @@ SETTINGS = np.dtype(
 
 
 def make_settings(config: EnvironmentConfig, autoreset: int) -> np.ndarray:
-    """Return the (1,) ``SETTINGS`` record of a configuration."""
+    """Return the (1,) ``SETTINGS`` record of a configuration, one array for equal settings."""
+    return _settings(config.reward, config.frame_skip, config.max_frames, autoreset)
+
+
+@lru_cache(maxsize=64)
+def _settings(reward: RewardConfig, frame_skip: int, max_frames: int, autoreset: int) -> np.ndarray:
     settings = np.zeros(1, dtype=SETTINGS)
     for name in _REWARD_FIELDS:
-        settings[name] = getattr(config.reward, name)
-    settings["frame_skip"], settings["max_frames"] = config.frame_skip, config.max_frames
-    settings["autoreset"] = autoreset
+        settings[name] = getattr(reward, name)
+    settings["frame_skip"], settings["max_frames"], settings["autoreset"] = frame_skip, max_frames, autoreset
     return settings
+
+
+@lru_cache(maxsize=64)
+def equal_thresholds(count: int) -> np.ndarray:
+    """Return the ``level_thresholds`` of equal weights of ``count`` levels, one array for all environments."""
+    return level_thresholds(np.ones(count))
 
 
 def level_thresholds(weights: np.ndarray) -> np.ndarray:

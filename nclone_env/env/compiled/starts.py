@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,19 @@ def make_starts(levels: LevelSet, states: Iterable[Mapping[str, np.ndarray]]) ->
         entity_states=np.concatenate([np.zeros(0, np.uint8), *(part.entity_states for part in parts)]),
         movers=np.concatenate([np.zeros(0, MOVER), *(part.movers for part in parts)]),
         trail=np.concatenate([np.zeros((0, 2)), *(part.trail for part in parts)]),
+    )
+
+
+@lru_cache(maxsize=64)
+def no_starts(level_count: int) -> StartArrays:
+    """Return no start states of a number of levels; all environments share them."""
+    return StartArrays(
+        np.zeros(0, START),
+        np.zeros(level_count + 1, np.int64),
+        np.zeros(0, NINJA_RECORD),
+        np.zeros(0, np.uint8),
+        np.zeros(0, MOVER),
+        np.zeros((0, 2)),
     )
 
 

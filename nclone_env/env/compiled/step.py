@@ -14,7 +14,7 @@ from nclone_env.env.compiled.random_numbers import random_bits
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
 from nclone_env.env.compiled.rewards import potential, reward
 from nclone_env.env.compiled.starts import draw_start, place_start
-from nclone_env.jit import called_kernel, kernel
+from nclone_env.jit import called_kernel, kernel, next_number
 from nclone_env.obs.objective import open_exit_count
 from nclone_env.sim.tick import start, tick
 
@@ -26,8 +26,8 @@ def step_range(arrays, out, final, base, worker, first, last):
     Args:
         arrays: ``StepArrays``; worlds, episodes, results and events are updated in place.
         out: ``ObservationArrays``, written: the observations to act on next.
-        final: ``ObservationArrays``; in same-step mode the last observations of episodes that ended.
-        base: environment of the first row of ``out`` and ``final``.
+        final: ``FinalArrays``; in same-step mode each episode that ends claims a row for its last observation.
+        base: environment of the first row of ``out`` and of ``final.places``.
         worker: worker slot, the row of the scratch to use.
         first: first environment.
         last: one past the last environment.
@@ -40,7 +40,9 @@ def step_range(arrays, out, final, base, worker, first, last):
         else:
             play_step(arrays, index)
             if episodes[index]["over"] != 0 and autoreset == SAME_STEP:
-                observe(arrays, index, index - base, worker, final)
+                place = next_number(final.used)
+                final.places[index - base] = place
+                observe(arrays, index, place, worker, final.observations)
                 begin(arrays, index)
         observe(arrays, index, index - base, worker, out)
 

@@ -7,16 +7,21 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, level_thresholds, make_settings
-from nclone_env.env.compiled.starts import StartArrays, make_starts
+from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, equal_thresholds, make_settings
+from nclone_env.env.compiled.starts import StartArrays, no_starts
 from nclone_env.level.level_set import LevelArrays, LevelSet
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
 
+_NO_EVENTS = np.zeros(0, EVENT)
+
 
 class StepArrays(NamedTuple):
     """The state of n environments and everything their steps read.
+
+    Environments of equal settings share ``settings``, ``thresholds`` of equal weights, and empty ``starts``. None of
+    these is ever written: other weights or start states are other arrays.
 
     Attributes:
         levels: ``LevelArrays``, read-only.
@@ -71,11 +76,11 @@ def make_step_arrays(
         fields=levels.fields,
         pictures=pictures or picture_arrays(config, levels.arrays, levels),
         settings=make_settings(config, autoreset),
-        thresholds=level_thresholds(np.ones(len(levels.levels))),
-        starts=make_starts(levels, ()),
+        thresholds=equal_thresholds(len(levels.levels)),
+        starts=no_starts(len(levels.levels)),
         worlds=make_worlds(num_envs, levels, config.max_frames),
         episodes=episodes,
         actions=np.zeros(num_envs, np.int64),
         results=np.zeros(num_envs, RESULT),
-        events=np.zeros(num_envs if with_events else 0, EVENT),
+        events=np.zeros(num_envs, EVENT) if with_events else _NO_EVENTS,
     )

@@ -19,6 +19,7 @@ from nclone_env.obs.reachability import KEY, NO_QUERIES, PENDING, find_slot, mak
 from nclone_env.obs.spec import REACHABILITY
 
 _NAME = "reachability"
+_OWN_ROWS = np.zeros(0, dtype=np.int32)
 _NO_HALF = np.zeros((0, len(REACHABILITY)), dtype=np.uint16)
 
 
@@ -67,13 +68,15 @@ class Reachability:
         self._is_half = dtype == np.float16
         self._scratch = np.zeros((slots if self._is_half else 0, len(REACHABILITY)), dtype=np.float32)
         unused = np.zeros((0, len(REACHABILITY)), dtype=dtype)
-        self._answer_range = specialised(answer_range, self._arrays, *self._outputs(unused), 0, 0, 0, 0, 0)
+        outputs = (*self._outputs(unused), _OWN_ROWS)
+        self._answer_range = specialised(answer_range, self._arrays, *outputs, 0, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Answer the pending queries of environments ``first`` to ``last - 1``."""
-        self._answer(self._arrays, call.out[_NAME], call.base, worker, first, last)
-        if call.final:
-            self._answer(self._final_arrays, call.final[_NAME], call.base, worker, first, last)
+        self._answer(self._arrays, call.out[_NAME], _OWN_ROWS, call.base, worker, first, last)
+        if call.final is not None:
+            final = call.final.arrays[_NAME]
+            self._answer(self._final_arrays, final, call.final.places, call.base, worker, first, last)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of queries and fields."""
@@ -81,8 +84,10 @@ class Reachability:
         queries = array_group("queries", {**own, "scratch": self._scratch}, shared=False)
         return MemoryNode(_NAME, children=(queries, self.cache.memory()))
 
-    def _answer(self, arrays: QueryArrays, out: np.ndarray, base: int, worker: int, first: int, last: int) -> None:
-        outputs = self._outputs(out)
+    def _answer(
+        self, arrays: QueryArrays, out: np.ndarray, places: np.ndarray, base: int, worker: int, first: int, last: int
+    ) -> None:
+        outputs = (*self._outputs(out), places)
         time = self.cache.begin_reading()
         hits, misses = 0, 0
         try:
@@ -99,15 +104,16 @@ class Reachability:
 
 
 @kernel
-def answer_range(arrays, out, half, time, base, worker, first, last):
+def answer_range(arrays, out, half, places, time, base, worker, first, last):
     """Answer the pending queries whose fields are in the cache.
 
     Args:
         arrays: ``QueryArrays``.
         out: (n, 11) float32; the scratch if it is rounded to float16 afterwards.
         half: (n, 11) uint16, bits of float16; no rows where float32 is asked for.
+        places: (n,) int32, the row to write for each environment; (0,): their own rows.
         time: value to write into ``last_use``.
-        base: environment of the first row to write.
+        base: environment of the first row of ``out`` and of ``places``.
         worker: row of the scratch to use.
         first: first environment.
         last: one past the last environment.
@@ -127,9 +133,10 @@ def answer_range(arrays, out, half, time, base, worker, first, last):
         hits += 1
         hints[index], arrays.last_use[slot] = slot, time
         rounded = half.shape[0] > 0
-        row = worker if rounded else index - base
+        place = index - base if places.shape[0] == 0 else int(places[index - base])
+        row = worker if rounded else place
         write_reachability(arrays.levels, arrays.fields, slot, queries, index, row, out)
         if rounded:
-            round_vector(out, row, half, index - base)
+            round_vector(out, row, half, place)
         queries[index, PENDING] = 0.0
     return hits, misses

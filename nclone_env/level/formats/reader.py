@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import stat
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
@@ -17,6 +18,7 @@ from nclone_env.level.raw import RawLevel
 TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
 MAX_FILE_SIZE = 1 << 24
 """Bytes; the largest possible level with hours of recorded inputs is smaller."""
+_PART = 1 << 16  # bytes read at a time: Python provides as many before it reads
 _PROBE = 24  # every binary format has zero bytes in its first 24: ids, modes and lengths of 32 bits
 
 
@@ -91,6 +93,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _read_start(path: Path) -> bytes:
-    """Return the bytes of a file, at most one beyond the limit."""
+    """Return the bytes of a file, at most a part beyond the limit."""
     with path.open("rb") as file:
-        return file.read(MAX_FILE_SIZE + 1)
+        parts = iter(partial(file.read, _PART), b"")
+        return b"".join(islice(parts, MAX_FILE_SIZE // _PART + 1))

@@ -1,0 +1,177 @@
+"""Memory for the last observations of episodes that end in same-step mode: one row per episode that ended."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from nclone_env.env.arrays.buffers import ArraySpec, Buffers
+from nclone_env.jit import copy_bytes, kernel, specialised
+from nclone_env.memory_tree import MemoryNode
+
+_SHARE_KEPT, _ROWS_KEPT = 1.5, 8  # a multiple of the usual number, and more: covers the scatter of independent ends
+_STEPS_AVERAGED = 16  # for the usual number
+_CAN_RELEASE = hasattr(mmap, "MADV_DONTNEED")
+
+
+class FinalRows:
+    """The k last observations of the episodes that end in one step of n environments.
+
+    There is address space for all n; the system provides memory for the rows that have been written. In a step each
+    episode that ends claims the next row (``jit.next_number`` of ``used``) and notes it in ``places``; afterwards
+    :meth:`sort` brings the rows into the order of the environments, so they do not depend on the threads.
+
+    Attributes:
+        arrays: by name (n + 1, ...); the row after the last claimed one is scratch of :meth:`sort`.
+        used: (1,) int64, the number k of claimed rows.
+        places: (n,) int32, the row of each environment whose episode ended; undefined for others.
+    """
+
+    def __init__(self, specs: Sequence[ArraySpec], num_envs: int, work: tuple[np.ndarray, np.ndarray, np.ndarray]):
+        self.used, self.places, self._sources = work
+        sizes = [math.prod(spec.shape) * spec.dtype.itemsize for spec in specs]
+        self._memory = [_reserve((num_envs + 1) * size) for size in sizes]
+        self._rows = [
+            np.ndarray((num_envs + 1, size), np.uint8, memory) for memory, size in zip(self._memory, sizes, strict=True)
+        ]
+        self.arrays: Buffers = {
+            spec.name: np.ndarray((num_envs + 1, *spec.shape), spec.dtype, rows)
+            for spec, rows in zip(specs, self._rows, strict=True)
+        }
+        self._written = 0
+        self._unreferenced = self._references()
+
+    @property
+    def length(self) -> int:
+        """The number k of episodes."""
+        return self.used.item()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no one else refers to any of the rows: NumPy makes every view refer to the owner of the memory."""
+        return self._references() == self._unreferenced
+
+    def view(self, name: str) -> np.ndarray:
+        """Return an array (k, ...)."""
+        return self.arrays[name][: self.length]
+
+    def sort(self, ended: np.ndarray) -> None:
+        """Bring the rows into the order of the environments.
+
+        Args:
+            ended: (n,) bool, the environments whose episode ended.
+        """
+        count = self.length
+        if count:
+            self._written = max(self._written, count + 1)
+        if count > 1:
+            for rows in self._rows:
+                _sorter()(ended, self.places, self._sources, rows)
+
+    def fill(self, count: int) -> None:
+        """Declare that the first ``count`` rows are written, in order."""
+        self.used[0] = count
+        self._written = max(self._written, count)
+
+    def release(self, kept: int) -> None:
+        """Give all pages but those of the first ``kept`` rows back to the system."""
+        if self._written <= kept or not _CAN_RELEASE:
+            return
+        for memory, rows in zip(self._memory, self._rows, strict=True):
+            first = -(-kept * rows.shape[1] // mmap.PAGESIZE) * mmap.PAGESIZE
+            if first < rows.nbytes:
+                memory.madvise(mmap.MADV_DONTNEED, first, rows.nbytes - first)
+        self._written = kept
+
+    def memory(self) -> int:
+        """Return the bytes of the written rows."""
+        return self._written * sum(rows.shape[1] for rows in self._rows)
+
+    def _references(self) -> int:
+        return sum(map(sys.getrefcount, self._rows))
+
+
+class FinalPool:
+    """Hands out final rows that are safe to keep, and reuses them once they are unreferenced.
+
+    The memory of an unusual number of rows, as when a time limit ends all episodes at once, goes back to the system in
+    the first call after which they are unreferenced.
+
+    Args:
+        specs: observations.
+        num_envs: n.
+    """
+
+    def __init__(self, specs: Sequence[ArraySpec], num_envs: int):
+        self._specs, self._num_envs = tuple(specs), num_envs
+        self._work = np.zeros(1, np.int64), np.zeros(num_envs, np.int32), np.zeros(num_envs, np.int32)
+        self._made: list[FinalRows] = []
+        self._usual = 0.0
+        _sorter()
+
+    def take(self) -> FinalRows:
+        """Return unreferenced rows, none of them claimed; their contents are undefined."""
+        used = self._work[0]
+        self._usual += (used.item() - self._usual) / _STEPS_AVERAGED
+        used[0] = 0
+        free = [final for final in self._made if final.is_free]
+        for final in free:
+            final.release(_ROWS_KEPT + int(_SHARE_KEPT * self._usual))
+        if free:
+            return free[0]
+        self._made.append(FinalRows(self._specs, self._num_envs, self._work))
+        return self._made[-1]
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the written rows, and of the arrays that describe them."""
+        rows = MemoryNode("final observations", sum(final.memory() for final in self._made))
+        return MemoryNode("final rows", sum(array.nbytes for array in self._work), children=(rows,))
+
+
+def _reserve(size: int) -> mmap.mmap:
+    """Return ``size`` zeroed bytes of which only written pages take memory.
+
+    NumPy's zeroed arrays do not promise that: the allocator may take them from its heap and write them in full.
+    """
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    return mmap.mmap(-1, max(size, 1), **private)
+
+
+@lru_cache(maxsize=1)
+def _sorter() -> Callable[..., None]:
+    numbers = np.zeros(0, np.int32)
+    return specialised(sort_rows, np.zeros(0, np.bool_), numbers, numbers, np.zeros((0, 0), np.uint8))
+
+
+@kernel
+def sort_rows(ended, places, sources, rows):
+    """Bring the rows of environments, written in any order, into their order.
+
+    Args:
+        ended: (n,) bool, the environments that have a row.
+        places: (n,) int32, the row of each of them.
+        sources: (n,) int32, overwritten.
+        rows: (n + 1, b) uint8; the row after the last used one is overwritten.
+    """
+    count, size = 0, rows.shape[1]
+    for index in range(ended.shape[0]):
+        if ended[index]:
+            sources[count] = places[index]
+            count += 1
+    for first in range(count):
+        if sources[first] == first:
+            continue
+        copy_bytes(rows, count * size, rows, first * size, size)
+        row = first
+        while sources[row] != first:
+            source = int(sources[row])
+            copy_bytes(rows, row * size, rows, source * size, size)
+            sources[row] = row
+            row = source
+        copy_bytes(rows, row * size, rows, count * size, size)
+        sources[row] = row
