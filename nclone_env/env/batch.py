@@ -30,7 +30,7 @@ from nclone_env.level.library import shared_level_set
 from nclone_env.level.load import load_levels
 from nclone_env.level.records import count_exits
 from nclone_env.level.routes.graph import Graphs, level_graphs
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory_tree import MemoryNode, array_node
 from nclone_env.obs.graph import NO_LATTICE
 from nclone_env.obs.reachability import NO_QUERIES
 from nclone_env.obs.spec import frame_specs, observation_specs
@@ -337,7 +337,7 @@ class Batch:
         own: dict[str, np.ndarray] = {name: getattr(self._arrays, name) for name in names}
         if self._spare_arrays is not None:
             own.update({f"spare {name}": array for name, array in self._spare_arrays.worlds._asdict().items()})
-        leaves = tuple(MemoryNode(name, int(array.nbytes)) for name, array in own.items())
+        leaves = tuple(array_node(name, array, shared=False) for name, array in own.items())
         graphs = self.graphs if "graphs" in self.__dict__ else None
         owners = (self._scratch, self._masks, self._reach, graphs, self._stack)
         optional = tuple(owner.memory() for owner in owners if owner is not None)

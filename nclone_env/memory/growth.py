@@ -17,12 +17,11 @@ STANDARD_ERRORS = 3.0
 """A slope within this many standard errors of zero is noise."""
 MIN_SNAPSHOTS = 5
 """Two halves of three snapshots each, one of them in common."""
-FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": 256 * 1024, "owners": 64}
+FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": 256 * 1024}
 """Bytes by which each quantity may vary over the fitted part of a run without anything growing.
 
 Python's caches and free lists vary by hundreds of bytes, the allocator's caches of each thread by kilobytes, and
-resident memory by the pages at the ends of heaps and arenas. Owners report exact sizes; their floor keeps the rounding
-of the fit from looking like growth.
+resident memory by the pages at the ends of heaps and arenas.
 """
 
 
@@ -61,7 +60,7 @@ def growth(
     """Fit the values of the snapshots from ``warm_up`` on and derive a verdict.
 
     Args:
-        quantity: a key of ``FLOORS``.
+        quantity: its name.
         steps: step of each snapshot, ascending.
         values: bytes at each snapshot.
         warm_up: first step to fit.

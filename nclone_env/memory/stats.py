@@ -27,6 +27,8 @@ from nclone_env.memory.recording import (
     Traced,
 )
 
+_OWNED_SHARE = 0.01
+"""Share of the reported bytes by which they may vary: memory for final observations follows the episodes that end."""
 TOP_LINES = 15
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
@@ -160,7 +162,11 @@ def growths_of(recording: Recording) -> tuple[Growth, ...]:
         "workers": [item.worker_bytes for item in snapshots],
         "owners": [item.owned_bytes for item in snapshots],
     }
-    found = [growth(name, steps, values, warm_up) for name, values in columns.items() if max(values, default=0) > 0]
+    found = [
+        growth(name, steps, values, warm_up, int(_OWNED_SHARE * values[-1]) if name == "owners" else None)
+        for name, values in columns.items()
+        if max(values, default=0) > 0
+    ]
     if traced:
         places, sizes = [item.step for item in traced], [item.traced_bytes for item in traced]
         found.insert(0, growth("traced", places, sizes, warm_up, recording.traced_floor))

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory_tree import MemoryNode, arrays_node
 from nclone_env.train import mlp_kernels as kernels
 from nclone_env.train.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.encoders import PictureEncoder
@@ -172,7 +172,7 @@ class MLP:
             arrays = [*seat.scratch, *(stack.numpy() for stack in seat.stacks.values())]
             for layers in self._pictures.values():
                 arrays += layers.scratch[number]
-            children.append(MemoryNode(f"seat {number}", sum(array.nbytes for array in arrays)))
+            children.append(arrays_node(f"seat {number}", arrays, shared=False))
         return MemoryNode("network scratch", self._identity.nbytes, children=tuple(children))
 
     def _make_seat(self, policy: ActorCritic, most_rows: int) -> Seat:

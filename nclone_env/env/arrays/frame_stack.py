@@ -9,7 +9,7 @@ import numpy as np
 
 from nclone_env.env.arrays.buffers import Buffers, make_buffers
 from nclone_env.env.arrays.final import FinalPool, FinalRows
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory_tree import MemoryNode, arrays_node
 from nclone_env.obs.spec import ObservationSpec
 
 
@@ -92,9 +92,12 @@ class FrameStack:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of all observations."""
-        total = sum(array.nbytes for batch in self._ring for array in batch.values())
+        batches = [array for batch in self._ring for array in batch.values()]
         children = (self._finals.memory(),) if self._finals else ()
-        return MemoryNode(f"frame stack of {len(self._ring)}", total, children=children)
+        return MemoryNode(
+            f"frame stack of {len(self._ring)}",
+            children=(arrays_node("observations", batches, shared=False), *children),
+        )
 
     def _read(self, newest: Buffers, out: Buffers, rows: Any, out_rows: Any) -> None:
         """Write stacks of ``newest``, already those of ``rows``, and the earlier observations of ``rows``."""

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from nclone_env.env.arrays.buffers import ArraySpec, Buffers
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory_tree import MemoryNode, arrays_node
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class RecyclingPool:
 
     def _nodes(self) -> list[MemoryNode]:
         return [
-            MemoryNode(f"{spec.name} x {len(arrays)}", sum(array.nbytes for array in arrays))
+            arrays_node(f"{spec.name} x {len(arrays)}", arrays, shared=False)
             for spec, arrays in self._arrays.items()
             if arrays
         ]

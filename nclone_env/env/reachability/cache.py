@@ -15,7 +15,7 @@ from nclone_env.kinds import REGULAR_DOOR
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import FIELD_SHAPE
 from nclone_env.level.routes.doors import PLANES, free_nodes, write_reach_fields
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory_tree import MemoryNode, array_node, arrays_node
 from nclone_env.obs.reachability import key_bits, key_width
 
 _MIN_SLOTS, _SLOTS_PER_LEVEL = 64, 2
@@ -106,8 +106,8 @@ class FieldCache:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of all slots."""
-        index = MemoryNode("index", self.keys.nbytes + self.last_use.nbytes, shared=True)
-        slots = MemoryNode(f"{len(self.keys)} slots", self.fields.nbytes, shared=True)
+        index = arrays_node("index", (self.keys, self.last_use), shared=True)
+        slots = array_node(f"{len(self.keys)} slots", self.fields, shared=True)
         return MemoryNode("fields of reachability", children=(slots, index))
 
     def _provide(self, key: np.ndarray) -> None:
