@@ -70,6 +70,10 @@ class ConfigError(NcloneError, ValueError):
     """A configuration field is unknown or its value is invalid."""
 
 
+class MemoryLimitError(ConfigError):
+    """What a configuration asks for needs more memory than there is."""
+
+
 class ActionError(NcloneError, ValueError):
     """An action has the wrong dtype, shape or range."""
 

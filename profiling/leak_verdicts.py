@@ -72,6 +72,10 @@ class LeakingTarget:
         """Return one step of each environment."""
         return num_envs
 
+    def estimate(self, num_envs: int) -> MemoryNode:
+        """Return the tree of the environment."""
+        return self.target.estimate(num_envs)
+
     def make(self, num_envs: int) -> Subject:
         """Make the environment."""
         return LeakingSubject(self.target.make(num_envs), self.leak)

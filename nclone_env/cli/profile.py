@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import runpy
 import sys
 from collections.abc import Sequence
@@ -30,10 +31,14 @@ from nclone_env.cli.targets import (
     VectorTarget,
 )
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationConfig, RenderConfig, VectorDtype
+from nclone_env.errors import ConfigError
 from nclone_env.memory import collect, report, stats, text
 from nclone_env.memory import compare as comparison
+from nclone_env.memory.formatting import format_bytes
+from nclone_env.memory.plan import plan_text
 from nclone_env.memory.recording import ProfileSettings
 from nclone_env.memory.subject import Target
+from nclone_env.memory_limit import available_bytes, check_fits
 from nclone_env.train.config import TrainConfig
 
 _ENVIRONMENT = EnvironmentConfig()
@@ -55,6 +60,10 @@ class ReportOptions:
     """Also write the statistics as JSON, which ``nclone-env profile compare`` reads."""
     html: bool = False
     """Also write a page of HTML with pictures, which needs no network."""
+    estimate: bool = False
+    """Print what so many environments will take, before they are made, and stop."""
+    memory_limit: str | None = None
+    """Memory that may be used, such as 8GB or 512MB; by default what is available in the cgroup or the machine."""
     fail_on_growth: bool = False
     """Exit with status 1 if memory grows."""
 
@@ -94,6 +103,8 @@ class EnvironmentOptions:
         )
 
 
+_UNITS = ("", "K", "M", "G", "T")
+_BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgtKMGT]?)i?[bB]?")
 _ENVIRONMENTS, _REPORT = EnvironmentOptions(), ReportOptions()
 _TRAINING, _SMALL_TRAINING = TrainConfig(), TrainConfig(num_envs=32)
 _Environment = Annotated[EnvironmentOptions, tyro.conf.arg(name="")]
@@ -258,6 +269,8 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     Raises:
         ConfigError: if a number is out of range.
     """
+    if options.estimate:
+        return estimate(target, num_envs, options)
     settings = ProfileSettings(num_envs, options.steps or steps, options.interval)
     recording = collect.collect(target, settings, notify=print)
     found = stats.compute(recording)
@@ -266,6 +279,43 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     print(text.summary_text(found))
     print("wrote " + ", ".join(map(str, paths)))
     return GROWING if options.fail_on_growth and found.verdict == "growing" else 0
+
+
+def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
+    """Print the memory tree that a target will have.
+
+    Raises:
+        MemoryLimitError: if it does not fit; the tree is printed before.
+    """
+    tree = target.estimate(num_envs)
+    limit = parse_bytes(options.memory_limit)
+    print(f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)")
+    print(plan_text(tree, num_envs))
+    print(f"\n  {format_bytes(tree.total_bytes)} in all; {_limit_text(limit)}")
+    shared = tree.bytes_where(shared=True)
+    check_fits("num_envs", num_envs, tree.bytes_where(shared=False) / num_envs, shared, limit)
+    return 0
+
+
+def _limit_text(limit: int | None) -> str:
+    if limit is not None:
+        return f"{format_bytes(limit)} allowed"
+    available = available_bytes()
+    return "what is available is unknown here" if available is None else f"{format_bytes(available)} available"
+
+
+def parse_bytes(text: str | None) -> int | None:
+    """Return the bytes of a number with a unit: B, KB, MB, GB or TB, each 1,024 of the one before.
+
+    Raises:
+        ConfigError: if the text is no such number.
+    """
+    if text is None:
+        return None
+    match = _BYTES.fullmatch(text.strip())
+    if not match:
+        raise ConfigError(f"memory_limit: expected a number and B, KB, MB, GB or TB, such as 8GB, got {text!r}")
+    return int(float(match[1]) * 1024 ** _UNITS.index(match[2].upper()))
 
 
 def profile_command() -> tyro.extras.SubcommandApp:

@@ -54,6 +54,14 @@ class TrainingTarget:
         """Return the steps of a rollout."""
         return num_envs * self.config.num_steps
 
+    def estimate(self, num_envs: int) -> MemoryNode:
+        """Return the tree of a run."""
+        require_training_extra()
+        from nclone_env.train.estimate import estimate_bytes  # requires torch, an optional dependency
+
+        tree: MemoryNode = estimate_bytes(dataclasses.replace(self.config, num_envs=num_envs))
+        return tree
+
     def make(self, num_envs: int) -> Subject:
         """Set up a run in a temporary folder and warm it up."""
         return TrainingSubject(self._sized(num_envs))

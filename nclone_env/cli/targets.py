@@ -15,6 +15,7 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.create import ENVIRONMENT_ID, create_environment
 from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.memory.plan import extrapolated
 from nclone_env.memory.subject import Subject
 from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
 
@@ -78,6 +79,10 @@ class EnvironmentTarget:
     def env_steps(self, num_envs: int) -> int:
         """Return one step of each environment."""
         return num_envs
+
+    def estimate(self, num_envs: int) -> MemoryNode:
+        """Return the tree of so many environments, of which one and two are made."""
+        return extrapolated(self, num_envs)
 
     def make(self, num_envs: int) -> Subject:
         """Make environments and reset them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -30,6 +31,7 @@ from nclone_env.level.library import shared_level_set
 from nclone_env.level.load import load_levels
 from nclone_env.level.records import count_exits
 from nclone_env.level.routes.graph import Graphs, level_graphs
+from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode, array_node
 from nclone_env.obs.graph import NO_LATTICE
 from nclone_env.obs.reachability import NO_QUERIES
@@ -55,6 +57,7 @@ class Batch:
 
     Raises:
         UnsupportedLevelError: if a level has no exit.
+        MemoryLimitError: if so many environments need more memory than is available.
     """
 
     def __init__(
@@ -71,6 +74,8 @@ class Batch:
         self.autoreset = autoreset
         self.level_set: LevelSet = like.level_set if like else playable_levels(config)
         self.specs = observation_specs(config, self.level_set)
+        if num_envs > 1:
+            check_fits("num_envs", num_envs, self._least_bytes())
         self.workers = Workers(num_envs, num_threads)
         pictures, with_events = like.pictures if like else None, reward_function is not None
         arrays = make_step_arrays(
@@ -82,6 +87,12 @@ class Batch:
         self.episodes, self.actions, self.results = arrays.episodes, arrays.actions, arrays.results
         self._make_observers()
         self._make_passes(reward_function)
+
+    def _least_bytes(self) -> int:
+        """Return the bytes of the world and of one observation of an environment."""
+        worlds = make_worlds(1, self.level_set, self.config.max_frames)
+        observed = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in self.specs)
+        return observed + sum(array.nbytes for array in worlds)
 
     def _make_observers(self) -> None:
         """Allocate the working memory of the configured observations."""

@@ -80,6 +80,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
 
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError, UnsupportedLevelError: as the single environment.
+        MemoryLimitError: if so many environments need more memory than is available; it names the number that fits.
     """
 
     def __init__(

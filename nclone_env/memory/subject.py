@@ -47,6 +47,10 @@ class Target(Protocol):
         """Return the environment steps of a step."""
         ...
 
+    def estimate(self, num_envs: int) -> MemoryNode:
+        """Return the tree that a subject will report, without allocating it."""
+        ...
+
     def make(self, num_envs: int) -> Subject:
         """Make a subject that is ready to step."""
         ...

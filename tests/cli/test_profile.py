@@ -6,8 +6,9 @@ import json
 import pytest
 
 from nclone_env.cli.app import main
-from nclone_env.cli.profile import with_default_target
+from nclone_env.cli.profile import parse_bytes, with_default_target
 from nclone_env.cli.targets import RandomActions
+from nclone_env.errors import ConfigError
 
 SHORT = ["--steps", "12", "--num-envs", "2", "--levels", "first-steps"]
 STATE = ["--observations", "game_state"]
@@ -97,6 +98,36 @@ def test_a_larger_profile_is_told_by_the_exit_status(tmp_path, capsys):
     assert main(["profile", "compare", small, small]) == 0
     assert main(["profile", "compare", small, large]) == 1
     assert "different settings: environments: 2 -> 4" in capsys.readouterr().out
+
+
+def test_an_estimate_is_printed_and_checked(capsys):
+    arguments = ["profile", "--estimate", "--num-envs", "1000", *STATE]
+    assert main(arguments) == 0
+    assert "1,000 environments" in capsys.readouterr().out
+    assert main([*arguments, "--memory-limit", "100KB"]) == 2
+    printed = capsys.readouterr()
+    assert "recycled observations" in printed.out
+    assert "100.0 KB allowed" in printed.out
+    assert "num_envs: 1,000 need" in printed.err
+
+
+def test_the_estimate_of_a_training_run(capsys):
+    assert main(["profile", "train", "--estimate", *SMALL_RUN]) == 0
+    assert "rollout storage" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [(None, None), ("100", 100), ("8GB", 8 << 30), ("1.5 MB", 3 << 19), ("64k", 65536), ("2GiB", 2 << 30), ("3B", 3)],
+)
+def test_sizes_are_parsed(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "8 apples", "-1MB"])
+def test_other_texts_are_refused(text):
+    with pytest.raises(ConfigError, match="memory_limit: expected a number and B, KB, MB, GB or TB"):
+        parse_bytes(text)
 
 
 def test_random_actions_are_seeded_and_allocate_nothing():

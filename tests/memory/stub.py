@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nclone_env.memory.plan import extrapolated
 from nclone_env.memory_tree import MemoryNode, array_group
 
 _malloc = ctypes.CDLL(None).malloc
@@ -40,6 +41,9 @@ class StubTarget:
 
     def env_steps(self, num_envs: int) -> int:
         return num_envs
+
+    def estimate(self, num_envs: int) -> MemoryNode:
+        return extrapolated(self, num_envs)
 
     def make(self, num_envs: int) -> StubSubject:
         return StubSubject(self, num_envs)

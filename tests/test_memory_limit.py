@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nclone_env import NPlusPlusVectorEnv, memory_limit
+from nclone_env.errors import MemoryLimitError
+from nclone_env.memory_limit import available_bytes, check_fits
+
+
+def test_the_least_of_machine_and_cgroup_is_available(tmp_path, monkeypatch):
+    (tmp_path / "meminfo").write_text("MemTotal: 8000 kB\nMemAvailable: 6000 kB\n")
+    monkeypatch.setattr(memory_limit, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory_limit, "_CGROUP", tmp_path)
+    assert available_bytes() == 6000 * 1024
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("1000\n")
+    assert available_bytes() == 6000 * 1024
+    (tmp_path / "memory.max").write_text("500000\n")
+    assert available_bytes() == 499_000
+    (tmp_path / "meminfo").unlink()
+    (tmp_path / "memory.max").unlink()
+    assert available_bytes() is None
+    check_fits("num_envs", 10**9, 10**9)  # what is unknown refuses nothing
+
+
+def test_the_message_names_the_largest_number_that_fits():
+    check_fits("num_envs", 99, each=1e7, once=1e7, limit=10**9)
+    with pytest.raises(MemoryLimitError) as caught:
+        check_fits("num_envs", 100, each=1e7, once=1e7, limit=10**9)
+    assert str(caught.value) == (
+        "num_envs: 100 need 1.01 GB (10,000,000 bytes each), but 1.00 GB are allowed; at most 99 fit"
+    )
+    with pytest.raises(MemoryLimitError, match="not even one fits"):
+        check_fits("num_envs", 1, each=2e9, limit=10**9)
+
+
+def test_too_many_environments_are_refused_before_they_are_allocated():
+    with pytest.raises(MemoryLimitError, match=r"num_envs: 16,777,216 need .* GB .* at most [0-9,]+ fit"):
+        NPlusPlusVectorEnv(num_envs=1 << 24)
+
+
+def test_environments_that_fit_are_made(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory_limit.available_bytes", lambda: 3 * 49_500)
+    envs = NPlusPlusVectorEnv(num_envs=3)
+    envs.reset(seed=0)
+    envs.step(np.zeros(3, np.int64))
+    envs.close()
+    with pytest.raises(MemoryLimitError, match="at most 3 fit"):
+        NPlusPlusVectorEnv(num_envs=4)
