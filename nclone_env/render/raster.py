@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from nclone_env.render.shapes import PAINTS, Layer
 
 _SAMPLES = 8  # samples per pixel and axis
 
+Coverage = Callable[[Sequence[np.ndarray], int], np.ndarray]
+"""Takes outlines and magnification as :func:`coverage`."""
 GREYS: Mapping[str, tuple[int, ...]] = {name: (paint.grey,) for name, paint in PAINTS.items()}
 COLOURS: Mapping[str, tuple[int, ...]] = {name: paint.colour for name, paint in PAINTS.items()}
 
@@ -30,20 +32,24 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
     """
     side = CELL * magnification
     centres = (np.arange(side * _SAMPLES) + 0.5) / (_SAMPLES * magnification)
+    rows = np.arange(centres.size)
     changes = np.zeros((centres.size, centres.size + 1), dtype=np.bool_)  # samples left of an edge, by their number
     for outline in outlines:
         for (ax, ay), (bx, by) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
             if ay != by:
                 first, last = np.searchsorted(centres, (min(ay, by), max(ay, by)))
                 crossing = ax + (centres[first:last] - ay) * ((bx - ax) / (by - ay))
-                changes[np.arange(first, last), np.searchsorted(centres, crossing)] ^= True
+                changes[rows[first:last], np.searchsorted(centres, crossing)] ^= True
     inside = np.logical_xor.accumulate(changes[:, :0:-1], axis=1)[:, ::-1]
     samples = inside.reshape(side, _SAMPLES, side, _SAMPLES)
     return samples.sum(axis=(1, 3), dtype=np.float32) / np.float32(_SAMPLES**2)
 
 
 def stamp(
-    layers: Sequence[Layer], inks: Mapping[str, tuple[int, ...]], magnification: int = 1
+    layers: Sequence[Layer],
+    inks: Mapping[str, tuple[int, ...]],
+    magnification: int = 1,
+    coverage: Coverage = coverage,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return one cell-sized stamp, centred, composed of layers.
 
@@ -51,6 +57,7 @@ def stamp(
         layers: lowest first; outlines are relative to the centre.
         inks: paint name to its C channels, ``GREYS`` or ``COLOURS``.
         magnification: pixels of the result per pixel of the world, a whole number.
+        coverage: gives the same results as :func:`coverage`.
 
     Returns:
         alpha (n, n) float32, 0..1, and ink (n, n, C) float32, 0..255, already multiplied by alpha: over a

@@ -22,15 +22,16 @@ class RecyclingPool:
     count of the owner shows whether any view is left. Arrays are allocated on first use.
     """
 
-    __slots__ = ("_arrays", "_num_envs")
+    __slots__ = ("_made", "_num_envs", "_specs")
 
     def __init__(self, specs: Sequence[ArraySpec], num_envs: int):
-        self._arrays: dict[ArraySpec, list[np.ndarray]] = {spec: [] for spec in specs}
+        self._specs = tuple(specs)
+        self._made: tuple[list[np.ndarray], ...] = tuple([] for _ in specs)
         self._num_envs = num_envs
 
     def take(self) -> Buffers:
         """Return by name a view of an unreferenced array, allocated if there is none; its contents are undefined."""
-        return {spec.name: self._free(spec, made)[:] for spec, made in self._arrays.items()}
+        return {spec.name: self._free(spec, made)[:] for spec, made in zip(self._specs, self._made, strict=True)}
 
     def _free(self, spec: ArraySpec, made: list[np.ndarray]) -> np.ndarray:
         for array in made:
@@ -46,7 +47,7 @@ class RecyclingPool:
     def _nodes(self) -> list[MemoryNode]:
         return [
             arrays_node(f"{spec.name} x {len(arrays)}", arrays, shared=False)
-            for spec, arrays in self._arrays.items()
+            for spec, arrays in zip(self._specs, self._made, strict=True)
             if arrays
         ]
 
