@@ -85,6 +85,6 @@ class Group:
         self._batch.finish(outputs.observations)
         outputs.select_info()
 
-    def memory(self) -> MemoryNode:
+    def memory(self, name: str) -> MemoryNode:
         """Return the bytes of the outputs."""
-        return self._memory.memory()
+        return self._memory.memory(name)

@@ -109,8 +109,10 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         mode = _autoreset_mode(autoreset_mode)
         self._batch = Batch(self.config, num_envs, _MODES[mode], num_threads, reward_function)
         self._all = Group(self._batch, 0, num_envs, None if copy else ring)
-        edges = [num_envs * group // num_groups for group in range(num_groups + 1)]
-        self._groups = [Group(self._batch, *edge, None if copy else ring) for edge in itertools.pairwise(edges)]
+        self._groups = [self._all]
+        if num_groups > 1:
+            edges = [num_envs * group // num_groups for group in range(num_groups + 1)]
+            self._groups = [Group(self._batch, *edge, None if copy else ring) for edge in itertools.pairwise(edges)]
         self._all_mask = np.ones(num_envs, dtype=np.bool_)
         self._all_mask.flags.writeable = False
         self._viewer = Viewer(self.config)
@@ -301,7 +303,9 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes that this environment owns."""
-        outputs = [group.memory() for group in (self._all, *self._groups)]
+        groups = {f"outputs of group {number}": group for number, group in enumerate(self._groups)}
+        named = {"outputs": self._all} if len(groups) == 1 else {"outputs": self._all, **groups}
+        outputs = [group.memory(name) for name, group in named.items()]
         children = (self._batch.memory(), *(node for node in outputs if node.total_bytes))
         return MemoryNode("vector environment", children=children)
 

@@ -113,7 +113,7 @@ def test_an_estimate_is_printed_and_checked(capsys):
 
 def test_the_estimate_of_a_training_run(capsys):
     assert main(["profile", "train", "--estimate", *SMALL_RUN]) == 0
-    assert "rollout storage" in capsys.readouterr().out
+    assert "learning curve" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.env.arrays.final import FinalPool, sort_rows
-from nclone_env.memory.process import resident_bytes
+from nclone_env.memory.pages import committed_tree_bytes
 from nclone_env.obs.spec import ObservationSpec
 
 from .bases import QUICK_DEATH, QUICK_WIN, WALK, assert_same, choices, copies
@@ -41,6 +41,11 @@ def finals(envs, steps=150, seed=1, **arguments):
 def final_bytes(envs) -> int:
     """Return the reported bytes of final observations."""
     return sum(node.own_bytes for _, node in envs.memory().walk() if node.name == "final observations")
+
+
+def committed(envs) -> int:
+    """Return the bytes of the environments in pages that were written."""
+    return committed_tree_bytes(envs.memory())
 
 
 @pytest.mark.parametrize("observation", [{}, {"dtype": "float16"}, {"frame_stack": 2}], ids=str)
@@ -142,17 +147,17 @@ def test_memory_comes_down_after_a_time_limit_ended_all_episodes():
         for _ in range(8 if episode else 9):
             *_, info = envs.step(still, out=out)
             assert "final_obs" not in info
-        resident, reported = resident_bytes().data, final_bytes(envs)
+        before, reported = committed(envs), final_bytes(envs)
         assert reported < batch / 4
         *_, truncated, info = envs.step(still, out=out)
         assert truncated.all()
         assert final_bytes(envs) > batch
-        after_end = resident_bytes().data
-        assert after_end - resident > batch / 2  # negative control: the rows were there
+        after_end = committed(envs)
+        assert after_end - before > batch / 2  # negative control: the rows were there
         envs.step(still, out=out)
         assert final_bytes(envs) < batch / 4
         if hasattr(mmap, "MADV_DONTNEED"):
-            assert after_end - resident_bytes().data > batch / 2, episode
+            assert after_end - committed(envs) > batch / 2, episode
 
 
 def test_few_ends_cost_few_rows():
@@ -188,7 +193,7 @@ def test_released_pages_are_given_back_and_others_kept():
     rows.arrays["bytes"][:] = 7
     rows.fill(100)
     assert pool.take() is rows
-    kept = rows.memory() // mmap.PAGESIZE
+    kept = rows.memory().own_bytes // mmap.PAGESIZE
     assert 8 <= kept < 30
     if hasattr(mmap, "MADV_DONTNEED"):
         assert (rows.arrays["bytes"][:kept] == 7).all()

@@ -6,13 +6,14 @@ import math
 import mmap
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from nclone_env.env.arrays.buffers import ArraySpec, Buffers
 from nclone_env.jit import copy_bytes, kernel, specialised
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory_tree import MemoryNode, arrays_node, merged
 
 _SHARE_KEPT, _ROWS_KEPT = 1.5, 8  # a multiple of the usual number, and more: covers the scatter of independent ends
 _STEPS_AVERAGED = 16  # for the usual number
@@ -88,9 +89,10 @@ class FinalRows:
                 memory.madvise(mmap.MADV_DONTNEED, first, rows.nbytes - first)
         self._written = kept
 
-    def memory(self) -> int:
-        """Return the bytes of the written rows."""
-        return self._written * sum(rows.shape[1] for rows in self._rows)
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the written rows; the blocks are those of all rows."""
+        written = self._written * sum(rows.shape[1] for rows in self._rows)
+        return replace(arrays_node("final observations", self._rows, shared=False), own_bytes=written)
 
     def _references(self) -> int:
         return sum(map(sys.getrefcount, self._rows))
@@ -129,8 +131,8 @@ class FinalPool:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the written rows, and of the arrays that describe them."""
-        rows = MemoryNode("final observations", sum(final.memory() for final in self._made))
-        return MemoryNode("final rows", sum(array.nbytes for array in self._work), children=(rows,))
+        rows = (merged([final.memory() for final in self._made]),) if self._made else ()
+        return MemoryNode("final rows", children=(arrays_node("places", self._work, shared=False), *rows))
 
 
 def _reserve(size: int) -> mmap.mmap:

@@ -176,7 +176,7 @@ class OutputMemory:
         outputs.info_with_final()
         return outputs
 
-    def memory(self) -> MemoryNode:
+    def memory(self, name: str) -> MemoryNode:
         """Return the bytes of pools and rings."""
         pools = (
             self._observations.memory("recycled observations"),
@@ -187,7 +187,7 @@ class OutputMemory:
             _ring_memory("ring beside out", self._beside_out, ("columns",)),
         )
         finals = (self._finals.memory(),) if self._finals else ()
-        return MemoryNode("outputs", children=tuple(node for node in (*pools, *rings, *finals) if node.total_bytes))
+        return MemoryNode(name, children=tuple(node for node in (*pools, *rings, *finals) if node.total_bytes))
 
 
 def _ring_memory(name: str, ring: Ring[Outputs] | None, owned: Sequence[str]) -> MemoryNode:
