@@ -20,6 +20,7 @@ Row = dict[str, float]
 
 
 _MOST_COLUMNS = 32
+_MOST_ALLOCATED = 1 << 16  # rows
 
 
 class Rows(Sequence[Row]):
@@ -28,19 +29,20 @@ class Rows(Sequence[Row]):
     A row may lack columns that are measured only now and then.
 
     Args:
-        capacity: number of rows to allocate; further ones double it.
+        expected: number of rows to expect; at most 65,536 are allocated, and further ones double them.
     """
 
-    def __init__(self, capacity: int):
+    def __init__(self, expected: int):
+        capacity = min(expected, _MOST_ALLOCATED)
         self._columns: dict[str, type] = {}
         self._values = np.zeros((capacity, _MOST_COLUMNS))
         self._given = np.zeros((capacity, _MOST_COLUMNS), dtype=np.bool_)
         self._count = 0
 
     @staticmethod
-    def bytes_of(capacity: int) -> int:
-        """Return the bytes of the arrays."""
-        return capacity * _MOST_COLUMNS * 9
+    def bytes_of(expected: int) -> int:
+        """Return the bytes of the arrays for an expected number of rows."""
+        return min(expected, _MOST_ALLOCATED) * _MOST_COLUMNS * 9
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -95,7 +97,7 @@ class LearningCurve:
 
     Args:
         folder: destination of ``learning_curve.csv`` and the TensorBoard files.
-        num_updates: largest number of rows.
+        num_updates: expected number of rows.
     """
 
     def __init__(self, folder: Path, num_updates: int):

@@ -8,8 +8,8 @@ import pytest
 from nclone_env.train.curve import Rows
 
 
-def filled(rows, capacity=4):
-    made = Rows(capacity)
+def filled(rows, expected=4):
+    made = Rows(expected)
     for row in rows:
         made.append(row)
     return made
@@ -38,7 +38,7 @@ def test_nan_is_a_value_and_not_a_missing_one():
 
 
 def test_more_rows_than_announced_are_kept():
-    made = filled(ROWS * 5, capacity=1)
+    made = filled(ROWS * 5, expected=1)
     assert made[:] == ROWS * 5
 
 
@@ -50,7 +50,7 @@ def test_rows_are_replaced():
 
 
 def test_announced_rows_allocate_nothing():
-    made = filled(ROWS, capacity=1000)
+    made = filled(ROWS, expected=1000)
     row = dict(ROWS[0])
     tracemalloc.start()
     made.append(row)
