@@ -6,49 +6,35 @@ for one with more steps than it has room for. Episodes are checked before anythi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.errors import TrajectoryError
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.gae import estimate_episode_advantages
 from nclone_env.train.rollout import LearningFields
+from nclone_env.train.trajectory import (
+    MASK,
+    OPTIONAL,
+    Block,
+    Columns,
+    Trajectory,
+    TrajectoryChecks,
+    blocks,
+    first_steps,
+)
+
+__all__ = ["Intake", "Trajectory", "TrajectoryBuffer"]
 
 _WINDOW = 4096
-"""Steps that are gathered on the host before they are copied to another device in one transfer."""
-_MASK = "action_mask"
-_OPTIONAL = ("rewards", "values", "log_probs")
-_FIELDS = {"actions": np.int64, **dict.fromkeys((*_OPTIONAL, "advantages", "returns"), np.float32)}
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectory:
-    """One episode, or a part of one, of T steps; T may be 0.
-
-    The arrays are only read, and only until the intake returns.
-    """
-
-    observations: Mapping[str, np.ndarray]
-    """Name to (T, *shape), or (T + 1, *shape) with the final observation, which is not stored; dtypes as in the
-    observation space. ``action_mask``, (T, a), is among them if actions are masked: 0 for each that is not allowed."""
-    actions: np.ndarray
-    """(T,) of any integer dtype, from 0 to a - 1."""
-    rewards: np.ndarray | None = None
-    """(T,) of any float dtype; None: 0."""
-    values: np.ndarray | None = None
-    """(T,) of any float dtype, value estimates of the observations; None: 0, so that returns with a lambda of 1 are
-    discounted sums of rewards."""
-    log_probs: np.ndarray | None = None
-    """(T,) of any float dtype, log probabilities of the actions; None: unknown, stored as NaN."""
-    terminated: bool = False
-    """Whether the last step ended the episode in a terminal state. Otherwise it was truncated, or goes on elsewhere."""
-    bootstrap_value: float = 0.0
-    """Value estimate of what follows the last step; not used if ``terminated``."""
+"""Steps that are written together: on another device those of one transfer, gathered on the host."""
+_FIELDS = {"actions": np.int64, **dict.fromkeys((*OPTIONAL, "advantages", "returns"), np.float32)}
+_MISSING = {"log_probs": np.nan}
+"""What is stored where an optional field is missing; 0 in the others."""
 
 
 class Intake(NamedTuple):
@@ -88,17 +74,17 @@ class TrajectoryBuffer:
         self.device, self.frame_stack, self.num_steps, self.capacity = torch.device(device), frame_stack, 0, 0
         self.episode_starts = np.zeros(1, np.int64)
         self.reference = np.zeros((0, num_actions), np.float32)
-        self._num_actions = num_actions
         boxes = observation_space.spaces
         self._specs = {name: (tuple(box.shape), np.dtype(box.dtype)) for name, box in boxes.items()}
+        self._checks = TrajectoryChecks(self._specs, num_actions)
         self._allocate(0)
 
     def fill(self, trajectories: Iterable[Trajectory], gamma: float, gae_lambda: float) -> Intake:
         """Replace the content by these episodes, and compute their advantages and returns.
 
-        A sequence is read twice: first everything is checked and counted, then it is written. What can be read only
-        once, such as a generator, is checked and copied episode by episode as it arrives, so it may reuse its arrays;
-        the copies are released one by one as they are written.
+        The arrays of a sequence are all checked and counted first, then they are written. What can be read only once,
+        such as a generator, is checked and copied episode by episode as it arrives, so it may reuse its arrays; the
+        copies are released as they are written, every ``_WINDOW`` steps.
 
         Args:
             trajectories: the episodes; none at all is fine, and so are episodes without steps.
@@ -106,24 +92,21 @@ class TrajectoryBuffer:
             gae_lambda: the lambda of generalised advantage estimation.
 
         Raises:
-            TrajectoryError: if an array has the wrong name, shape, dtype or range. The content is unchanged.
+            TrajectoryError: if an array has the wrong name, shape, dtype or range, about the first episode with such a
+                fault. The content is unchanged.
             MemoryError: if there is no room for that many steps. The content is empty.
         """
-        if isinstance(trajectories, Sequence):
-            lengths = [self._check(number, episode) for number, episode in enumerate(trajectories)]
-            episodes: Iterable[Trajectory] = trajectories
-        else:
-            copies = [self._copied(number, episode) for number, episode in enumerate(trajectories)]
-            lengths = [len(copy.actions) for copy in copies]
-            episodes = _released(copies)
-        self._reserve(sum(lengths))
-        self.episode_starts = np.cumsum([0, *lengths], dtype=np.int64)
+        columns = self._checks.columns(trajectories)
+        self._reserve(sum(columns.lengths))
+        self.episode_starts = first_steps(columns.lengths)
         self.num_steps = int(self.episode_starts[-1])
-        ends = self._write(episodes)
-        self._estimate(*ends, gamma, gae_lambda)
+        for block in blocks(self.episode_starts, _WINDOW):
+            self._write(block, columns)
+            columns.release(block.last - (block.excess > 0))
+        self._estimate(columns, gamma, gae_lambda)
         rewards = self._host["rewards"][: self.num_steps]
         mean = float(rewards.mean(dtype=np.float64)) if self.num_steps else float("nan")
-        return Intake(self.num_steps, len(lengths), mean)
+        return Intake(self.num_steps, len(columns.lengths), mean)
 
     @property
     def observations(self) -> dict[str, Tensor]:
@@ -174,12 +157,12 @@ class TrajectoryBuffer:
         if self.device.type != "cpu":
             parts += [(f"{name} on the host", array.nbytes) for name, array in self._host.items()]
             parts += [(f"window of {name}", array.nbytes) for name, array in self._windows.items()]
-        parts.append(("episode starts", self.episode_starts.nbytes))
+        parts += [("episode starts", self.episode_starts.nbytes), ("checks", self._checks.nbytes)]
         leaves = tuple(MemoryNode(name, size) for name, size in parts if size)
         return MemoryNode(f"trajectories, room for {self.capacity:,} steps", children=leaves)
 
     def _stacks(self, name: str, depth: tuple[int, ...]) -> tuple[int, ...]:
-        return () if name == _MASK else depth
+        return () if name == MASK else depth
 
     def _reserve(self, count: int) -> None:
         """Make room for a number of steps; the old arrays are released first, so that both never exist together."""
@@ -208,42 +191,27 @@ class TrajectoryBuffer:
             )
         self._steps = {name: torch.from_numpy(array).to(self.device) for name, array in self._host.items()}
 
-    def _write(self, episodes: Iterable[Trajectory]) -> tuple[np.ndarray, np.ndarray]:
-        """Write all episodes; return whether each terminated, (E,) bool, and its bootstrap value, (E,) float32."""
-        count = len(self.episode_starts) - 1
-        terminated, bootstrap_values = np.zeros(count, np.bool_), np.zeros(count, np.float32)
-        for number, episode in enumerate(episodes):
-            first, last = self.episode_starts[number : number + 2].tolist()
-            self._write_observations(episode.observations, first, last)
-            self._host["actions"][first:last] = episode.actions
-            for name in _OPTIONAL:
-                given = getattr(episode, name)
-                self._host[name][first:last] = (np.nan if name == "log_probs" else 0) if given is None else given
-            terminated[number], bootstrap_values[number] = episode.terminated, episode.bootstrap_value
-        return terminated, bootstrap_values
+    def _write(self, block: Block, columns: Columns) -> None:
+        """Write the steps of a block: each field of all its episodes in one call."""
+        on_host, steps = self.device.type == "cpu", slice(block.begin, block.end)
+        for name, column in columns.fields.items():
+            _write_field(block, column, columns.lengths, _MISSING.get(name, 0), self._host[name][steps])
+        # Small rows first: the checks have just read them, and large ones drive them out of the cache.
+        for name, window in sorted(self._windows.items(), key=lambda item: item[1].nbytes):
+            target = window[steps] if on_host else window[: block.end - block.begin]
+            np.concatenate(block.rows(columns.observations[name]), out=target)
+            if not on_host:
+                self._observations[name][steps] = torch.from_numpy(target)
 
-    def _write_observations(self, observations: Mapping[str, np.ndarray], first: int, last: int) -> None:
-        """Write steps ``first`` to ``last - 1`` to the windows, and full windows to the device."""
-        for name, window in self._windows.items():
-            source, step = observations[name], first
-            while step < last:
-                row = step % len(window)
-                count = min(last - step, len(window) - row)
-                window[row : row + count] = source[step - first : step - first + count]
-                step += count
-                if self.device.type != "cpu" and (step % len(window) == 0 or step == self.num_steps):
-                    begin = (step - 1) // len(window) * len(window)
-                    self._observations[name][begin:step] = torch.from_numpy(window[: step - begin])
-
-    def _estimate(self, terminated: np.ndarray, bootstrap_values: np.ndarray, gamma: float, gae_lambda: float) -> None:
+    def _estimate(self, columns: Columns, gamma: float, gae_lambda: float) -> None:
         """Compute advantages and returns, and copy all fields of the steps to the device if it is another."""
         host = {name: array[: self.num_steps] for name, array in self._host.items()}
         estimate_episode_advantages(
             host["rewards"],
             host["values"],
             self.episode_starts,
-            terminated,
-            bootstrap_values,
+            np.array(columns.terminated, np.bool_),
+            np.array(columns.bootstrap_values, np.float32),
             gamma,
             gae_lambda,
             host["advantages"],
@@ -253,71 +221,25 @@ class TrajectoryBuffer:
             for name, array in host.items():
                 self._steps[name][: self.num_steps] = torch.from_numpy(array)
 
-    def _check(self, number: int, episode: Trajectory) -> int:
-        """Check one episode; return its number of steps."""
-        actions = episode.actions
-        _expect(number, "actions", "an integer array of shape (T,)", actions, "iu", None)
-        count = len(actions)
-        if count and not (actions.min() >= 0 and actions.max() < self._num_actions):
-            got = actions[(actions < 0) | (actions >= self._num_actions)][0]
-            raise _error(number, "actions", f"numbers from 0 to {self._num_actions - 1}", str(got), "number them so")
-        for name in _OPTIONAL:
-            if getattr(episode, name) is not None:
-                _expect(number, name, f"floats of shape ({count},)", getattr(episode, name), "f", (count,))
-        if set(episode.observations) != set(self._specs):
-            got, expected = sorted(episode.observations), sorted(self._specs)
-            raise _error(number, "observations", f"the names {expected}", str(got), "record exactly these observations")
-        for name, (shape, dtype) in self._specs.items():
-            _check_observation(number, name, episode.observations[name], (count, *shape), dtype)
-        if _MASK in self._specs and count:
-            _check_masks(number, actions, episode.observations[_MASK][:count])
-        return count
 
-    def _copied(self, number: int, episode: Trajectory) -> Trajectory:
-        """Check one episode; return a copy without a final observation."""
-        count = self._check(number, episode)
-        optional = {name: getattr(episode, name) for name in _OPTIONAL}
-        return Trajectory(
-            {name: array[:count].copy() for name, array in episode.observations.items()},
-            episode.actions.copy(),
-            **{name: None if array is None else array.copy() for name, array in optional.items()},
-            terminated=episode.terminated,
-            bootstrap_value=episode.bootstrap_value,
-        )
+def _write_field(block: Block, column: list[Any], lengths: list[int], blank: float, out: np.ndarray) -> None:
+    """Write a field of a block of steps.
 
-
-def _released(copies: list[Trajectory]) -> Iterable[Trajectory]:
-    """Yield episodes in order without keeping them."""
-    copies.reverse()
-    while copies:
-        yield copies.pop()
-
-
-def _check_observation(number: int, name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    argument, final = f"observations[{name!r}]", (shape[0] + 1, *shape[1:])
-    if not isinstance(array, np.ndarray) or array.shape not in (shape, final) or array.dtype != dtype:
-        expected = f"{dtype} of shape {shape} or, with the final observation, {final}"
-        raise _error(number, argument, expected, _described(array), "record it with the environment of the policy")
-
-
-def _check_masks(number: int, actions: np.ndarray, masks: np.ndarray) -> None:
-    """Check that the mask of each step allows its action, given masks (T, a) and actions (T,)."""
-    taken = np.take_along_axis(masks, actions[:, None].astype(np.intp), axis=1)[:, 0]
-    if not taken.all():
-        step = int(np.flatnonzero(taken == 0)[0])
-        got = f"action {actions[step]} at step {step}, which its mask excludes"
-        raise _error(number, "actions", "actions that the mask allows", got, "store the mask the action was chosen by")
-
-
-def _expect(number: int, name: str, expected: str, array: Any, kinds: str, shape: tuple[int, ...] | None) -> None:
-    fits = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in kinds
-    if not fits or (shape is not None and array.shape != shape):
-        raise _error(number, name, expected, _described(array), "pass one entry for each step, as a NumPy array")
-
-
-def _described(value: Any) -> str:
-    return f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
-
-
-def _error(number: int, name: str, expected: str, got: str, fix: str) -> TrajectoryError:
-    return TrajectoryError(f"trajectory {number}: {name}: expected {expected}, got {got}; {fix}")
+    Args:
+        block: the steps.
+        column: (T,) of each episode, None where it is missing; replaced where only some are missing.
+        lengths: T of each.
+        blank: what stands for a missing entry.
+        out: (b,), written.
+    """
+    own = slice(block.first, block.last)
+    types = {*map(type, column[own])}
+    if types == {NoneType}:
+        out[:] = blank
+        return
+    if NoneType in types:
+        column[own] = [
+            np.broadcast_to(out.dtype.type(blank), (count,)) if array is None else array
+            for array, count in zip(column[own], lengths[own], strict=True)
+        ]
+    np.concatenate(block.rows(column), out=out)

@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from nclone_env.errors import TrajectoryError
 from nclone_env.train import trajectories as module
+from nclone_env.train import trajectory as checks
 from nclone_env.train.gae import estimate_advantages
 from nclone_env.train.trajectories import Intake, Trajectory, TrajectoryBuffer
 
@@ -226,7 +228,7 @@ FAULTS = {
     r"observations\['picture'\].*got a list": {"picture": [1]},
     r"actions: expected an integer array of shape \(T,\), got float64": {"actions": np.zeros(5)},
     r"actions: expected an integer array.*shape \(5, 1\)": {"actions": np.zeros((5, 1), np.int64)},
-    r"actions: expected numbers from 0 to 2, got 3": {"actions": np.array([0, 1, 3, 0, 0])},
+    r"actions: expected numbers from 0 to 2, got 3 at step 2; number them so": {"actions": np.array([0, 1, 3, 0, 0])},
     r"actions: expected numbers from 0 to 2, got -1": {"actions": np.array([0, 1, -1, 0, 0])},
     r"rewards: expected floats of shape \(5,\), got int64": {"rewards": np.zeros(5, np.int64)},
     r"rewards: expected floats of shape \(5,\), got float32 of shape \(6,\)": {"rewards": np.zeros(6, np.float32)},
@@ -255,8 +257,88 @@ def test_faults_are_named_before_anything_changes(message, lazily):
 def test_names_of_observations():
     one = episode(2)
     other = Trajectory({"vector": one.observations["vector"]}, one.actions)
-    with pytest.raises(TrajectoryError, match=r"expected the names \['action_mask', 'picture', 'vector'\], got"):
-        buffer().fill([other], GAMMA, LAMBDA)
+    more = Trajectory({**one.observations, "sound": one.observations["vector"]}, one.actions)
+    for faulty in (other, more):
+        with pytest.raises(TrajectoryError, match=r"expected the names \['action_mask', 'picture', 'vector'\], got"):
+            buffer().fill([one, faulty], GAMMA, LAMBDA)
+
+
+def with_action(one, step, action):
+    """Return a trajectory whose action at a step is another, which its mask excludes if it is in range."""
+    actions, masks = one.actions.copy(), one.observations["action_mask"].copy()
+    actions[step] = action
+    masks[step, np.clip(action, 0, 2)] = 0
+    return Trajectory({**one.observations, "action_mask": masks}, actions)
+
+
+@pytest.mark.parametrize("checked", [1, 4, 2048])
+@pytest.mark.parametrize("lazily", [False, True])
+@pytest.mark.parametrize(("action", "got"), [(3, "got 3 at step {}"), (1, "got action 1 at step {}, which")])
+def test_faulty_actions_are_named_across_blocks(checked, lazily, action, got, monkeypatch):
+    monkeypatch.setattr(checks, "CHECKED", checked)
+    episodes = [episode(length, length, final=length == 9) for length in (3, 0, 9, 5)]
+    for number, step in ((0, 0), (0, 2), (2, 0), (2, 4), (2, 8), (3, 0), (3, 4)):
+        faulty = list(episodes)
+        faulty[number] = with_action(episodes[number], step, action)
+        with pytest.raises(TrajectoryError, match=f"^trajectory {number}: actions: .*{got.format(step)}"):
+            buffer().fill(iter(faulty) if lazily else faulty, GAMMA, LAMBDA)
+    assert buffer().fill(episodes, GAMMA, LAMBDA).steps == 17, "control: without fault it is taken in"
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+def test_the_first_faulty_trajectory_is_named(lazily):
+    shapes = spoiled(vector=np.zeros((5, 4)))
+    masked = with_action(episode(4), 2, 0)
+    for faulty, message in (
+        ([episode(3), masked, shapes], "^trajectory 1: actions: expected actions that the mask allows"),
+        ([episode(3), shapes, masked], r"^trajectory 1: observations\['vector'\]"),
+        ([with_action(with_action(episode(4), 0, 1), 3, 7)], "^trajectory 0: actions: expected numbers .* 7 at step 3"),
+    ):
+        with pytest.raises(TrajectoryError, match=message) as error:
+            buffer().fill(iter(faulty) if lazily else faulty, GAMMA, LAMBDA)
+        assert error.value.__cause__ is None
+        assert error.value.__suppress_context__ or error.value.__context__ is None, "one error, not two"
+
+
+def test_a_generator_is_not_read_behind_a_fault():
+    episodes = iter([episode(3), spoiled(actions=np.full(5, 3)), episode(2)])
+    with pytest.raises(TrajectoryError, match=r"^trajectory 1: "):
+        buffer().fill(episodes, GAMMA, LAMBDA)
+    assert len(list(episodes)) == 1
+
+
+class Special(np.ndarray):
+    """What is no plain array, such as a memory map."""
+
+
+@pytest.mark.parametrize("window", [1, 4, 4096])
+@pytest.mark.parametrize("lazily", [False, True])
+def test_mixed_trajectories(window, lazily, monkeypatch):
+    """Final observations, missing fields, subclasses of arrays, other dtypes and other mappings, cut into blocks."""
+    monkeypatch.setattr(module, "_WINDOW", window)
+    episodes = [
+        episode(3, 1, final=True),
+        episode(0, 2),
+        episode(6, 3, rewards=None, log_probs=None),
+        episode(2, 4, values=np.array([0.5, 0.25])),
+        episode(4, 5, values=None, log_probs=np.zeros(4, np.float16), final=True),
+    ]
+    kinds = [np.uint64, np.int64, np.int32, np.uint8, np.int16]
+    given = [
+        Trajectory(
+            MappingProxyType({name: array.view(Special) for name, array in one.observations.items()}),
+            one.actions.astype(kind),
+            *(getattr(one, name) for name in ("rewards", "values", "log_probs")),
+        )
+        for one, kind in zip(episodes, kinds, strict=True)
+    ]
+    for one, missing in itertools.product(episodes, ("rewards", "values", "log_probs")):
+        if getattr(one, missing) is None:
+            blank = np.nan if missing == "log_probs" else 0
+            object.__setattr__(one, missing, np.full(len(one.actions), blank, np.float32))
+    filled = buffer()
+    assert filled.fill(iter(given) if lazily else given, GAMMA, LAMBDA).steps == 15
+    assert_holds(filled, episodes)
 
 
 def test_another_device_is_filled_through_windows(monkeypatch):
