@@ -85,7 +85,7 @@ def _descendants(process: int) -> Iterator[int]:
 
 
 def restart_peak() -> None:
-    """Let :func:`peak_bytes` begin anew, where the system can."""
+    """Restart the measurement of :func:`peak_bytes`, where the system can."""
     try:
         (_PROC / "self" / "clear_refs").write_text("5")
     except OSError:

@@ -150,7 +150,7 @@ class SizePoint:
 
     num_envs: int
     data_bytes: int
-    """PSS without file-backed pages, child processes included."""
+    """PSS without file-backed pages and without freed heap, child processes included."""
     owned_bytes: int
     """Bytes reported as growing with the number of environments."""
     committed_bytes: int

@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from typing import NamedTuple
 
+from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.pages import committed_tree_bytes
 from nclone_env.memory.process import resident_bytes, worker_bytes
 from nclone_env.memory.recording import ProfileSettings, SizePoint
@@ -83,8 +84,10 @@ def measure(process: Process) -> SizePoint:
 
 
 def _data_bytes() -> int:
+    """Return the memory in use: resident, without the heap that was freed and is still there to be used again."""
     gc.collect()
-    return resident_bytes().data + worker_bytes()
+    heap = heap_bytes()
+    return resident_bytes().data + worker_bytes() - (heap.free if heap else 0)
 
 
 def _traced_bytes() -> int:
