@@ -56,6 +56,7 @@ def train(
     require_training_extra()
     from nclone_env.cli.evaluate import evaluate_and_report  # requires torch, an optional dependency
     from nclone_env.train import loop, report
+    from nclone_env.train.estimate import check_memory
     from nclone_env.train.ranks import joined_ranks
 
     def announce(folder: Path) -> None:
@@ -71,6 +72,8 @@ def train(
     }
     started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
+        if ranks.local_count == 1:
+            check_memory(config)
         options: dict[str, Any] = {"init": init, "overwrite": overwrite, "stop": stop, "ranks": ranks}
         result = loop.train(config, resume, **options, **(reports if ranks.first else {}))
     stopped = stop() or result.interrupted  # in the latter case by a signal to another rank

@@ -19,7 +19,7 @@ from nclone_env.train.levels import run_levels
 from nclone_env.train.mlp import scratch_bytes
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ppo import count_parts
-from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.ranks import ALONE
 from nclone_env.train.run import (
     group_sizes,
     held_out_environments,
@@ -86,14 +86,13 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     return MemoryNode("training run", children=tuple(MemoryNode(name, size) for name, size in parts.items()))
 
 
-def check_memory(config: TrainConfig, make_envs: MakeEnvironments = make_environments, ranks: Ranks = ALONE) -> None:
+def check_memory(config: TrainConfig) -> None:
     """Reject a run that needs more memory than is available, before it allocates any.
 
     Raises:
         MemoryLimitError: the message names the number of environments that fits.
     """
-    needed = estimate_bytes(config, make_envs).total_bytes * ranks.local_count / ranks.count
-    check_fits("num_envs", config.num_envs, needed / config.num_envs)
+    check_fits("num_envs", config.num_envs, estimate_bytes(config).total_bytes / config.num_envs)
 
 
 def _used_bytes(envs: VectorEnvironment) -> int:

