@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import closing
 
 import numpy as np
+import torch
 
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode
@@ -52,7 +53,8 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
         by_hand = is_by_hand(one, config.frame_stack)
         first, more = _used_bytes(one), _used_bytes(two) - _used_bytes(one)
     sizes = {name: math.prod(shape) * dtypes[name].itemsize for name, shape in shapes.items()}
-    policy = make_policy(config, stacked)
+    with torch.device("meta"):  # shapes alone: initial weights would cost time, threads and random numbers
+        policy = make_policy(config, stacked)
     parameters = 4 * sum(parameter.numel() for parameter in policy.parameters())
     on_device = learning_device(config, by_hand, ALONE) is not None
     scratch = _transferred_bytes if on_device else _by_hand_bytes if by_hand else _gathered_bytes

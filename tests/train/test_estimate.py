@@ -1,6 +1,7 @@
 """The estimate equals what a prepared run owns, to the byte."""
 
 import pytest
+import torch
 
 from nclone_env.errors import MemoryLimitError
 from nclone_env.train.config import TrainConfig
@@ -77,3 +78,12 @@ def test_a_run_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr("nclone_env.memory_limit.available_bytes", lambda: 1_000_000)
     with pytest.raises(MemoryLimitError, match=r"num_envs: 256 need .* at most [0-9]+ fit"):
         check_memory(TrainConfig())
+
+
+def test_an_estimate_initialises_no_weights():
+    """Initial weights would draw from torch's generator, and start threads that a forked process waits for in vain."""
+    before = torch.get_rng_state()
+    estimate_bytes(TrainConfig(**SMALL))
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.nn.init.orthogonal_(torch.empty(2, 2))  # negative control
+    assert not torch.equal(torch.get_rng_state(), before)
