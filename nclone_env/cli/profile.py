@@ -211,7 +211,7 @@ def script(
         else:
             run_script(path, arguments)
     print(watch)
-    print(f"wrote {output_dir / report.MEMORY_REPORT}")
+    print(f"wrote the reports to {output_dir}")
     return 0
 
 

@@ -21,7 +21,6 @@ from nclone_env.memory_tree import MemoryNode
 from nclone_env.train import require_training_extra
 from nclone_env.train.config import TrainConfig
 
-_NOTHING = MemoryNode("all")
 _LIFETIME_STEPS = 5
 _MOST_UPDATES = 10_000  # of a profiled run
 
@@ -76,7 +75,7 @@ class TrainingSubject:
 
     def __init__(self, config: TrainConfig):
         require_training_extra()
-        from nclone_env.train import loop, resume, run, warm_up  # require torch, an optional dependency
+        from nclone_env.train import loop, run, warm_up  # require torch, an optional dependency
         from nclone_env.train.environments import make_environments
         from nclone_env.train.folder import claim_folder, settled_config
 
@@ -91,7 +90,6 @@ class TrainingSubject:
             )
             warm_up.warm_up(self._run, lambda name, seconds: None)
             loop.begin(self._run, None)
-            resume.save_run(self._run)
             self._stack = stack.pop_all()
 
     def step(self) -> None:
@@ -140,6 +138,17 @@ class ResetSubject(ListSubject):
             env.step(action)
 
 
+class Repetition:
+    """A subject that owns nothing from one step to the next."""
+
+    def memory(self) -> MemoryNode:
+        """Return nothing."""
+        return MemoryNode("all")
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 @dataclass(frozen=True)
 class LifetimeTarget(EnvironmentTarget):
     """Vector environments that are made, stepped and closed."""
@@ -156,7 +165,7 @@ class LifetimeTarget(EnvironmentTarget):
         return LifetimeSubject(self.config, num_envs, self.seed)
 
 
-class LifetimeSubject:
+class LifetimeSubject(Repetition):
     """Makes a vector environment, steps it a few times and closes it."""
 
     def __init__(self, config: Any, num_envs: int, seed: int):
@@ -169,13 +178,6 @@ class LifetimeSubject:
         for _ in range(_LIFETIME_STEPS):
             env.step(env.action_space.sample())
         env.close()
-
-    def memory(self) -> MemoryNode:
-        """Return nothing: between two lifetimes nothing is owned."""
-        return _NOTHING
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class EvaluationTarget(TrainingTarget):
         return EvaluationSubject(self._sized(num_envs))
 
 
-class EvaluationSubject:
+class EvaluationSubject(Repetition):
     """Evaluates a new policy on all levels, an episode in each environment."""
 
     def __init__(self, config: TrainConfig):
@@ -210,13 +212,6 @@ class EvaluationSubject:
     def step(self) -> None:
         """Evaluate once."""
         self._evaluate(self._policy, self._environment, episodes_per_level=self._episodes)
-
-    def memory(self) -> MemoryNode:
-        """Return nothing: between two evaluations only the policy is owned."""
-        return _NOTHING
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +233,7 @@ class TrainingsTarget(TrainingTarget):
         return TrainingsSubject(self._sized(num_envs), self.updates)
 
 
-class TrainingsSubject:
+class TrainingsSubject(Repetition):
     """Sets up a run, makes some updates and closes it."""
 
     def __init__(self, config: TrainConfig, updates: int):
@@ -250,10 +245,3 @@ class TrainingsSubject:
         for _ in range(self._updates):
             run.step()
         run.close()
-
-    def memory(self) -> MemoryNode:
-        """Return nothing: between two runs nothing is owned."""
-        return _NOTHING
-
-    def close(self) -> None:
-        """Do nothing."""

@@ -227,7 +227,7 @@ class GymVectorTarget(EnvironmentTarget):
 class GymVectorSubject:
     """A vector environment of Gymnasium with random actions."""
 
-    def __init__(self, env: gymnasium.vector.VectorEnv, seed: int):
+    def __init__(self, env: Any, seed: int):
         self._env, self._actions = env, RandomActions(env.num_envs, seed)
 
     def step(self) -> None:
@@ -256,25 +256,15 @@ class StableBaselinesTarget(EnvironmentTarget):
         optional_module("stable_baselines3", "sb3")
         from nclone_env.train.sb3 import NPlusPlusVecEnv  # requires Stable-Baselines3, an optional dependency
 
-        return StableBaselinesSubject(NPlusPlusVecEnv(self.config, num_envs), self.seed)
-
-
-class StableBaselinesSubject:
-    """A ``VecEnv`` of Stable-Baselines3 with random actions."""
-
-    def __init__(self, env: Any, seed: int):
-        self._env, self._actions = env, RandomActions(env.num_envs, seed)
-        env.seed(seed)
+        env = NPlusPlusVecEnv(self.config, num_envs)
+        env.seed(self.seed)
         env.reset()
+        return StableBaselinesSubject(env, self.seed)
 
-    def step(self) -> None:
-        """Step every environment."""
-        self._env.step(self._actions.next())
+
+class StableBaselinesSubject(GymVectorSubject):
+    """A ``VecEnv`` of Stable-Baselines3 with random actions."""
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments."""
         return MemoryNode("all", children=(self._env.memory(), self._actions.memory()))
-
-    def close(self) -> None:
-        """Close the environments."""
-        self._env.close()

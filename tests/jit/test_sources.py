@@ -1,6 +1,7 @@
 """What the digests of the package and of kernels outside it depend on."""
 
 import importlib.util
+import re
 import shutil
 
 import pytest
@@ -159,3 +160,25 @@ def test_closures_count_and_kernels_in_them_have_no_digest():
     assert code_digest(make_adder(1)) != code_digest(make_adder(2))
     assert code_digest(make_adder(kernel(make_adder(1)))) is None
     assert code_digest(make_adder(object())) is None  # it can only be told by its address
+
+
+@pytest.mark.parametrize("folder", sources._WITHOUT_KERNELS)
+def test_folders_outside_the_digest_contain_no_kernels(folder):
+    files = sorted((sources._PACKAGE / folder).glob("**/*.py"))
+    assert files
+    imports = re.compile(r"^\s*(from|import) (numba|nclone_env\.jit import .*kernel)", re.MULTILINE)
+    assert imports.search("from nclone_env.jit import called_kernel, kernel\n")  # negative control
+    assert not [path.name for path in files if imports.search(path.read_text())]
+
+
+def test_only_folders_with_kernels_are_in_the_digest(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_PACKAGE", tmp_path)
+    for folder in ("cli", "memory", "sim"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text("x = 1")
+    before = source_digest.__wrapped__()
+    for folder in ("cli", "memory"):
+        (tmp_path / folder / "a.py").write_text("x = 2")
+    assert source_digest.__wrapped__() == before
+    (tmp_path / "sim" / "a.py").write_text("x = 2")
+    assert source_digest.__wrapped__() != before

@@ -51,7 +51,8 @@ def test_a_block_without_steps_is_measured_by_time(tmp_path):
         time.sleep(0.7)
     assert watch.stats is not None
     assert watch.stats.unit == "millisecond"
-    assert watch.stats.snapshots[-1].step == pytest.approx(700, abs=300)
+    assert watch.stats.snapshots[-1].step >= 700
+    assert len(watch.stats.snapshots) >= 2
     content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
     assert content["name"] == "clock"
 
