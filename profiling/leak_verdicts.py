@@ -21,7 +21,7 @@ from nclone_env.cli.targets import Mode, VectorTarget
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
 from nclone_env.memory.collect import plain_pass, traced_pass
 from nclone_env.memory.process import machine
-from nclone_env.memory.recording import ProfileSettings, Recording
+from nclone_env.memory.recording import PhaseTime, ProfileSettings, Recording
 from nclone_env.memory.stats import growths_of
 from nclone_env.memory.subject import Subject
 from nclone_env.memory_tree import MemoryNode
@@ -75,6 +75,10 @@ class LeakingTarget:
     def estimate(self, num_envs: int) -> MemoryNode:
         """Return the tree of the environment."""
         return self.target.estimate(num_envs)
+
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return nothing."""
+        return ()
 
     def make(self, num_envs: int) -> Subject:
         """Make the environment."""

@@ -60,6 +60,8 @@ class ReportOptions:
     """Also write the statistics as JSON, which ``nclone-env profile compare`` reads."""
     html: bool = False
     """Also write a page of HTML with pictures, which needs no network."""
+    memray: bool = False
+    """Also record all allocations with memray, and write its flame graph."""
     estimate: bool = False
     """Print what so many environments will take, before they are made, and stop."""
     memory_limit: str | None = None
@@ -272,9 +274,10 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     if options.estimate:
         return estimate(target, num_envs, options)
     settings = ProfileSettings(num_envs, options.steps or steps, options.interval)
-    recording = collect.collect(target, settings, notify=print)
+    recording = collect.collect(target, settings, notify=print, memray=options.memray)
     found = stats.compute(recording)
-    paths = report.write_reports(found, options.output_dir, options.json, options.html, recording.profile)
+    pages = options.json, options.html, recording.profile, recording.flame_graph
+    paths = report.write_reports(found, options.output_dir, *pages)
     print()
     print(text.summary_text(found))
     print("wrote " + ", ".join(map(str, paths)))

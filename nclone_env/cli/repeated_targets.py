@@ -8,20 +8,25 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import tempfile
+import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nclone_env.cli.targets import EnvironmentTarget, ListSubject
 from nclone_env.env.create import create_environment
 from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory.subject import Subject
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train import require_training_extra
 from nclone_env.train.config import TrainConfig
 
 _LIFETIME_STEPS = 5
+_PHASE_UPDATES = 20
 _MOST_UPDATES = 10_000  # of a profiled run
 
 
@@ -61,6 +66,11 @@ class TrainingTarget:
         tree: MemoryNode = estimate_bytes(dataclasses.replace(self.config, num_envs=num_envs))
         return tree
 
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return the time of an update, of collecting its rollout and of learning from it."""
+        with closing(TrainingSubject(self._sized(num_envs))) as subject:
+            return subject.phases(min(steps, _PHASE_UPDATES))
+
     def make(self, num_envs: int) -> Subject:
         """Set up a run in a temporary folder and warm it up."""
         return TrainingSubject(self._sized(num_envs))
@@ -95,6 +105,19 @@ class TrainingSubject:
     def step(self) -> None:
         """Collect a rollout and update the policy."""
         self._advance(self._run)
+
+    def phases(self, updates: int) -> tuple[PhaseTime, ...]:
+        """Make updates; return the medians of their time and of their parts."""
+        whole = np.zeros(updates)
+        for number in range(updates):
+            start = time.perf_counter()
+            self.step()
+            whole[number] = time.perf_counter() - start
+        rows = self._run.curve.rows[-updates:]
+        parts = {name: np.median([row[f"{name}_seconds"] for row in rows]) for name in ("collect", "learn")}
+        update = np.median(whole)
+        found = {"whole update": update, **parts, "rest": update - sum(parts.values())}
+        return tuple(PhaseTime(name, float(seconds)) for name, seconds in found.items())
 
     def memory(self) -> MemoryNode:
         """Return the tree of the run."""
@@ -191,6 +214,10 @@ class EvaluationTarget(TrainingTarget):
         """Return 0: the length of an evaluation depends on its episodes."""
         return 0
 
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return nothing."""
+        return ()
+
     def make(self, num_envs: int) -> Subject:
         """Make a policy."""
         return EvaluationSubject(self._sized(num_envs))
@@ -227,6 +254,10 @@ class TrainingsTarget(TrainingTarget):
     def env_steps(self, num_envs: int) -> int:
         """Return the steps of a run."""
         return super().env_steps(num_envs) * self.updates
+
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return nothing."""
+        return ()
 
     def make(self, num_envs: int) -> Subject:
         """Return what trains."""

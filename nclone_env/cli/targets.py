@@ -14,8 +14,10 @@ from nclone_env._optional import optional_module
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.create import ENVIRONMENT_ID, create_environment
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.env.phases import measure_phases
+from nclone_env.env.vector import AUTORESET_CODES, NPlusPlusVectorEnv
 from nclone_env.memory.plan import extrapolated
+from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory.subject import Subject
 from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
 
@@ -84,6 +86,10 @@ class EnvironmentTarget:
         """Return the tree of so many environments, of which one and two are made."""
         return extrapolated(self, num_envs)
 
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return nothing: the steps of these environments are not one compiled call."""
+        return ()
+
     def make(self, num_envs: int) -> Subject:
         """Make environments and reset them."""
         raise NotImplementedError
@@ -108,6 +114,11 @@ class VectorTarget(EnvironmentTarget):
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return contract and mode as well."""
         return (("contract", self.contract), ("autoreset", self.autoreset), *super().facts())
+
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return the time of the compiled step and of its parts, in one thread and without stacks."""
+        found = measure_phases(self.config, num_envs, AUTORESET_CODES[AUTORESET[self.autoreset]], steps, self.seed)
+        return tuple(PhaseTime(name, seconds) for name, seconds in found.items())
 
     def make(self, num_envs: int) -> Subject:
         """Make a vector environment and reset it."""

@@ -34,7 +34,7 @@ from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ConfigError, StepOrderError
 from nclone_env.memory_tree import MemoryNode
 
-_MODES = {
+AUTORESET_CODES = {
     AutoresetMode.NEXT_STEP: records.NEXT_STEP,
     AutoresetMode.SAME_STEP: records.SAME_STEP,
     AutoresetMode.DISABLED: records.DISABLED,
@@ -107,7 +107,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
         self.num_envs = num_envs = int(num_envs)
         mode = _autoreset_mode(autoreset_mode)
-        self._batch = Batch(self.config, num_envs, _MODES[mode], num_threads, reward_function)
+        self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)
         self._all = Group(self._batch, 0, num_envs, None if copy else ring)
         self._groups = [self._all]
         if num_groups > 1:
@@ -380,5 +380,5 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     try:
         return AutoresetMode(mode)
     except ValueError as error:
-        listed = ", ".join(repr(known.value) for known in _MODES)
+        listed = ", ".join(repr(known.value) for known in AUTORESET_CODES)
         raise ConfigError(f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {mode!r}") from error

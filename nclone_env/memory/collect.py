@@ -3,7 +3,9 @@
 1. Plain: stages, peaks, resident memory, the allocator's bytes in use, time of each step; nothing is traced.
 2. Traced: tracemalloc, started before the subject is made. Only totals and the lines of two snapshots are kept.
 3. Profiled: cProfile around the steps.
-4. Sizes: fresh processes with different numbers of environments (``memory.sizes``).
+4. Phases: parts of a step, timed alone by targets that can.
+5. Sizes: fresh processes with different numbers of environments (``memory.sizes``).
+6. Allocations, on request: recorded by memray (``memory.allocations``).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.errors import ConfigError
+from nclone_env.memory.allocations import Allocations, memray_module, record_allocations
 from nclone_env.memory.pages import committed_tree_bytes
 from nclone_env.memory.process import bare_interpreter, machine, peak_bytes, resident_bytes, restart_peak
 from nclone_env.memory.recording import (
@@ -44,6 +47,7 @@ from nclone_env.memory.traced import TracedLog, live_lines, tracing
 from nclone_env.memory_tree import MemoryNode
 
 _FIRST_STEPS = 10  # after them most buffers were used
+_PHASE_STEPS = 200
 Notify = Callable[[str], None]
 
 
@@ -56,25 +60,38 @@ class Plain(NamedTuple):
     step_seconds: tuple[float, ...]
 
 
-def collect(target: Target, settings: ProfileSettings, notify: Notify = lambda text: None) -> Recording:
+def collect(
+    target: Target, settings: ProfileSettings, notify: Notify = lambda text: None, memray: bool = False
+) -> Recording:
     """Run all passes and return their measurements.
 
     Args:
         target: what is profiled.
         settings: number of environments, steps and snapshots.
         notify: called with one line of text before each pass.
+        memray: whether to record all allocations as well.
 
     Raises:
         ConfigError: if a setting is out of range.
+        MissingExtraError: if memray is asked for and not installed.
     """
     check(settings)
-    notify("pass 1 of 4: stages, resident memory, time of each step")
+    if memray:
+        memray_module()
+    passes = f"of {4 + memray}"
+    notify(f"pass 1 {passes}: stages, resident memory, time of each step")
     plain = plain_pass(target, settings)
-    notify("pass 2 of 4: traced memory")
+    notify(f"pass 2 {passes}: traced memory")
     traced, first_lines, last_lines, peaks = traced_pass(target, settings)
-    notify("pass 3 of 4: time by function")
+    notify(f"pass 3 {passes}: time by function and by phase")
     functions, profile, profiled_seconds = profiled_pass(target, settings)
-    notify("pass 4 of 4: fresh processes with other numbers of environments")
+    phases = target.phases(settings.num_envs, min(settings.steps, _PHASE_STEPS))
+    notify(f"pass 4 {passes}: fresh processes with other numbers of environments")
+    sizes = measure_sizes(target, settings, _per_environment(plain.owners, settings.num_envs))
+    allocations = Allocations((), 0, b"")
+    if memray:
+        notify(f"pass 5 {passes}: all allocations, recorded by memray")
+        allocations = record_allocations(target, settings.num_envs, settings.steps)
     return Recording(
         machine=machine(),
         settings=settings,
@@ -89,7 +106,11 @@ def collect(target: Target, settings: ProfileSettings, notify: Notify = lambda t
         first_lines=first_lines,
         last_lines=last_lines,
         step_peaks=peaks,
-        sizes=measure_sizes(target, settings, _per_environment(plain.owners, settings.num_envs)),
+        sizes=sizes,
+        allocating_lines=allocations.lines,
+        allocation_steps=allocations.steps,
+        flame_graph=allocations.flame_graph,
+        phases=phases,
         functions=functions,
         profile=profile,
         step_seconds=plain.step_seconds,

@@ -34,7 +34,7 @@ def format_bytes(count: float, sign: bool = False) -> str:
 def format_seconds(seconds: float) -> str:
     """Format a time with a unit: us, ms or s, three significant digits."""
     for factor, unit in ((1e6, "us"), (1e3, "ms")):
-        if seconds * factor < 1000:
+        if abs(seconds) * factor < 1000:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds:.3g} s"
 

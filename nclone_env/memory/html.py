@@ -68,6 +68,7 @@ def _sections(stats: Stats) -> Iterator[Iterator[str]]:
     yield _sizes(stats)
     yield _owners(stats)
     yield _growths(stats)
+    yield _phases(stats)
     yield _functions(stats)
     yield _facts(stats)
 
@@ -91,7 +92,7 @@ def _cards(stats: Stats) -> Iterator[tuple[str, str]]:
     if stats.peak_bytes:
         yield "largest resident size", format_bytes(stats.peak_bytes)
     if stats.step_peak is not None:
-        yield f"allocated and freed in a {stats.unit}", format_bytes(stats.step_peak.median)
+        yield f"allocated at a time in a {stats.unit}", format_bytes(stats.step_peak.median)
     if stats.speed is not None:
         yield ("environment steps/s" if stats.env_steps else f"{stats.unit}s/s"), f"{stats.speed.plain:,.0f}"
         yield f"median time of a {stats.unit}", format_seconds(stats.speed.median_seconds)
@@ -180,17 +181,30 @@ def _series(stats: Stats, quantity: str) -> list[tuple[float, float]]:
     return [(item.step, values[quantity](item)) for item in stats.snapshots]
 
 
+def _phases(stats: Stats) -> Iterator[str]:
+    if not stats.phases:
+        return
+    whole, *parts = stats.phases
+    yield f"<h2>Time by phase of a {stats.unit}, {escape(format_seconds(whole.seconds))}</h2>"
+    yield from _bars([(item.name, item.seconds / whole.seconds, format_seconds(item.seconds)) for item in parts])
+
+
 def _functions(stats: Stats) -> Iterator[str]:
     if not stats.by_own:
         return
     whole = sum(item.own_seconds for item in stats.by_own)
+    shares = [(_function(item), item.own_seconds / whole) for item in stats.by_own[:15]]
     yield "<h2>Time by function</h2>"
     yield '<p class="quiet">own time under cProfile, which slows Python code down: read it as proportions</p>'
+    yield from _bars([(name, share, f"{share:.1%}") for name, share in shares])
+
+
+def _bars(rows: Sequence[tuple[str, float, str]]) -> Iterator[str]:
+    """Yield a bar for each name, share between 0 and 1, and text of the number."""
     yield '<div class="bars">'
-    for item in stats.by_own[:15]:
-        share = item.own_seconds / whole
-        yield f'<div class="bar"><i style="width:{share:.1%}"></i><span>{escape(_function(item))}</span></div>'
-        yield f'<div class="number">{share:.1%}</div>'
+    for name, share, number in rows:
+        yield f'<div class="bar"><i style="width:{max(0.0, share):.1%}"></i><span>{escape(name)}</span></div>'
+        yield f'<div class="number">{escape(number)}</div>'
     yield "</div>"
 
 

@@ -6,7 +6,7 @@ All sizes are in bytes and all times in seconds of wall clock; steps are counted
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nclone_env.memory.growth import FLOORS, WARM_UP_SHARE
 
@@ -133,6 +133,31 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
+class AllocatingLine:
+    """What one source line allocated in all recorded steps, freed again or not."""
+
+    file: str
+    line: int
+    blocks: int
+    allocated_bytes: int
+    callers: tuple[str, ...] = ()
+    """``file:line`` of the calls that led to the line for the first time, innermost first."""
+
+    def with_more(self, blocks: int, allocated_bytes: int) -> AllocatingLine:
+        """Return the line with more allocations."""
+        return replace(self, blocks=self.blocks + blocks, allocated_bytes=self.allocated_bytes + allocated_bytes)
+
+
+@dataclass(frozen=True)
+class PhaseTime:
+    """A part of a step that was timed alone."""
+
+    name: str
+    seconds: float
+    """Median over steps."""
+
+
+@dataclass(frozen=True)
 class FunctionTime:
     """Time spent in one function, measured by cProfile."""
 
@@ -186,6 +211,13 @@ class Recording:
     step_peaks: tuple[int, ...] = ()
     """Bytes that each step of the traced pass allocated at most above its start."""
     sizes: tuple[SizePoint, ...] = ()
+    allocating_lines: tuple[AllocatingLine, ...] = ()
+    allocation_steps: int = 0
+    """Steps in which ``allocating_lines`` were recorded."""
+    flame_graph: bytes = b""
+    """The page of memray."""
+    phases: tuple[PhaseTime, ...] = ()
+    """The whole step, then its parts."""
     functions: tuple[FunctionTime, ...] = ()
     profile: bytes = b""
     """The profile of cProfile in the format that ``pstats`` and ``snakeviz`` read."""

@@ -15,9 +15,11 @@ from nclone_env.memory.recording import (
     COMPILED_CODE,
     INTERPRETER,
     LIBRARIES,
+    AllocatingLine,
     FunctionTime,
     Machine,
     OwnedNode,
+    PhaseTime,
     ProfileSettings,
     Recording,
     SizePoint,
@@ -87,6 +89,20 @@ class StepPeak:
 
 
 @dataclass(frozen=True)
+class Churn:
+    """What a step allocates, freed again or not, by memray."""
+
+    blocks: float
+    """Allocations of a step."""
+    allocated_bytes: float
+    """Bytes of a step."""
+    steps: int
+    """Steps over which both are averaged."""
+    lines: tuple[AllocatingLine, ...]
+    """The lines that allocated most, over all of these steps."""
+
+
+@dataclass(frozen=True)
 class Stats:
     """The contents of the reports. What a kind of run does not measure is empty or None."""
 
@@ -107,6 +123,8 @@ class Stats:
     largest_lines: tuple[SourceLine, ...]
     grown_lines: tuple[GrownLine, ...]
     step_peak: StepPeak | None
+    churn: Churn | None
+    phases: tuple[PhaseTime, ...]
     by_cumulative: tuple[FunctionTime, ...]
     by_own: tuple[FunctionTime, ...]
     speed: Speed | None
@@ -141,6 +159,8 @@ def compute(recording: Recording) -> Stats:
         largest_lines=largest_lines(recording.last_lines),
         grown_lines=grown_lines(recording.first_lines, recording.last_lines),
         step_peak=step_peak(recording.step_peaks, warm_up),
+        churn=churn(recording),
+        phases=recording.phases,
         by_cumulative=_top(recording.functions, "cumulative_seconds", recording.profiled_seconds),
         by_own=_top(recording.functions, "own_seconds", recording.profiled_seconds),
         speed=speed(recording),
@@ -208,6 +228,16 @@ def step_peak(peaks: Sequence[int], warm_up: float) -> StepPeak | None:
     """Return the peaks of the steps after the warm-up; None if none was measured."""
     kept = np.array(peaks[int(warm_up) :])
     return StepPeak(float(np.median(kept)), int(kept.max())) if len(kept) else None
+
+
+def churn(recording: Recording) -> Churn | None:
+    """Return the allocations of a step; None if they were not recorded."""
+    lines, steps = recording.allocating_lines, recording.allocation_steps
+    if not steps:
+        return None
+    most = sorted(lines, key=lambda line: (-line.allocated_bytes, line.file, line.line))[:TOP_LINES]
+    blocks, size = sum(line.blocks for line in lines), sum(line.allocated_bytes for line in lines)
+    return Churn(blocks / steps, size / steps, steps, tuple(most))
 
 
 def largest_lines(lines: Sequence[SourceLine]) -> tuple[SourceLine, ...]:

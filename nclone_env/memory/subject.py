@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory_tree import MemoryNode
 
 
@@ -49,6 +50,10 @@ class Target(Protocol):
 
     def estimate(self, num_envs: int) -> MemoryNode:
         """Return the tree that a subject will report, without allocating it."""
+        ...
+
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return the time of a whole step and then of its parts; nothing if they cannot be timed."""
         ...
 
     def make(self, num_envs: int) -> Subject:

@@ -31,6 +31,8 @@ def memory_text(stats: Stats) -> str:
         _stages(stats),
         _growth(stats),
         _snapshots(stats),
+        _phases(stats),
+        _churn(stats),
         _largest(stats),
         _grown(stats),
         _glossary(),
@@ -84,9 +86,11 @@ def _result(stats: Stats) -> Iterator[str]:
         yield f"  peak     {format_bytes(stats.peak_bytes)} resident"
     if stats.step_peak is not None:
         yield (
-            f"  churn    {format_bytes(stats.step_peak.median)} allocated and freed in {_a(stats.unit)} (median), "
-            f"{format_bytes(stats.step_peak.largest)} at most"
+            f"  churn    at most {format_bytes(stats.step_peak.median)} at a time in {_a(stats.unit)} (median), "
+            f"{format_bytes(stats.step_peak.largest)} in the worst one, freed at its end"
         )
+    if stats.churn is not None:
+        yield f"           {stats.churn.blocks:,.0f} allocations, {format_bytes(stats.churn.allocated_bytes)} in all"
     if stats.speed is not None:
         what = "environment steps/s" if stats.env_steps else f"{stats.unit}s/s"
         yield (
@@ -277,6 +281,28 @@ def _snapshots(stats: Stats) -> Iterator[str]:
     ]
     yield f"Snapshots (* warm-up, not fitted; RSS, PSS and data from {stats.machine.resident_source})"
     yield from table((stats.unit, "RSS", "PSS", "data", "native", "reported", "committed"), rows)
+
+
+def _phases(stats: Stats) -> Iterator[str]:
+    if not stats.phases:
+        return
+    whole = stats.phases[0].seconds
+    rows = [(item.name, format_seconds(item.seconds), f"{item.seconds / whole:.1%}") for item in stats.phases]
+    yield f"Time by phase of {_a(stats.unit)} (medians; what is measured as a difference may be slightly negative)"
+    yield from table(("phase", "time", "share"), rows)
+
+
+def _churn(stats: Stats) -> Iterator[str]:
+    if stats.churn is None:
+        return
+    steps = stats.churn.steps
+    rows = []
+    for line in stats.churn.lines:
+        place = location(f"{line.file}:{line.line}")
+        rows.append((place, f"{line.blocks / steps:,.2f}", format_bytes(line.allocated_bytes / steps)))
+        rows += _called_by(line.callers)
+    yield f"Allocations of {_a(stats.unit)}, freed again or not (memray, means of {steps:,} {stats.unit}s)"
+    yield from table(("line", "blocks", "bytes"), rows or [("none", "-", "-")])
 
 
 def _largest(stats: Stats) -> Iterator[str]:

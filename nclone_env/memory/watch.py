@@ -40,12 +40,17 @@ class Watch:
         self._clock = threading.Thread(target=self._watch_clock, daemon=True)
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._began = 0.0
+        self._frozen = False
         self.stats: Stats | None = None
         """The statistics, once the block has ended."""
 
     def __enter__(self) -> Watch:
         """Begin to take snapshots."""
         restart_peak()
+        gc.collect()
+        if not gc.get_freeze_count():
+            gc.freeze()  # what exists already is not searched again at every snapshot
+            self._frozen = True
         if self._tracing is not None:
             self._tracing.__enter__()
         self._stages.append(_stage("before", "at the beginning of the block"))
@@ -74,6 +79,8 @@ class Watch:
         self._stages.append(_stage("after", "at the end of the block"))
         if self._tracing is not None:
             self._tracing.__exit__(None, None, None)
+        if self._frozen:
+            gc.unfreeze()
         self.stats = compute(self._recording())
         if self._folder is not None:
             write_reports(self.stats, self._folder, as_json=True, as_html=True)

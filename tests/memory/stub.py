@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nclone_env.memory.plan import extrapolated
+from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory_tree import MemoryNode, array_group
 
 _malloc = ctypes.CDLL(None).malloc
@@ -44,6 +45,9 @@ class StubTarget:
 
     def estimate(self, num_envs: int) -> MemoryNode:
         return extrapolated(self, num_envs)
+
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        return (PhaseTime("whole step", 1e-3), PhaseTime("work", 1e-3))
 
     def make(self, num_envs: int) -> StubSubject:
         return StubSubject(self, num_envs)

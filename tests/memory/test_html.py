@@ -50,6 +50,8 @@ def test_the_page_has_all_parts():
         "Bytes of the environments by owner, 1,000 B each",
         "Bytes that all environments share, 2.9 KB",
         "Growth: growing",
+        "Time by phase of a vector step, 2 ms",
+        "simulation",
         "Time by function",
         "inner (a.py:9)",
         "a processor, 2 cores, Linux",

@@ -8,6 +8,7 @@ import pytest
 from nclone_env.memory.formatting import format_bytes, format_seconds, table
 from nclone_env.memory.recording import OwnedNode
 from nclone_env.memory.report import (
+    FLAME_GRAPH,
     HTML_REPORT,
     JSON_REPORT,
     MEMORY_REPORT,
@@ -78,7 +79,10 @@ def test_the_memory_report_contains_the_measurements():
     words = " ".join(text.split())
     for expected in (
         "memory 1,000 B measured for each further environment, 1,000 B reported by the owners",
-        "churn 300 B allocated and freed in a vector step (median), 500 B at most",
+        "churn at most 300 B at a time in a vector step (median), 500 B in the worst one, freed at its end",
+        "2 allocations, 3.2 KB in all",
+        "whole step 2 ms 100.0% simulation 1.5 ms 75.0% rest -10 us -0.5%",
+        "b.py:2 0.50 3.0 KB a.py:1 2.00 200 B < caller.py:7",
         "speed 8,000 environment steps/s; a vector step takes 500 us (median), 500 us (p95)",
         "observations game_state",
         "other Python and NumPy memory 50 B",
@@ -142,8 +146,9 @@ def test_reports_are_written_atomically(tmp_path):
     stats = compute(recording())
     folder = tmp_path / "new" / "folder"
     assert [path.name for path in write_reports(stats, folder)] == [MEMORY_REPORT, TIME_REPORT]
-    write_reports(stats, folder, as_json=True, as_html=True, profile=b"a profile")
-    names = {MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT}
+    write_reports(stats, folder, as_json=True, as_html=True, profile=b"a profile", flame_graph=b"a page")
+    names = {MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH}
     assert {path.name for path in folder.iterdir()} == names
     assert (folder / MEMORY_REPORT).read_text() == memory_text(stats)
+    assert (folder / FLAME_GRAPH).read_bytes() == b"a page"
     assert (folder / TIME_PROFILE).read_bytes() == b"a profile"
