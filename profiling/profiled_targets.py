@@ -32,6 +32,7 @@ from nclone_env.memory.subject import Target
 from profiling.measure import describe
 
 _STEPS = 60
+_PARTS = ("Python", "workers", "unexplained")
 
 
 def targets() -> Iterator[tuple[str, Target, int]]:
@@ -56,7 +57,7 @@ def row(name: str, target: Target, num_envs: int) -> tuple[str, ...]:
         used = subject.memory().bytes_where(shared=False)
     found = per_environment(measure_sizes(target, ProfileSettings(num_envs, steps=_STEPS), used / num_envs))
     assert found is not None
-    sizes = (found.measured, found.reported, found.python, found.unexplained)
+    sizes = (found.measured, found.reported, found.python, found.workers, found.unexplained)
     share = f"{found.unexplained / found.measured:+.1%}"
     return name, *map(format_bytes, sizes), share, f"{estimate / max(1, used) - 1:+.1%}"
 
@@ -69,7 +70,7 @@ def main(only: str = "") -> None:
     """
     print(describe())
     rows = [row(*target) for target in targets() if only in target[0]]
-    titles = ("each further environment", "measured", "reported", "Python", "unexplained", "share", "estimate")
+    titles = ("each further environment", "measured", "reported", *_PARTS, "share", "estimate")
     print("\n".join(table(titles, rows)))
 
 

@@ -99,6 +99,6 @@ def _split(place: str) -> tuple[str, int]:
 
 def _flame_graph(file: Path) -> bytes:
     page = file.with_suffix(".html")
-    command = [sys.executable, "-m", "memray", "flamegraph", "--force", "--output", str(page), str(file)]
+    command = [sys.executable, "-m", "memray", "flamegraph", "--force", "--no-web", "--output", str(page), str(file)]
     subprocess.run(command, capture_output=True, check=True)
     return page.read_bytes()

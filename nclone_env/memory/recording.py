@@ -176,6 +176,8 @@ class SizePoint:
     num_envs: int
     data_bytes: int
     """PSS without file-backed pages and without freed heap, child processes included."""
+    worker_bytes: int
+    """The part of them in child processes."""
     owned_bytes: int
     """Bytes reported as growing with the number of environments."""
     committed_bytes: int

@@ -72,14 +72,15 @@ def measure(process: Process) -> SizePoint:
     with closing(process.target.make(process.num_envs)) as subject:
         for _ in range(process.steps):
             subject.step()
-        tree = subject.memory()
-        python = _traced_bytes() - _owned_bytes(tree) if process.traced else None
+        data, traced = _data_bytes() - before, _traced_bytes()
+        tree = subject.memory()  # last: it takes memory itself, a few KB for each single environment
         return SizePoint(
             num_envs=process.num_envs,
-            data_bytes=_data_bytes() - before,
+            data_bytes=data,
+            worker_bytes=worker_bytes(),
             owned_bytes=tree.bytes_where(shared=False),
             committed_bytes=committed_tree_bytes(tree),
-            python_bytes=python,
+            python_bytes=traced - _owned_bytes(tree) if process.traced else None,
         )
 
 
@@ -91,8 +92,7 @@ def _data_bytes() -> int:
 
 
 def _traced_bytes() -> int:
-    gc.collect()
-    return tracemalloc.get_traced_memory()[0]
+    return tracemalloc.get_traced_memory()[0] if tracemalloc.is_tracing() else 0
 
 
 def _owned_bytes(tree: MemoryNode) -> int:

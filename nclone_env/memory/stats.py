@@ -46,6 +46,8 @@ class PerEnvironment:
     """Three standard errors of ``measured``."""
     committed: float
     """Of the reported arrays, in committed pages."""
+    workers: float
+    """Of child processes."""
     python: float
     """Of Python objects and arrays that no owner reports, traced by tracemalloc."""
     reported: float
@@ -55,8 +57,8 @@ class PerEnvironment:
 
     @property
     def unexplained(self) -> float:
-        """Measured, but neither reported nor traced."""
-        return self.measured - self.committed - self.python
+        """Measured in this process, but neither reported nor traced."""
+        return self.measured - self.committed - self.python - self.workers
 
 
 @dataclass(frozen=True)
@@ -202,12 +204,14 @@ def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:
     counts = np.array([point.num_envs for point in plain], dtype=np.float64)
     data = np.array([point.data_bytes for point in plain], dtype=np.float64)
     committed = np.array([point.committed_bytes for point in plain], dtype=np.float64)
+    workers = np.array([point.worker_bytes for point in plain], dtype=np.float64)
     measured, error = least_squares(counts, data)
     (few, least), (many, most) = traced[0], traced[-1]
     return PerEnvironment(
         measured=measured,
         error=3 * error,
         committed=least_squares(counts, committed)[0],
+        workers=least_squares(counts, workers)[0],
         python=(most - least) / max(1, many - few),
         reported=(plain[-1].owned_bytes - plain[0].owned_bytes) / (plain[-1].num_envs - plain[0].num_envs),
         once=float(data.mean() - measured * counts.mean()),

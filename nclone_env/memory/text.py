@@ -167,6 +167,8 @@ def _parts(found: PerEnvironment) -> Iterator[tuple[str, str]]:
     yield f"measured (+- {format_bytes(found.error)})", format_bytes(found.measured)
     yield "  arrays of owners, committed", format_bytes(found.committed)
     yield "  other Python and NumPy memory", format_bytes(found.python)
+    if found.workers:
+        yield "  worker processes", format_bytes(found.workers)
     yield f"  unexplained ({share:.1%})", format_bytes(found.unexplained)
     yield f"reported by the owners ({apart:+.1%})", format_bytes(found.reported)
 

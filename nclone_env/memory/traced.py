@@ -14,7 +14,7 @@ import numpy as np
 
 from nclone_env.memory.recording import SourceLine, Traced
 
-_FRAMES = 12  # of the call stack of each traced block
+_FRAMES = 6  # of the call stack of each traced block
 # Allocations of tracemalloc and of the profiler itself.
 _OWN_MEMORY = (
     tracemalloc.Filter(False, tracemalloc.__file__),

@@ -58,11 +58,11 @@ def recording(traced_per_step: int = 0, native_per_step: int = 0) -> Recording:
         ),
         step_peaks=(9_999,) * 200 + (300,) * 799 + (500,),
         sizes=(
-            SizePoint(10, 21_000, 10_000, 13_000, None),
-            SizePoint(20, 31_000, 20_000, 23_000, None),
-            SizePoint(40, 51_000, 40_000, 43_000, None),
-            SizePoint(10, 99_000, 10_000, 13_000, -500),
-            SizePoint(40, 99_000, 40_000, 43_000, 1_000),
+            SizePoint(10, 21_000, 0, 10_000, 13_000, None),
+            SizePoint(20, 31_000, 0, 20_000, 23_000, None),
+            SizePoint(40, 51_000, 0, 40_000, 43_000, None),
+            SizePoint(10, 99_000, 0, 10_000, 13_000, -500),
+            SizePoint(40, 99_000, 0, 40_000, 43_000, 1_000),
         ),
         allocating_lines=(
             AllocatingLine("a.py", 1, 20, 2_000, ("caller.py:7",)),

@@ -55,6 +55,24 @@ def test_speed_counts_environment_steps():
     assert speed.median_seconds == speed.p95_seconds == 0.0005
 
 
+def test_worker_processes_are_no_unexplained_memory():
+    made = recording().sizes
+    found = per_environment(
+        [dataclasses.replace(point, data_bytes=point.data_bytes + 700 * point.num_envs) for point in made]
+    )
+    with_workers = [
+        dataclasses.replace(
+            point, data_bytes=point.data_bytes + 700 * point.num_envs, worker_bytes=700 * point.num_envs
+        )
+        for point in made
+    ]
+    named = per_environment(with_workers)
+    assert found is not None
+    assert named is not None
+    assert named.workers == pytest.approx(700)
+    assert found.unexplained - named.unexplained == pytest.approx(700)
+
+
 def test_step_peaks_leave_out_the_warm_up():
     peak = compute(recording()).step_peak
     assert peak is not None
