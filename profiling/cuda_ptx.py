@@ -93,7 +93,7 @@ def arguments(name: str) -> tuple[Any, ...]:
     if name == "branch":
         return worlds, actions, worlds, np.zeros(_WORLDS, np.uint64)
     out = kernel_view(make_buffers(observation_specs(config), _WORLDS))
-    return make_step_arrays(config, levels, _WORLDS, NEXT_STEP), out, NO_OBSERVATIONS
+    return make_step_arrays(config, levels, _WORLDS, NEXT_STEP, slots=1), out, NO_OBSERVATIONS
 
 
 @contextmanager

@@ -77,9 +77,14 @@ class Batch:
         if num_envs > 1:
             check_fits("num_envs", num_envs, self._least_bytes())
         self.workers = Workers(num_envs, num_threads)
-        pictures, with_events = like.pictures if like else None, reward_function is not None
         arrays = make_step_arrays(
-            config, self.level_set, num_envs, autoreset, pictures=pictures, with_events=with_events
+            config,
+            self.level_set,
+            num_envs,
+            autoreset,
+            self.workers.slots,
+            pictures=like.pictures if like else None,
+            with_events=reward_function is not None,
         )
         self._arrays = arrays
         self._spare_arrays: StepArrays | None = None
@@ -350,7 +355,7 @@ class Batch:
             own.update({f"spare {name}": array for name, array in self._spare_arrays.worlds._asdict().items()})
         leaves = tuple(array_node(name, array, shared=False) for name, array in own.items())
         graphs = self.graphs if "graphs" in self.__dict__ else None
-        owners = (self._scratch, self._masks, self._reach, graphs, self._stack)
+        owners = (self._arrays.canvas, self._scratch, self._masks, self._reach, graphs, self._stack)
         optional = tuple(owner.memory() for owner in owners if owner is not None)
         shared = (self.level_set.memory(), self.pictures.memory(), self._arrays.starts.memory())
         parts = (*shared, self.worlds.memory(), *leaves, *optional)

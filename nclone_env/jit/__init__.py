@@ -7,7 +7,7 @@ compilation and the faster one of ``inner``; ``cache`` keeps compiled code in ``
 
 from nclone_env.jit.decorators import called_kernel, kernel, numeric_kernel, specialised
 from nclone_env.jit.folder import cache_folder, cache_root
-from nclone_env.jit.scratch import copy_bytes, each, local_f64, next_number
+from nclone_env.jit.scratch import copy_bytes, each, local_f64, next_number, stream_bytes
 from nclone_env.jit.sources import source_digest
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "numeric_kernel",
     "source_digest",
     "specialised",
+    "stream_bytes",
 ]

@@ -28,6 +28,10 @@ if config.DISABLE_JIT:
         chunk = source.reshape(-1)[source_offset : source_offset + count]
         target.reshape(-1)[target_offset : target_offset + count] = chunk
 
+    def stream_bytes(target: np.ndarray, source: np.ndarray) -> None:
+        """Copy a C-contiguous uint8 array to one of the same size, past the caches where that is possible."""
+        copy_bytes(target, 0, source, 0, source.size)
+
     _COUNTING = Lock()
 
     def next_number(counter: np.ndarray) -> int:
@@ -93,6 +97,50 @@ else:
             return context.get_dummy_value()
 
         return types.void(target, types.intp, source, types.intp, types.intp), codegen
+
+    @intrinsic
+    def stream_bytes(typing_context, target, source):
+        """Copy a C-contiguous uint8 array to one of the same size, past the caches where that is possible.
+
+        Memory that is not in a cache is then not read before it is written. That needs a target whose address and
+        size are multiples of 16; else the bytes are copied as by :func:`copy_bytes`.
+        """
+        for array in (target, source):
+            if not isinstance(array, types.Array) or array.layout != "C" or array.dtype != types.uint8:
+                raise TypingError(f"stream_bytes: expected C-contiguous uint8 arrays, got {array}")
+        if not target.mutable:
+            raise TypingError("stream_bytes: the target is read-only")
+
+        def codegen(context, builder, signature, args):
+            target_array, source_array = (
+                context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 1)
+            )
+            word, size = ir.IntType(64), source_array.nitems
+            bits = builder.or_(builder.ptrtoint(target_array.data, word), size)
+            aligned = builder.icmp_unsigned("==", builder.and_(bits, ir.Constant(word, 15)), ir.Constant(word, 0))
+            with builder.if_else(aligned) as (then, otherwise):
+                with then:
+                    _stream_vectors(builder, target_array.data, source_array.data, size)
+                with otherwise:
+                    cgutils.raw_memcpy(builder, target_array.data, source_array.data, size, 1)
+            return context.get_dummy_value()
+
+        return types.void(target, source), codegen
+
+    def _stream_vectors(builder, target, source, size):
+        """Build the loop of :func:`stream_bytes` over 16 bytes at a time.
+
+        It needs no fence: x86 completes such stores before the next locked instruction, and no thread hands results
+        to another without one.
+        """
+        vector, mark = ir.VectorType(ir.IntType(64), 2), builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)])
+        to, of = (builder.bitcast(data, vector.as_pointer()) for data in (target, source))
+        with cgutils.for_range(builder, builder.lshr(size, ir.Constant(size.type, 4))) as loop:
+            value = builder.load(builder.gep(of, [loop.index]))
+            value.align = 1
+            store = builder.store(value, builder.gep(to, [loop.index]))
+            store.align = 16
+            store.set_metadata("nontemporal", mark)
 
     @intrinsic
     def next_number(typing_context, counter):

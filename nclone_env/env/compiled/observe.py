@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.jit import called_kernel, kernel
+from nclone_env.jit import called_kernel, kernel, stream_bytes
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.entity_states import write_entity_states
 from nclone_env.obs.game_state import write_game_state
@@ -187,7 +187,7 @@ def observe(arrays, index, row, worker, out):
         arrays: ``StepArrays``.
         index: environment.
         row: row to write.
-        worker: row of the scratch to use.
+        worker: row of scratch and canvas to use.
         out: ``ObservationArrays``.
     """
     levels, worlds, pictures = arrays.levels, arrays.worlds, arrays.pictures
@@ -195,9 +195,17 @@ def observe(arrays, index, row, worker, out):
         place, max_frames = vector_row(out.extras, row, worker), arrays.settings[0]["max_frames"]
         write_game_state(levels, arrays.fields, worlds, index, max_frames, place, out.game_state)
     if out.player_frame.shape[0] > 0:
-        write_player_frame(levels, worlds, index, pictures, out.player_frame[row])
+        canvas = arrays.canvas.player_frame
+        picture = canvas[worker] if canvas.shape[0] > 0 else out.player_frame[row]
+        write_player_frame(levels, worlds, index, pictures, picture)
+        if canvas.shape[0] > 0:
+            stream_bytes(out.player_frame[row], picture)
     if out.global_view.shape[0] > 0:
-        write_global_view(levels, worlds, index, pictures, out.global_view[row])
+        canvas = arrays.canvas.global_view
+        picture = canvas[worker] if canvas.shape[0] > 0 else out.global_view[row]
+        write_global_view(levels, worlds, index, pictures, picture)
+        if canvas.shape[0] > 0:
+            stream_bytes(out.global_view[row], picture)
     write_extras(levels, worlds, index, row, worker, out.game_state, out.extras)
 
 
