@@ -16,9 +16,10 @@ from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
 
-STREAMED_BYTES = 16 * 1024**2
-"""Pictures of a step from which on they are streamed. From 24 MB on it pays even if all pictures are read after each
-step, below 12 MB it does not; measured with 32 MB of L3 cache."""
+STREAMED_BYTES = 10 * 1024**2
+"""Size of the pictures of a step from which on they are streamed. From 12 MB on it pays even if all pictures are read
+after each step, up to 6 MB it does not; measured with 1 MB of L2 cache per core and 32 MB of L3 cache
+(``profiling.streamed_pictures``)."""
 _NO_EVENTS = np.zeros(0, EVENT)
 
 
@@ -37,7 +38,7 @@ class Canvas(NamedTuple):
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
-        return array_group("canvas", self._asdict(), shared=False)
+        return array_group("canvas", self._asdict(), shared=True)  # of all environments, not one for each
 
 
 _NO_CANVAS = Canvas(np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8))  # of all that draw in place
