@@ -57,14 +57,14 @@ def test_stacks_are_the_same(monkeypatch):
 @pytest.mark.parametrize(
     ("num_envs", "names", "rows"),
     [
-        (213, ("player_frame", "global_view"), (0, 0)),
-        (214, ("player_frame", "global_view"), (3, 3)),
-        (639, ("player_frame",), (0, 0)),
-        (640, ("player_frame",), (3, 0)),
+        (341, ("player_frame", "global_view"), (0, 0)),
+        (342, ("player_frame", "global_view"), (3, 3)),
+        (1023, ("player_frame",), (0, 0)),
+        (1024, ("player_frame",), (3, 0)),
         (1_000_000, (), (0, 0)),
     ],
 )
-def test_pictures_are_streamed_from_10_megabytes_on(num_envs, names, rows):
+def test_pictures_are_streamed_from_16_megabytes_on(num_envs, names, rows):
     config = EnvironmentConfig(observations=("game_state", *names))  # 16 and 32 KB each
     canvas = step_arrays.make_canvas(config, num_envs, slots=3)
     assert (len(canvas.player_frame), len(canvas.global_view)) == rows

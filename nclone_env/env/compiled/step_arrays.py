@@ -16,10 +16,9 @@ from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
 
-STREAMED_BYTES = 10 * 1024**2
-"""Size of the pictures of a step from which on they are streamed. From 12 MB on it pays even if all pictures are read
-after each step, up to 6 MB it does not; measured with 1 MB of L2 cache per core and 32 MB of L3 cache
-(``profiling.streamed_pictures``)."""
+STREAMED_BYTES = 16 * 1024**2
+"""Size of the pictures of a step from which on they are streamed. From 24 MB on it pays even if all pictures are read
+after each step, up to 12 MB it may not; measured with 32 MB of L3 cache (``profiling.streamed_pictures``)."""
 _NO_EVENTS = np.zeros(0, EVENT)
 
 
