@@ -1,0 +1,218 @@
+"""Inputs that complete a level: archive searches with several settings in turn, then earlier arrivals until the end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nclone_env.constants import CELEBRATING
+from nclone_env.errors import ConfigError, UnsupportedLevelError
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
+from nclone_env.level.load import LevelSource, load_level
+from nclone_env.plan.archive import RULES, Archive, begin, best_inputs, cells_that_fit, explore, make_archive
+from nclone_env.plan.guide import make_guide
+from nclone_env.sim.keys import key_parts
+from nclone_env.sim.simulate import simulate
+
+MAX_FRAMES = 5400
+"""The longest solution by default: 90 seconds of the game."""
+MEMORY = 256_000_000
+"""Bytes of the archive, at most."""
+MOST_CELLS = 200_000
+
+FIRST_SETTINGS = ((36.0, 0.02, 25), (24.0, 0.02, 25), (24.0, 0.0, 25), (12.0, 0.1, 25), (36.0, 0.02, 60))
+"""Side of the squares of positions, greed and steps of the searches for a first solution, in turn (``RULES``)."""
+FIRST_TURN = 400_000
+"""Frames of the first searches; the turns double in every round."""
+NEXT_SETTINGS = (24.0, 0.0, 25)
+"""The same of the search for shorter solutions."""
+_SPEED = 2.25
+_CHUNK = 40_000
+"""Frames between looks at the clock: some milliseconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a search found.
+
+    Attributes:
+        inputs: (T,) uint8, one input byte a frame, the last one of the frame in which the ninja wins; empty if no
+            solution was found.
+        simulated: frames that the search simulated.
+        seconds: seconds that it took.
+        stage: name of the stage that found it; empty if there is none.
+    """
+
+    inputs: np.ndarray
+    simulated: int
+    seconds: float
+    stage: str
+
+    @property
+    def completed(self) -> bool:
+        """Whether the inputs complete the level."""
+        return self.frames > 0
+
+    @property
+    def frames(self) -> int:
+        """Frames until the level is completed, 0 if it is not."""
+        return len(self.inputs)
+
+
+def solve(
+    level: LevelSource,
+    *,
+    seconds: float = math.inf,
+    frames: float = math.inf,
+    seed: int = 0,
+    max_frames: int = MAX_FRAMES,
+    memory: int = MEMORY,
+    on_solution: Callable[[Solution], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Solution:
+    """Search for the shortest inputs that complete a level, until a budget is spent.
+
+    The same arguments give the same solutions if ``frames`` ends the search. Every solution is replayed by ``simulate``
+    before it is reported. Ctrl-C ends the search with the best solution so far; without one, the exception is raised.
+
+    Args:
+        level: the level, in any form that ``load_level`` accepts.
+        seconds: budget of time, preparation included.
+        frames: budget of simulated frames.
+        seed: seed of the random choices, 0 or more.
+        max_frames: longest solution to look for.
+        memory: bytes of the archive, at most.
+        on_solution: called with each better solution.
+        stop: asked every few milliseconds whether to end the search.
+        clock: measures the time; ``time.process_time`` leaves out the time that other processes take.
+
+    Raises:
+        LevelFormatError, UnknownLevelError: if the level cannot be loaded.
+        UnsupportedLevelError: if it has no exit.
+        ConfigError: if a budget or ``max_frames`` is not positive, none is given, the seed is negative, or the memory
+            is too small for the level.
+    """
+    _check(seconds, frames, seed, max_frames)
+    search = _Search(load_level(level), seed, max_frames, memory, _Budget(seconds, frames, stop, clock))
+    best = search.result(np.zeros(0, dtype=np.uint8), "")
+    try:
+        for best in search.solutions():
+            if on_solution is not None:
+                on_solution(best)
+    except KeyboardInterrupt:
+        if not best.completed:
+            raise
+    return search.result(best.inputs, best.stage)
+
+
+class _Budget:
+    """What is left of a number of seconds and of frames.
+
+    Attributes:
+        used: frames simulated.
+    """
+
+    def __init__(self, seconds: float, frames: float, stop: Callable[[], bool] | None, clock: Callable[[], float]):
+        self._clock, self._began = clock, clock()
+        self._seconds, self._frames, self._stop = seconds, frames, stop
+        self.used = 0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return self._clock() - self._began
+
+    @property
+    def chunk(self) -> int:
+        """Frames to simulate before the next look at the budget; 0 if it is spent."""
+        if self.elapsed >= self._seconds or (self._stop is not None and self._stop()):
+            return 0
+        return int(min(_CHUNK, max(self._frames - self.used, 0)))
+
+
+class _Search:
+    """The searches on one level, which share an archive."""
+
+    def __init__(self, level: Level, seed: int, max_frames: int, memory: int, budget: _Budget):
+        self._level, self._seed, self._limit, self._budget = level, seed, max_frames + 1, budget
+        levels = pack([level])
+        if not levels.arrays.header[0]["exit_count"]:
+            raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
+        cells = min(cells_that_fit(levels, memory, max_frames), MOST_CELLS)
+        if cells < 1:
+            raise ConfigError(f"memory: expected room for at least one world of {level.name!r}, got {memory} bytes")
+        self._levels, self._guide, self._parts = levels.arrays, make_guide(levels), key_parts(levels)
+        self._archive: Archive = make_archive(levels, cells, max_frames)
+        self._rules = np.zeros(1, dtype=RULES)
+        self._began = 0
+
+    def solutions(self) -> Iterator[Solution]:
+        """Yield ever shorter solutions until the budget is spent."""
+        turn, number = FIRST_TURN, 0
+        found = False
+        while not found and self._budget.chunk:
+            for setting in FIRST_SETTINGS:
+                self._begin(*setting, number)
+                number += 1
+                for solution in self._explore(turn, "archive"):
+                    found = True
+                    yield solution
+                    break
+                if found:
+                    break
+            turn *= 2
+        while self._budget.chunk:
+            self._begin(*NEXT_SETTINGS, number)
+            number += 1
+            yield from self._explore(turn, "continuation")
+
+    def result(self, inputs: np.ndarray, stage: str) -> Solution:
+        """Return a solution with the statistics so far."""
+        return Solution(inputs, self._budget.used, self._budget.elapsed, stage)
+
+    def _begin(self, size: float, greed: float, steps: int, number: int) -> None:
+        self._rules[0] = (size, _SPEED, greed, steps)
+        seed = self._seed * 1_000_003 + number
+        begin(self._levels, self._archive, self._guide, self._parts, self._rules, seed, self._limit)
+
+    def _explore(self, turn: float, stage: str) -> Iterator[Solution]:
+        """Yield the solutions of one search of so many frames."""
+        search, done = self._archive.search[0], 0
+        while done < turn:
+            chunk = self._budget.chunk
+            if not chunk:
+                return
+            found = explore(
+                self._levels, self._archive, self._guide, self._parts, self._rules, int(min(done + chunk, turn))
+            )
+            self._budget.used += int(search["frames"]) - done
+            done = int(search["frames"])
+            if found:
+                yield self._verified(stage)
+
+    def _verified(self, stage: str) -> Solution:
+        """Return the solution that a search found, after a replay."""
+        inputs = best_inputs(self._archive)
+        self._limit = len(inputs)
+        states = simulate(self._level, inputs).state
+        if states[-1] != CELEBRATING or (states[:-1] == CELEBRATING).any():
+            raise RuntimeError(
+                f"solve: a replay of {len(inputs)} frames on {self._level.name!r} does not win at the end"
+            )
+        return self.result(inputs, stage)
+
+
+def _check(seconds: float, frames: float, seed: int, max_frames: int) -> None:
+    for name, value in (("seconds", seconds), ("frames", frames), ("max_frames", max_frames)):
+        if not value > 0:
+            raise ConfigError(f"{name}: expected a number above 0, got {value}")
+    if math.isinf(seconds) and math.isinf(frames):
+        raise ConfigError("seconds, frames: expected at least one budget, got none; pass seconds=4, for example")
+    if seed < 0:
+        raise ConfigError(f"seed: expected a whole number of at least 0, got {seed}")
