@@ -30,7 +30,11 @@ from nclone_env.sim.tick import start
 HOLD = 4
 """Frames that one random choice is held."""
 _LONGEST = 8  # choices that an input is held at most
-_DRAWN = 12  # cells to choose from
+_DRAWN = 100  # cells to choose from
+_GREEDS = (0.0, 0.02, 0.1)
+"""Visits that a pixel of the way left counts for; drawn for each round. None is the best on all levels."""
+_STEPS = (8, 16, 30)
+"""Held inputs of a round; drawn for each round."""
 _NODES_PER_CELL = 16
 _ROOT = 0
 _INPUTS = tuple(INPUT_OF_ACTION)
@@ -48,9 +52,9 @@ SEARCH = np.dtype(
 """State of a search: random numbers drawn, frames simulated, seed, cells and nodes in use; frames of the best solution
 (0: none), the node before its last held input, how long that is held, and its input; solutions must have fewer frames
 than ``limit``."""
-RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("greed", "f8"), ("steps", "i4")], align=True)
-"""Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; visits that a
-pixel of way left counts for; held inputs of a round."""
+RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("greed", "f8")], align=True)
+"""Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; factor of
+``_GREEDS``."""
 
 
 class Archive(NamedTuple):
@@ -147,12 +151,14 @@ def explore(levels, archive, guide, parts, rules, until):
     """
     search = archive.search[0]
     while search["frames"] < until:
-        if search["nodes"] + rules[0]["steps"] > archive.nodes.shape[0]:
+        greed, steps = _GREEDS[draw(search, len(_GREEDS))], _STEPS[draw(search, len(_STEPS))]
+        if search["nodes"] + steps > archive.nodes.shape[0]:
             drop_nodes(archive)
-            if search["nodes"] + rules[0]["steps"] > archive.nodes.shape[0]:
+            if search["nodes"] + steps > archive.nodes.shape[0]:
                 search["frames"] = until
                 return False
-        if play_round(levels, archive, guide, parts, rules[0], choose(archive, rules[0]["greed"])):
+        number = choose(archive, greed * rules[0]["greed"])
+        if play_round(levels, archive, guide, parts, rules[0], number, steps):
             return True
     return False
 
@@ -180,7 +186,7 @@ def choose(archive, greed):
 
 
 @kernel
-def play_round(levels, archive, guide, parts, rules, number):
+def play_round(levels, archive, guide, parts, rules, number, steps):
     """Play random held inputs from a cell and keep the states on the way; return whether a solution was found.
 
     Nodes after the last state that was kept are given back.
@@ -190,7 +196,7 @@ def play_round(levels, archive, guide, parts, rules, number):
     node, frame = archive.cells[number]["node"], archive.cells[number]["frame"]
     used = search["nodes"]
     code, left = _INPUTS[0], 0
-    for _ in range(rules["steps"]):
+    for _ in range(steps):
         if left == 0:
             drawn = draw(search, len(_INPUTS) * _LONGEST)
             code, left = _INPUTS[drawn % len(_INPUTS)], 1 + drawn // len(_INPUTS)

@@ -34,8 +34,6 @@ from nclone_env.plan.lattice import (
 CLEARANCES = (9.0, 7.0)
 """Radii of the disc that must fit, pixels, in the order they are tried; smaller than the ninja, whose path may touch
 walls between two nodes."""
-LOST = 3000.0
-"""Path length, pixels, of a place from which no path is known: longer than most."""
 _REACHES = {
     EXIT: KINDS[EXIT].radii[0] + RADIUS,
     EXIT_SWITCH: KINDS[EXIT_SWITCH].radii[0] + RADIUS,
@@ -52,20 +50,28 @@ class Guide(NamedTuple):
     Attributes:
         fields: (K + 1, 101, 177) float32; path length from each node by the landmarks from number k on, pixels.
         landmarks: (K,) int16; entities in the order they are to be taken.
+        longest: (K + 1,) float32; the longest of these path lengths, which also stands for places without a path.
     """
 
     fields: np.ndarray
     landmarks: np.ndarray
+    longest: np.ndarray
+
+    @classmethod
+    def of(cls, fields: np.ndarray, slots: Sequence[int]) -> Guide:
+        """Return the guide with some fields and landmarks."""
+        longest = np.where(fields < FAR, fields, 0.0).max(axis=(1, 2)).astype(np.float32)
+        return cls(fields.astype(np.float32), np.array(slots, dtype=np.int16), longest)
 
 
 @kernel
 def way_left(guide, worlds, index):
-    """Return the length of the way by the landmarks that are left to the exit, pixels; ``LOST`` if none is known."""
+    """Return the length of the way by the landmarks that are left to the exit, pixels."""
     step = 0
     while step < guide.landmarks.shape[0] and worlds.entity_states[index, guide.landmarks[step]] != 0:
         step += 1
     length = length_at(guide.fields, step, worlds.ninjas[index]["x"], worlds.ninjas[index]["y"])
-    return length if length < LOST else LOST
+    return length if length < FAR else guide.longest[step]
 
 
 def make_guide(levels: LevelSet, level: int = 0) -> Guide:
@@ -135,14 +141,14 @@ class _Map:
             fields[number] = path_lengths(costs, *target.point, target.reach, onward)
             if number:
                 onward = _at(fields[number], landmarks[number - 1])
-        return Guide(fields, np.array([landmark.slot for landmark in landmarks[:-1]], dtype=np.int16))
+        return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]])
 
     def straight(self) -> Guide:
         """Return a guide to the switch and the exit through everything."""
         switch, exit_ = self._exits[0]
         last = np.hypot(switch.point[0] - exit_.point[0], switch.point[1] - exit_.point[1])
         fields = np.stack([node_lengths(*switch.point) + last, node_lengths(*exit_.point)])
-        return Guide(fields.astype(np.float32), np.array([switch.slot], dtype=np.int16))
+        return Guide.of(fields, [switch.slot])
 
     def _landmark(self, slot: int) -> _Landmark:
         entity = self._entities[slot]

@@ -1,4 +1,4 @@
-"""Inputs that complete a level: archive searches with several settings in turn, then earlier arrivals until the end."""
+"""Inputs that complete a level: an archive search, then earlier arrivals until the end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from nclone_env.level.load import LevelSource, load_level
 from nclone_env.plan.archive import RULES, Archive, begin, best_inputs, cells_that_fit, explore, make_archive
 from nclone_env.plan.guide import make_guide
 from nclone_env.sim.keys import key_parts
+from nclone_env.sim.random_numbers import random_bits
 from nclone_env.sim.simulate import simulate
 
 MAX_FRAMES = 5400
@@ -25,13 +27,11 @@ MEMORY = 256_000_000
 """Bytes of the archive, at most."""
 MOST_CELLS = 200_000
 
-FIRST_SETTINGS = ((36.0, 0.02, 25), (24.0, 0.02, 25), (24.0, 0.0, 25), (12.0, 0.1, 25), (36.0, 0.02, 60))
-"""Side of the squares of positions, greed and steps of the searches for a first solution, in turn (``RULES``)."""
-FIRST_TURN = 400_000
-"""Frames of the first searches; the turns double in every round."""
-NEXT_SETTINGS = (24.0, 0.0, 25)
-"""The same of the search for shorter solutions."""
-_SPEED = 2.25
+_FIRST_RULES, _NEXT_RULES = (30.0, 5.0, 1.0), (24.0, 2.25, 0.0)
+"""``RULES`` of the search for a first solution, and of the searches for shorter ones, which do not prefer places near
+the exit."""
+_NEXT_FRAMES = 3_000_000
+"""Frames of the first search for shorter solutions; each search takes twice as many as the one before."""
 _CHUNK = 40_000
 """Frames between looks at the clock: some milliseconds."""
 
@@ -150,35 +150,27 @@ class _Search:
         self._levels, self._guide, self._parts = levels.arrays, make_guide(levels), key_parts(levels)
         self._archive: Archive = make_archive(levels, cells, max_frames)
         self._rules = np.zeros(1, dtype=RULES)
-        self._began = 0
+        self._searches = 0
 
     def solutions(self) -> Iterator[Solution]:
         """Yield ever shorter solutions until the budget is spent."""
-        turn, number = FIRST_TURN, 0
-        found = False
-        while not found and self._budget.chunk:
-            for setting in FIRST_SETTINGS:
-                self._begin(*setting, number)
-                number += 1
-                for solution in self._explore(turn, "archive"):
-                    found = True
-                    yield solution
-                    break
-                if found:
-                    break
-            turn *= 2
+        self._begin(_FIRST_RULES)
+        yield from islice(self._explore(math.inf, "archive"), 1)
+        turn = _NEXT_FRAMES
         while self._budget.chunk:
-            self._begin(*NEXT_SETTINGS, number)
-            number += 1
+            self._begin(_NEXT_RULES)
             yield from self._explore(turn, "continuation")
+            turn *= 2
 
     def result(self, inputs: np.ndarray, stage: str) -> Solution:
         """Return a solution with the statistics so far."""
         return Solution(inputs, self._budget.used, self._budget.elapsed, stage)
 
-    def _begin(self, size: float, greed: float, steps: int, number: int) -> None:
-        self._rules[0] = (size, _SPEED, greed, steps)
-        seed = self._seed * 1_000_003 + number
+    def _begin(self, rules: tuple[float, ...]) -> None:
+        """Begin the next search, with an empty archive and random numbers of its own."""
+        self._rules[0] = rules
+        seed = random_bits(self._seed, self._searches)
+        self._searches += 1
         begin(self._levels, self._archive, self._guide, self._parts, self._rules, seed, self._limit)
 
     def _explore(self, turn: float, stage: str) -> Iterator[Solution]:

@@ -31,7 +31,7 @@ def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES)
     """Return (archive, parts, solutions found) after a search of so many frames."""
     levels = pack([level])
     archive, guide, parts = make_archive(levels, cells, MAX_FRAMES), make_guide(levels), key_parts(levels)
-    rules = np.array([(SIZE, SPEED, 0.02, 25)], RULES)
+    rules = np.array([(SIZE, SPEED, 1.0)], RULES)
     found = []
     begin(levels.arrays, archive, guide, parts, rules, seed, limit)
     while archive.search[0]["frames"] < frames:
