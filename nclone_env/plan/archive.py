@@ -21,7 +21,7 @@ from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.expand import play
 from nclone_env.plan.guide import way_left
 from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, places_for
-from nclone_env.sim.copy import copy_world
+from nclone_env.sim.copy import copy_world, mix
 from nclone_env.sim.keys import cell_key
 from nclone_env.sim.random_numbers import random_bits
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -52,9 +52,10 @@ SEARCH = np.dtype(
 """State of a search: random numbers drawn, frames simulated, seed, cells and nodes in use; frames of the best solution
 (0: none), the node before its last held input, how long that is held, and its input; solutions must have fewer frames
 than ``limit``."""
-RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("greed", "f8")], align=True)
-"""Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; factor of
-``_GREEDS``."""
+RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("period", "i4"), ("greed", "f8"), ("slowness", "f8")], align=True)
+"""Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; frames after
+which a cell is another one; factor of ``_GREEDS``; frames that a pixel of way left takes at least, so that a state from
+which the limit cannot be kept is not stored."""
 
 
 class Archive(NamedTuple):
@@ -112,25 +113,23 @@ def cells_that_fit(levels: LevelSet, memory: int, max_frames: int) -> int:
 
 
 @kernel
-def begin(levels, archive, guide, parts, rules, seed, limit):
+def begin(levels, archive, guide, parts, rules, seed):
     """Empty an archive and put the start of the first level in it.
 
     Args:
         levels: ``LevelArrays``.
-        archive: ``Archive``.
+        archive: ``Archive``; its limit is set beforehand.
         guide: ``Guide``.
         parts: ``KeyParts``.
         rules: (1,) ``RULES``.
         seed: integer.
-        limit: solutions must have fewer frames.
     """
     for place in range(archive.table.numbers.shape[0]):
         archive.table.numbers[place] = EMPTY
     search = archive.search[0]
     search["random"], search["frames"], search["seed"] = 0, 0, np.uint64(seed)
-    search["cells"], search["nodes"], search["best"], search["limit"] = 0, 1, 0, limit
-    scratch = archive.cells.shape[0]
-    start(levels, archive.worlds, scratch, 0)
+    search["cells"], search["nodes"], search["best"] = 0, 1, 0
+    start(levels, archive.worlds, archive.cells.shape[0], 0)
     keep(archive, guide, parts, rules[0], _ROOT, 0)
 
 
@@ -226,7 +225,10 @@ def play_round(levels, archive, guide, parts, rules, number, steps):
 def keep(archive, guide, parts, rules, node, frame):
     """Keep the world just played if its cell is new or was reached later before; return whether it was kept."""
     search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
-    key = cell_key(worlds, scratch, parts, rules["size"], rules["speed"])
+    length = way_left(guide, worlds, scratch)
+    if frame + length * rules["slowness"] >= search["limit"]:
+        return False
+    key = mix(cell_key(worlds, scratch, parts, rules["size"], rules["speed"]), np.uint64(frame // rules["period"]))
     place = find_place(archive.table, key)
     number = archive.table.numbers[place]
     if number == EMPTY:
@@ -239,8 +241,7 @@ def keep(archive, guide, parts, rules, node, frame):
         return False
     cell = archive.cells[number]
     copy_world(worlds, scratch, worlds, number)
-    cell["frame"], cell["node"], cell["visits"] = frame, node, 0
-    cell["way"] = way_left(guide, worlds, number)
+    cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, length
     return True
 
 

@@ -1,12 +1,12 @@
-"""Inputs that complete a level: an archive search, then earlier arrivals until the end."""
+"""Inputs that complete a level: archive searches in turn, then earlier arrivals until the end."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import cycle, islice
 
 import numpy as np
 
@@ -23,17 +23,21 @@ from nclone_env.sim.simulate import simulate
 
 MAX_FRAMES = 5400
 """The longest solution by default: 90 seconds of the game."""
-MEMORY = 256_000_000
-"""Bytes of the archive, at most."""
-MOST_CELLS = 200_000
-
-_FIRST_RULES, _NEXT_RULES = (30.0, 5.0, 1.0), (24.0, 2.25, 0.0)
-"""``RULES`` of the search for a first solution, and of the searches for shorter ones, which do not prefer places near
-the exit."""
-_NEXT_FRAMES = 3_000_000
-"""Frames of the first search for shorter solutions; each search takes twice as many as the one before."""
-_CHUNK = 40_000
-"""Frames between looks at the clock: some milliseconds."""
+MEMORY = 600_000_000
+"""Bytes of the archives, at most; they fill as cells are found."""
+_MOST_CELLS = 100_000  # of one archive
+_NEVER = 1 << 30
+_FIRST_RULES = ((30.0, 5.0, _NEVER, 1.0, 0.0), (15.0, 2.0, _NEVER, 1.0, 0.0), (30.0, 5.0, 240, 1.0, 0.0))
+_FIRST_TURNS = (4, 1, 1)
+"""``RULES`` of the searches for a first solution, and how many turns each has in a row: large cells, small ones, and
+large ones that are others after four seconds, for levels in which the ninja has to wait for what moves. The last two
+succeed soon or not at all."""
+_SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
+_NEXT_RULES = ((16.0, 1.5, _NEVER, 0.0, _SLOWNESS), (30.0, 5.0, 240, 0.0, _SLOWNESS))
+_NEXT_TURNS = (3, 1)
+"""The same of the searches for shorter solutions, which do not prefer places near the exit."""
+_TURN = 40_000
+"""Frames of one search before the next takes its turn: some milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,7 @@ class Solution:
             solution was found.
         simulated: frames that the search simulated.
         seconds: seconds that it took.
-        stage: name of the stage that found it; empty if there is none.
+        stage: that found it, ``first`` or ``shorter``; empty if there is none.
     """
 
     inputs: np.ndarray
@@ -87,7 +91,7 @@ def solve(
         frames: budget of simulated frames.
         seed: seed of the random choices, 0 or more.
         max_frames: longest solution to look for.
-        memory: bytes of the archive, at most.
+        memory: bytes of the archives, at most.
         on_solution: called with each better solution.
         stop: asked every few milliseconds whether to end the search.
         clock: measures the time; ``time.process_time`` leaves out the time that other processes take.
@@ -133,64 +137,58 @@ class _Budget:
         """Frames to simulate before the next look at the budget; 0 if it is spent."""
         if self.elapsed >= self._seconds or (self._stop is not None and self._stop()):
             return 0
-        return int(min(_CHUNK, max(self._frames - self.used, 0)))
+        return int(min(_TURN, max(self._frames - self.used, 0)))
 
 
 class _Search:
-    """The searches on one level, which share an archive."""
+    """The searches on one level."""
 
     def __init__(self, level: Level, seed: int, max_frames: int, memory: int, budget: _Budget):
         self._level, self._seed, self._limit, self._budget = level, seed, max_frames + 1, budget
         levels = pack([level])
         if not levels.arrays.header[0]["exit_count"]:
             raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
-        cells = min(cells_that_fit(levels, memory, max_frames), MOST_CELLS)
+        cells = min(cells_that_fit(levels, memory // len(_FIRST_RULES), max_frames), _MOST_CELLS)
         if cells < 1:
-            raise ConfigError(f"memory: expected room for at least one world of {level.name!r}, got {memory} bytes")
+            raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
         self._levels, self._guide, self._parts = levels.arrays, make_guide(levels), key_parts(levels)
-        self._archive: Archive = make_archive(levels, cells, max_frames)
-        self._rules = np.zeros(1, dtype=RULES)
-        self._searches = 0
+        self._archives = [make_archive(levels, cells, max_frames) for _ in _FIRST_RULES]
+        self._begun = 0
 
     def solutions(self) -> Iterator[Solution]:
         """Yield ever shorter solutions until the budget is spent."""
-        self._begin(_FIRST_RULES)
-        yield from islice(self._explore(math.inf, "archive"), 1)
-        turn = _NEXT_FRAMES
-        while self._budget.chunk:
-            self._begin(_NEXT_RULES)
-            yield from self._explore(turn, "continuation")
-            turn *= 2
+        yield from islice(self._in_turn(_FIRST_RULES, _FIRST_TURNS, "first"), 1)
+        yield from self._in_turn(_NEXT_RULES, _NEXT_TURNS, "shorter")
+
+    def _in_turn(self, settings: Sequence[tuple[float, ...]], turns: Sequence[int], stage: str) -> Iterator[Solution]:
+        """Yield the solutions of searches that begin now and take turns."""
+        searches = [(archive, np.array([rules], dtype=RULES)) for archive, rules in zip(self._archives, settings)]
+        for archive, rules in searches:
+            archive.search["limit"] = self._limit
+            begin(self._levels, archive, self._guide, self._parts, rules, random_bits(self._seed, self._begun))
+            self._begun += 1
+        for archive, rules in cycle([search for search, count in zip(searches, turns) for _ in range(count)]):
+            frames = self._budget.chunk
+            if not frames:
+                return
+            if self._explore(archive, rules, frames):
+                yield self._verified(archive, stage)
+
+    def _explore(self, archive: Archive, rules: np.ndarray, frames: int) -> bool:
+        """Search for so many frames, or until a better solution is found; return whether one was."""
+        search = archive.search[0]
+        search["limit"], before = self._limit, int(search["frames"])
+        found = explore(self._levels, archive, self._guide, self._parts, rules, before + frames)
+        self._budget.used += int(search["frames"]) - before
+        return found
 
     def result(self, inputs: np.ndarray, stage: str) -> Solution:
         """Return a solution with the statistics so far."""
         return Solution(inputs, self._budget.used, self._budget.elapsed, stage)
 
-    def _begin(self, rules: tuple[float, ...]) -> None:
-        """Begin the next search, with an empty archive and random numbers of its own."""
-        self._rules[0] = rules
-        seed = random_bits(self._seed, self._searches)
-        self._searches += 1
-        begin(self._levels, self._archive, self._guide, self._parts, self._rules, seed, self._limit)
-
-    def _explore(self, turn: float, stage: str) -> Iterator[Solution]:
-        """Yield the solutions of one search of so many frames."""
-        search, done = self._archive.search[0], 0
-        while done < turn:
-            chunk = self._budget.chunk
-            if not chunk:
-                return
-            found = explore(
-                self._levels, self._archive, self._guide, self._parts, self._rules, int(min(done + chunk, turn))
-            )
-            self._budget.used += int(search["frames"]) - done
-            done = int(search["frames"])
-            if found:
-                yield self._verified(stage)
-
-    def _verified(self, stage: str) -> Solution:
+    def _verified(self, archive: Archive, stage: str) -> Solution:
         """Return the solution that a search found, after a replay."""
-        inputs = best_inputs(self._archive)
+        inputs = best_inputs(archive)
         self._limit = len(inputs)
         states = simulate(self._level, inputs).state
         if states[-1] != CELEBRATING or (states[:-1] == CELEBRATING).any():

@@ -18,22 +18,24 @@ from nclone_env.plan.archive import (
 )
 from nclone_env.plan.guide import make_guide
 from nclone_env.plan.table import EMPTY
+from nclone_env.sim.copy import mix
 from nclone_env.sim.keys import cell_key, key_parts
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 
 LEVEL = load_level("jumps/03-islands")
 SIZE, SPEED = 24.0, 2.25
-MAX_FRAMES = 2000
+MAX_FRAMES, NEVER = 2000, 1 << 30
 
 
 def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES):
     """Return (archive, parts, solutions found) after a search of so many frames."""
     levels = pack([level])
     archive, guide, parts = make_archive(levels, cells, MAX_FRAMES), make_guide(levels), key_parts(levels)
-    rules = np.array([(SIZE, SPEED, 1.0)], RULES)
+    rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0)], RULES)
     found = []
-    begin(levels.arrays, archive, guide, parts, rules, seed, limit)
+    archive.search["limit"] = limit
+    begin(levels.arrays, archive, guide, parts, rules, seed)
     while archive.search[0]["frames"] < frames:
         if explore(levels.arrays, archive, guide, parts, rules, frames):
             found.append(best_inputs(archive).tobytes())
@@ -59,7 +61,7 @@ def check_cells(archive, parts, level=LEVEL):
         session.play(inputs)
         assert session.snapshot() == b"".join(array[number].tobytes() for array in worlds)
         place = np.flatnonzero(archive.table.numbers == number)
-        key = cell_key(worlds, number, parts, SIZE, SPEED)
+        key = mix(np.uint64(cell_key(worlds, number, parts, SIZE, SPEED)), np.uint64(0))
         assert [int(archive.table.keys[one]) for one in place] == [int(key)]
 
 
