@@ -28,7 +28,9 @@ def test_the_planning_example_wins(capsys):
     assert capsys.readouterr().out.startswith("won ")
 
 
-@pytest.mark.parametrize("name", ["levels.md", "memory.md", "snapshots.md", "trajectories.md", "vector.md"])
+@pytest.mark.parametrize(
+    "name", ["levels.md", "memory.md", "planning.md", "snapshots.md", "trajectories.md", "vector.md"]
+)
 def test_examples_of_a_page_run_one_after_another(name, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(), flags=re.DOTALL)
     assert blocks

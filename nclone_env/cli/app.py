@@ -12,6 +12,7 @@ from nclone_env.cli.levels import convert_level, list_levels, show_level, show_l
 from nclone_env.cli.profile import profile_command, with_default_target
 from nclone_env.cli.replay import export_video, play_replay, record_replay, verify_replays
 from nclone_env.cli.run import run
+from nclone_env.cli.solve import solve_levels
 from nclone_env.cli.train import train_command
 from nclone_env.cli.warmup import warmup
 from nclone_env.errors import NcloneError
@@ -50,6 +51,7 @@ def _app(args: Sequence[str]) -> tyro.extras.SubcommandApp:
     app.command(name="train")(train_command(args))
     app.command(evaluate)
     app.command(run)
+    app.command(name="solve")(solve_levels)
     app.command(profile_command(), name="profile")
     app.command(warmup)
     app.command(levels, name="levels")

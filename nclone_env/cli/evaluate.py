@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +18,7 @@ from nclone_env.env.create import create_environment
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
-from nclone_env.replay.recording import SUFFIX, Recording
+from nclone_env.replay.recording import Recording, recording_name
 from nclone_env.replay.video import write_video
 from nclone_env.train import require_training_extra
 
@@ -130,8 +129,8 @@ def write_recordings(
         if wins:
             fastest = min(wins, key=lambda result: len(result.actions))
             folder.mkdir(parents=True, exist_ok=True)
-            name = re.sub(r"[^A-Za-z0-9._-]+", "-", fastest.level)[-60:].lstrip("-.")
-            winning_recording(level, fastest, environment.frame_skip).save(folder / f"{number:03d}-{name}{SUFFIX}")
+            recording = winning_recording(level, fastest, environment.frame_skip)
+            recording.save(folder / recording_name(number, fastest.level))
             written += 1
     return written
 

@@ -17,6 +17,7 @@ from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
+from nclone_env.plan.solve import solve
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import require_training_extra
@@ -47,6 +48,10 @@ def _measure() -> None:
 
 def _play() -> None:
     Session(_any_level()).tick(0)
+
+
+def _plan() -> None:
+    solve(_any_level(), frames=1)
 
 
 def _any_level() -> Level:
@@ -88,5 +93,6 @@ _TASKS = (
     ("environment", _step),
     ("more observations", _observe),
     ("replay", _play),
+    ("planner", _plan),
     ("trainer", _train),
 )

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 import zlib
 from collections.abc import Mapping
@@ -125,6 +126,12 @@ def trajectory_hash(run: Trajectory) -> str:
     for name in _FRAME.names or ():
         rows[name] = getattr(run, name)
     return hashlib.blake2b(rows.tobytes(), digest_size=8).hexdigest()
+
+
+def recording_name(number: int, level: str) -> str:
+    """Return a file name for the recording of a level: its number among others, and what of its name files may have."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", level)[-60:].lstrip("-.")
+    return f"{number:03d}-{name}{SUFFIX}"
 
 
 def is_recording(data: bytes) -> bool:

@@ -26,7 +26,7 @@ _NINJA_NUMBERS = tuple(name for name in _NINJA_FIELDS if NINJA_RECORD[name].kind
 _MOVER_FLOATS = tuple(name for name in _MOVER_FIELDS if MOVER[name].kind in _FLOAT)
 _MOVER_NUMBERS = tuple(name for name in _MOVER_FIELDS if MOVER[name].kind in _WHOLE)
 
-_FIRST, _ODD = np.uint64(0x243F6A8885A308D3), np.uint64(0x9E3779B97F4A7C15)
+FIRST, _ODD = np.uint64(0x243F6A8885A308D3), np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _WORD = 8  # bytes; rows of entity states are whole words
@@ -142,7 +142,7 @@ def hash_world(worlds, index):
         worlds: ``WorldArrays``.
         index: world.
     """
-    value = hash_ninja(worlds.ninjas[index], _FIRST)
+    value = hash_ninja(worlds.ninjas[index], FIRST)
     states = worlds.entity_states
     for first in range(0, states.shape[1], _WORD):
         word = np.uint64(0)
@@ -154,9 +154,7 @@ def hash_world(worlds, index):
     for row in range(worlds.trail.shape[1]):
         for axis in range(2):
             value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))
-    value = (value ^ (value >> _S30)) * _MIX_1
-    value = (value ^ (value >> _S27)) * _MIX_2
-    return value ^ (value >> _S31)
+    return finish(value)
 
 
 @kernel
@@ -184,3 +182,11 @@ def mix(value, word):
     """Return a hash with one word mixed into it."""
     value = (value ^ word) * _ODD
     return value ^ (value >> _S32)
+
+
+@kernel
+def finish(value):
+    """Return a hash whose bits all depend on all bits of ``value``; different for different values."""
+    value = (value ^ (value >> _S30)) * _MIX_1
+    value = (value ^ (value >> _S27)) * _MIX_2
+    return value ^ (value >> _S31)

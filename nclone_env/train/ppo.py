@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.env.compiled.random_numbers import mix
 from nclone_env.env.threads import Job, Workers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.sim.random_numbers import mix
 from nclone_env.train.adam import Adam, sum_gradients
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network import LossScaling, Network

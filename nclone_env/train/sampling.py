@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone_env.env.compiled.random_numbers import mix
 from nclone_env.jit import numeric_kernel
+from nclone_env.sim.random_numbers import mix
 
 _S40 = np.uint64(40)
 _UNIT = np.float32(2.0**-24)

@@ -10,12 +10,12 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.compiled.observe import observe
-from nclone_env.env.compiled.random_numbers import random_bits
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
 from nclone_env.env.compiled.rewards import potential, reward
 from nclone_env.env.compiled.starts import draw_start, place_start
 from nclone_env.jit import called_kernel, kernel, next_number
 from nclone_env.obs.objective import open_exit_count
+from nclone_env.sim.random_numbers import random_bits
 from nclone_env.sim.tick import start, tick
 
 

@@ -1,0 +1,288 @@
+"""Archive search (Go-Explore; Ecoffet et al., 2021): one world for each cell of states, reached as early as known.
+
+A round takes a cell that was seldom chosen, copies its world, plays random held inputs from there, and keeps every
+state in a cell that is new, or that was reached later before. A cell holds its whole world, so that a search goes on
+from it without replaying the way there; the way is a chain of nodes, one for each held input.
+
+The memory is fixed when the archive is made. When all cells are taken, only earlier visits are kept. When all nodes
+are taken, the ones that lead to no cell are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.jit import kernel
+from nclone_env.level.level_set import LevelSet
+from nclone_env.plan.expand import play
+from nclone_env.plan.guide import way_left
+from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, places_for
+from nclone_env.sim.copy import copy_world, mix
+from nclone_env.sim.keys import cell_key
+from nclone_env.sim.random_numbers import random_bits
+from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim.tick import start
+
+HOLD = 4
+"""Frames that one random choice is held."""
+_LONGEST = 8  # choices that an input is held at most
+_DRAWN = 100  # cells to choose from
+_GREEDS = (0.0, 0.02, 0.1)
+"""Visits that a pixel of the way left counts for; drawn for each round. None is the best on all levels."""
+_STEPS = (8, 16, 30)
+"""Held inputs of a round; drawn for each round."""
+_NODES_PER_CELL = 16
+_ROOT = 0
+_INPUTS = tuple(INPUT_OF_ACTION)
+
+CELL = np.dtype([("frame", "i4"), ("node", "i4"), ("visits", "i4"), ("way", "f4")], align=True)
+"""A cell: frames to reach it, node of its way, times that it was chosen since it was reached so early, and the length
+of the way left, pixels."""
+NODE = np.dtype([("parent", "i4"), ("input", "u1")], align=True)
+"""A held input: the node before it, and the input byte."""
+SEARCH = np.dtype(
+    [("random", "i8"), ("frames", "i8"), ("seed", "u8")]
+    + [(name, "i4") for name in ("cells", "nodes", "best", "best_node", "best_hold", "best_input", "limit")],
+    align=True,
+)
+"""State of a search: random numbers drawn, frames simulated, seed, cells and nodes in use; frames of the best solution
+(0: none), the node before its last held input, how long that is held, and its input; solutions must have fewer frames
+than ``limit``."""
+RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("period", "i4"), ("greed", "f8"), ("slowness", "f8")], align=True)
+"""Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; frames after
+which a cell is another one; factor of ``_GREEDS``; frames that a pixel of way left takes at least, so that a state from
+which the limit cannot be kept is not stored."""
+
+
+class Archive(NamedTuple):
+    """The memory of a search for C cells and N nodes.
+
+    Attributes:
+        worlds: ``WorldArrays`` of C + 1 worlds; the last one is played.
+        table: ``KeyTable`` of the cells.
+        cells: (C,) ``CELL``.
+        nodes: (N,) ``NODE``; parents come before their children.
+        renumbered: (N,) int32; scratch.
+        search: (1,) ``SEARCH``.
+    """
+
+    worlds: WorldArrays
+    table: KeyTable
+    cells: np.ndarray
+    nodes: np.ndarray
+    renumbered: np.ndarray
+    search: np.ndarray
+
+
+def make_archive(levels: LevelSet, cells: int, max_frames: int) -> Archive:
+    """Return an archive for a number of cells.
+
+    Args:
+        levels: level set of the worlds.
+        cells: number of cells.
+        max_frames: longest solution to look for.
+    """
+    return Archive(
+        make_worlds(cells + 1, levels, max_frames),
+        make_table(cells),
+        np.zeros(cells, dtype=CELL),
+        np.zeros(cells * _NODES_PER_CELL, dtype=NODE),
+        np.zeros(cells * _NODES_PER_CELL, dtype=np.int32),
+        np.zeros(1, dtype=SEARCH),
+    )
+
+
+def archive_bytes(levels: LevelSet, cells: int, max_frames: int) -> int:
+    """Return the bytes of an archive for a number of cells."""
+    world = sum(array.nbytes for array in make_worlds(1, levels, max_frames))
+    ways = _NODES_PER_CELL * (NODE.itemsize + 4)
+    return world * (cells + 1) + PLACE_BYTES * places_for(cells) + cells * (CELL.itemsize + ways) + SEARCH.itemsize
+
+
+def cells_that_fit(levels: LevelSet, memory: int, max_frames: int) -> int:
+    """Return the largest number of cells of which an archive fits in so many bytes."""
+    least, most = 0, memory
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if archive_bytes(levels, middle, max_frames) <= memory else (least, middle)
+    return least
+
+
+@kernel
+def begin(levels, archive, guide, parts, rules, seed):
+    """Empty an archive and put the start of the first level in it.
+
+    Args:
+        levels: ``LevelArrays``.
+        archive: ``Archive``; its limit is set beforehand.
+        guide: ``Guide``.
+        parts: ``KeyParts``.
+        rules: (1,) ``RULES``.
+        seed: integer.
+    """
+    for place in range(archive.table.numbers.shape[0]):
+        archive.table.numbers[place] = EMPTY
+    search = archive.search[0]
+    search["random"], search["frames"], search["seed"] = 0, 0, np.uint64(seed)
+    search["cells"], search["nodes"], search["best"] = 0, 1, 0
+    start(levels, archive.worlds, archive.cells.shape[0], 0)
+    keep(archive, guide, parts, rules[0], _ROOT, 0)
+
+
+@kernel
+def explore(levels, archive, guide, parts, rules, until):
+    """Search until so many frames are simulated, or a better solution is found, which becomes the limit for the next.
+
+    Args:
+        levels: ``LevelArrays``.
+        archive: ``Archive`` that has begun.
+        guide: ``Guide``.
+        parts: ``KeyParts``.
+        rules: (1,) ``RULES``.
+        until: number of frames, counted from the beginning of the search.
+
+    Returns:
+        Whether a better solution was found; ``SEARCH`` describes it.
+    """
+    search = archive.search[0]
+    while search["frames"] < until:
+        greed, steps = _GREEDS[draw(search, len(_GREEDS))], _STEPS[draw(search, len(_STEPS))]
+        if search["nodes"] + steps > archive.nodes.shape[0]:
+            drop_nodes(archive)
+            if search["nodes"] + steps > archive.nodes.shape[0]:
+                search["frames"] = until
+                return False
+        number = choose(archive, greed * rules[0]["greed"])
+        if play_round(levels, archive, guide, parts, rules[0], number, steps):
+            return True
+    return False
+
+
+@kernel
+def draw(search, count):
+    """Return a random number from 0 to ``count - 1``."""
+    search["random"] += 1
+    return np.int64(random_bits(search["seed"], search["random"]) % np.uint64(count))
+
+
+@kernel
+def choose(archive, greed):
+    """Return a cell: of some drawn at random the one with the fewest visits, counting the way left as visits."""
+    search = archive.search[0]
+    best, least = 0, 1e30
+    for _ in range(_DRAWN):
+        number = draw(search, search["cells"])
+        cell = archive.cells[number]
+        score = cell["visits"] + greed * cell["way"]
+        if score < least and cell["frame"] + HOLD < search["limit"]:
+            best, least = number, score
+    archive.cells[best]["visits"] += 1
+    return best
+
+
+@kernel
+def play_round(levels, archive, guide, parts, rules, number, steps):
+    """Play random held inputs from a cell and keep the states on the way; return whether a solution was found.
+
+    Nodes after the last state that was kept are given back.
+    """
+    search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
+    copy_world(worlds, number, worlds, scratch)
+    node, frame = archive.cells[number]["node"], archive.cells[number]["frame"]
+    used = search["nodes"]
+    code, left = _INPUTS[0], 0
+    for _ in range(steps):
+        if left == 0:
+            drawn = draw(search, len(_INPUTS) * _LONGEST)
+            code, left = _INPUTS[drawn % len(_INPUTS)], 1 + drawn // len(_INPUTS)
+        left -= 1
+        played = play(levels, worlds, scratch, code, HOLD)
+        search["frames"] += played
+        frame += played
+        state = worlds.ninjas[scratch]["state"]
+        if state >= DEAD or frame + 1 >= search["limit"]:
+            search["nodes"] = used
+            if state == CELEBRATING and frame < search["limit"]:
+                search["best"], search["limit"] = frame, frame
+                search["best_node"], search["best_hold"], search["best_input"] = node, played, code
+                search["nodes"] = max(used, node + 1)
+                return True
+            return False
+        archive.nodes[search["nodes"]]["parent"], archive.nodes[search["nodes"]]["input"] = node, code
+        node = search["nodes"]
+        search["nodes"] += 1
+        if keep(archive, guide, parts, rules, node, frame):
+            used = search["nodes"]
+    search["nodes"] = used
+    return False
+
+
+@kernel
+def keep(archive, guide, parts, rules, node, frame):
+    """Keep the world just played if its cell is new or was reached later before; return whether it was kept."""
+    search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
+    length = way_left(guide, worlds, scratch)
+    if frame + length * rules["slowness"] >= search["limit"]:
+        return False
+    key = mix(cell_key(worlds, scratch, parts, rules["size"], rules["speed"]), np.uint64(frame // rules["period"]))
+    place = find_place(archive.table, key)
+    number = archive.table.numbers[place]
+    if number == EMPTY:
+        number = search["cells"]
+        if number >= archive.cells.shape[0]:
+            return False
+        search["cells"] += 1
+        archive.table.keys[place], archive.table.numbers[place] = key, number
+    elif archive.cells[number]["frame"] <= frame:
+        return False
+    cell = archive.cells[number]
+    copy_world(worlds, scratch, worlds, number)
+    cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, length
+    return True
+
+
+@kernel
+def drop_nodes(archive):
+    """Drop the nodes that lead neither to a cell nor to the best solution, and number the others afresh, in order."""
+    search, nodes, renumbered = archive.search[0], archive.nodes, archive.renumbered
+    for node in range(search["nodes"]):
+        renumbered[node] = _ROOT
+    if search["best"] > 0:
+        mark_way(nodes, renumbered, search["best_node"])
+    for number in range(search["cells"]):
+        mark_way(nodes, renumbered, archive.cells[number]["node"])
+    count = 1
+    for node in range(1, search["nodes"]):
+        if renumbered[node] != _ROOT:
+            nodes[count]["parent"] = renumbered[nodes[node]["parent"]]
+            nodes[count]["input"] = nodes[node]["input"]
+            renumbered[node] = count
+            count += 1
+    search["nodes"] = count
+    if search["best"] > 0:
+        search["best_node"] = renumbered[search["best_node"]]
+    for number in range(search["cells"]):
+        archive.cells[number]["node"] = renumbered[archive.cells[number]["node"]]
+
+
+@kernel
+def mark_way(nodes, marked, node):
+    """Mark a node and those before it with 1; the first is the root of all."""
+    while node != _ROOT and marked[node] == _ROOT:
+        marked[node] = 1
+        node = nodes[node]["parent"]
+
+
+def best_inputs(archive: Archive) -> np.ndarray:
+    """Return (T,) uint8: the inputs of the best solution of a search that has one, one byte a frame."""
+    search = archive.search[0]
+    held, node = [], int(search["best_node"])
+    while node != _ROOT:
+        held.append(int(archive.nodes[node]["input"]))
+        node = int(archive.nodes[node]["parent"])
+    inputs = np.repeat(np.array(held[::-1], dtype=np.uint8), HOLD)
+    return np.append(inputs, np.full(search["best_hold"], search["best_input"], dtype=np.uint8))

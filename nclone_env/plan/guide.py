@@ -1,0 +1,219 @@
+"""Where to go: the landmarks of a level in order, and path lengths to each with the doors as they then are.
+
+Landmarks are the switches that must be taken, door switches included, and at the end the exit. Which ones, and in which
+order, follows from what can be reached: first every door switch in reach is taken to open its door until the exit can
+be reached, then switches that turn out not to be needed are dropped, and the others are visited nearest first. So the
+number of fields grows with the number of switches, not with the states of the doors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.constants import RADIUS
+from nclone_env.jit import kernel
+from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE
+from nclone_env.level.level_set import LevelSet
+from nclone_env.level.routes.distance import solid_mask
+from nclone_env.plan.lattice import (
+    FAR,
+    LATTICE,
+    SPACING,
+    clear_nodes,
+    length_at,
+    mine_costs,
+    node_lengths,
+    nodes_at_door,
+    path_lengths,
+)
+
+CLEARANCES = (9.0, 7.0)
+"""Radii of the disc that must fit, pixels, in the order they are tried; smaller than the ninja, whose path may touch
+walls between two nodes."""
+_REACHES = {
+    EXIT: KINDS[EXIT].radii[0] + RADIUS,
+    EXIT_SWITCH: KINDS[EXIT_SWITCH].radii[0] + RADIUS,
+    LOCKED_DOOR: KINDS[LOCKED_DOOR_SWITCH].radii[0] + RADIUS,
+}
+_MINE_REACH = KINDS[MINE].radii[0] + RADIUS
+
+Point = tuple[float, float]
+
+
+class Guide(NamedTuple):
+    """The path lengths of a level for kernels.
+
+    Attributes:
+        fields: (K + 1, 101, 177) float32; path length from each node by the landmarks from number k on, pixels.
+        landmarks: (K,) int16; entities in the order they are to be taken.
+        longest: (K + 1,) float32; the longest of these path lengths, which also stands for places without a path.
+    """
+
+    fields: np.ndarray
+    landmarks: np.ndarray
+    longest: np.ndarray
+
+    @classmethod
+    def of(cls, fields: np.ndarray, slots: Sequence[int]) -> Guide:
+        """Return the guide with some fields and landmarks."""
+        longest = np.where(fields < FAR, fields, 0.0).max(axis=(1, 2)).astype(np.float32)
+        return cls(fields.astype(np.float32), np.array(slots, dtype=np.int16), longest)
+
+
+@kernel
+def way_left(guide, worlds, index):
+    """Return the length of the way by the landmarks that are left to the exit, pixels."""
+    step = 0
+    while step < guide.landmarks.shape[0] and worlds.entity_states[index, guide.landmarks[step]] != 0:
+        step += 1
+    length = length_at(guide.fields, step, worlds.ninjas[index]["x"], worlds.ninjas[index]["y"])
+    return length if length < FAR else guide.longest[step]
+
+
+def make_guide(levels: LevelSet, level: int = 0) -> Guide:
+    """Return the guide of a level with an exit.
+
+    If no path leads to an exit, doors are taken as open; if there still is none, lengths are as the crow flies.
+    """
+    maps = [_Map(levels, level, clearance) for clearance in CLEARANCES]
+    for has_doors in (True, False):
+        for each in maps:
+            landmarks = each.find_landmarks(has_doors)
+            if landmarks:
+                return each.guide(landmarks, has_doors)
+    return maps[0].straight()
+
+
+@dataclass(frozen=True)
+class _Landmark:
+    """A place to go to, and the entity whose state says that the ninja has been there."""
+
+    slot: int
+    point: Point
+    reach: float
+
+
+class _Map:
+    """The lattice of a level at one clearance, with its targets."""
+
+    def __init__(self, levels: LevelSet, level: int, clearance: float):
+        header, arrays = levels.arrays.header[level], levels.arrays
+        self._entities = entities = levels.entities_of(level)
+        free = clear_nodes(solid_mask(arrays.tiles[level]), clearance)
+        costs = mine_costs(entities[entities["type"] == MINE], _MINE_REACH)
+        self._costs = np.where(free, costs, np.float32(0.0))
+        doors = arrays.doors[header["first_door"] :][: header["door_count"]]
+        doors = doors[doors["type"] == LOCKED_DOOR]
+        self._at_doors = {int(door["owner"]): nodes_at_door(door) for door in doors}
+        self._doors = [self._landmark(owner) for owner in self._at_doors]
+        self._spawn: Point = (float(header["spawn_x"]), float(header["spawn_y"]))
+        self._exits = [
+            (self._landmark(slot + 1), self._landmark(slot))
+            for slot in np.flatnonzero(entities["type"] == EXIT).tolist()
+        ]
+
+    def find_landmarks(self, has_doors: bool) -> list[_Landmark]:
+        """Return the landmarks in order, the exit last; none if an exit cannot be reached.
+
+        Args:
+            has_doors: whether locked doors are closed until their switch is taken.
+        """
+        needed = self._needed() if has_doors else []
+        if needed is None:
+            return []
+        for switch, exit_ in self._exits:
+            order = self._nearest_first([*needed, switch], has_doors)
+            if order and self._reaches(exit_, order, has_doors):
+                return [*order, exit_]
+        return []
+
+    def guide(self, landmarks: Sequence[_Landmark], has_doors: bool) -> Guide:
+        """Return the guide with the fields to some landmarks, the exit last."""
+        fields = np.empty((len(landmarks), *LATTICE), dtype=np.float32)
+        onward = 0.0
+        for number in reversed(range(len(landmarks))):
+            target = landmarks[number]
+            costs = self._open_costs(landmarks[:number], has_doors)
+            fields[number] = path_lengths(costs, *target.point, target.reach, onward)
+            if number:
+                onward = _at(fields[number], landmarks[number - 1])
+        return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]])
+
+    def straight(self) -> Guide:
+        """Return a guide to the switch and the exit through everything."""
+        switch, exit_ = self._exits[0]
+        last = np.hypot(switch.point[0] - exit_.point[0], switch.point[1] - exit_.point[1])
+        fields = np.stack([node_lengths(*switch.point) + last, node_lengths(*exit_.point)])
+        return Guide.of(fields, [switch.slot])
+
+    def _landmark(self, slot: int) -> _Landmark:
+        entity = self._entities[slot]
+        return _Landmark(slot, (float(entity["x"]), float(entity["y"])), _REACHES[int(entity["type"])])
+
+    def _open_costs(self, taken: Sequence[_Landmark], has_doors: bool = True) -> np.ndarray:
+        """Return the costs with the doors closed whose switches are not taken."""
+        costs = self._costs.copy()
+        slots = {landmark.slot for landmark in taken}
+        for owner, nodes in self._at_doors.items():
+            if has_doors and owner not in slots:
+                costs[nodes] = 0.0
+        return costs
+
+    def _from(self, point: Point, taken: Sequence[_Landmark], has_doors: bool = True) -> np.ndarray:
+        return path_lengths(self._open_costs(taken, has_doors), *point, RADIUS)
+
+    def _needed(self) -> list[_Landmark] | None:
+        """Return the door switches without which no exit can be reached; None if none can be reached with all."""
+        taken = self._opened(self._doors)
+        if taken is None:
+            return None
+        for switch in reversed(taken):
+            fewer = self._opened([other for other in taken if other is not switch])
+            if fewer is not None:
+                taken = fewer
+        return taken
+
+    def _opened(self, allowed: Sequence[_Landmark]) -> list[_Landmark] | None:
+        """Return the door switches to take until an exit and its switch can be reached; None if they cannot."""
+        taken: list[_Landmark] = []
+        left = list(allowed)
+        while True:
+            lengths = self._from(self._spawn, taken)
+            if any(_at(lengths, switch) < FAR and _at(lengths, exit_) < FAR for switch, exit_ in self._exits):
+                return taken
+            found = [switch for switch in left if _at(lengths, switch) < FAR]
+            if not found:
+                return None
+            taken += found
+            left = [switch for switch in left if switch not in found]
+
+    def _nearest_first(self, landmarks: Sequence[_Landmark], has_doors: bool) -> list[_Landmark]:
+        """Return the order in which the nearest landmark in reach is always the next; none if one is never in reach."""
+        order: list[_Landmark] = []
+        left, point = list(landmarks), self._spawn
+        while left:
+            lengths = self._from(point, order, has_doors)
+            nearest = min(left, key=lambda landmark: _at(lengths, landmark))
+            if _at(lengths, nearest) >= FAR:
+                return []
+            order.append(nearest)
+            left.remove(nearest)
+            point = nearest.point
+        return order
+
+    def _reaches(self, exit_: _Landmark, order: Sequence[_Landmark], has_doors: bool) -> bool:
+        return _at(self._from(order[-1].point, order, has_doors), exit_) < FAR
+
+
+def _at(field: np.ndarray, landmark: _Landmark) -> float:
+    """Return the path length from the centre of a landmark, by the free nodes within its reach."""
+    column, row = (int((value + 0.5 * SPACING) / SPACING) for value in landmark.point)
+    around = int(landmark.reach / SPACING)
+    rows = np.arange(max(row - around, 0), min(row + around + 1, LATTICE[0]))
+    columns = np.arange(max(column - around, 0), min(column + around + 1, LATTICE[1]))
+    dx, dy = SPACING * columns - landmark.point[0], SPACING * rows - landmark.point[1]
+    return float((field[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] + np.hypot(dx, dy[:, None])).min())

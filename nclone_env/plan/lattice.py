@@ -1,0 +1,146 @@
+"""Path lengths on a fine lattice: nodes every 6 pixels, with the clearance of choice.
+
+A node is the point (6 i, 6 j), i = 0..176, j = 0..100. It is free if a disc of the clearance around it is free of
+tiles; a closed door removes the nodes that the ninja cannot be at. Steps lead to the eight neighbours. Gravity does not
+count: the lengths guide a search and never touch the physics.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nclone_env.constants import COLUMNS, RADIUS, ROWS
+from nclone_env.jit import kernel
+from nclone_env.level.routes.doors import HALF_DOOR
+
+SPACING = 6.0
+LATTICE = (4 * ROWS + 1, 4 * COLUMNS + 1)
+FAR = 1e9
+"""Path length where there is no path."""
+_DIAGONAL = SPACING * math.sqrt(2.0)
+_NODES = LATTICE[0] * LATTICE[1]
+_PER_NODE = 3  # squares of the mask of solids, 2 x 2 pixels each, from one node to the next
+_MINE_FACTOR = np.float32(4.0)
+_DOOR_REACH = RADIUS - 1.0
+
+
+def clear_nodes(solid: np.ndarray, clearance: float) -> np.ndarray:
+    """Return (101, 177) bool: whether a disc around each node is free of tiles.
+
+    Args:
+        solid: (300, 528) bool, as of ``level.routes.distance.solid_mask``.
+        clearance: radius of the disc, pixels.
+    """
+    free = np.zeros(LATTICE, dtype=np.bool_)
+    _find_clear(solid, free, clearance)
+    return free
+
+
+@kernel
+def _find_clear(solid, free, clearance):
+    """Write whether a disc around each node is free; those next to the border of the world are not."""
+    reach = int(clearance / 2.0) + 1
+    for j in range(2, free.shape[0] - 2):
+        for i in range(2, free.shape[1] - 2):
+            blocked = False
+            for b in range(-reach, reach):
+                for a in range(-reach, reach):
+                    dx, dy = 2.0 * a + 1.0, 2.0 * b + 1.0
+                    if dx * dx + dy * dy < clearance * clearance and solid[_PER_NODE * j + b, _PER_NODE * i + a]:
+                        blocked = True
+            free[j, i] = not blocked
+
+
+def node_lengths(x: float, y: float, half_width: float = 0.0, half_height: float = 0.0) -> np.ndarray:
+    """Return (101, 177) float64: the distance of each node from a point, or from a rectangle around it, pixels."""
+    rows, columns = np.ogrid[: LATTICE[0], : LATTICE[1]]
+    dx = np.maximum(np.abs(SPACING * columns - x) - half_width, 0.0)
+    dy = np.maximum(np.abs(SPACING * rows - y) - half_height, 0.0)
+    return np.hypot(dx, dy)
+
+
+def nodes_at_door(door: np.void) -> np.ndarray:
+    """Return (101, 177) bool: the nodes that a ``DOOR`` blocks while it is closed."""
+    half_x, half_y = (0.0, HALF_DOOR) if door["vertical"] else (HALF_DOOR, 0.0)
+    return node_lengths(float(door["x"]), float(door["y"]), half_x, half_y) < _DOOR_REACH
+
+
+def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
+    """Return (101, 177) float32: the factor of the length of a step into each node; more where a mine is touched.
+
+    Args:
+        mines: ``ENTITY`` records.
+        reach: distance at which the ninja touches one, pixels.
+    """
+    costs = np.ones(LATTICE, dtype=np.float32)
+    for mine in mines:
+        costs[node_lengths(float(mine["x"]), float(mine["y"])) < reach] = _MINE_FACTOR
+    return costs
+
+
+def path_lengths(costs: np.ndarray, x: float, y: float, reach: float, onward: float = 0.0) -> np.ndarray:
+    """Return (101, 177) float32: the length of the shortest path from each node to a target, ``FAR`` without one.
+
+    Args:
+        costs: (101, 177) float32; factor of the length of a step into each node, 0 where it is blocked.
+        x: centre of the target, pixels.
+        y: likewise.
+        reach: radius of the target; if no free node is that near, the nearest ones within three times as far count.
+        onward: length of the path from the target on.
+    """
+    field = np.full(LATTICE, FAR, dtype=np.float32)
+    lengths = np.where(costs > 0, node_lengths(x, y), np.inf)
+    nearest = float(lengths.min())
+    if nearest > 3.0 * reach:
+        return field
+    seeds = lengths <= max(reach, nearest)
+    field[seeds] = onward + lengths[seeds]
+    _spread(field, costs, np.empty(_NODES, dtype=np.int32), np.zeros(LATTICE, dtype=np.bool_))
+    return field
+
+
+@kernel
+def _spread(field, costs, queue, queued):
+    """Correct the lengths of a seeded field until none can be shortened; (17877,) int32 and (101, 177) bool scratch."""
+    rows, columns = field.shape
+    first, waiting = 0, 0
+    for node in range(rows * columns):
+        if field[node // columns, node % columns] < FAR:
+            queue[waiting] = node
+            queued[node // columns, node % columns] = True
+            waiting += 1
+    while waiting > 0:
+        j, i = queue[first] // columns, queue[first] % columns
+        first = first + 1 if first + 1 < queue.shape[0] else 0
+        waiting -= 1
+        queued[j, i] = False
+        for b in range(-1, 2):
+            for a in range(-1, 2):
+                row, column = j + b, i + a
+                cost = costs[row, column]
+                length = np.float32(field[j, i] + cost * (SPACING if a == 0 or b == 0 else _DIAGONAL))
+                if cost > 0.0 and length < field[row, column]:
+                    field[row, column] = length
+                    if not queued[row, column]:
+                        queued[row, column] = True
+                        last = first + waiting
+                        queue[last if last < queue.shape[0] else last - queue.shape[0]] = row * columns + column
+                        waiting += 1
+
+
+@kernel
+def length_at(fields, number, x, y):
+    """Return the path length from a point by one of (F, 101, 177) fields: of the nearest node, or of its neighbours."""
+    rows, columns = fields.shape[1], fields.shape[2]
+    i, j = int((x + 0.5 * SPACING) / SPACING), int((y + 0.5 * SPACING) / SPACING)
+    i = 1 if i < 1 else (columns - 2 if i > columns - 2 else i)
+    j = 1 if j < 1 else (rows - 2 if j > rows - 2 else j)
+    best = fields[number, j, i]
+    if best >= FAR:
+        for b in range(-1, 2):
+            for a in range(-1, 2):
+                if fields[number, j + b, i + a] < best:
+                    best = fields[number, j + b, i + a]
+    return best

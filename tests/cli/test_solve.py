@@ -1,0 +1,106 @@
+"""The command ``nclone-env solve``."""
+
+import json
+
+import pytest
+
+from nclone_env.cli import solve as solve_module
+from nclone_env.cli.app import main
+from nclone_env.level.build import build_room
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.replay.recording import load_recording
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words) -> int:
+    return main(["solve", *map(str, words)])
+
+
+def rows_in(folder):
+    return [json.loads(line) for line in (folder / "solutions.jsonl").read_text().splitlines()]
+
+
+def test_each_level_gets_a_row_and_a_verified_recording(folder, capsys):
+    assert run("first-steps/06-hop", "jumps/01-stairs", "--frames", 50_000, "--output", "found") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["level", "completed", "frames", "seconds", "frames", "simulated"]
+    assert [line.split()[:2] for line in lines[1:3]] == [["first-steps/06-hop", "yes"], ["jumps/01-stairs", "yes"]]
+    assert lines[3].startswith("2 of 2 levels completed, 100,")
+    rows = rows_in(folder / "found")
+    assert [row["level"] for row in rows] == ["first-steps/06-hop", "jumps/01-stairs"]
+    for row in rows:
+        recording = load_recording(folder / "found" / row["recording"])
+        verdict = recording.verify()
+        assert verdict.agrees
+        assert (verdict.state, verdict.frames) == (8, row["frames"])
+        assert recording.seed == 0
+
+
+def solved(folder, name, *words):
+    assert run("first-steps", "--frames", 20_000, "--output", name, *words) == 0
+    return [(row["level"], row["frames"]) for row in rows_in(folder / name)], {
+        path.name: path.read_bytes() for path in (folder / name).glob("*.replay")
+    }
+
+
+def test_the_result_depends_on_the_seed_and_not_on_the_threads(folder):
+    one, three, other = solved(folder, "a"), solved(folder, "b", "--threads", 3), solved(folder, "c", "--seed", 1)
+    assert len(one[1]) == 6
+    assert one == three
+    assert one != other
+
+
+def test_levels_that_cannot_be_searched_are_named(folder, capsys):
+    (folder / "nowhere").write_bytes(write_map(build_room().raw))
+    assert run("nowhere", "first-steps/06-hop", "--frames", 20_000, "--output", ".") == 1
+    out = capsys.readouterr().out
+    assert "level: expected a level with an exit, got 'nowhere'" in out
+    assert "1 of 2 levels completed" in out
+    assert [bool(row["error"]) for row in rows_in(folder)] == [True, False]
+
+
+def test_levels_that_are_not_completed_have_no_recording(folder, capsys):
+    assert run("hazards/05-slalom", "--frames", 1, "--output", ".") == 0
+    (row,) = rows_in(folder)
+    assert (row["completed"], row["frames"], row["recording"]) == (False, 0, None)
+    assert not list(folder.glob("*.replay"))
+    assert "0 of 1 levels completed" in capsys.readouterr().out
+
+
+def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
+    def stopping(level, *, stop, **arguments):
+        stop.signal = 2
+        return search(level, stop=stop, **arguments)
+
+    search = solve_module.solve
+    monkeypatch.setattr(solve_module, "solve", stopping)
+    assert run("first-steps", "--output", ".") == 130
+    assert [row["level"] for row in rows_in(folder)] == ["first-steps/01-walk"]
+    assert "of 1 levels completed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "levels: expected at least one level, got none"),
+        (("first-steps", "--threads", 0), "threads: expected a whole number of at least 1, got 0"),
+        (("nothing",), "level: expected a built-in set or level, a file or a folder, got 'nothing'"),
+        (("first-steps", "--seconds", 0), "seconds: expected a number above 0, got 0"),
+    ],
+)
+def test_bad_arguments(folder, capsys, words, message):
+    assert run(*words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_terminal_shows_what_goes_on(folder, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert run("first-steps/06-hop", "--frames", 20_000, "--output", ".") == 0
+    out = capsys.readouterr().out
+    assert "\r\x1b[K[0/1] first-steps/06-hop: searching" in out
+    assert "frames after" in out

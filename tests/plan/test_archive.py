@@ -1,0 +1,130 @@
+"""The archive: each cell holds the world its way leads to; its size is known beforehand and is enough."""
+
+import numpy as np
+import pytest
+
+from nclone_env.level.build import build_room
+from nclone_env.level.level_set import pack
+from nclone_env.level.load import load_level
+from nclone_env.plan.archive import (
+    HOLD,
+    RULES,
+    archive_bytes,
+    begin,
+    best_inputs,
+    cells_that_fit,
+    explore,
+    make_archive,
+)
+from nclone_env.plan.guide import make_guide
+from nclone_env.plan.table import EMPTY
+from nclone_env.sim.copy import mix
+from nclone_env.sim.keys import cell_key, key_parts
+from nclone_env.sim.session import Session
+from nclone_env.sim.simulate import simulate
+
+LEVEL = load_level("jumps/03-islands")
+SIZE, SPEED = 24.0, 2.25
+MAX_FRAMES, NEVER = 2000, 1 << 30
+
+
+def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES):
+    """Return (archive, parts, solutions found) after a search of so many frames."""
+    levels = pack([level])
+    archive, guide, parts = make_archive(levels, cells, MAX_FRAMES), make_guide(levels), key_parts(levels)
+    rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0)], RULES)
+    found = []
+    archive.search["limit"] = limit
+    begin(levels.arrays, archive, guide, parts, rules, seed)
+    while archive.search[0]["frames"] < frames:
+        if explore(levels.arrays, archive, guide, parts, rules, frames):
+            found.append(best_inputs(archive).tobytes())
+    return archive, parts, found
+
+
+def way(archive, node):
+    """Return the inputs that lead to a node."""
+    codes = []
+    while node:
+        codes.append(archive.nodes[node]["input"])
+        node = archive.nodes[node]["parent"]
+    return np.repeat(np.array(codes[::-1], np.uint8), HOLD)
+
+
+def check_cells(archive, parts, level=LEVEL):
+    """Check that every 20th cell is where its way leads, and under its key."""
+    worlds, count = archive.worlds, archive.search[0]["cells"]
+    for number in range(0, count, 20):
+        inputs = way(archive, archive.cells[number]["node"])
+        assert len(inputs) == archive.cells[number]["frame"]
+        session = Session(level, max_frames=MAX_FRAMES)
+        session.play(inputs)
+        assert session.snapshot() == b"".join(array[number].tobytes() for array in worlds)
+        place = np.flatnonzero(archive.table.numbers == number)
+        key = mix(np.uint64(cell_key(worlds, number, parts, SIZE, SPEED)), np.uint64(0))
+        assert [int(archive.table.keys[one]) for one in place] == [int(key)]
+
+
+def test_each_cell_holds_the_world_that_its_way_leads_to():
+    archive, parts, found = searched()
+    assert archive.search[0]["cells"] > 500
+    check_cells(archive, parts)
+    lengths = [len(inputs) for inputs in found]
+    assert lengths == sorted(lengths, reverse=True)
+    for inputs in found:
+        states = simulate(LEVEL, inputs).state
+        assert states[-1] == 8
+        assert (states[:-1] < 6).all()
+
+
+def test_a_search_depends_on_its_seed_alone():
+    first, again, other = (searched(frames=20_000, seed=seed)[0] for seed in (1, 1, 2))
+    assert first.search.tobytes() == again.search.tobytes()
+    assert first.cells.tobytes() == again.cells.tobytes()
+    assert first.cells.tobytes() != other.cells.tobytes()
+
+
+def test_a_full_archive_keeps_earlier_visits_only():
+    archive, parts, _ = searched(cells=100)
+    assert archive.search[0]["cells"] == 100
+    assert np.count_nonzero(archive.table.numbers != EMPTY) == 100
+    check_cells(archive, parts)
+
+
+def test_nodes_that_lead_nowhere_are_dropped():
+    archive, parts, found = searched(cells=400, frames=400_000)
+    used, ways = archive.search[0]["nodes"], set()
+    for number in range(archive.search[0]["cells"]):
+        node = archive.cells[number]["node"]
+        while node and node not in ways:
+            ways.add(int(node))
+            node = archive.nodes[node]["parent"]
+    assert used <= len(archive.nodes)
+    assert archive.search[0]["frames"] >= 400_000
+    check_cells(archive, parts)
+    if found:
+        assert best_inputs(archive).tobytes() == found[-1]
+
+
+def test_an_archive_too_small_for_a_round_ends_the_search():
+    archive, _, _ = searched(cells=1, frames=1000)
+    assert archive.search[0]["frames"] == 1000
+
+
+def test_solutions_are_shorter_than_the_limit():
+    _, _, found = searched(frames=200_000)
+    limit = len(found[0])
+    _, _, shorter = searched(frames=200_000, limit=limit)
+    assert all(len(inputs) < limit for inputs in shorter)
+
+
+@pytest.mark.parametrize("level", [LEVEL, build_room("exit 60 58", "exit_switch 50 58", "evil_ninja 20 58")])
+def test_the_memory_is_known_beforehand(level):
+    levels = pack([level])
+    archive = make_archive(levels, 1000, 500)
+    arrays = [*archive.worlds, *archive.table, *archive[2:-2], archive.renumbered, archive.search]
+    assert sum(array.nbytes for array in arrays) == archive_bytes(levels, 1000, 500)
+    for memory in (10_000_000, 33_333_333):
+        cells = cells_that_fit(levels, memory, 500)
+        assert archive_bytes(levels, cells, 500) <= memory
+        assert archive_bytes(levels, cells + 1, 500) > memory

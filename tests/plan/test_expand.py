@@ -1,0 +1,71 @@
+"""Successors of worlds against the session, which plays the same inputs."""
+
+import numpy as np
+
+from nclone_env.level.build import build_room
+from nclone_env.plan.expand import DIED, DOOR, GOLD, SWITCH, WON, copy_rows, expand
+from nclone_env.sim.keys import key_parts
+from nclone_env.sim.session import Session
+from nclone_env.sim.state import make_worlds
+
+INPUTS = np.array([0, 1, 2, 3, 4, 5], np.uint8)
+LEVEL = build_room(
+    "exit 60 58", "exit_switch 46 58", "gold 44 58", "mine 30 58", "locked_door 70 56 0", "locked_door_switch 48 58"
+)
+HOLD = 20
+
+
+def expanded(session, rows, hold=HOLD):
+    """Return (target worlds, kept, origins, events, frames) of an expansion."""
+    size = len(rows) * len(INPUTS)
+    target = make_worlds(size, session.level_set)
+    origins, frames = np.full((2, size), -1, np.int32)
+    events = np.zeros(size, np.uint8)
+    parts = key_parts(session.level_set)
+    kept = expand(session.levels, session.worlds, rows, len(rows), parts, INPUTS, hold, target, origins, events, frames)
+    return target, kept, origins, events, frames
+
+
+def test_successors_are_those_of_a_session():
+    session = Session(LEVEL, 8)
+    for world in range(1, 8):
+        session.record(np.random.default_rng(world).integers(0, 6, 9 * world), world)
+    rows = np.array([5, 0, 7, 3])
+    target, kept, origins, events, frames = expanded(session, rows)
+    place = 0
+    for candidate in range(len(rows) * len(INPUTS)):
+        row, code = rows[candidate // 6], INPUTS[candidate % 6]
+        alone = Session(LEVEL)
+        alone.restore(session.snapshot(row))
+        states = alone.record(bytes([code] * HOLD)).ninjas["state"]
+        ended = np.flatnonzero(np.isin(states, (6, 8)))
+        assert frames[candidate] == (ended[0] + 1 if len(ended) else HOLD)
+        assert bool(events[candidate] & (DIED | WON)) == bool(len(ended))
+        if not len(ended):
+            assert origins[place] == candidate
+            assert b"".join(array[place].tobytes() for array in target) == alone.snapshot()
+            place += 1
+    assert kept == place
+
+
+def test_events():
+    session = Session(LEVEL)
+    seen = {}
+    for frames in (3, 22, 45, 95):
+        session.start()
+        _, _, _, events, played = expanded(session, np.array([0]), frames)
+        seen[frames] = int(events[2])
+        assert played[2] <= frames
+    assert seen == {3: 0, 22: GOLD, 45: GOLD | SWITCH | DOOR, 95: GOLD | SWITCH | DOOR | WON}
+    _, _, _, events, _ = expanded(session, np.array([0]), 95)
+    assert events[4] == DIED
+
+
+def test_copies_of_rows():
+    session = Session(LEVEL, 4)
+    for world in range(4):
+        session.record(bytes([2] * 5 * world), world)
+    target = make_worlds(3, session.level_set)
+    copy_rows(session.worlds, np.array([3, 1, 0]), 2, target)
+    assert target.ninjas["frame"].tolist() == [15, 5, 0]
+    assert target.ninjas[2]["drag"] == 0.0  # left alone

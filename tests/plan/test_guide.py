@@ -1,0 +1,148 @@
+"""Landmarks in order, and path lengths against a search with a heap."""
+
+import heapq
+import math
+
+import numpy as np
+import pytest
+
+from nclone_env.kinds import KINDS
+from nclone_env.level.build import build_level, build_room, hall_tiles
+from nclone_env.level.level_set import pack
+from nclone_env.level.routes.distance import solid_mask
+from nclone_env.plan.guide import make_guide, way_left
+from nclone_env.plan.lattice import FAR, LATTICE, clear_nodes, length_at, path_lengths
+from nclone_env.sim.session import Session
+
+HALL = hall_tiles((2, 40), (5, 15))
+CORRIDOR = hall_tiles((2, 40), (14, 15))  # y from 336 to 384
+
+
+def naive_lengths(costs, seeds):
+    """Return path lengths by Dijkstra's algorithm from {(row, column): length}."""
+    found, heap = {}, [(length, node) for node, length in seeds.items()]
+    heapq.heapify(heap)
+    while heap:
+        length, (j, i) = heapq.heappop(heap)
+        if (j, i) in found:
+            continue
+        found[j, i] = length
+        for b in (-1, 0, 1):
+            for a in (-1, 0, 1):
+                if costs[j + b, i + a] > 0 and (j + b, i + a) not in found:
+                    step = 6.0 * math.hypot(a, b) * float(costs[j + b, i + a])
+                    heapq.heappush(heap, (length + step, (j + b, i + a)))
+    return found
+
+
+def test_lengths_are_those_of_a_search_with_a_heap():
+    rng = np.random.default_rng(2)
+    costs = np.zeros(LATTICE, np.float32)
+    costs[2:-2, 2:-2] = rng.choice([0.0, 1.0, 1.0, 4.0], (LATTICE[0] - 4, LATTICE[1] - 4))
+    costs[50, 80] = 1.0
+    field = path_lengths(costs, 480.0, 300.0, 1.0, onward=7.0)
+    expected = naive_lengths(costs, {(50, 80): 7.0})
+    assert set(zip(*np.nonzero(field < FAR))) == set(expected)
+    for node, length in expected.items():
+        assert field[node] == pytest.approx(length, rel=1e-5)  # float32 sums
+
+
+def test_clear_nodes_keep_a_disc_free():
+    solid = solid_mask(pack([build_level(tiles=HALL)]).arrays.tiles[0])
+    free = clear_nodes(solid, 9.0)
+    rows, columns = np.nonzero(free)  # the hall is 48..984 by 120..384 pixels
+    assert (rows.min() * 6, rows.max() * 6) == (132, 372)
+    assert (columns.min() * 6, columns.max() * 6) == (60, 972)
+    assert clear_nodes(solid, 7.0).sum() > free.sum()
+
+
+def test_a_target_without_free_nodes_is_out_of_reach():
+    costs = np.zeros(LATTICE, np.float32)
+    costs[20, 20] = 1.0
+    assert (path_lengths(costs, 600.0, 300.0, 16.0) == FAR).all()
+
+
+def test_lengths_outside_the_world_are_those_at_its_border():
+    fields = np.arange(2 * 101 * 177, dtype=np.float32).reshape(2, *LATTICE)
+    assert length_at(fields, 1, -500.0, 1e4) == fields[1, 99, 1]
+    assert length_at(fields, 0, 1e4, -1e4) == fields[0, 1, 175]
+
+
+def names_of(level):
+    levels = pack([level])
+    guide = make_guide(levels)
+    return [KINDS[kind].name for kind in levels.entities_of(0)["type"][guide.landmarks]], guide
+
+
+def left(level, guide, x=None, taken=()):
+    """Return the way left from a place, with some entities touched."""
+    session = Session(level)
+    if x is not None:
+        session.worlds.ninjas[0]["x"] = x
+    session.worlds.entity_states[0, list(taken)] = 1
+    return float(way_left(guide, session.worlds, 0))
+
+
+def test_the_way_leads_by_the_switch_to_the_exit():
+    level = build_room("exit 90 58", "exit_switch 20 58")
+    names, guide = names_of(level)
+    assert names == ["exit_switch"]
+    assert left(level, guide) == pytest.approx(20 * 6 + 70 * 6, abs=12)
+    assert left(level, guide, taken=(1,)) == pytest.approx(50 * 6, abs=12)
+
+
+BEHIND_A_DOOR = ("exit 120 62", "exit_switch 110 62", "locked_door 100 60 0", "locked_door_switch 20 62")
+
+
+def test_the_switch_of_a_door_in_the_way_comes_first():
+    level = build_level(*BEHIND_A_DOOR, tiles=CORRIDOR, spawn=(40, 62))
+    names, guide = names_of(level)
+    assert names == ["locked_door", "exit_switch"]
+    assert left(level, guide) == pytest.approx(120 + 540 + 60, abs=40)
+    assert left(level, guide, taken=(2,)) == pytest.approx(420 + 60, abs=40)
+
+
+def test_doors_that_are_not_in_the_way_are_ignored():
+    level = build_level(
+        "exit 90 62",
+        "exit_switch 80 62",
+        "locked_door 100 60 0",
+        "locked_door_switch 20 62",
+        tiles=CORRIDOR,
+        spawn=(40, 62),
+    )
+    assert names_of(level)[0] == ["exit_switch"]
+
+
+def test_a_mine_makes_the_way_longer():
+    plain, mined = (
+        build_level("exit 90 62", "exit_switch 80 62", *more, tiles=CORRIDOR, spawn=(40, 62))
+        for more in ((), ("mine 60 60",))
+    )
+    assert left(mined, names_of(mined)[1]) > left(plain, names_of(plain)[1]) + 20
+
+
+def test_nineteen_doors_on_one_spot():
+    doors = [f"locked_door 100 60 0\nlocked_door_switch {20 + 3 * number} 62" for number in range(19)]
+    level = build_level("exit 120 62", "exit_switch 110 62", *doors, tiles=CORRIDOR, spawn=(17, 62))
+    names, guide = names_of(level)
+    assert names == ["locked_door"] * 19 + ["exit_switch"]
+    assert len(guide.fields) == 21
+    assert left(level, guide) == pytest.approx(103 * 6, abs=60)
+
+
+def test_without_a_path_lengths_are_straight():
+    tiles = CORRIDOR.copy()
+    tiles[:, 25] = 1
+    level = build_level("exit 120 62", "exit_switch 110 62", tiles=tiles, spawn=(40, 62))
+    _, guide = names_of(level)
+    assert left(level, guide) == pytest.approx(420 + 60, abs=12)
+
+
+def test_places_without_a_path_are_lost():
+    level = build_level("exit 90 62", "exit_switch 80 62", tiles=CORRIDOR, spawn=(40, 62))
+    session = Session(level)
+    session.worlds.ninjas[0]["y"] = 100.0
+    guide = names_of(level)[1]
+    lengths = guide.fields[0][guide.fields[0] < FAR]
+    assert way_left(guide, session.worlds, 0) == guide.longest[0] == lengths.max()
