@@ -1,4 +1,4 @@
-"""Inputs that complete a level: archive searches in turn, then earlier arrivals until the end."""
+"""Inputs that complete a level: archive searches in turn; then, until the end, earlier arrivals and edits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from itertools import cycle, islice
 import numpy as np
 
 from nclone_env.constants import CELEBRATING
-from nclone_env.errors import ConfigError, UnsupportedLevelError
+from nclone_env.errors import ConfigError
 from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.plan.archive import RULES, Archive, begin, best_inputs, cells_that_fit, explore, make_archive
-from nclone_env.plan.guide import make_guide
-from nclone_env.sim.keys import key_parts
+from nclone_env.plan.archive import cells_that_fit, make_archive
+from nclone_env.plan.polish import make_polisher
+from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, make_task
 from nclone_env.sim.random_numbers import random_bits
 from nclone_env.sim.simulate import simulate
 
@@ -34,8 +33,11 @@ large ones that are others after four seconds, for levels in which the ninja has
 succeed soon or not at all."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
 _NEXT_RULES = ((16.0, 1.5, _NEVER, 0.0, _SLOWNESS), (30.0, 5.0, 240, 0.0, _SLOWNESS))
-_NEXT_TURNS = (3, 1)
-"""The same of the searches for shorter solutions, which do not prefer places near the exit."""
+_NEXT_TURNS = (2, 1, 3)
+"""The same of the searches for shorter solutions, which do not prefer places near the exit; the last are turns of edits
+of the best solution."""
+FIRST, SHORTER, POLISHED = "first", "shorter", "polished"
+"""Stages of a search."""
 _TURN = 40_000
 """Frames of one search before the next takes its turn: some milliseconds."""
 
@@ -49,7 +51,8 @@ class Solution:
             solution was found.
         simulated: frames that the search simulated.
         seconds: seconds that it took.
-        stage: that found it, ``first`` or ``shorter``; empty if there is none.
+        stage: of the search that found it: ``first``, ``shorter`` (by an archive) or ``polished`` (by edits); empty if
+            there is none.
     """
 
     inputs: np.ndarray
@@ -103,7 +106,7 @@ def solve(
             is too small for the level.
     """
     _check(seconds, frames, seed, max_frames)
-    search = _Search(load_level(level), seed, max_frames, memory, _Budget(seconds, frames, stop, clock))
+    search = _Solver(load_level(level), seed, max_frames, memory, _Budget(seconds, frames, stop, clock))
     best = search.result(np.zeros(0, dtype=np.uint8), "")
     try:
         for best in search.solutions():
@@ -140,62 +143,68 @@ class _Budget:
         return int(min(_TURN, max(self._frames - self.used, 0)))
 
 
-class _Search:
-    """The searches on one level."""
+class _Solver:
+    """The searches on one level, in turn."""
 
     def __init__(self, level: Level, seed: int, max_frames: int, memory: int, budget: _Budget):
-        self._level, self._seed, self._limit, self._budget = level, seed, max_frames + 1, budget
-        levels = pack([level])
-        if not levels.arrays.header[0]["exit_count"]:
-            raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
-        cells = min(cells_that_fit(levels, memory // len(_FIRST_RULES), max_frames), _MOST_CELLS)
+        self._level, self._seed, self._max_frames, self._budget = level, seed, max_frames, budget
+        self._task = task = make_task(level)
+        cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES), max_frames), _MOST_CELLS)
         if cells < 1:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
-        self._levels, self._guide, self._parts = levels.arrays, make_guide(levels), key_parts(levels)
-        self._archives = [make_archive(levels, cells, max_frames) for _ in _FIRST_RULES]
+        self._archives = [make_archive(task.level_set, cells, max_frames) for _ in _FIRST_RULES]
         self._begun = 0
+        self._best = np.zeros(0, dtype=np.uint8)
 
     def solutions(self) -> Iterator[Solution]:
         """Yield ever shorter solutions until the budget is spent."""
-        yield from islice(self._in_turn(_FIRST_RULES, _FIRST_TURNS, "first"), 1)
-        yield from self._in_turn(_NEXT_RULES, _NEXT_TURNS, "shorter")
-
-    def _in_turn(self, settings: Sequence[tuple[float, ...]], turns: Sequence[int], stage: str) -> Iterator[Solution]:
-        """Yield the solutions of searches that begin now and take turns."""
-        searches = [(archive, np.array([rules], dtype=RULES)) for archive, rules in zip(self._archives, settings)]
-        for archive, rules in searches:
-            archive.search["limit"] = self._limit
-            begin(self._levels, archive, self._guide, self._parts, rules, random_bits(self._seed, self._begun))
-            self._begun += 1
-        for archive, rules in cycle([search for search, count in zip(searches, turns) for _ in range(count)]):
-            frames = self._budget.chunk
-            if not frames:
-                return
-            if self._explore(archive, rules, frames):
-                yield self._verified(archive, stage)
-
-    def _explore(self, archive: Archive, rules: np.ndarray, frames: int) -> bool:
-        """Search for so many frames, or until a better solution is found; return whether one was."""
-        search = archive.search[0]
-        search["limit"], before = self._limit, int(search["frames"])
-        found = explore(self._levels, archive, self._guide, self._parts, rules, before + frames)
-        self._budget.used += int(search["frames"]) - before
-        return found
+        yield from islice(self._in_turn(self._archive_searches(_FIRST_RULES, FIRST), _FIRST_TURNS), 1)
+        if len(self._best):
+            polisher = make_polisher(self._task.level_set, len(self._best))
+            searches = self._archive_searches(_NEXT_RULES, SHORTER)
+            searches.append(PolishSearch(self._task, polisher, self._next_seed(), POLISHED))
+            yield from self._in_turn(searches, _NEXT_TURNS)
 
     def result(self, inputs: np.ndarray, stage: str) -> Solution:
         """Return a solution with the statistics so far."""
         return Solution(inputs, self._budget.used, self._budget.elapsed, stage)
 
-    def _verified(self, archive: Archive, stage: str) -> Solution:
-        """Return the solution that a search found, after a replay."""
-        inputs = best_inputs(archive)
-        self._limit = len(inputs)
+    def _archive_searches(self, settings: Sequence[tuple[float, ...]], stage: str) -> list[Search]:
+        """Begin searches with the archives."""
+        return [
+            ArchiveSearch(self._task, archive, rules, self._next_seed(), self._limit, stage)
+            for archive, rules in zip(self._archives, settings)
+        ]
+
+    @property
+    def _limit(self) -> int:
+        """Solutions must have fewer frames."""
+        return len(self._best) or self._max_frames + 1
+
+    def _next_seed(self) -> int:
+        self._begun += 1
+        return int(random_bits(self._seed, self._begun - 1))
+
+    def _in_turn(self, searches: Sequence[Search], turns: Sequence[int]) -> Iterator[Solution]:
+        """Yield the solutions of searches that take turns."""
+        for search in cycle([search for search, count in zip(searches, turns) for _ in range(count)]):
+            frames = self._budget.chunk
+            if not frames:
+                return
+            turn = search.advance(self._best, self._limit, frames)
+            self._budget.used += turn.simulated
+            if turn.inputs is not None:
+                self._best = self._verified(turn.inputs)
+                yield self.result(self._best, search.stage)
+
+    def _verified(self, inputs: np.ndarray) -> np.ndarray:
+        """Return the inputs of a solution after a replay."""
         states = simulate(self._level, inputs).state
         if states[-1] != CELEBRATING or (states[:-1] == CELEBRATING).any():
             raise RuntimeError(
                 f"solve: a replay of {len(inputs)} frames on {self._level.name!r} does not win at the end"
             )
-        return self.result(inputs, stage)
+        return inputs
 
 
 def _check(seconds: float, frames: float, seed: int, max_frames: int) -> None:

@@ -7,7 +7,7 @@ from nclone_env.errors import ConfigError, UnsupportedLevelError
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.solutions import known_solutions
-from nclone_env.plan import solve as solve_module
+from nclone_env.plan import searches
 from nclone_env.plan.solve import solve
 from nclone_env.sim.simulate import simulate
 
@@ -30,7 +30,7 @@ def test_built_in_levels_are_solved(level):
     assert wins(level, found.inputs)
     assert found.frames <= 3 * len(known_solutions()[level])
     assert 1_000_000 <= found.simulated < 1_001_000
-    assert found.stage in ("first", "shorter")
+    assert found.stage in ("first", "shorter", "polished")
 
 
 def test_a_budget_of_frames_gives_the_same_solutions_with_the_same_seed():
@@ -94,7 +94,7 @@ def test_an_interrupt_returns_the_best_so_far():
 
 
 def test_an_interrupt_without_a_solution_is_raised(monkeypatch):
-    monkeypatch.setattr(solve_module, "explore", lambda *arguments: interrupt(None))
+    monkeypatch.setattr(searches, "explore", lambda *arguments: interrupt(None))
     with pytest.raises(KeyboardInterrupt):
         solve(LEVEL, frames=1000)
 

@@ -1,0 +1,200 @@
+"""Local search around a solution, frame by frame: edits of its inputs that make it shorter.
+
+A trial edits the inputs near a random frame: frames are removed, an input is held longer, or replaced for some frames.
+It is played from the last kept world before that frame, and ends when it falls behind the solution. What wins earlier,
+or as early by other inputs, becomes the solution, so that the search drifts among equals.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.jit import kernel
+from nclone_env.level.level_set import LevelSet
+from nclone_env.plan.guide import way_left
+from nclone_env.sim.copy import copy_world
+from nclone_env.sim.random_numbers import random_bits
+from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim.tick import start, tick
+
+_SPACING = 8
+"""Frames from one kept world to the next."""
+_MOST_EDITS = 3
+_SPREAD = 40
+"""Frames within which the edits of a trial lie."""
+_REMOVED, _LONGER, _HELD = 4, 4, 12
+"""Most frames that an edit removes, adds to an input, or holds an input."""
+_SLACK = 90.0
+"""Pixels by which the way left may exceed that of the solution at the same frame."""
+_CHECKED = 8
+"""Frames from one comparison with the solution to the next."""
+_INPUTS = tuple(INPUT_OF_ACTION)
+_REMOVE, _LENGTHEN, _REPLACE, _KINDS = 0, 1, 2, 4  # 3: the input before goes on
+
+POLISH = np.dtype(
+    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("trials", "i8"), ("length", "i4"), ("gained", "i4")],
+    align=True,
+)
+"""State of a search: random numbers drawn, frames simulated, seed, trials, frames of the solution, frames gained."""
+
+
+class Polisher(NamedTuple):
+    """The memory of a local search around a solution of at most T frames.
+
+    Attributes:
+        worlds: ``WorldArrays``; the worlds of the solution every ``_SPACING`` frames, the last one is played.
+        inputs: (T,) uint8; the solution.
+        edited: (T + 12,) uint8; the inputs of a trial.
+        ways: (T + 1,) float32; length of the way left after each frame of the solution, pixels.
+        search: (1,) ``POLISH``.
+    """
+
+    worlds: WorldArrays
+    inputs: np.ndarray
+    edited: np.ndarray
+    ways: np.ndarray
+    search: np.ndarray
+
+
+def make_polisher(levels: LevelSet, max_frames: int) -> Polisher:
+    """Return the memory for solutions of at most so many frames."""
+    return Polisher(
+        make_worlds(max_frames // _SPACING + 2, levels, max_frames),
+        np.zeros(max_frames, np.uint8),
+        np.zeros(max_frames + _MOST_EDITS * _LONGER, np.uint8),
+        np.zeros(max_frames + 1, np.float32),
+        np.zeros(1, POLISH),
+    )
+
+
+@kernel
+def take(levels, polisher, guide, inputs):
+    """Take a solution, (T,) uint8, that wins in its last frame; seed and counters of the search stay."""
+    for frame in range(inputs.shape[0]):
+        polisher.inputs[frame] = inputs[frame]
+    polisher.search[0]["length"] = inputs.shape[0]
+    start(levels, polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, 0)
+    retrace(levels, polisher, guide, 0)
+
+
+@kernel
+def retrace(levels, polisher, guide, first):
+    """Play the solution from frame ``first``, at which the last world is, and keep its worlds and ways."""
+    worlds, played = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1
+    for frame in range(first, polisher.search[0]["length"]):
+        if frame % _SPACING == 0:
+            copy_world(worlds, played, worlds, frame // _SPACING)
+        polisher.ways[frame] = way_left(guide, worlds, played)
+        tick(levels, worlds, played, polisher.inputs[frame])
+    polisher.ways[polisher.search[0]["length"]] = 0.0
+    polisher.search[0]["frames"] += polisher.search[0]["length"] - first
+
+
+@kernel
+def polish(levels, polisher, guide, until):
+    """Search until so many frames are simulated, or the solution is shorter; return whether it is.
+
+    Args:
+        levels: ``LevelArrays``.
+        polisher: ``Polisher`` that has taken a solution.
+        guide: ``Guide``.
+        until: number of frames, counted over all solutions.
+    """
+    search = polisher.search[0]
+    while search["frames"] < until:
+        first, size = edit(polisher)
+        search["trials"] += 1
+        length = play_trial(levels, polisher, guide, first, size)
+        if 0 < length <= search["length"]:
+            gained = search["length"] - length
+            accept(levels, polisher, guide, first, length)
+            if gained > 0:
+                search["gained"] += gained
+                return True
+    return False
+
+
+@kernel
+def draw(search, count):
+    """Return a random number from 0 to ``count - 1``."""
+    search["random"] += 1
+    return np.int64(random_bits(search["seed"], search["random"]) % np.uint64(count))
+
+
+@kernel
+def edit(polisher):
+    """Write the inputs of a trial; return the first frame that differs and their number."""
+    search, edited = polisher.search[0], polisher.edited
+    size = int(search["length"])
+    for frame in range(size):
+        edited[frame] = polisher.inputs[frame]
+    centre, earliest = draw(search, size), size
+    for _ in range(1 + draw(search, _MOST_EDITS)):
+        place = min(centre + draw(search, _SPREAD), size - 1)
+        earliest = min(earliest, place)
+        kind = draw(search, _KINDS)
+        if kind == _REMOVE:
+            size = remove(edited, place, min(1 + draw(search, _REMOVED), size - max(place, 1)), size)
+        elif kind == _LENGTHEN:
+            size = lengthen(edited, place, 1 + draw(search, _LONGER), size)
+        else:
+            code = _INPUTS[draw(search, len(_INPUTS))] if kind == _REPLACE else edited[max(place - 1, 0)]
+            hold(edited, place, min(1 + draw(search, _HELD), size - place), code)
+    return earliest, min(size, int(search["length"]))
+
+
+@kernel
+def remove(inputs, place, count, size):
+    """Remove frames; return the number of those that are left."""
+    for frame in range(place, size - count):
+        inputs[frame] = inputs[frame + count]
+    return size - count
+
+
+@kernel
+def lengthen(inputs, place, count, size):
+    """Repeat the input of a frame; return the number of frames."""
+    for frame in range(size - 1, place, -1):
+        inputs[frame + count] = inputs[frame]
+    hold(inputs, place + 1, count, inputs[place])
+    return size + count
+
+
+@kernel
+def hold(inputs, place, count, code):
+    """Hold an input for some frames."""
+    for frame in range(place, place + count):
+        inputs[frame] = code
+
+
+@kernel
+def play_trial(levels, polisher, guide, first, size):
+    """Play a trial; return the frame after which it wins, 0 if it does not."""
+    worlds, played, search = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, polisher.search[0]
+    begin = first // _SPACING * _SPACING
+    copy_world(worlds, first // _SPACING, worlds, played)
+    for frame in range(begin, size):
+        tick(levels, worlds, played, polisher.edited[frame])
+        state = worlds.ninjas[played]["state"]
+        lost = frame % _CHECKED == 0 and way_left(guide, worlds, played) > polisher.ways[frame + 1] + _SLACK
+        if state >= DEAD or lost:
+            search["frames"] += frame + 1 - begin
+            return frame + 1 if state == CELEBRATING else 0
+    search["frames"] += max(size - begin, 0)
+    return 0
+
+
+@kernel
+def accept(levels, polisher, guide, first, length):
+    """Make the trial the solution."""
+    search, played = polisher.search[0], polisher.worlds.ninjas.shape[0] - 1
+    begin = first // _SPACING * _SPACING
+    for frame in range(begin, length):
+        polisher.inputs[frame] = polisher.edited[frame]
+    search["length"] = length
+    copy_world(polisher.worlds, first // _SPACING, polisher.worlds, played)
+    retrace(levels, polisher, guide, begin)

@@ -1,0 +1,90 @@
+"""Edits of a solution: each accepted one is a solution, and the kept worlds are those on its way."""
+
+import numpy as np
+import pytest
+
+from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.level_set import pack
+from nclone_env.level.load import load_level
+from nclone_env.level.solutions import known_solutions
+from nclone_env.plan.guide import make_guide
+from nclone_env.plan.polish import _SPACING, edit, make_polisher, polish, take
+from nclone_env.plan.solve import solve
+from nclone_env.sim.copy import hash_world
+from nclone_env.sim.session import Session
+
+from .test_solve import wins
+
+NAME = "jumps/04-chimney"
+LEVEL = load_level(NAME)
+DETOUR = np.frombuffer(bytes(40) + known_solutions()[NAME], np.uint8)  # 40 frames of waiting first
+AT_ONCE = build_level("exit 22 60", "exit_switch 21 60", tiles=hall_tiles((2, 20), (12, 16)), spawn=(20, 60))
+
+
+def polished(level=LEVEL, inputs=DETOUR, seed=1, frames=100_000):
+    """Return the polisher and all solutions that it found."""
+    levels = pack([level])
+    guide, polisher, found = make_guide(levels), make_polisher(levels, len(inputs)), []
+    polisher.search["seed"] = seed
+    take(levels.arrays, polisher, guide, inputs)
+    while polisher.search[0]["frames"] < frames:
+        if polish(levels.arrays, polisher, guide, frames):
+            found.append(polisher.inputs[: polisher.search[0]["length"]].copy())
+    return polisher, found
+
+
+def test_solutions_become_shorter_and_win():
+    polisher, found = polished()
+    lengths = [len(DETOUR), *map(len, found)]
+    assert lengths == sorted(set(lengths), reverse=True)
+    assert lengths[-1] < len(DETOUR) - 30
+    assert polisher.search[0]["gained"] == len(DETOUR) - lengths[-1]
+    assert all(wins(LEVEL, inputs) for inputs in found)
+
+
+def test_the_kept_worlds_are_those_of_the_solution():
+    polisher, _ = polished()
+    length = polisher.search[0]["length"]
+    session = Session(LEVEL, max_frames=len(DETOUR))
+    for frame in range(length):
+        if frame % _SPACING == 0:
+            assert hash_world(polisher.worlds, frame // _SPACING) == hash_world(session.worlds, 0)
+        session.play(polisher.inputs[frame : frame + 1][:, None])
+
+
+def test_the_same_seed_edits_alike():
+    one, same, other = (polished(seed=seed)[0] for seed in (1, 1, 2))
+    assert one.inputs.tobytes() == same.inputs.tobytes() != other.inputs.tobytes()
+    assert one.search.tobytes() == same.search.tobytes()
+
+
+def test_edits_begin_where_they_say_and_stay_inside():
+    polisher, _ = polished(frames=1000)
+    length = int(polisher.search[0]["length"])
+    seen = set()
+    for _ in range(2000):
+        first, size = edit(polisher)
+        assert 0 <= first < length
+        assert 0 < size <= length
+        assert polisher.edited[: min(first, size)].tobytes() == polisher.inputs[: min(first, size)].tobytes()
+        assert set(polisher.edited[:size].tolist()) <= set(range(6))
+        seen.add(size - length)
+    assert min(seen) < -4
+    assert max(seen) == 0
+
+
+def test_solutions_of_a_few_frames():
+    best = solve(AT_ONCE, frames=200_000)
+    assert 0 < best.frames < 10
+    polisher, found = polished(AT_ONCE, best.inputs, frames=20_000)
+    assert all(wins(AT_ONCE, shorter) for shorter in found)
+    assert polisher.search[0]["length"] <= best.frames
+
+
+def test_a_solution_of_another_search_is_taken():
+    levels = pack([LEVEL])
+    guide, polisher = make_guide(levels), make_polisher(levels, len(DETOUR))
+    take(levels.arrays, polisher, guide, DETOUR)
+    take(levels.arrays, polisher, guide, DETOUR[40:])
+    assert polisher.search[0]["length"] == len(DETOUR) - 40
+    assert polisher.ways[0] == pytest.approx(polisher.ways[1], abs=5)
