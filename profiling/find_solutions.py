@@ -22,7 +22,10 @@ from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restor
 from nclone_env.train.evaluate import Mode, evaluate
 
 EPISODES = 400
-HEADER = "# The shortest known solution of each level: frames and inputs (L left, R right, J jump, . nothing).\n\n"
+HEADER = (
+    "# The shortest known solution of each level with inputs held for four frames: frames and inputs (L left, R right, "
+    "J jump,\n# . nothing).\n\n"
+)
 
 
 def winning_inputs(level: str, actions: list[int], frame_skip: int) -> bytes | None:

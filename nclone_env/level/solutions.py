@@ -1,4 +1,4 @@
-"""The shortest known solutions of the built-in levels: inputs that win, frame by frame.
+"""The shortest known solutions of the built-in levels with inputs held for four frames, as agents play by default.
 
 ``levels/solutions.toml`` maps each level to words such as ``24RJ``: 24 frames of right and jump. The letters are
 L left, R right, J jump, and ``.`` alone for nothing.

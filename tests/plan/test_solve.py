@@ -28,7 +28,7 @@ def test_built_in_levels_are_solved(level):
     assert found.inputs.dtype == np.uint8
     assert found.frames == len(found.inputs)
     assert wins(level, found.inputs)
-    assert found.frames <= 3 * len(known_solutions()[level])
+    assert found.frames <= 2 * len(known_solutions()[level])
     assert 1_000_000 <= found.simulated < 1_001_000
     assert found.stage in ("first", "shorter", "polished")
 
