@@ -20,6 +20,7 @@ import tyro
 from nclone_env.cli.targets import Mode, VectorTarget
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
 from nclone_env.memory.collect import plain_pass, traced_pass
+from nclone_env.memory.growth import FLOORS
 from nclone_env.memory.process import machine
 from nclone_env.memory.recording import PhaseTime, ProfileSettings, Recording
 from nclone_env.memory.stats import growths_of
@@ -63,6 +64,7 @@ class LeakingTarget:
     name = "vector environment with a leak"
     unit = "vector step"
     most_envs = 1
+    traced_floor = FLOORS["traced"]
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return those of the environment."""

@@ -19,6 +19,7 @@ import numpy as np
 from nclone_env.cli.targets import EnvironmentTarget, ListSubject
 from nclone_env.env.create import create_environment
 from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.memory.growth import FLOORS, FREE_LISTS
 from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory.subject import Subject
 from nclone_env.memory_tree import MemoryNode
@@ -37,6 +38,7 @@ class TrainingTarget:
     name = "training run"
     unit = "update"
     most_envs = 1024
+    traced_floor = FLOORS["traced"]
 
     config: TrainConfig = field(default_factory=TrainConfig)
     """Configuration of the run; its output folder is not used."""
@@ -178,6 +180,7 @@ class LifetimeTarget(EnvironmentTarget):
 
     name = "vector environments made and closed"
     unit = "lifetime"
+    traced_floor = FREE_LISTS
 
     def env_steps(self, num_envs: int) -> int:
         """Return 0: most of the time goes into making the environments."""
@@ -209,6 +212,7 @@ class EvaluationTarget(TrainingTarget):
 
     name = "evaluations of a policy"
     unit = "evaluation"
+    traced_floor = FREE_LISTS
 
     def env_steps(self, num_envs: int) -> int:
         """Return 0: the length of an evaluation depends on its episodes."""
@@ -247,6 +251,7 @@ class TrainingsTarget(TrainingTarget):
 
     name = "whole training runs"
     unit = "training run"
+    traced_floor = FREE_LISTS
 
     updates: int = 3
     """Updates of each run."""

@@ -16,6 +16,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.create import ENVIRONMENT_ID, create_environment
 from nclone_env.env.phases import measure_phases
 from nclone_env.env.vector import AUTORESET_CODES, NPlusPlusVectorEnv
+from nclone_env.memory.growth import FLOORS
 from nclone_env.memory.plan import extrapolated
 from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory.subject import Subject
@@ -62,6 +63,7 @@ class EnvironmentTarget:
     name = "environments"
     unit = "vector step"
     most_envs = 4096
+    traced_floor = FLOORS["traced"]
 
     config: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     """What to build."""

@@ -103,6 +103,7 @@ def collect(
         stages=plain.stages,
         owners=plain.owners,
         traced=traced,
+        traced_floor=target.traced_floor,
         first_lines=first_lines,
         last_lines=last_lines,
         step_peaks=peaks,

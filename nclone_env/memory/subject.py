@@ -40,6 +40,11 @@ class Target(Protocol):
         """The largest number of environments that a fresh process should make."""
         ...
 
+    @property
+    def traced_floor(self) -> int:
+        """Bytes by which traced memory may vary over a run without anything growing."""
+        ...
+
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return (name, value) of what a reader must know to compare two reports, such as mode and observations."""
         ...

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from nclone_env.memory.growth import FREE_LISTS
 from nclone_env.memory.process import machine, peak_bytes, resident_bytes, restart_peak
 from nclone_env.memory.recording import ProfileSettings, Recording, Stage
 from nclone_env.memory.report import write_reports
@@ -20,8 +21,6 @@ from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
 _CAPACITY = 64
 """Snapshots kept; when there are more, every second one is dropped and the interval doubles."""
-_TRACED_FLOOR = 24 * 1024
-"""Bytes: taking snapshots while tracing fills Python's free lists, which then count as live."""
 _FIRST_INTERVAL = 0.05  # seconds
 _NOTHING = MemoryNode("nothing reported")
 
@@ -132,7 +131,7 @@ class Watch:
             snapshots=snapshots,
             stages=tuple(self._stages),
             traced=self._traced.records(),
-            traced_floor=_TRACED_FLOOR,
+            traced_floor=FREE_LISTS,
             first_lines=self._traced.first,
             last_lines=self._traced.last,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nclone_env.memory.growth import FLOORS
 from nclone_env.memory.plan import extrapolated
 from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -23,6 +24,7 @@ class StubTarget:
     name = "stub"
     unit = "vector step"
     most_envs = 2000
+    traced_floor = FLOORS["traced"]
 
     leak_bytes: int = 0
     """Python bytes kept for good at every step."""
