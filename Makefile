@@ -71,5 +71,5 @@ $(INSTALLED): pyproject.toml constraints.txt
 .venv-cuda/.installed: pyproject.toml constraints.txt
 	@echo "Setting up .venv-cuda (a minute or two, once) ..."
 	@$(PYTHON) -m venv .venv-cuda
-	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[cuda]" pytest
+	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[cuda]" pytest pytest-timeout
 	@touch $@

@@ -51,7 +51,7 @@ def _play() -> None:
 
 
 def _plan() -> None:
-    solve(_any_level(), frames=1)
+    solve(_any_level(), frames=300_000)  # until every kind of search has had its turn
 
 
 def _any_level() -> Level:

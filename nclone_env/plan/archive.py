@@ -23,7 +23,7 @@ from nclone_env.plan.guide import way_left
 from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, places_for
 from nclone_env.sim.copy import copy_world, mix
 from nclone_env.sim.keys import cell_key
-from nclone_env.sim.random_numbers import random_bits
+from nclone_env.sim.random_numbers import draw
 from nclone_env.sim.state import WorldArrays, make_worlds
 from nclone_env.sim.tick import start
 
@@ -160,13 +160,6 @@ def explore(levels, archive, guide, parts, rules, until):
         if play_round(levels, archive, guide, parts, rules[0], number, steps):
             return True
     return False
-
-
-@kernel
-def draw(search, count):
-    """Return a random number from 0 to ``count - 1``."""
-    search["random"] += 1
-    return np.int64(random_bits(search["seed"], search["random"]) % np.uint64(count))
 
 
 @kernel

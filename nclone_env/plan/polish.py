@@ -17,7 +17,7 @@ from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.guide import way_left
 from nclone_env.sim.copy import copy_world
-from nclone_env.sim.random_numbers import random_bits
+from nclone_env.sim.random_numbers import draw
 from nclone_env.sim.state import WorldArrays, make_worlds
 from nclone_env.sim.tick import start, tick
 
@@ -36,10 +36,10 @@ _INPUTS = tuple(INPUT_OF_ACTION)
 _REMOVE, _LENGTHEN, _REPLACE, _KINDS = 0, 1, 2, 4  # 3: the input before goes on
 
 POLISH = np.dtype(
-    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("trials", "i8"), ("length", "i4"), ("gained", "i4")],
+    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("length", "i4")],
     align=True,
 )
-"""State of a search: random numbers drawn, frames simulated, seed, trials, frames of the solution, frames gained."""
+"""State of a search: random numbers drawn, frames simulated, seed, frames of the solution."""
 
 
 class Polisher(NamedTuple):
@@ -107,22 +107,13 @@ def polish(levels, polisher, guide, until):
     search = polisher.search[0]
     while search["frames"] < until:
         first, size = edit(polisher)
-        search["trials"] += 1
         length = play_trial(levels, polisher, guide, first, size)
         if 0 < length <= search["length"]:
-            gained = search["length"] - length
+            shorter = length < search["length"]
             accept(levels, polisher, guide, first, length)
-            if gained > 0:
-                search["gained"] += gained
+            if shorter:
                 return True
     return False
-
-
-@kernel
-def draw(search, count):
-    """Return a random number from 0 to ``count - 1``."""
-    search["random"] += 1
-    return np.int64(random_bits(search["seed"], search["random"]) % np.uint64(count))
 
 
 @kernel

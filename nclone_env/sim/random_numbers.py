@@ -25,3 +25,15 @@ def mix(z):
 def random_bits(seed, number):
     """Return random number ``number`` of 63 bits, uint64, of the sequence of a seed."""
     return mix(np.uint64(seed) + _GOLDEN * np.uint64(number)) >> _S1
+
+
+@kernel
+def draw(state, count):
+    """Return a random number from 0 to ``count - 1``.
+
+    Args:
+        state: record with ``seed`` and ``random``, how many numbers were drawn, which is updated.
+        count: positive integer.
+    """
+    state["random"] += 1
+    return np.int64(random_bits(state["seed"], state["random"]) % np.uint64(count))
