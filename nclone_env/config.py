@@ -20,6 +20,7 @@ DEFAULT_OBSERVATIONS: tuple[str, ...] = ("game_state", "player_frame", "global_v
 VectorDtype = Literal["float32", "float16"]
 MOST_LISTED_ENTITIES = 128
 """Largest ``max_entities``: kernels keep that many on their stack."""
+PathsName = Literal["tiles", "doors"]
 ActionSpaceName = Literal["discrete", "multi_discrete"]
 RenderMode = Literal["rgb_array", "human"]
 
@@ -140,6 +141,9 @@ class EnvironmentConfig:
     """Frames simulated per step with the same action; fewer when the episode ends."""
     max_frames: int = 5400
     """Frames after which an episode is truncated (60 per second)."""
+    paths: PathsName = "tiles"
+    """Paths that the shaping reward and ``game_state`` follow. ``tiles``: to a switch and its exit, through doors;
+    ``doors``: also to the switches of the locked doors on the way, in order, with the doors closed until then."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Weights of the reward."""
     observation: ObservationConfig = field(default_factory=ObservationConfig)
@@ -164,6 +168,7 @@ class EnvironmentConfig:
                 f"observations: expected one or more different names out of {', '.join(OBSERVATION_NAMES)}, "
                 f"got {self.observations!r}"
             )
+        _check_choice("paths", self.paths, get_args(PathsName))
         _check_choice("action_space", self.action_space, get_args(ActionSpaceName))
         _check_choice("render_mode", self.render_mode, (None, *get_args(RenderMode)))
         check_integer("frame_skip", self.frame_skip, low=1, high=60)

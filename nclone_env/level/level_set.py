@@ -26,13 +26,13 @@ LEVEL_HEADER = np.dtype(
     [("spawn_x", "f8"), ("spawn_y", "f8"), ("start_distance", "f8")]
     + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_run", "first_field")]
     + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "run_count", "exit_count", "gold_count")]
-    + [(name, "i4") for name in ("first_exit", "has_solids")],
+    + [(name, "i4") for name in ("first_exit", "has_solids", "first_landmark", "landmark_count")],
     align=True,
 )
 """One level of a set: start of the ninja, length of its path to the exit (pixels), and its rows of the packed arrays.
 
 ``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` are indices of the packed arrays;
-``first_exit`` is an index of the level's own entity table.
+``first_exit`` is an index of the level's own entity table. Packed levels have no landmarks (``obs.paths``).
 """
 
 RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")], align=True)

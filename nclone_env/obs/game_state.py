@@ -27,12 +27,12 @@ _MINE_REACH = RADII[ARMED] + RADIUS
 
 
 @kernel
-def write_game_state(levels, fields, worlds, index, max_frames, row, out):
+def write_game_state(levels, paths, worlds, index, max_frames, row, out):
     """Write the 30 elements of one world.
 
     Args:
         levels: ``LevelArrays``.
-        fields: (F, 51, 89) float32 distance fields.
+        paths: ``Paths``.
         worlds: ``WorldArrays``.
         index: world.
         max_frames: frames after which an episode is truncated.
@@ -56,23 +56,24 @@ def write_game_state(levels, fields, worlds, index, max_frames, row, out):
     out[row, 12] = buffer_remaining(ninja["floor_buffer"])
     out[row, 13] = buffer_remaining(ninja["wall_buffer"])
     out[row, 14] = 1.0 if open_exit_count(levels, worlds, index) > 0 else 0.0
-    write_path(levels, fields, worlds, index, row, out)
+    write_path(levels, paths, worlds, index, row, out)
     write_mine(levels, worlds, index, row, out)
     out[row, 29] = clip(1.0 - ninja["frame"] / max_frames)
 
 
 @kernel
-def write_path(levels, fields, worlds, index, row, out):
+def write_path(levels, paths, worlds, index, row, out):
     """Write the elements about the objective, the path to it and the clearance around the ninja."""
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
     x, y = ninja["x"], ninja["y"]
-    field, slot = objective(levels, fields, worlds, index)
+    fields = paths.fields
+    field, slot = objective(levels, paths, worlds, index)
     entity = levels.entities[header["first_entity"] + slot]
     out[row, 15] = clip((entity["x"] - x) / (WORLD_WIDTH / 2.0))
     out[row, 16] = clip((entity["y"] - y) / (WORLD_HEIGHT / 2.0))
     length, out[row, 18], out[row, 19] = path_from(fields, field, x, y, 3)
-    initial = header["start_distance"]
+    initial = paths.header[ninja["level"]]["start_distance"]
     out[row, 17] = clip(length / initial) if length < math.inf and 0.0 < initial < math.inf else 1.0
     _, out[row, 20], out[row, 21] = path_from(fields, field, x, y, 10)
     _, j, i = nearest_node(fields, field, x, y)

@@ -20,14 +20,33 @@ def open_exit_count(levels, worlds, index):
 
 
 @kernel
-def objective(levels, fields, worlds, index):
-    """Return (field, slot) of the objective: its row in ``fields`` and its entity.
+def objective(levels, paths, worlds, index):
+    """Return (field, slot) of the objective: its row in ``paths.fields`` and its entity.
 
-    Until a switch is collected, it is the switch nearest in a straight line, with the field of the shortest path by any
-    switch to its exit; then the open exit with the shortest path.
+    In a level with landmarks, it is the first that has not been visited. In the others it is, until a switch is
+    collected, the switch nearest in a straight line, with the field of the shortest path by any switch to its exit;
+    then the open exit with the shortest path.
     """
+    if paths.header[worlds.ninjas[index]["level"]]["landmark_count"] > 0:
+        return next_landmark(paths, worlds, index)
+    return nearest_objective(levels, paths, worlds, index)
+
+
+@kernel
+def next_landmark(paths, worlds, index):
+    """Return (field, slot) of the first landmark that has not been visited; the exit if there is no other."""
+    header = paths.header[worlds.ninjas[index]["level"]]
+    first, number = header["first_landmark"], 0
+    while number < header["landmark_count"] - 1 and worlds.entity_states[index, paths.landmarks[first + number]] != 0:
+        number += 1
+    return header["first_field"] + number, paths.landmarks[first + number]
+
+
+@kernel
+def nearest_objective(levels, paths, worlds, index):
+    """Return (field, slot) of the nearest switch, or of the nearest open exit if there is one."""
     ninja = worlds.ninjas[index]
-    header = levels.header[ninja["level"]]
+    header = paths.header[ninja["level"]]
     first_exit, first_field, first_entity = header["first_exit"], header["first_field"], header["first_entity"]
     x, y = ninja["x"], ninja["y"]
     exits_open = open_exit_count(levels, worlds, index) > 0
@@ -39,7 +58,7 @@ def objective(levels, fields, worlds, index):
             if worlds.entity_states[index, slot] == 0:
                 continue
             field = first_field + 1 + number
-            length = distance_at(fields, field, x, y)
+            length = distance_at(paths.fields, field, x, y)
         else:
             slot += 1
             entity = levels.entities[first_entity + slot]
@@ -51,9 +70,8 @@ def objective(levels, fields, worlds, index):
 
 
 @kernel
-def path_remaining(levels, fields, worlds, index):
+def path_remaining(levels, paths, worlds, index):
     """Return the remaining path length as a multiple of the initial one; infinite without a path."""
-    field, _ = objective(levels, fields, worlds, index)
+    field, _ = objective(levels, paths, worlds, index)
     ninja = worlds.ninjas[index]
-    initial = levels.header[ninja["level"]]["start_distance"]
-    return distance_at(fields, field, ninja["x"], ninja["y"]) / initial
+    return distance_at(paths.fields, field, ninja["x"], ninja["y"]) / paths.header[ninja["level"]]["start_distance"]

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from nclone_env.config import (
     EnvironmentConfig,
     ObservationConfig,
+    PathsName,
     RenderConfig,
     RewardConfig,
     VectorDtype,
@@ -60,6 +61,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "activation": get_args(ActivationName),
     "curriculum": get_args(CurriculumName),
     "device": get_args(DeviceName),
+    "paths": get_args(PathsName),
 }
 
 
@@ -85,6 +87,8 @@ class TrainConfig:
     """Frames simulated per step, all with the same action."""
     max_frames: int = 1200
     """Time limit in frames (60 per second), after which an episode is truncated."""
+    paths: PathsName = "tiles"
+    """Paths that the shaping reward and game_state follow: between tiles, or by the switches of closed doors too."""
     reward: RewardConfig = field(default_factory=RewardConfig)
     """Reward weights and the discount factor."""
 
@@ -233,6 +237,7 @@ class TrainConfig:
             render=RenderConfig.preset(self.picture_size),
             frame_skip=self.frame_skip,
             max_frames=self.max_frames,
+            paths=self.paths,
             reward=self.reward,
         )
 

@@ -193,7 +193,7 @@ def observe(arrays, index, row, worker, out):
     levels, worlds, pictures = arrays.levels, arrays.worlds, arrays.pictures
     if out.game_state.shape[0] > 0:
         place, max_frames = vector_row(out.extras, row, worker), arrays.settings[0]["max_frames"]
-        write_game_state(levels, arrays.fields, worlds, index, max_frames, place, out.game_state)
+        write_game_state(levels, arrays.paths, worlds, index, max_frames, place, out.game_state)
     if out.player_frame.shape[0] > 0:
         canvas = arrays.canvas.player_frame
         picture = canvas[worker] if canvas.shape[0] > 0 else out.player_frame[row]

@@ -12,12 +12,12 @@ _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, 
 
 
 @kernel
-def potential(levels, fields, worlds, index):
+def potential(levels, paths, worlds, index):
     """Return the negative remaining path length in multiples of the initial one; 0 if the level has no path at all."""
-    initial = levels.header[worlds.ninjas[index]["level"]]["start_distance"]
+    initial = paths.header[worlds.ninjas[index]["level"]]["start_distance"]
     if initial == math.inf or initial == 0.0:
         return 0.0
-    remaining = path_remaining(levels, fields, worlds, index)
+    remaining = path_remaining(levels, paths, worlds, index)
     return -remaining if remaining < _LONGEST_PATH else -_LONGEST_PATH
 
 

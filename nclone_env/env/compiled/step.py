@@ -72,7 +72,7 @@ def wait(arrays, index):
 @kernel
 def play_step(arrays, index):
     """Simulate up to ``frame_skip`` frames with one action; update episode, result and event."""
-    levels, fields, worlds, rules = arrays.levels, arrays.fields, arrays.worlds, arrays.settings[0]
+    levels, paths, worlds, rules = arrays.levels, arrays.paths, arrays.worlds, arrays.settings[0]
     ninja, episode, result = worlds.ninjas[index], arrays.episodes[index], arrays.results[index]
     gold_before, first_frame = ninja["gold"], ninja["frame"]
     exits_before = open_exit_count(levels, worlds, index)
@@ -82,7 +82,7 @@ def play_step(arrays, index):
     frames, gold = ninja["frame"] - first_frame, ninja["gold"] - gold_before
     switches = open_exit_count(levels, worlds, index) - exits_before
     terminated = outcome == WON or outcome == DIED
-    after = 0.0 if terminated else potential(levels, fields, worlds, index)
+    after = 0.0 if terminated else potential(levels, paths, worlds, index)
     value = reward(rules, outcome, frames, gold, switches, episode["potential"], after)
     if arrays.events.shape[0] > 0:
         event = arrays.events[index]
@@ -147,7 +147,7 @@ def begin(arrays, index):
     if place >= 0:
         episode["start"] = arrays.starts.starts[place]["number"]
         place_start(arrays.starts, place, arrays.worlds, index)
-    episode["potential"] = potential(arrays.levels, arrays.fields, arrays.worlds, index)
+    episode["potential"] = potential(arrays.levels, arrays.paths, arrays.worlds, index)
 
 
 @kernel

@@ -10,8 +10,10 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, equal_thresholds, make_settings
 from nclone_env.env.compiled.starts import StartArrays, no_starts
+from nclone_env.env.door_paths import door_paths
 from nclone_env.level.level_set import LevelArrays, LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.obs.paths import Paths, tile_paths
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -51,7 +53,7 @@ class StepArrays(NamedTuple):
 
     Attributes:
         levels: ``LevelArrays``, read-only.
-        fields: (F, 51, 89) float32 distance fields of the levels, read-only.
+        paths: ``Paths``, read-only.
         pictures: ``PictureArrays``, read-only.
         settings: (1,) ``SETTINGS``.
         thresholds: (L,) uint64, ascending; bounds below which a 63-bit random number selects each level.
@@ -65,7 +67,7 @@ class StepArrays(NamedTuple):
     """
 
     levels: LevelArrays
-    fields: np.ndarray
+    paths: Paths
     pictures: PictureArrays
     settings: np.ndarray
     thresholds: np.ndarray
@@ -103,7 +105,7 @@ def make_step_arrays(
     episodes["next_level"] = episodes["own_level"] = episodes["start"] = -1
     return StepArrays(
         levels=levels.arrays,
-        fields=levels.fields,
+        paths=door_paths(levels) if config.paths == "doors" else tile_paths(levels),
         pictures=pictures or picture_arrays(config, levels.arrays, levels),
         settings=make_settings(config, autoreset),
         thresholds=equal_thresholds(len(levels.levels)),

@@ -1,0 +1,35 @@
+"""The path lengths that shaping and ``game_state`` follow, of all levels of a set, for kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.level.level_set import LevelSet
+
+_NO_LANDMARKS = np.zeros(1, np.int16)
+_NO_LANDMARKS.flags.writeable = False
+
+
+class Paths(NamedTuple):
+    """Path lengths of L levels, read-only.
+
+    A level either has landmarks, which are visited in order, with a field for each; or it has none, and its fields are
+    those of ``level.routes.distance``: by a switch to its exit, then to each exit.
+
+    Attributes:
+        header: (L,) ``LEVEL_HEADER``; ``start_distance``, ``first_field``, ``first_landmark`` and ``landmark_count`` of
+            these paths.
+        fields: (F, 51, 89) float32; path length from each node of the lattice, pixels, infinite without a path.
+        landmarks: int16; entities of the levels, those of a level in order, the exit last.
+    """
+
+    header: np.ndarray
+    fields: np.ndarray
+    landmarks: np.ndarray
+
+
+def tile_paths(levels: LevelSet) -> Paths:
+    """Return the paths between tiles, which doors do not block."""
+    return Paths(levels.arrays.header, levels.fields, _NO_LANDMARKS)
