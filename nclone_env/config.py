@@ -109,6 +109,9 @@ class ObservationConfig:
     """Number of stacked observations, oldest first, on a new first axis of every array that stacks; 1: no stack."""
     max_entities: int = 32
     """Rows of ``entity_states``: the number of nearest entities listed."""
+    hide_position: bool = False
+    """Write 0 in ``game_state`` for the position in the world and for the remaining time, so that a policy cannot tell
+    levels apart by them and what it learns on some levels applies to others."""
     locals_size: int = 21
     """Side of ``locals`` in squares of 12 pixels; odd, so that one square is in the middle."""
     reachability_slots: int | None = None
@@ -133,6 +136,8 @@ class EnvironmentConfig:
 
     levels: tuple[Any, ...] = ("first-steps",)
     """Built-in sets or levels by name, files or packs by path, map bytes, or loaded levels; an episode plays one."""
+    mirrored: bool = False
+    """Also play the mirror image of each level, with left and right exchanged."""
     observations: tuple[str, ...] = DEFAULT_OBSERVATIONS
     """Names of the observations, from ``OBSERVATION_NAMES``; the others cost nothing."""
     action_space: ActionSpaceName = "discrete"

@@ -29,6 +29,7 @@ from nclone_env.errors import SnapshotError, UnsupportedLevelError
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.library import shared_level_set
 from nclone_env.level.load import load_levels
+from nclone_env.level.mirror import mirrored
 from nclone_env.level.records import count_exits
 from nclone_env.level.routes.graph import Graphs, level_graphs
 from nclone_env.memory_limit import check_fits
@@ -378,6 +379,8 @@ def playable_levels(config: EnvironmentConfig) -> LevelSet:
         UnsupportedLevelError: if one has no exit.
     """
     levels = load_levels(config.levels)
+    if config.mirrored:
+        levels += [mirrored(level) for level in levels]
     for level in levels:
         if not count_exits(level.raw.records):
             raise UnsupportedLevelError(

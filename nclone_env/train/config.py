@@ -71,12 +71,16 @@ class TrainConfig:
 
     levels: tuple[str, ...] = ("first-steps",)
     """Built-in sets or levels by name, or level files by path; each episode is played on one of them."""
+    mirrored: bool = False
+    """Also train on the mirror image of each level, with left and right exchanged."""
     observations: tuple[PolicyObservation, ...] = ("game_state",)
     """Observations of the policy; ``action_mask`` is no input but keeps redundant actions from being sampled."""
     picture_size: PictureSize = 128
     """Side of ``player_frame`` in pixels; all three show the same part of the world."""
     max_entities: int = 32
     """Number of nearest entities listed in ``entity_states``."""
+    hide_position: bool = False
+    """Hide position in the level and remaining time in game_state, so that learning carries over to other levels."""
     locals_size: int = 21
     """Side of ``locals`` in squares of 12 pixels; odd."""
     vector_dtype: VectorDtype = "float32"
@@ -232,6 +236,7 @@ class TrainConfig:
                 dtype=self.vector_dtype,
                 frame_stack=self.frame_stack,
                 max_entities=self.max_entities,
+                hide_position=self.hide_position,
                 locals_size=self.locals_size,
             ),
             render=RenderConfig.preset(self.picture_size),

@@ -46,7 +46,7 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
         ConfigError, UnknownLevelError, LevelFormatError: as creating the environments does.
     """
     levels, held_out = run_levels(config)
-    environment = config.unstacked_environment().replace(levels=levels)
+    environment = config.unstacked_environment().replace(levels=levels, mirrored=config.mirrored)
     with closing(make_envs(environment, 1)) as one, closing(make_envs(environment, 2)) as two:
         dtypes = {name: space.dtype for name, space in one.single_observation_space.spaces.items()}
         shapes, stacked = observation_shapes(one), observation_shapes(one, config.frame_stack)

@@ -155,7 +155,7 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
     share = ranks.share(config.num_envs)
     sizes = group_sizes(len(share))
     levels, held_out = run_levels(config)
-    environment = config.unstacked_environment().replace(levels=levels)
+    environment = config.unstacked_environment().replace(levels=levels, mirrored=config.mirrored)
     groups = [make_envs(environment, size) for size in sizes]
     envs = groups[0]
     if config.curriculum == "even" and 1 < len(envs.level_names) <= config.num_envs:

@@ -10,7 +10,7 @@ import numpy as np
 from nclone_env.jit import called_kernel, kernel, stream_bytes
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.entity_states import write_entity_states
-from nclone_env.obs.game_state import write_game_state
+from nclone_env.obs.game_state import hide_position, write_game_state
 from nclone_env.obs.graph import NO_LATTICE, write_graph
 from nclone_env.obs.half import round_table, round_vector
 from nclone_env.obs.locals import write_locals
@@ -192,8 +192,10 @@ def observe(arrays, index, row, worker, out):
     """
     levels, worlds, pictures = arrays.levels, arrays.worlds, arrays.pictures
     if out.game_state.shape[0] > 0:
-        place, max_frames = vector_row(out.extras, row, worker), arrays.settings[0]["max_frames"]
-        write_game_state(levels, arrays.paths, worlds, index, max_frames, place, out.game_state)
+        place, settings = vector_row(out.extras, row, worker), arrays.settings[0]
+        write_game_state(levels, arrays.paths, worlds, index, settings["max_frames"], place, out.game_state)
+        if settings["hide_position"] != 0:
+            hide_position(place, out.game_state)
     if out.player_frame.shape[0] > 0:
         canvas = arrays.canvas.player_frame
         picture = canvas[worker] if canvas.shape[0] > 0 else out.player_frame[row]

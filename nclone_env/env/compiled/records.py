@@ -77,24 +77,24 @@ OUTCOMES = ("playing", "won", "died", "timed_out")
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 
 _REWARD_FIELDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
-SETTINGS = np.dtype(
-    [(name, "f8") for name in _REWARD_FIELDS] + [("frame_skip", "i4"), ("max_frames", "i4"), ("autoreset", "i4")],
-    align=True,
-)
-"""The fields of ``RewardConfig``, and the rules of a step, as kernels need them."""
+_RULES = ("frame_skip", "max_frames", "autoreset", "hide_position")
+SETTINGS = np.dtype([(name, "f8") for name in _REWARD_FIELDS] + [(name, "i4") for name in _RULES], align=True)
+"""The fields of ``RewardConfig``, and the rules of a step and of ``game_state``, as kernels need them."""
 
 
 def make_settings(config: EnvironmentConfig, autoreset: int) -> np.ndarray:
     """Return the (1,) ``SETTINGS`` record of a configuration, one array for equal settings."""
-    return _settings(config.reward, config.frame_skip, config.max_frames, autoreset)
+    rules = (config.frame_skip, config.max_frames, autoreset, config.observation.hide_position)
+    return _settings(config.reward, rules)
 
 
 @lru_cache(maxsize=64)
-def _settings(reward: RewardConfig, frame_skip: int, max_frames: int, autoreset: int) -> np.ndarray:
+def _settings(reward: RewardConfig, rules: tuple[int, ...]) -> np.ndarray:
     settings = np.zeros(1, dtype=SETTINGS)
     for name in _REWARD_FIELDS:
         settings[name] = getattr(reward, name)
-    settings["frame_skip"], settings["max_frames"], settings["autoreset"] = frame_skip, max_frames, autoreset
+    for name, value in zip(_RULES, rules, strict=True):
+        settings[name] = value
     return settings
 
 

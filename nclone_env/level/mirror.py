@@ -1,0 +1,51 @@
+"""Mirror images of levels: left and right exchanged, for twice as many levels to learn from."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from nclone_env.constants import COLUMNS
+from nclone_env.kinds import KINDS, LASER_TURRET
+from nclone_env.level.formats.tile_characters import TILES
+from nclone_env.level.level import Level
+
+_UNITS = 4 * COLUMNS  # width of the world in units of records
+_DIRECTED = tuple(kind.number for kind in KINDS if "o" in (kind.pack or "") and not kind.is_door)
+"""Kinds that face a direction; doors are either vertical or horizontal."""
+_DRONES = tuple(kind.number for kind in KINDS if "drone" in kind.name)
+
+
+def _mirror_image(name: str) -> str:
+    """Return the name of a tile with left and right exchanged."""
+    return name.replace("left", "*").replace("right", "left").replace("*", "right")
+
+
+_TILE_NAMES = [name for _, name in TILES]
+_MIRRORED_TILES = np.array([_TILE_NAMES.index(_mirror_image(name)) for name in _TILE_NAMES], np.uint8)
+
+
+def mirrored(level: Level) -> Level:
+    """Return the mirror image of a level; ``mirrored(mirrored(level))`` has the contents of the level.
+
+    Play is mirrored too, except for ties that depend on the order of cells and for rounding, which add up over
+    some seconds.
+    """
+    raw = level.raw
+    tiles = np.where(raw.tiles < len(_MIRRORED_TILES), _MIRRORED_TILES[raw.tiles % len(_MIRRORED_TILES)], raw.tiles)
+    image = dataclasses.replace(raw, tiles=tiles[:, ::-1], records=_mirrored_records(raw.records))
+    return Level(image, f"{level.name} mirrored")
+
+
+def _mirrored_records(records: np.ndarray) -> np.ndarray:
+    mirror = records.copy()
+    kinds, orientations = records[:, 0], records[:, 3]
+    mirror[:, 1] = _UNITS - records[:, 1]
+    directed = np.isin(kinds, _DIRECTED)
+    mirror[directed, 3] = (4 - orientations[directed]) % 8
+    drones = np.isin(kinds, _DRONES)
+    mirror[drones, 3] = (4 - orientations[drones] // 2 * 2) % 8  # drones round odd orientations down
+    turning = drones | (kinds == LASER_TURRET)
+    mirror[turning, 4] = records[turning, 4] ^ 1  # clockwise or not
+    return mirror
