@@ -109,11 +109,13 @@ class ObservationConfig:
     """Number of stacked observations, oldest first, on a new first axis of every array that stacks; 1: no stack."""
     max_entities: int = 32
     """Rows of ``entity_states``: the number of nearest entities listed."""
-    hide_position: bool = False
-    """Write 0 in ``game_state`` for the position in the world and for the remaining time, so that a policy cannot tell
-    levels apart by them and what it learns on some levels applies to others."""
+    local_position: bool = False
+    """Give ``x`` and ``y`` of ``game_state`` within the tile of the ninja, and no remaining time: a policy cannot tell
+    levels apart by them then, and what it learns on some levels applies to others."""
     locals_size: int = 21
     """Side of ``locals`` in squares of 12 pixels; odd, so that one square is in the middle."""
+    locals_hazards: bool = False
+    """Add a second plane to ``locals``: where the ninja would touch something deadly."""
     reachability_slots: int | None = None
     """Capacity of the ``reachability`` cache in entries of 54 KB, one per state of a level's doors; None: two per
     level, at least 64. With fewer slots than entries in use every step is slow; see ``reachability_counts``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from nclone_env.constants import (
+    CELL_SIZE,
     COLUMNS,
     JUMPING,
     MAX_JUMP_DURATION,
@@ -62,9 +63,17 @@ def write_game_state(levels, paths, worlds, index, max_frames, row, out):
 
 
 @kernel
-def hide_position(row, out):
-    """Clear the elements that tell levels and times apart: position in the world and remaining time."""
-    out[row, 0] = out[row, 1] = out[row, 29] = 0.0
+def use_local_position(worlds, index, row, out):
+    """Replace the position in the world by that in the tile of the ninja's centre, and the remaining time by 0."""
+    ninja = worlds.ninjas[index]
+    out[row, 0], out[row, 1] = place_in_tile(ninja["x"]), place_in_tile(ninja["y"])
+    out[row, 29] = 0.0
+
+
+@kernel
+def place_in_tile(value):
+    """Return a coordinate from -1, at the left or upper edge of its tile, to 1."""
+    return 2.0 * (value / CELL_SIZE - math.floor(value / CELL_SIZE)) - 1.0
 
 
 @kernel

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 
-from nclone_env.constants import COLUMNS, HALF_CELL, ROWS
+from nclone_env.constants import COLUMNS, HALF_CELL, RADIUS, ROWS
 from nclone_env.jit import kernel
+from nclone_env.kinds import KINDS, bits
 from nclone_env.level.tiles import SOLID_SAMPLES
+from nclone_env.sim.dispatch import describe, radius_of
 from nclone_env.sim.entities.door import is_closed
+from nclone_env.sim.query import place_of
 
 SOLID = 255
+_DEADLY = bits(kind for kind in KINDS if kind.deadly)
 
 
 def _quarter_shares() -> tuple[int, ...]:
@@ -54,6 +58,53 @@ def write_locals(levels, worlds, index, out):
         door = levels.doors[number]
         if is_closed(door["type"], worlds.entity_states[index, door["owner"]]):
             fill_door(door, left, top, out)
+
+
+@kernel
+def write_hazards(levels, worlds, index, out):
+    """Write where the centre of the ninja would touch something deadly, in the squares of ``write_locals``.
+
+    A square has the value 255 if its centre is half a square or more inside of such a place, 0 if it is as far
+    outside, and in between the values between. Turrets and beams are not shown, entities that are deadly from one side
+    only are shown on all sides.
+
+    Args:
+        levels: ``LevelArrays``.
+        worlds: ``WorldArrays``.
+        index: world.
+        out: (S, S) uint8, S odd, [row, column].
+    """
+    ninja = worlds.ninjas[index]
+    side, header = out.shape[0], levels.header[ninja["level"]]
+    top = int(math.floor(ninja["y"] / HALF_CELL)) - side // 2
+    left = int(math.floor(ninja["x"] / HALF_CELL)) - side // 2
+    for row in range(side):
+        for column in range(side):
+            out[row, column] = 0
+    for slot in range(header["entity_count"]):
+        entity = levels.entities[header["first_entity"] + slot]
+        if _DEADLY >> int(entity["type"]) & 1:
+            x, y = place_of(worlds, index, entity)
+            dx, dy = x - ninja["x"], y - ninja["y"]
+            if max(abs(dx), abs(dy)) < HALF_CELL * side:
+                state = int(worlds.entity_states[index, slot])
+                mover = worlds.movers[index, max(entity["mover"], 0)]
+                if describe(worlds, index, entity, mover, state)[5]:
+                    fill_disc(x - HALF_CELL * left, y - HALF_CELL * top, radius_of(entity["type"], state) + RADIUS, out)
+
+
+@kernel
+def fill_disc(x, y, radius, out):
+    """Raise the squares of a window to their share in a disc; x and y are from its upper left corner, pixels."""
+    side, reach = out.shape[0], radius + HALF_CELL / 2.0
+    first_row, last_row = int(math.floor((y - reach) / HALF_CELL)), int(math.floor((y + reach) / HALF_CELL))
+    first_column, last_column = int(math.floor((x - reach) / HALF_CELL)), int(math.floor((x + reach) / HALF_CELL))
+    for row in range(max(first_row, 0), min(last_row, side - 1) + 1):
+        for column in range(max(first_column, 0), min(last_column, side - 1) + 1):
+            dx, dy = HALF_CELL * (column + 0.5) - x, HALF_CELL * (row + 0.5) - y
+            inside = (reach - math.sqrt(dx * dx + dy * dy)) / HALF_CELL
+            if inside > 0.0:
+                out[row, column] = max(out[row, column], int(SOLID * min(inside, 1.0)))
 
 
 @kernel

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.level.level_set import LevelSet
+from nclone_env.memory_tree import MemoryNode, array_group
 
 _NO_LANDMARKS = np.zeros(1, np.int16)
 _NO_LANDMARKS.flags.writeable = False
@@ -28,6 +29,11 @@ class Paths(NamedTuple):
     header: np.ndarray
     fields: np.ndarray
     landmarks: np.ndarray
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the arrays that levels themselves do not have; none without landmarks."""
+        own = self._asdict() if self.header["landmark_count"].any() else {}
+        return array_group("paths", own, shared=True)
 
 
 def tile_paths(levels: LevelSet) -> Paths:

@@ -135,6 +135,7 @@ def _frame_specs(
 ) -> tuple[ObservationSpec, ...]:
     side, whole = render.player_frame_size, render.global_view_size
     most, window = sizes.max_entities, (sizes.locals_size, sizes.locals_size)
+    planes = (2, *window) if sizes.locals_hazards else window
     vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)
     int32 = np.dtype(np.int32)
     rows = (most, len(ENTITY_STATE))
@@ -151,7 +152,7 @@ def _frame_specs(
             ObservationSpec("entity_kinds", (most,), uint8, 0, len(KINDS) - 1, "kind of each row, 0 for none"),
             ObservationSpec("entity_count", (1,), uint8, 0, most, "number of rows in use"),
         ),
-        "locals": (ObservationSpec("locals", window, uint8, 0, 255, "occupancy grid around the ninja"),),
+        "locals": (ObservationSpec("locals", planes, uint8, 0, 255, "occupancy grid around the ninja"),),
         "reachability": (
             ObservationSpec("reachability", (len(REACHABILITY),), vector, -1, 1, "paths with the current door states"),
         ),

@@ -79,10 +79,12 @@ class TrainConfig:
     """Side of ``player_frame`` in pixels; all three show the same part of the world."""
     max_entities: int = 32
     """Number of nearest entities listed in ``entity_states``."""
-    hide_position: bool = False
-    """Hide position in the level and remaining time in game_state, so that learning carries over to other levels."""
+    local_position: bool = False
+    """Give x and y in game_state within the ninja's tile, and no remaining time, for policies that play other levels."""
     locals_size: int = 21
     """Side of ``locals`` in squares of 12 pixels; odd."""
+    locals_hazards: bool = False
+    """Add a second plane to ``locals``: where the ninja would touch something deadly."""
     vector_dtype: VectorDtype = "float32"
     """Dtype of stored vectors; ``float16`` takes half the memory, and PyTorch in place of the hand-written network."""
     frame_stack: int = 1
@@ -108,7 +110,8 @@ class TrainConfig:
     """Levels played: even, as many environments for each (if there are enough, else drawn evenly for each episode);
     progress, most episodes on those that are being learned."""
     starts: tuple[str, ...] = ()
-    """Recordings of solutions, or known: episodes begin along them, at first near the exit, then ever earlier."""
+    """Recordings of solutions, known or planned (by the planner, before the run): episodes begin along them, at first
+    near the exit, then ever earlier."""
 
     seed: int = 0
     """Seed of the initial policy, the sampled actions, the minibatch order and the environments."""
@@ -236,8 +239,9 @@ class TrainConfig:
                 dtype=self.vector_dtype,
                 frame_stack=self.frame_stack,
                 max_entities=self.max_entities,
-                hide_position=self.hide_position,
+                local_position=self.local_position,
                 locals_size=self.locals_size,
+                locals_hazards=self.locals_hazards,
             ),
             render=RenderConfig.preset(self.picture_size),
             frame_skip=self.frame_skip,

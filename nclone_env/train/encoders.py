@@ -167,7 +167,7 @@ class GridEncoder(Encoder):
 
     Args:
         name: observation.
-        shape: (side, side), or (k, side, side) for a stack; uint8.
+        shape: (side, side), with a first axis for two planes and one before that for a stack; uint8.
     """
 
     width = GRID_FEATURES
@@ -175,12 +175,15 @@ class GridEncoder(Encoder):
     def __init__(self, name: str, shape: tuple[int, ...]):
         super().__init__()
         self.inputs = (name,)
-        if len(shape) not in (2, 3):
-            raise ConfigError(f"observations: expected {name} of shape (side, side) or (k, side, side), got {shape}")
+        if len(shape) not in (2, 3, 4):
+            raise ConfigError(
+                f"observations: expected {name} of shape (side, side), or with first axes for a stack and for planes, "
+                f"got {shape}"
+            )
         self.first = nn.Linear(math.prod(shape), self.width)
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """Return (n, 64) float32 of grids (n, side, side) or (n, k, side, side) uint8."""
+        """Return (n, 64) float32 of n grids of the shape, uint8."""
         return self.first(inputs[0].flatten(1).float() / _SOLID).relu()
 
 

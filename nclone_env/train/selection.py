@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
+from nclone_env.env.batch import playable_levels
 from nclone_env.errors import ConfigError
-from nclone_env.level.level import Level
-from nclone_env.level.load import load_levels
+from nclone_env.level.level_set import LevelSet
 from nclone_env.level.solutions import known_solutions
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import VectorEnvironment
+from nclone_env.train.planned import planned_solutions
 from nclone_env.train.starts import BackwardStarts, StartStates, recorded_solutions, start_states
 
-KNOWN = "known"
-"""Stands for the known solutions of built-in levels among the files of ``TrainConfig.starts``."""
+KNOWN, PLANNED = "known", "planned"
+"""Stand among the files of ``TrainConfig.starts`` for the known solutions of built-in levels, and for solutions that the
+planner finds before the run."""
 _STATES_PER_LEVEL = 16
 
 
@@ -108,7 +110,11 @@ class EpisodeSelection:
 
 
 def make_selection(
-    envs: Sequence[VectorEnvironment], environment: EnvironmentConfig, curriculum: bool, sources: Sequence[str]
+    envs: Sequence[VectorEnvironment],
+    environment: EnvironmentConfig,
+    curriculum: bool,
+    sources: Sequence[str],
+    threads: int,
 ) -> EpisodeSelection:
     """Return the selection of a run.
 
@@ -116,7 +122,9 @@ def make_selection(
         envs: the environments of each group.
         environment: their configuration.
         curriculum: whether level weights follow success.
-        sources: recordings of solutions, or ``known``; without any, episodes begin at the start of their level.
+        sources: recordings of solutions, ``known`` or ``planned``; without any, episodes begin at the start of their
+            level.
+        threads: levels that are planned at a time.
 
     Raises:
         ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.
@@ -125,7 +133,7 @@ def make_selection(
     weights = LevelCurriculum(len(envs[0].level_names)) if curriculum else None
     if not sources:
         return EpisodeSelection(envs, weights)
-    solutions = solutions_of(load_levels(environment.levels), sources)
+    solutions = solutions_of(playable_levels(environment), sources, environment.max_frames, threads)
     return EpisodeSelection(envs, weights, start_states(environment, solutions, _STATES_PER_LEVEL))
 
 
@@ -145,30 +153,35 @@ def assign_levels(envs: Sequence[VectorEnvironment], numbers: range) -> None:
         levels = levels[group.num_envs :]
 
 
-def solutions_of(levels: Sequence[Level], sources: Sequence[str]) -> dict[str, Any]:
-    """Return inputs that reach the exit by level name, one byte a frame; recordings take precedence over known ones.
+def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, threads: int) -> dict[str, Any]:
+    """Return inputs that reach the exit by level name, one byte a frame; recordings come before known ones, then plans.
 
     Args:
         levels: the levels to solve; solutions of others are left out.
-        sources: recordings (``.replay`` or attract files), and ``known`` for the known solutions of built-in levels.
+        sources: recordings (``.replay`` or attract files), ``known`` for the known solutions of built-in levels, and
+            ``planned`` for solutions that the planner finds now.
+        max_frames: longest solution of the planner.
+        threads: levels that are planned at a time.
 
     Raises:
         ConfigError: if none of the levels is solved.
         FormatError, UnknownLevelError: if a file cannot be read.
     """
-    recordings = [load_any_recording(Path(source)) for source in sources if source != KNOWN]
-    found: dict[str, Any] = dict(recorded_solutions(levels, recordings))
+    recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
+    found: dict[str, Any] = dict(recorded_solutions(levels.levels, recordings))
     if KNOWN in sources:
-        names = {level.name for level in levels}
-        found = {name: inputs for name, inputs in known_solutions().items() if name in names} | found
+        found = {name: inputs for name, inputs in known_solutions().items() if name in levels.names} | found
+    if PLANNED in sources:
+        found = planned_solutions(levels, max_frames, threads) | found
     if not found:
         raise ConfigError(
-            f"starts: expected recordings that reach the exit of a training level, or {KNOWN!r} with built-in levels, "
-            f"got {', '.join(sources)} for {_names(levels)}; check recordings with 'nclone-env replay verify'"
+            f"starts: expected recordings that reach the exit of a training level, {KNOWN!r} with built-in levels, or "
+            f"{PLANNED!r}, got {', '.join(sources)} for {_names(levels)}; check recordings with "
+            f"'nclone-env replay verify'"
         )
     return found
 
 
-def _names(levels: Sequence[Level]) -> str:
-    more = f" and {len(levels) - 3} more" if len(levels) > 3 else ""
-    return ", ".join(level.name for level in levels[:3]) + more
+def _names(levels: LevelSet) -> str:
+    more = f" and {len(levels.names) - 3} more" if len(levels.names) > 3 else ""
+    return ", ".join(levels.names[:3]) + more

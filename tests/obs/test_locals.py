@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from nclone_env import NPlusPlusVectorEnv
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
 from nclone_env.kinds import LOCKED_DOOR, TRAP_DOOR
-from nclone_env.level.build import build_level
+from nclone_env.level.build import build_level, build_room
 from nclone_env.level.scenes import everything
 from nclone_env.obs.locals import QUARTER_SHARES
 
@@ -104,3 +106,52 @@ def test_a_closed_door_is_solid_and_an_open_one_is_not():
 def test_sizes_are_checked(size, message):
     with pytest.raises(ConfigError, match=f"locals_size: expected .*{message}"):
         make(1, BUILT_IN, size)
+
+
+def hazards(level, x, y, state=None):
+    """Return the second plane of ``locals`` with the ninja at a place, pixels."""
+    env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_hazards": True})
+    env.reset()
+    worlds = env._batch.worlds
+    worlds.ninjas[0]["x"], worlds.ninjas[0]["y"] = x, y
+    if state is not None:
+        worlds.entity_states[0, 0] = state
+    seen = {"locals": np.zeros((1, 2, 21, 21), np.uint8)}
+    env._batch.observe(0, seen)
+    return seen["locals"][0, 1]
+
+
+def test_hazards_are_where_the_centre_of_the_ninja_would_touch_them():
+    """A mine has a radius of 4 pixels, the ninja one of 10; squares are 12 pixels wide."""
+    level = build_room("exit 90 58", "exit_switch 80 58", "mine 60 50")  # at (360, 300)
+    plane = hazards(level, 330.0, 310.0)  # in the square with the upper left corner (324, 300)
+    top, left = 300 - 120, 324 - 120
+    for row in range(21):
+        for column in range(21):
+            distance = math.hypot(left + 12 * column + 6 - 360, top + 12 * row + 6 - 300)
+            assert plane[row, column] == int(255 * min(max((14 + 6 - distance) / 12, 0), 1)), (row, column)
+    assert plane.max() == 255 and np.count_nonzero(plane) == 12
+
+
+def test_what_is_not_deadly_now_is_not_shown():
+    level = build_room("exit 90 58", "exit_switch 80 58", "toggle_mine 60 50")
+    assert not hazards(level, 330.0, 310.0, state=1).any()
+    assert hazards(level, 330.0, 310.0, state=0).any()
+
+
+def test_hazards_beyond_the_window_are_cut_off():
+    level = build_room("exit 90 58", "exit_switch 80 58", "mine 60 50")
+    assert hazards(level, 360.0 - 125.0, 310.0)[:, -1].any()
+    assert not hazards(level, 360.0 - 160.0, 310.0).any()
+
+
+def test_the_first_plane_is_that_without_hazards():
+    planes, plain = (
+        NPlusPlusEnv(levels="hazards/02-minefield", observations="locals", observation={"locals_hazards": both})
+        for both in (True, False)
+    )
+    for env in (planes, plain):
+        env.reset(seed=0)
+    for _ in range(30):
+        both, one = (env.step(2)[0]["locals"] for env in (planes, plain))
+        assert np.array_equal(both[0], one)

@@ -6,10 +6,14 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
+from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
+from nclone_env.sim.simulate import simulate
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import make_environments
 from nclone_env.train.episodes import EPISODE, EpisodeStatistics
@@ -120,32 +124,51 @@ def test_backward_starts_in_a_run(tmp_path):
 def test_starts_are_set_in_every_group_and_follow_success():
     environment = config(".", levels=LEVELS, max_frames=400).environment()
     groups = [make_environments(environment, 40) for _ in range(2)]
-    selection = make_selection(groups, environment, False, ("known",))
+    selection = make_selection(groups, environment, False, ("known",), 1)
     for group in groups:
         _, info = group.reset(seed=0)
         begun = set(info["start"].tolist())
         assert begun == {-1, 15, 31}, "the last of sixteen states of each level, and the start"
     selection.update([ended(*[(0, 15, True)] * 20), ended()])
     assert set(groups[1].reset(seed=0)[1]["start"].tolist()) == {-1, 14, 15, 31}
-    twin = make_selection([make_environments(environment, 40)], environment, False, ("known",))
+    twin = make_selection([make_environments(environment, 40)], environment, False, ("known",), 1)
     assert twin.state()["starts"]["ahead"].tolist() == [16, 16]
     twin.restore(selection.state())
     assert twin.state()["starts"]["ahead"].tolist() == [15, 16]
 
 
 def test_solutions_of_recordings_and_known_ones(tmp_path):
-    levels = load_levels(LEVELS)
+    levels = pack(load_levels(LEVELS))
     known = known_solutions()
-    longer = Recording.of(levels[0], known[LEVELS[0]] + bytes(3))
+    longer = Recording.of(levels.levels[0], known[LEVELS[0]] + bytes(3))
     longer.save(tmp_path / "hop.replay")
     file = str(tmp_path / "hop.replay")
-    assert list(solutions_of(levels, [file])) == [LEVELS[0]]
-    both = solutions_of(levels, ["known", file])
+    assert list(solutions_of(levels, [file], 400, 1)) == [LEVELS[0]]
+    both = solutions_of(levels, ["known", file], 400, 1)
     assert sorted(both) == sorted(LEVELS)
     assert len(both[LEVELS[0]]) == len(known[LEVELS[0]]) + 3, "a recording takes precedence"
     assert both[LEVELS[1]] == known[LEVELS[1]]
     with pytest.raises(ConfigError, match="starts: expected recordings that reach the exit of a training level"):
-        solutions_of(levels[1:], [file])
+        solutions_of(pack(levels.levels[1:]), [file], 400, 1)
+
+
+def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):
+    levels = pack(load_levels(LEVELS))
+    planned = solutions_of(levels, ["planned"], 400, 2)
+    assert sorted(planned) == sorted(LEVELS)
+    for level in levels.levels:
+        assert simulate(level, planned[level.name]).state[-1] == CELEBRATING
+    monkeypatch.setattr("nclone_env.train.planned.solve", None)
+    again = solutions_of(pack(load_levels(LEVELS)), ["planned"], 400, 1)
+    assert all(np.array_equal(planned[name], again[name]) for name in LEVELS)
+    with pytest.raises(TypeError):
+        solutions_of(levels, ["planned"], 399, 1)
+
+
+def test_levels_that_the_planner_does_not_solve_begin_at_their_start():
+    walled = build_level("exit 120 62", "exit_switch 110 62", tiles=hall_tiles((2, 20), (14, 15)), title="walled")
+    levels = pack([*load_levels(LEVELS[:1]), walled])
+    assert list(solutions_of(levels, ["planned"], 400, 1)) == [LEVELS[0]]
 
 
 @pytest.mark.parametrize("curriculum", ["even", "progress"])

@@ -10,10 +10,10 @@ import numpy as np
 from nclone_env.jit import called_kernel, kernel, stream_bytes
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.entity_states import write_entity_states
-from nclone_env.obs.game_state import hide_position, write_game_state
+from nclone_env.obs.game_state import use_local_position, write_game_state
 from nclone_env.obs.graph import NO_LATTICE, write_graph
 from nclone_env.obs.half import round_table, round_vector
-from nclone_env.obs.locals import write_locals
+from nclone_env.obs.locals import write_hazards, write_locals
 from nclone_env.obs.reachability import NO_QUERIES, write_query
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
 from nclone_env.render.compose import write_global_view, write_player_frame
@@ -49,7 +49,7 @@ class ExtraArrays(NamedTuple):
         half_entity_states: (n, K, 12) uint16, bits of float16.
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
-        locals: (n, S, S) uint8.
+        locals: (n, P, S, S) uint8, of P = 1 or 2 planes.
         graph_level: (n, 1) int32.
         graph_node: (n, 1) int32.
         graph_entities: (n, K) uint8.
@@ -111,7 +111,7 @@ _NO_EXTRAS: dict[str, np.ndarray] = {
     "half_entity_states": np.zeros((0, 0, len(ENTITY_STATE)), np.uint16),
     "entity_kinds": np.zeros((0, 0), np.uint8),
     "entity_count": np.zeros((0, 1), np.uint8),
-    "locals": np.zeros((0, 0, 0), np.uint8),
+    "locals": np.zeros((0, 1, 0, 0), np.uint8),
     "graph_level": np.zeros((0, 1), np.int32),
     "graph_node": np.zeros((0, 1), np.int32),
     "graph_entities": np.zeros((0, 0), np.uint8),
@@ -163,13 +163,14 @@ def kernel_view(
     entities = buffers.get("entity_states", _NO_EXTRAS["entity_states"])
     if entities.dtype == _HALF:
         entities, half_entities = scratch.entity_states, entities.view(np.uint16)
+    planes = buffers.get("locals", _NO_EXTRAS["locals"])
     extras = ExtraArrays(
         half_state,
         entities,
         half_entities,
         buffers.get("entity_kinds", _NO_EXTRAS["entity_kinds"]),
         buffers.get("entity_count", _NO_EXTRAS["entity_count"]),
-        buffers.get("locals", _NO_EXTRAS["locals"]),
+        planes if planes.ndim == 4 else planes[:, np.newaxis],
         buffers.get("graph_level", _NO_EXTRAS["graph_level"]),
         buffers.get("graph_node", _NO_EXTRAS["graph_node"]),
         buffers.get("graph_entities", _NO_EXTRAS["graph_entities"]),
@@ -194,8 +195,8 @@ def observe(arrays, index, row, worker, out):
     if out.game_state.shape[0] > 0:
         place, settings = vector_row(out.extras, row, worker), arrays.settings[0]
         write_game_state(levels, arrays.paths, worlds, index, settings["max_frames"], place, out.game_state)
-        if settings["hide_position"] != 0:
-            hide_position(place, out.game_state)
+        if settings["local_position"] != 0:
+            use_local_position(worlds, index, place, out.game_state)
     if out.player_frame.shape[0] > 0:
         canvas = arrays.canvas.player_frame
         picture = canvas[worker] if canvas.shape[0] > 0 else out.player_frame[row]
@@ -235,7 +236,9 @@ def write_extras(levels, worlds, index, row, worker, game_state, extras):
     if extras.half_entity_states.shape[0] > 0:
         round_table(extras.entity_states, place, extras.half_entity_states, row)
     if extras.locals.shape[0] > 0:
-        write_locals(levels, worlds, index, extras.locals[row])
+        write_locals(levels, worlds, index, extras.locals[row, 0])
+        if extras.locals.shape[1] > 1:
+            write_hazards(levels, worlds, index, extras.locals[row, 1])
     if extras.graph_level.shape[0] > 0:
         level, node, entities = extras.graph_level, extras.graph_node, extras.graph_entities
         write_graph(levels, worlds, index, extras.lattice, row, level, node, entities)

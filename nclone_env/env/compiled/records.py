@@ -77,14 +77,14 @@ OUTCOMES = ("playing", "won", "died", "timed_out")
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 
 _REWARD_FIELDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
-_RULES = ("frame_skip", "max_frames", "autoreset", "hide_position")
+_RULES = ("frame_skip", "max_frames", "autoreset", "local_position")
 SETTINGS = np.dtype([(name, "f8") for name in _REWARD_FIELDS] + [(name, "i4") for name in _RULES], align=True)
 """The fields of ``RewardConfig``, and the rules of a step and of ``game_state``, as kernels need them."""
 
 
 def make_settings(config: EnvironmentConfig, autoreset: int) -> np.ndarray:
     """Return the (1,) ``SETTINGS`` record of a configuration, one array for equal settings."""
-    rules = (config.frame_skip, config.max_frames, autoreset, config.observation.hide_position)
+    rules = (config.frame_skip, config.max_frames, autoreset, config.observation.local_position)
     return _settings(config.reward, rules)
 
 
