@@ -80,7 +80,7 @@ class TrainConfig:
     max_entities: int = 32
     """Number of nearest entities listed in ``entity_states``."""
     local_position: bool = False
-    """Give x and y in game_state within the ninja's tile, and no remaining time, for policies that play other levels."""
+    """Give x and y in game_state within the ninja's tile, and no remaining time, so that learning carries over."""
     locals_size: int = 21
     """Side of ``locals`` in squares of 12 pixels; odd."""
     locals_hazards: bool = False

@@ -21,8 +21,7 @@ from nclone_env.train.planned import planned_solutions
 from nclone_env.train.starts import BackwardStarts, StartStates, recorded_solutions, start_states
 
 KNOWN, PLANNED = "known", "planned"
-"""Stand among the files of ``TrainConfig.starts`` for the known solutions of built-in levels, and for solutions that the
-planner finds before the run."""
+"""Stand in ``TrainConfig.starts`` for the known solutions of built-in levels, and for those that the planner finds."""
 _STATES_PER_LEVEL = 16
 
 
