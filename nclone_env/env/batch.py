@@ -358,8 +358,8 @@ class Batch:
         graphs = self.graphs if "graphs" in self.__dict__ else None
         owners = (self._arrays.canvas, self._scratch, self._masks, self._reach, graphs, self._stack)
         optional = tuple(owner.memory() for owner in owners if owner is not None)
-        parts = (self.level_set, self._arrays.paths, self.pictures, self._arrays.starts)
-        shared = tuple(part.memory() for part in parts)
+        of_levels = (self.level_set, self._arrays.paths, self.pictures, self._arrays.starts)
+        shared = tuple(part.memory() for part in of_levels)
         parts = (*shared, self.worlds.memory(), *leaves, *optional)
         return MemoryNode("environments", children=tuple(part for part in parts if part.total_bytes))
 
