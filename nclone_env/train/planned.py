@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from nclone_env.level.array_cache import Arrays
+from nclone_env.level.array_cache import Arrays, Layout
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.solve import solve
@@ -14,7 +14,7 @@ from nclone_env.plan.solve import solve
 FRAMES = 2_000_000
 """Frames that are simulated for each level: less than half a second."""
 _MEMORY = 150_000_000  # bytes of a search, at most
-_LAYOUT = {"inputs": np.dtype(np.uint8), "lengths": np.dtype(np.int32)}
+_LAYOUT: Layout = {"inputs": np.dtype(np.uint8), "lengths": np.dtype(np.int32)}
 
 
 def planned_solutions(levels: LevelSet, max_frames: int, threads: int) -> dict[str, np.ndarray]:
