@@ -7,7 +7,9 @@ from nclone_env.env.batch import Batch
 from nclone_env.env.lifecycle import Lifecycle
 from nclone_env.env.reachability.cache import CacheCounts
 from nclone_env.level.level import Level
+from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.graph import Graphs
+from nclone_env.sim.state import WorldArrays
 
 
 class BaseEnvironment:
@@ -26,6 +28,19 @@ class BaseEnvironment:
     def levels(self) -> tuple[Level, ...]:
         """The levels, in the order of ``level_names``."""
         return self._batch.level_set.levels
+
+    @property
+    def level_set(self) -> LevelSet:
+        """The packed levels; kernels of your own take its ``arrays``, read-only (docs/snapshots.md)."""
+        return self._batch.level_set
+
+    @property
+    def worlds(self) -> WorldArrays:
+        """The worlds, one row for each environment, for kernels of your own to read or copy between two steps.
+
+        Ask for them again after ``gather``, which exchanges the arrays.
+        """
+        return self._batch.worlds
 
     @property
     def graphs(self) -> Graphs:

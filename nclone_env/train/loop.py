@@ -27,7 +27,7 @@ from nclone_env.train.restart import claim
 from nclone_env.train.resume import restore_run, save_run, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
 from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
-from nclone_env.train.warm_up import Report, warm_up
+from nclone_env.train.warm_up import Report, stage, warm_up
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,9 @@ def train(
     claimed, source = claim(config, resume, overwrite, ranks)
     with one_thread_per_call(), closing(claimed) as folder:
         on_start(folder.path)
-        with closing(set_up(settled_config(config, folder), make_envs, folder, ranks)) as run:
+        with stage("environments", on_stage):
+            run = set_up(settled_config(config, folder), make_envs, folder, ranks)
+        with closing(run):
             warm_up(run, on_stage)
             if initial is not None:
                 initialise_policy(run.policy, run.config, initial)

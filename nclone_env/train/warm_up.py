@@ -21,16 +21,16 @@ def warm_up(run: Run, report: Report) -> None:
 
     Episodes begin meanwhile: reset the environments afterwards.
     """
-    with _stage("storage", report):
+    with stage("storage", report):
         run.storage.commit()
-    with _stage("collection", report):
+    with stage("collection", report):
         run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
         run.statistics.add(np.zeros(0, EPISODE))
-    with _stage("update" if run.device is None else f"update on {run.device}", report):
+    with stage("update" if run.device is None else f"update on {run.device}", report):
         write_returns(run.storage.arrays, run.config.reward.gamma, run.config.gae_lambda)
         run.ppo.warm_up()
     if run.held_out is not None:
-        with _stage("held-out levels", report):
+        with stage("held-out levels", report):
             run.held_out.warm_up(run.workers, run.job)
 
 
@@ -40,7 +40,8 @@ def _play(run: Run, seat: int, first: int, last: int) -> None:
 
 
 @contextmanager
-def _stage(name: str, report: Report) -> Iterator[None]:
+def stage(name: str, report: Report) -> Iterator[None]:
+    """Report a stage of the preparation with its seconds."""
     started = time.perf_counter()
     yield
     report(name, time.perf_counter() - started)
