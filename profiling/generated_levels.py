@@ -53,11 +53,12 @@ def report(made: Made, seconds: Mapping[str, float]) -> None:
         tried = len(levels) + sum(rejected[reason] for reason in rejected if reason in _AFTER_SKETCH)
         unsolved = rejected["no solution found"]
         wins = sum(each.random_wins for each in hardness) / sum(each.random_runs for each in hardness)
+        speed, kept = len(levels) / seconds[family], sum(len(level.witnesses) for level in levels)
+        removed, shortest = sum(len(level.removed) for level in levels), np.median([each.shortest for each in hardness])
+        solved = 1 - unsolved / tried
         print(
-            f"{family:<12} {len(levels) / seconds[family]:8.1f}  {len(levels) / drawn:8.1%}  {1 - unsolved / tried:6.1%}"
-            f"  {low:5.0f} {middle:5.0f} {high:5.0f}      {np.median([each.shortest for each in hardness]) / 60:11.1f}"
-            f"  {wins:11.2%}  {sum(len(level.witnesses) for level in levels):4}"
-            f"  {sum(len(level.removed) for level in levels):7}"
+            f"{family:<12} {speed:8.1f}  {len(levels) / drawn:8.1%}  {solved:6.1%}  {low:5.0f} {middle:5.0f}"
+            f" {high:5.0f}      {shortest / 60:11.1f}  {wins:11.2%}  {kept:4}  {removed:7}"
         )
         print("             rejected: " + ", ".join(f"{reason} {times}" for reason, times in rejected.most_common()))
     total = sum(map(len, made.values()))
@@ -68,7 +69,7 @@ _AFTER_SKETCH = ("no solution found", "nothing matters", "random play", "other d
 
 
 def contact_sheet(made: Made, count: int, columns: int = 6) -> np.ndarray:
-    """Return (h, w, 3) uint8: a picture of some levels of each family, by growing difficulty, a row or more a family."""
+    """Return (h, w, 3) uint8: a picture of some levels of each family, by growing difficulty."""
     each = -(-count // len(made))
     pictures = []
     for levels in made.values():

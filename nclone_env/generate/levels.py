@@ -120,8 +120,8 @@ def generate_level(
             return _named(accepted, family, seed, number, split, rejected)
     reasons = ", ".join(f"{reason}: {times}" for reason, times in rejected.most_common())
     raise ConfigError(
-        f"difficulty: expected a range that levels of the family {family!r} have, got {difficulty[0]}..{difficulty[1]}: "
-        f"none of {ATTEMPTS} sketches was accepted ({reasons}); widen the range"
+        f"difficulty: expected a range that levels of the family {family!r} have, got "
+        f"{difficulty[0]}..{difficulty[1]}: none of {ATTEMPTS} sketches was accepted ({reasons}); widen the range"
     )
 
 

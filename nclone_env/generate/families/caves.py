@@ -41,8 +41,8 @@ def _hollow(made: Sketch, draws: Draws, percent: int) -> None:
             solid[row, column] = draws.chance(percent)
     for _ in range(4):
         padded = np.pad(solid, 1, constant_values=1)
-        around = sum(padded[1 + b :, 1 + a :][:TILE_ROWS, :TILE_COLUMNS] for b in (-1, 0, 1) for a in (-1, 0, 1))
-        solid = (around >= 5).astype(np.int64)
+        nine = [padded[1 + b :, 1 + a :][:TILE_ROWS, :TILE_COLUMNS] for b in (-1, 0, 1) for a in (-1, 0, 1)]
+        solid = np.where(np.sum(nine, axis=0) >= 5, 1, 0)
     solid[[0, -1]] = solid[:, [0, -1]] = 1
     made.tiles[:] = solid
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.dress import add_gold, add_wall_mines, away_from, scaled
@@ -147,7 +148,7 @@ def _ends(draws: Draws, maze: _Maze) -> tuple[Cell, Cell]:
 
 def _doors(draws: Draws, maze: _Maze, way: list[Cell], count: int) -> list[tuple[Edge, Cell]]:
     """Return doors across corridors of the way, each with the chamber of its switch, off the way and before it."""
-    edges = [_edge(cell, other) for cell, other in zip(way, way[1:]) if cell[1] == other[1]]
+    edges = [_edge(cell, other) for cell, other in pairwise(way) if cell[1] == other[1]]
     doors: list[tuple[Edge, Cell]] = []
     used: set[Cell] = {way[0], way[-1]}
     for edge in draws.shuffled(edges):

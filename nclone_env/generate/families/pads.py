@@ -46,7 +46,7 @@ def _islands(made: Sketch, draws: Draws, aim: int) -> list[Cell]:
         row = top + draws.between(4, 7)
         if all(made.is_open(column + right, row + down) for right in range(-1, 6) for down in range(-2, 4)):
             made.fill((column, column + draws.between(2, 4)), (row, row))
-    for _ in range(draws.between(0, 3)):  # walls to go over or under
+    for _ in range(draws.between(1, 3)):  # walls to go over or under
         column = draws.between(left + 4, left + width - 5)
         made.fill((column, column), (top, top + draws.between(1, 5)))
     return ends
@@ -78,14 +78,14 @@ def _mine_pits(made: Sketch, draws: Draws, route: Route, percent: int) -> None:
 
 
 def _is_pit(made: Sketch, column: int, row: int) -> bool:
-    """Return whether a floor lies between walls to both sides."""
-    sides = []
+    """Return whether a floor lies between walls of two cells or more on both sides."""
     for step in (-1, 1):
         place = column
-        while made.is_open(place + step, row):
+        while made.is_floor(place + step, row):
             place += step
-        sides.append(made.is_block(place + step, row - 1))
-    return all(sides)
+        if not (made.is_block(place + step, row) and made.is_block(place + step, row - 1)):
+            return False
+    return True
 
 
 def _helper(made: Sketch, draws: Draws, route: Route) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.dress import add_gold, add_wall_mines, away_from, scaled
 from nclone_env.generate.route import Unusable, plan_route
@@ -24,7 +26,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
         made.carve((left, right), (top, bottom))
         _ledges(made, draws, (left, right, top, bottom), draws.between(3, 5))
     below = draws.chance(50)
-    for one, other in zip(wells, wells[1:]):
+    for one, other in pairwise(wells):
         _join(made, draws, one, other, below)
         below = not below
     centre(made)
