@@ -21,7 +21,7 @@ from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.validate import validate
 from nclone_env.plan.searches import make_task
 
-_FEWEST_FRAMES, _MOST_FRAMES = 40_000, 160_000
+_FEWEST_FRAMES, _MOST_FRAMES = 30_000, 150_000
 """Frames that the search for a first solution may simulate, at an aim of 0 and of 100."""
 _SHORTER_FRAMES, _EDIT_FRAMES = 40_000, 20_000
 _RANDOM_RUNS, _MORE_RANDOM_RUNS = 64, 192

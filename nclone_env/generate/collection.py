@@ -111,15 +111,16 @@ def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) 
         processes: that make them; 1: none besides this one.
         stop: asked before each level.
     """
-    if processes == 1:
-        for number in range(count):
-            if stop():
-                return
-            yield order(number)
+    alone = count if processes == 1 else 1  # the first level compiles the kernels, once for all processes
+    for number in range(alone):
+        if stop():
+            return
+        yield order(number)
+    if alone == count:
         return
     context = get_context("spawn")  # threads of the parent do not survive a fork
     with ProcessPoolExecutor(processes, context, initializer=_ignore_interrupts) as executor:
-        numbers = iter(range(count))
+        numbers = iter(range(alone, count))
         waiting: deque[Future[Entry]] = deque()
         while not stop():
             missing = _AHEAD * processes - len(waiting)

@@ -9,9 +9,9 @@ EASIEST = 25
 """Difficulties below this are the easiest band, in which random play may complete a level more often."""
 RANDOM_LIMIT = 5
 """Percent of random runs that complete a level, from which on one outside the easiest band is rejected."""
-_EFFORT_POINTS, _LENGTH_POINTS, _RANDOM_POINTS, _CLEARANCE_POINTS = 40, 30, 15, 15
-_LEAST_EFFORT, _MOST_EFFORT = 1_000, 256_000  # frames
-_LEAST_LENGTH, _MOST_LENGTH = 90, 1440  # frames
+_EFFORT_POINTS, _LENGTH_POINTS, _RANDOM_POINTS, _CLEARANCE_POINTS = 45, 35, 10, 10
+_LEAST_EFFORT, _MOST_EFFORT = 2_000, 512_000  # frames
+_LEAST_LENGTH, _MOST_LENGTH = 120, 2400  # frames
 _EASY_SHARE = 10  # percent
 _WIDE = 240  # tenths of a pixel
 
@@ -43,9 +43,9 @@ class Difficulty:
     def number(self) -> int:
         """The difficulty, 0 to 100: a sum of points.
 
-        Up to 40 points for the effort, by its logarithm from 1,000 to 256,000 frames; up to 30 for the length, by its
-        logarithm from 1.5 to 24 seconds; up to 15 the fewer random runs succeed, from 10 percent on; up to 15 the
-        closer the solution passes deadly things, from 24 pixels on.
+        Up to 45 points for the effort, by its logarithm from 2,000 to 512,000 frames; up to 35 for the length, by its
+        logarithm from 2 to 40 seconds; up to 10 the fewer random runs succeed, from 10 percent on; up to 10 the closer
+        the solution passes deadly things, from 24 pixels on.
         """
         effort = _by_logarithm(self.effort, _LEAST_EFFORT, _MOST_EFFORT, _EFFORT_POINTS)
         length = _by_logarithm(self.shortest, _LEAST_LENGTH, _MOST_LENGTH, _LENGTH_POINTS)

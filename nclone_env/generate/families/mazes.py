@@ -1,4 +1,4 @@
-"""Mazes: corridors with locked doors, whose switches are in other parts of the maze, and trap doors."""
+"""Mazes: corridors with locked doors, whose switches are in other parts of the maze."""
 
 from __future__ import annotations
 
