@@ -155,8 +155,7 @@ def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[En
         finally:
             if written:
                 _finish(files, folder, written)
-            else:
-                folder.rmdir()
+            shutil.rmtree(folder, ignore_errors=True)  # if it is still there
     return len(written)
 
 

@@ -20,8 +20,10 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     round_corners(made, draws, draws.pick((0, 40)), draws.pick((0, 50, 100)))
     route = plan_route(made, draws, least=scaled(18, 46, aim))
     made.wanted = scaled(1, 5, aim)
+    near = {reach: _spots(made, route, reach) for reach in (1, 2, 3)}
     for _ in range(4 * made.wanted + 4):
-        draws.pick((_drone, _drone, _drone, _guard, _thwump))(made, draws, route)
+        propose, reach = draws.pick(_KINDS)
+        propose(made, draws, [cell for cell in near[reach] if made.is_free(*cell)])
     add_wall_mines(made, away_from(route.middle, route.start, 4), draws, scaled(0, 6, aim), longest=2)
     add_gold(made, route, draws, draws.between(5, 9))
     return made
@@ -53,33 +55,34 @@ def _spots(made: Sketch, route: Route, reach: int) -> list[Cell]:
     return away_from(away_from(near, route.start, 6), route.exit, 3)
 
 
-def _drone(made: Sketch, draws: Draws, route: Route) -> None:
-    """Put a drone next to a wall, which it follows, or into the open."""
-    spots = _spots(made, route, 1)
+def _drone(made: Sketch, draws: Draws, spots: list[Cell]) -> None:
+    """Propose a drone, which follows a wall or wanders."""
     if spots:
         name = draws.pick(("zap_drone", "zap_drone", "mini_drone", "chaser_drone"))
         made.propose(name, draws.pick(spots), facing=draws.pick((RIGHT, DOWN, LEFT, UP)), mode=draws.below(4))
 
 
-def _guard(made: Sketch, draws: Draws, route: Route) -> None:
-    """Put a guard on a floor of some length."""
-    spots = [
-        (column, row)
-        for column, row in _spots(made, route, 2)
-        if all(made.is_floor(column + right, row) for right in (-2, -1, 0, 1, 2))
+def _guard(made: Sketch, draws: Draws, spots: list[Cell]) -> None:
+    """Propose a guard on a floor of some length."""
+    floors = [
+        (column, row) for column, row in spots if all(made.is_floor(column + right, row) for right in (-2, -1, 0, 1, 2))
     ]
-    if spots:
-        made.propose("floor_guard", draws.pick(spots), dy=3)
+    if floors:
+        made.propose("floor_guard", draws.pick(floors), dy=3)
 
 
-def _thwump(made: Sketch, draws: Draws, route: Route) -> None:
-    """Put a thwump on a ceiling or wall, with room to charge."""
-    spots = []
-    for column, row in _spots(made, route, 3):
+def _thwump(made: Sketch, draws: Draws, spots: list[Cell]) -> None:
+    """Propose a thwump on a ceiling or wall, with room to charge."""
+    places = []
+    for column, row in spots:
         for facing, right, down in ((DOWN, 0, 1), (RIGHT, 1, 0), (LEFT, -1, 0)):
             room = all(made.is_open(column + n * right, row + n * down) for n in (1, 2, 3))
             if room and made.is_block(column - right, row - down):
-                spots.append(((column, row), facing))
-    if spots:
-        cell, facing = draws.pick(spots)
+                places.append(((column, row), facing))
+    if places:
+        cell, facing = draws.pick(places)
         made.propose("thwump", cell, facing=facing)
+
+
+_KINDS = ((_drone, 1), (_drone, 1), (_drone, 1), (_guard, 2), (_thwump, 3))
+"""Functions that propose a mover, and how near the way the cells for it are."""
