@@ -13,7 +13,8 @@ from nclone_env.errors import ConfigError
 from nclone_env.generate.collection import Entry, Files, Order, entries, write_collection
 from nclone_env.generate.difficulty import LEAST, MOST
 from nclone_env.generate.families.table import FAMILIES
-from nclone_env.generate.splits import SPLITS, TRAIN
+from nclone_env.generate.levels import check_arguments
+from nclone_env.generate.splits import TRAIN
 
 _BAR = 20
 _INTERVAL = 10.0
@@ -104,16 +105,12 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _checked(order: Order, count: int, processes: int) -> Order:
-    """Return the order if everything in it is known, so that no work is lost later."""
-    for name, value, least in (("count", count, 1), ("processes", processes, 1), ("seed", order.seed, 0)):
-        if value < least:
-            raise ConfigError(f"{name}: expected a whole number of at least {least}, got {value}")
-    unknown = [family for family in order.families if family not in FAMILIES]
-    if unknown or not order.families:
-        raise ConfigError(f"family: expected some of {', '.join(FAMILIES)}, got {', '.join(unknown) or 'none'}")
-    if order.split not in SPLITS:
-        raise ConfigError(f"split: expected one of {', '.join(SPLITS)}, got {order.split!r}")
-    low, high = order.difficulty
-    if not LEAST <= low <= high <= MOST:
-        raise ConfigError(f"difficulty: expected a range within {LEAST}..{MOST}, such as 20..60, got {low}..{high}")
+    """Return the order if everything in it is possible, so that no work is lost later."""
+    for name, value in (("count", count), ("processes", processes)):
+        if value < 1:
+            raise ConfigError(f"{name}: expected a whole number of at least 1, got {value}")
+    if not order.families:
+        raise ConfigError(f"family: expected some of {', '.join(FAMILIES)}, got none")
+    for family in order.families:
+        check_arguments(family, order.seed, 0, order.split, order.difficulty)
     return order

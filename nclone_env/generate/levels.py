@@ -109,7 +109,7 @@ def generate_level(
     Raises:
         ConfigError: if an argument is out of range, or no sketch was accepted.
     """
-    _check(family, seed, number, split, difficulty)
+    check_arguments(family, seed, number, split, difficulty)
     rejected: Counter[str] = Counter()
     for attempt in range(ATTEMPTS):
         try:
@@ -170,7 +170,12 @@ def _named(
     )
 
 
-def _check(family: str, seed: int, number: int, split: str, difficulty: tuple[int, int]) -> None:
+def check_arguments(family: str, seed: int, number: int, split: str, difficulty: tuple[int, int]) -> None:
+    """Check the arguments of :func:`generate_level`.
+
+    Raises:
+        ConfigError: if one is out of range; it names the argument.
+    """
     for name, given, known in (("family", family, tuple(FAMILIES)), ("split", split, SPLITS)):
         if given not in known:
             raise ConfigError(f"{name}: expected one of {', '.join(known)}, got {given!r}")

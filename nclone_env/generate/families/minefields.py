@@ -31,7 +31,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
         mirror(made)
     round_corners(made, draws, draws.pick((0, 50, 100)), draws.pick((0, 60)))
     route = plan_route(made, draws, least=scaled(20, 46, aim))
-    for _ in range(scaled(1, 3, aim + draws.below(30))):
+    for _ in range(scaled(2, 3, aim + draws.below(30))):
         draws.pick(_PATTERNS)(made, draws, hall, route)
     add_gold(made, route, draws, draws.between(5, 10))
     return made
