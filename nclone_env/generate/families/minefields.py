@@ -40,15 +40,15 @@ def sketch(draws: Draws, aim: int) -> Sketch:
 def _pillars(made: Sketch, draws: Draws, hall: Hall) -> None:
     """Put platforms in tiers, columns, or steps into the hall."""
     left, right, top, bottom = hall
-    kind = draws.below(3)
-    if kind == 0:  # tiers
+    shape = draws.below(3)
+    if shape == 0:  # tiers
         for row in range(bottom - draws.between(2, 3), top + 2, -draws.between(3, 4)):
             column = left + draws.below(4)
             while column < right - 2:
                 length = draws.between(3, 9)
                 made.fill((column, min(column + length - 1, right)), (row, row))
                 column += length + draws.between(3, 5)
-    elif kind == 1:  # columns from the floor
+    elif shape == 1:  # columns from the floor
         for column in range(left + draws.between(3, 6), right - 3, draws.between(5, 8)):
             made.fill((column, column + draws.below(2)), (bottom - draws.between(0, (bottom - top) // 2), bottom))
     else:  # floating blocks

@@ -53,16 +53,16 @@ def _furnish(made: Sketch, draws: Draws, columns: Span, rows: Span) -> None:
     """Carve a room with ledges, blocks or steps."""
     made.carve(columns, rows)
     width, height = columns[1] - columns[0] + 1, rows[1] - rows[0] + 1
-    kind = draws.below(4)
-    if kind == 0 and height >= 6:  # a ledge along a wall
+    shape = draws.below(4)
+    if shape == 0 and height >= 6:  # a ledge along a wall
         length, row = draws.between(2, width // 2), rows[1] - draws.between(2, 3)
         left = columns[0] if draws.chance(50) else columns[1] - length + 1
         made.fill((left, left + length - 1), (row, row))
-    elif kind == 1 and height >= 6 and width >= 9:  # a platform in the middle
+    elif shape == 1 and height >= 6 and width >= 9:  # a platform in the middle
         length = draws.between(2, width - 6)
         left, row = columns[0] + (width - length) // 2, rows[1] - draws.between(2, height - 3)
         made.fill((left, left + length - 1), (row, row + draws.below(2)))
-    elif kind == 2:  # steps
+    elif shape == 2:  # steps
         left = draws.chance(50)
         for step in range(1, min(height - 3, width // 3)):
             column = columns[0] + 2 * (step - 1) if left else columns[1] - 2 * (step - 1)
