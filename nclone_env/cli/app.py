@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import tyro
 
 from nclone_env.cli.evaluate import evaluate
+from nclone_env.cli.generate import generate_levels
 from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
 from nclone_env.cli.profile import profile_command, with_default_target
 from nclone_env.cli.replay import export_video, play_replay, record_replay, verify_replays
@@ -42,6 +43,7 @@ def _app(args: Sequence[str]) -> tyro.extras.SubcommandApp:
     levels.command(name="validate")(validate_levels)
     levels.command(name="convert")(convert_level)
     levels.command(name="cache")(show_library)
+    levels.command(name="generate")(generate_levels)
     replays = tyro.extras.SubcommandApp()
     replays.command(name="verify")(verify_replays)
     replays.command(name="record")(record_replay)

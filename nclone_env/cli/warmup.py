@@ -12,6 +12,7 @@ import numpy as np
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
+from nclone_env.generate.levels import generate_level
 from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import compile_level
@@ -54,6 +55,10 @@ def _plan() -> None:
     solve(_any_level(), frames=300_000)  # until every kind of search has had its turn
 
 
+def _generate() -> None:
+    generate_level("patrols")  # its movers are put in the way, checked, and searches are repeated
+
+
 def _any_level() -> Level:
     return load_level(next(iter(level_sets().values()))[0])
 
@@ -94,5 +99,6 @@ _TASKS = (
     ("more observations", _observe),
     ("replay", _play),
     ("planner", _plan),
+    ("generator", _generate),
     ("trainer", _train),
 )

@@ -146,7 +146,8 @@ class _Map:
     def straight(self) -> Guide:
         """Return a guide to the switch and the exit through everything."""
         switch, exit_ = self._exits[0]
-        last = np.hypot(switch.point[0] - exit_.point[0], switch.point[1] - exit_.point[1])
+        dx, dy = switch.point[0] - exit_.point[0], switch.point[1] - exit_.point[1]
+        last = np.sqrt(dx * dx + dy * dy)
         fields = np.stack([node_lengths(*switch.point) + last, node_lengths(*exit_.point)])
         return Guide.of(fields, [switch.slot])
 
@@ -216,4 +217,5 @@ def _at(field: np.ndarray, landmark: _Landmark) -> float:
     rows = np.arange(max(row - around, 0), min(row + around + 1, LATTICE[0]))
     columns = np.arange(max(column - around, 0), min(column + around + 1, LATTICE[1]))
     dx, dy = SPACING * columns - landmark.point[0], SPACING * rows - landmark.point[1]
-    return float((field[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] + np.hypot(dx, dy[:, None])).min())
+    lengths = np.sqrt(dx * dx + (dy * dy)[:, None])
+    return float((field[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] + lengths).min())

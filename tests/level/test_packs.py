@@ -8,7 +8,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.create import create_environment
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.pack_text import LAYOUTS, Pack, read_pack
+from nclone_env.level.formats.pack_text import LAYOUTS, Pack, read_pack, write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.reference import LevelRef, resolve
@@ -54,6 +54,35 @@ def test_what_is_written_is_read():
     assert len(read) == 2
     assert same(read[0], FULL)
     assert same(read[1], SMALL)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_writer_agrees_with_a_second_one(seed):
+    levels = [random_level(seed), FULL, SMALL]
+    assert write_pack(levels).lower() == make_pack(*levels).lower()
+    assert all(same(read, level) for read, level in zip(read_pack(write_pack(levels)), levels, strict=True))
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [(0, 10, 82, 0, 0), (2, 50, 50, 0, 0), (1, 60, 60, 0, 0)],
+        [(0, 10, 82, 0, 0), (1, 50, 50, 2, 0)],
+        [(0, 10, 82, 0, 0), (27, 50, 50, 0, 3)],
+    ],
+    ids=["order", "orientation", "mode"],
+)
+def test_levels_that_a_pack_would_change_are_refused(records):
+    with pytest.raises(LevelFormatError, match="records: expected records in the order of their types"):
+        write_pack([make_level(records)])
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["official-SI", "official-S"])
+def test_the_packs_of_the_game_are_written_as_they_are(name):
+    data = (SHARED / "maps" / f"{name}.txt").read_bytes()
+    lines = [line.strip().lower() for line in data.split(b"\n") if line.strip()]
+    assert write_pack(read_pack(data)).lower().split(b"\n")[:-1] == lines
 
 
 @pytest.mark.parametrize("seed", range(20))

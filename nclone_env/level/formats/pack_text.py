@@ -20,6 +20,8 @@ Readers skip blank lines. A pack has no author, level id or game mode.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
@@ -108,6 +110,45 @@ def read_pack(data: bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:
     if not len(pack):
         raise LevelFormatError(source, "line 1", "a level, $title#hex#", "the end")
     return tuple(pack.level(number) for number in range(len(pack)))
+
+
+def write_pack(levels: Sequence[RawLevel]) -> bytes:
+    """Return a pack of some levels; :func:`read_pack` returns the same tiles, records and titles.
+
+    Raises:
+        LevelFormatError: if a pack cannot hold a title, or would change a record: it keeps the order of the types and,
+            of most types, no orientation and mode.
+    """
+    return b"".join(_START + _encoded_title(raw) + _END + _digits_of(raw) + _END + b"\n" for raw in levels)
+
+
+def _encoded_title(raw: RawLevel) -> bytes:
+    fault = header_fault(raw)
+    if fault:
+        raise LevelFormatError(raw.source, fault.field, fault.expected, fault.got)
+    return raw.title.encode("latin-1")
+
+
+def _digits_of(raw: RawLevel) -> bytes:
+    """Return the hex digits of a level, low nibble first."""
+    records = [Record(*record) for record in raw.records.tolist()]
+    parts = [_ZEROS, raw.tiles.tobytes()]
+    for kind, layout in LAYOUTS.items():
+        own = [place for place, record in enumerate(records) if record.type == kind]
+        parts.append(len(own).to_bytes(2, "big"))
+        for place in own:
+            record = records[place]
+            partner = place + (len(own) if kind == EXIT else 1)
+            switch = records[partner] if "X" in layout and partner < len(records) else record
+            values = {"x": record.x, "y": record.y, "o": record.orientation, "m": record.mode}
+            values |= {"X": switch.x, "Y": switch.y}
+            parts.append(bytes(values[field] for field in layout))
+    data = b"".join([*parts, _ZEROS])
+    if _read_records(data) != records:
+        expected = "records in the order of their types, with the fields that packs have for each"
+        raise LevelFormatError(raw.source, "records", expected, "others; sort them, and set unused fields to 0")
+    numbers = np.frombuffer(data, np.uint8)
+    return (numbers << 4 | numbers >> 4).tobytes().hex().encode()
 
 
 class _LineError(Exception):

@@ -1,0 +1,116 @@
+"""``nclone-env levels generate``: make levels, each with a recording that completes it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from nclone_env.cli.stop import stop_on_signals
+from nclone_env.errors import ConfigError
+from nclone_env.generate.collection import Entry, Files, Order, entries, write_collection
+from nclone_env.generate.difficulty import LEAST, MOST
+from nclone_env.generate.families.table import FAMILIES
+from nclone_env.generate.levels import check_arguments
+from nclone_env.generate.splits import TRAIN
+
+_BAR = 20
+_INTERVAL = 10.0
+"""Seconds from one line to the next where the output is no terminal."""
+
+
+def generate_levels(
+    output: Path,
+    count: int = 100,
+    seed: int = 0,
+    family: tuple[str, ...] = tuple(FAMILIES),
+    difficulty: str = f"{LEAST}..{MOST}",
+    split: str = TRAIN,
+    processes: int = 1,
+    force: bool = False,
+) -> int:
+    """Make levels and write a pack, a table (.jsonl) and a folder of recordings (-recordings) next to it.
+
+    The same arguments give the same bytes on every machine, with any number of processes. Ctrl-C keeps the levels that
+    are complete.
+
+    Args:
+        output: pack to write, such as pack.txt.
+        count: number of levels.
+        seed: seed of the collection; level n of a seed is always the same.
+        family: families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes.
+        difficulty: least and greatest measured difficulty, 0..100.
+        split: train or held-out; no level is ever in both.
+        processes: number of levels made at once, each in a process of its own.
+        force: overwrite existing files.
+    """
+    order = _checked(Order(family, seed, split, _range(difficulty)), count, processes)
+    files = Files(output)
+    existing = files.existing()
+    if existing and not force:
+        sys.stderr.write(f"error: {existing[0]}: already exists; --force overwrites it\n")
+        return 1
+    output.parent.mkdir(parents=True, exist_ok=True)
+    progress = _Progress(count)
+    with stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop:
+        made = write_collection(files, entries(order, count, processes, stop), progress)
+    progress.finish()
+    if made:
+        print(f"wrote {made} levels to {files.pack}, rows to {files.table}, recordings to {files.folder}")
+    return stop.exit_status if stop() else 0
+
+
+class _Progress:
+    """A line that tells how many levels are made: overwritten on a terminal, else printed now and then."""
+
+    def __init__(self, total: int):
+        self._total, self._accepted = total, 0
+        self._rejected: Counter[str] = Counter()
+        self._live = sys.stdout.isatty()
+        self._began = self._last = time.monotonic()
+
+    def __call__(self, entry: Entry) -> None:
+        """Count a level and show the line."""
+        self._accepted += 1
+        self._rejected.update(entry.row["rejected"])
+        if self._live:
+            print(f"\r\x1b[K{self._line()}", end="", flush=True)
+        elif time.monotonic() - self._last >= _INTERVAL:
+            self._last = time.monotonic()
+            print(self._line(), flush=True)
+
+    def finish(self) -> None:
+        """Show the last line, and the reasons of rejection."""
+        print(f"\r\x1b[K{self._line()}" if self._live else self._line())
+        if self._rejected:
+            reasons = (f"{reason} {times:,}" for reason, times in self._rejected.most_common())
+            print(f"rejected sketches: {', '.join(reasons)}")
+
+    def _line(self) -> str:
+        seconds = max(time.monotonic() - self._began, 1e-9)
+        bar = "#" * (_BAR * self._accepted // self._total)
+        return (
+            f"[{bar:<{_BAR}}] {self._accepted}/{self._total} levels  {self._rejected.total():,} sketches rejected  "
+            f"{self._accepted / seconds:.1f} levels/s  {seconds:.0f} s"
+        )
+
+
+def _range(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", text)
+    if not match:
+        raise ConfigError(f"difficulty: expected two numbers such as 20..60, got {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def _checked(order: Order, count: int, processes: int) -> Order:
+    """Return the order if everything in it is possible, so that no work is lost later."""
+    for name, value in (("count", count), ("processes", processes)):
+        if value < 1:
+            raise ConfigError(f"{name}: expected a whole number of at least 1, got {value}")
+    if not order.families:
+        raise ConfigError(f"family: expected some of {', '.join(FAMILIES)}, got none")
+    for family in order.families:
+        check_arguments(family, order.seed, 0, order.split, order.difficulty)
+    return order

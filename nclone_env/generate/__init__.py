@@ -1,0 +1,1 @@
+"""Levels made by seed, each with a verified recording that completes it."""

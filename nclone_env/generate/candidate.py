@@ -1,0 +1,111 @@
+"""From a sketch to a level with a proof: the checks that a sketch must pass, the cheap ones first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nclone_env.constants import DEAD
+from nclone_env.generate.course import least_clearance, play_out
+from nclone_env.generate.difficulty import EASIEST, Difficulty
+from nclone_env.generate.draws import Draws
+from nclone_env.generate.families.table import FAMILIES, NEEDED
+from nclone_env.generate.matters import Trimmed, shows, trim
+from nclone_env.generate.place import Furnished, furnish
+from nclone_env.generate.random_play import random_wins
+from nclone_env.generate.route import Unusable
+from nclone_env.generate.search import edited, first_solution, shorter_solution
+from nclone_env.generate.splits import split_of
+from nclone_env.level.level_set import LevelSet, pack
+from nclone_env.level.validate import validate
+from nclone_env.plan.searches import make_task
+
+_FEWEST_FRAMES, _MOST_FRAMES = 30_000, 150_000
+"""Frames that the search for a first solution may simulate, at an aim of 0 and of 100."""
+_SHORTER_FRAMES, _EDIT_FRAMES = 40_000, 20_000
+_RANDOM_RUNS, _MORE_RANDOM_RUNS = 64, 192
+_REST = 60
+"""Frames that the ninja must survive at the start without input."""
+
+
+@dataclass(frozen=True, eq=False)
+class Accepted:
+    """A sketch that passed.
+
+    Attributes:
+        aim: what the family was asked for, 0 easy to 100 hard.
+        trimmed: the level with its solution, and what was removed from the sketch.
+        difficulty: what was measured.
+    """
+
+    aim: int
+    trimmed: Trimmed
+    difficulty: Difficulty
+
+
+def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> Accepted:
+    """Draw a level and check it.
+
+    Args:
+        family: its name.
+        seed: of all random choices.
+        split: that its tiles must belong to.
+        bounds: least and greatest difficulty.
+
+    Raises:
+        Unusable: if it fails; the message is the reason.
+    """
+    draws = Draws(seed)
+    aim = draws.between(*bounds)
+    sketch = FAMILIES[family](draws, aim)
+    _demand(split_of(sketch.tiles) == split, "other split")
+    level = sketch.level()
+    _demand(not validate(level.raw), "not valid")
+    _demand(_is_safe(pack([level])), "start not safe")
+    task = make_task(level)
+    frames = _FEWEST_FRAMES + (_MOST_FRAMES - _FEWEST_FRAMES) * aim // 100
+    found = first_solution(task, frames, seed)
+    _demand(len(found.inputs) > 0, "no solution found")
+    shorter = shorter_solution(task, found.inputs, _SHORTER_FRAMES, seed)
+    made = furnish(sketch, Furnished(level, task, found, shorter, {}), frames, seed, _is_safe)
+    best = edited(made.task, made.inputs, _EDIT_FRAMES, seed)
+    trimmed = trim(made.level, made.task, best, made.blocked, seed)
+    _demand(_has_needed(family, trimmed), "nothing matters")
+    effort = (first_solution(trimmed.task, frames, seed) if trimmed.removed else made.found).simulated
+    measured = _measure(trimmed, effort, seed)
+    _demand(measured.random_is_rare or measured.number < EASIEST, "random play")
+    _demand(bounds[0] <= measured.number <= bounds[1], "other difficulty")
+    _demand(
+        all(shows(trimmed.level, trimmed.task.level_set, *witness) for witness in trimmed.witnesses), "witness lost"
+    )
+    return Accepted(aim, trimmed, measured)
+
+
+def _demand(holds: bool, reason: str) -> None:
+    if not holds:
+        raise Unusable(reason)
+
+
+def _is_safe(levels: LevelSet) -> bool:
+    """Return whether the ninja survives a while at the start without input."""
+    states = play_out(levels, np.zeros(_REST, np.uint8)).ninjas["state"]
+    return bool((states < DEAD).all())
+
+
+def _has_needed(family: str, trimmed: Trimmed) -> bool:
+    """Return whether something is left that the family is about."""
+    needed = NEEDED.get(family)
+    return needed is None or any(group[0][0] in needed for group, _ in trimmed.witnesses)
+
+
+def _measure(trimmed: Trimmed, effort: int, seed: int) -> Difficulty:
+    """Measure the difficulty of a level; more random runs are made if one of the first wins."""
+    levels = trimmed.task.level_set
+    runs = _RANDOM_RUNS
+    wins = random_wins(levels, runs, seed)
+    if wins:
+        runs += _MORE_RANDOM_RUNS
+        wins += random_wins(levels, _MORE_RANDOM_RUNS, seed + 1)
+    clearance = least_clearance(levels, trimmed.inputs)
+    return Difficulty(effort, len(trimmed.inputs), wins, runs, clearance)

@@ -1,0 +1,172 @@
+"""A collection of generated levels in files: a pack, a table and a folder of recordings, made by several processes.
+
+The pack holds one level a line; the table, JSON lines, one row a level with everything known about it; the folder one
+recording a level. Number n is the same level in all three, whatever the number of processes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from nclone_env._files import temporary_beside, write_file
+from nclone_env.constants import CELEBRATING
+from nclone_env.generate.levels import GeneratedLevel, generate_level
+from nclone_env.level.formats.pack_text import write_pack
+from nclone_env.replay.recording import recording_name, write_recording
+
+TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"
+_AHEAD = 4
+"""Levels that each process is given before the first of them is finished."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a collection is written.
+
+    Attributes:
+        pack: the pack.
+        table: the rows, next to it.
+        folder: the recordings, next to it.
+    """
+
+    pack: Path
+
+    @property
+    def table(self) -> Path:
+        """The JSON lines."""
+        return self.pack.with_suffix(TABLE_SUFFIX)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of recordings."""
+        return self.pack.with_name(self.pack.stem + FOLDER_SUFFIX)
+
+    def existing(self) -> list[Path]:
+        """Return those that exist."""
+        return [path for path in (self.pack, self.table, self.folder) if path.exists()]
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which levels to make.
+
+    Attributes:
+        families: they take turns.
+        seed: of the collection.
+        split: ``train`` or ``held-out``.
+        difficulty: least and greatest.
+    """
+
+    families: tuple[str, ...]
+    seed: int
+    split: str
+    difficulty: tuple[int, int]
+
+    def __call__(self, number: int) -> Entry:
+        """Make a level."""
+        family = self.families[number % len(self.families)]
+        return entry_of(generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A level as it is written: its line of the pack, its row of the table, name and contents of its recording."""
+
+    line: bytes
+    row: dict[str, Any]
+    file: str
+    recording: bytes
+
+
+def entry_of(made: GeneratedLevel) -> Entry:
+    """Return a level as it is written, its recording verified.
+
+    Raises:
+        RuntimeError: if a replay of the solution does not complete the level.
+    """
+    recording = made.recording()
+    verdict = recording.verify()
+    if not verdict.agrees or verdict.state != CELEBRATING or verdict.frames != len(made.inputs):
+        raise RuntimeError(f"generate: the solution of {made.level.name} is not reproduced: {verdict.reason}")
+    file = recording_name(made.number, made.level.name)
+    return Entry(write_pack([made.level.raw]), {**made.row(), "recording": file}, file, write_recording(recording))
+
+
+def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) -> Iterator[Entry]:
+    """Yield levels 0 to ``count - 1`` in order, until there is a request to stop.
+
+    Args:
+        order: which levels to make.
+        count: number of levels.
+        processes: that make them; 1: none besides this one.
+        stop: asked before each level.
+    """
+    alone = count if processes == 1 else 1  # the first level compiles the kernels, once for all processes
+    for number in range(alone):
+        if stop():
+            return
+        yield order(number)
+    if alone == count:
+        return
+    context = get_context("spawn")  # threads of the parent do not survive a fork
+    with ProcessPoolExecutor(processes, context, initializer=_ignore_interrupts) as executor:
+        numbers = iter(range(alone, count))
+        waiting: deque[Future[Entry]] = deque()
+        while not stop():
+            missing = _AHEAD * processes - len(waiting)
+            waiting.extend(executor.submit(order, number) for number in islice(numbers, missing))
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[Entry], None]) -> int:
+    """Write levels as they come, to temporary files first; return how many.
+
+    If making a level fails, those before it are kept, and the error is raised.
+
+    Args:
+        files: where; what is there is replaced.
+        made: the levels.
+        on_entry: called with each level.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    written: list[Entry] = []
+    with temporary_beside(files.folder) as folder:
+        folder.mkdir()
+        try:
+            for entry in made:
+                (folder / entry.file).write_bytes(entry.recording)
+                written.append(Entry(entry.line, entry.row, entry.file, b""))
+                on_entry(entry)
+        finally:
+            if written:
+                _finish(files, folder, written)
+            shutil.rmtree(folder, ignore_errors=True)  # if it is still there
+    return len(written)
+
+
+def _finish(files: Files, folder: Path, written: Sequence[Entry]) -> None:
+    """Give the files their names, the pack last."""
+    shutil.rmtree(files.folder, ignore_errors=True)
+    folder.replace(files.folder)
+    write_file(files.table, "".join(f"{json.dumps(entry.row)}\n" for entry in written).encode())
+    write_file(files.pack, b"".join(entry.line for entry in written))
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the first one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,70 @@
+"""Random choices that depend only on a seed: integers, the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from nclone_env.jit import kernel
+from nclone_env.sim.random_numbers import random_bits
+
+T = TypeVar("T")
+
+_BLOCK = 256
+
+
+def seed_of(*parts: str | int) -> int:
+    """Return a seed of 63 bits that depends on all parts: the same parts give the same seed everywhere."""
+    text = "\0".join(map(str, parts)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+
+
+@kernel
+def _fill(seed, first, numbers):
+    """Write the random numbers ``first``, ``first + 1``, ... of a seed into an (N,) uint64 array."""
+    for place in range(numbers.shape[0]):
+        numbers[place] = random_bits(seed, first + place)
+
+
+class Draws:
+    """A sequence of random choices.
+
+    Args:
+        seed: 0 to 2**63 - 1.
+    """
+
+    def __init__(self, seed: int):
+        self._seed, self._first = seed, 0
+        self._numbers: list[int] = []
+
+    def below(self, count: int) -> int:
+        """Return a number from 0 to ``count - 1``."""
+        if not self._numbers:
+            block = np.empty(_BLOCK, dtype=np.uint64)
+            _fill(self._seed, self._first, block)
+            self._first += _BLOCK
+            self._numbers = block[::-1].tolist()
+        return self._numbers.pop() % count
+
+    def between(self, least: int, most: int) -> int:
+        """Return a number from ``least`` to ``most``, both included; ``least`` if that is the larger one."""
+        return least + self.below(max(most - least, 0) + 1)
+
+    def chance(self, percent: int) -> bool:
+        """Return True in so many of a hundred cases."""
+        return self.below(100) < percent
+
+    def pick(self, items: Sequence[T]) -> T:
+        """Return one of the items."""
+        return items[self.below(len(items))]
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """Return the items in random order."""
+        mixed = list(items)
+        for place in range(len(mixed) - 1, 0, -1):
+            other = self.below(place + 1)
+            mixed[place], mixed[other] = mixed[other], mixed[place]
+        return mixed

@@ -1,0 +1,67 @@
+"""Caves: winding hollows with smooth walls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.generate.draws import Draws
+from nclone_env.generate.dress import add_gold, add_wall_mines, away_from, scaled
+from nclone_env.generate.route import Unusable, distances, plan_route
+from nclone_env.generate.sketch import BLOCK, OPEN, Sketch, centre, mirror, round_corners
+
+
+def sketch(draws: Draws, aim: int) -> Sketch:
+    """Draw a level.
+
+    Args:
+        draws: random choices.
+        aim: 0 easy to 100 hard: length of the way, number of mines.
+    """
+    made = Sketch()
+    _hollow(made, draws, draws.between(44, 49))
+    if draws.chance(25):
+        mirror(made)
+    _keep_largest(made)
+    centre(made)
+    round_corners(made, draws, 100, draws.pick((60, 100)))
+    least = scaled(16, 46, aim)
+    route = plan_route(made, draws, least, least + 30)
+    near = away_from(route.middle, route.start, 4)
+    add_wall_mines(made, near, draws, scaled(2, 22, aim), longest=3)
+    add_gold(made, route, draws, draws.between(3, 7))
+    return made
+
+
+def _hollow(made: Sketch, draws: Draws, percent: int) -> None:
+    """Fill cells at random and smooth them by the majority around each (a cellular automaton)."""
+    solid = np.ones((TILE_ROWS, TILE_COLUMNS), np.int64)
+    for row in range(1, TILE_ROWS - 1):
+        for column in range(1, TILE_COLUMNS - 1):
+            solid[row, column] = draws.chance(percent)
+    for _ in range(4):
+        padded = np.pad(solid, 1, constant_values=1)
+        nine = [padded[1 + b :, 1 + a :][:TILE_ROWS, :TILE_COLUMNS] for b in (-1, 0, 1) for a in (-1, 0, 1)]
+        solid = np.where(np.sum(nine, axis=0) >= 5, 1, 0)
+    solid[[0, -1]] = solid[:, [0, -1]] = 1
+    made.tiles[:] = solid
+
+
+def _keep_largest(made: Sketch) -> None:
+    """Fill all hollows but the largest, and narrow gaps.
+
+    Raises:
+        Unusable: if it is small.
+    """
+    left = {(column, row) for row, column in np.argwhere(made.tiles == OPEN).tolist()}
+    largest: set[tuple[int, int]] = set()
+    while left:
+        steps = distances(made, min(left))
+        part = {(column, row) for row, column in np.argwhere(steps >= 0).tolist()}
+        left -= part
+        largest = max(largest, part, key=len)
+    if len(largest) < 200:
+        raise Unusable("too small")
+    made.tiles[:] = BLOCK
+    for column, row in largest:
+        made.tiles[row, column] = OPEN

@@ -1,0 +1,208 @@
+"""Whether what is placed matters: doors, movers and pads that could be removed without a change to any run are removed.
+
+An entity matters if there is a run that shows it: inputs that complete the level with it or without it, and lead the
+ninja on another course without it than with it. Such runs are looked for in two ways. The best solution known is played
+without the entity: its course changes if the entity holds, carries or pushes the ninja. If it does not change, a
+shorter solution of the level without the entity is searched for; it shows that the entity matters if it does not
+complete the level with it, because a door is in its way or a drone kills. A run that completes both becomes the best
+solution.
+
+Doors with their switches, everything that moves, shoots or pushes, pads and one-way platforms are checked; adjoining
+one-way platforms and bounce blocks count as one. Gold, mines and toggle mines are not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nclone_env.generate.course import play_out, same_course, wins_at_end
+from nclone_env.generate.search import Edits, shorter_solution
+from nclone_env.kinds import (
+    BOUNCE_BLOCK,
+    DOOR_SWITCHES,
+    EXIT,
+    EXIT_SWITCH,
+    GOLD,
+    LOCKED_DOOR,
+    MINE,
+    NINJA,
+    ONE_WAY,
+    REGULAR_DOOR,
+    TOGGLE_MINE,
+)
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import LevelSet, pack
+from nclone_env.plan.searches import Task, make_task
+from nclone_env.sim.keys import key_parts
+
+_UNCHECKED = (NINJA, GOLD, EXIT, EXIT_SWITCH, MINE, TOGGLE_MINE, *DOOR_SWITCHES.values())
+LANDMARKS = (REGULAR_DOOR, LOCKED_DOOR)
+"""Without one of these, the guide of a level is another: paths change, or the numbers of the landmarks."""
+_ROWS = (ONE_WAY, BOUNCE_BLOCK)
+_ADJOINING = 4  # units of 6 pixels
+_TURNS, _TURN = 3, 6_000
+_DOOR_FRAMES = 40_000
+"""Frames that a search without a locked door may simulate; edits of a solution have ``_TURNS * _TURN``."""
+
+Group = tuple[tuple[int, ...], ...]
+"""The records of entities that count as one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trimmed:
+    """A level of which everything checked matters.
+
+    Attributes:
+        level: the level.
+        task: the same, prepared.
+        inputs: (T,) uint8; the best solution known.
+        removed: the records that were removed.
+        witnesses: for each entity, or group of them, that was checked and kept: its records, and the inputs of a run
+            that shows that it matters.
+    """
+
+    level: Level
+    task: Task
+    inputs: np.ndarray
+    removed: tuple[tuple[int, ...], ...]
+    witnesses: tuple[tuple[Group, np.ndarray], ...]
+
+
+def trim(level: Level, task: Task, inputs: np.ndarray, blocked: Mapping[Group, np.ndarray], seed: int) -> Trimmed:
+    """Remove from a level what does not matter.
+
+    Args:
+        level: the level.
+        task: the same, prepared.
+        inputs: (T,) uint8, a solution.
+        blocked: runs that probably show that some of the records matter.
+        seed: of the random choices.
+    """
+    removed: list[tuple[int, ...]] = []
+    witnesses: list[tuple[Group, np.ndarray]] = []
+    for number, group in enumerate(groups_of(level)):
+        if group in blocked and shows(level, task.level_set, group, blocked[group]):
+            witnesses.append((group, blocked[group]))
+            continue
+        without = without_group(level, group)
+        check = _Check(task, without, group[0][0] in LANDMARKS, inputs)
+        witness = check.witness(seed + number)
+        inputs = check.best
+        if witness is None:
+            removed += group
+            level, task = without, check.task_without
+        else:
+            witnesses.append((group, witness))
+    return Trimmed(level, task, inputs, tuple(removed), tuple(witnesses))
+
+
+def shows(level: Level, levels: LevelSet, group: Group, inputs: np.ndarray) -> bool:
+    """Return whether a run completes a level with or without some records, on another course without than with them.
+
+    Args:
+        level: the level.
+        levels: the same, packed.
+        group: the records.
+        inputs: (T,) uint8, the run.
+    """
+    with_it = play_out(levels, inputs).ninjas
+    without = play_out(pack([without_group(level, group)]), inputs).ninjas
+    return (wins_at_end(with_it) or wins_at_end(without)) and not same_course(with_it, without)
+
+
+def groups_of(level: Level) -> list[Group]:
+    """Return the records to be checked, those that count as one together."""
+    records = [tuple(record) for record in level.raw.records.tolist()]
+    groups: list[list[tuple[int, ...]]] = []
+    for place, record in enumerate(records):
+        if record[0] in _UNCHECKED:
+            continue
+        last = groups[-1][-1] if groups else None
+        if record[0] in DOOR_SWITCHES:
+            groups.append([record, records[place + 1]])
+        elif last is not None and record[0] == last[0] and record[0] in _ROWS and _adjoin(record, last):
+            groups[-1].append(record)
+        else:
+            groups.append([record])
+    return [tuple(group) for group in groups]
+
+
+def added_records(before: Level, after: Level) -> Group:
+    """Return the records of a level that another one does not have."""
+    records = ([tuple(record) for record in level.raw.records.tolist()] for level in (before, after))
+    old, new = records
+    return tuple(_without(new, tuple(old)))
+
+
+def without_group(level: Level, group: Group) -> Level:
+    """Return a level without some records."""
+    left = list(_without([tuple(record) for record in level.raw.records.tolist()], group))
+    return Level(replace(level.raw, records=np.array(left, np.uint8)), level.name)
+
+
+def _without(records: list[tuple[int, ...]], group: Group) -> Iterator[tuple[int, ...]]:
+    """Yield the records that are not in a group; of equal ones, as many stay as are not in it."""
+    left = list(group)
+    for record in records:
+        if record in left:
+            left.remove(record)
+        else:
+            yield record
+
+
+def _adjoin(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return abs(one[1] - other[1]) + abs(one[2] - other[2]) == _ADJOINING
+
+
+class _Check:
+    """The search for a run that shows that some records matter.
+
+    Args:
+        task: the level with them.
+        without: the level without them.
+        new_guide: whether the level without them needs a guide of its own.
+        inputs: the best solution known.
+    """
+
+    def __init__(self, task: Task, without: Level, new_guide: bool, inputs: np.ndarray):
+        self.best = inputs
+        self._task, self._without, self._new_guide = task, without, new_guide
+        self._levels = pack([without])
+
+    @property
+    def task_without(self) -> Task:
+        """The level without the records, prepared."""
+        if self._new_guide:
+            return make_task(self._without)
+        return Task(self._levels, self._levels.arrays, self._task.guide, key_parts(self._levels))
+
+    def witness(self, seed: int) -> np.ndarray | None:
+        """Return the inputs of a run that shows that the records matter; None if none was found."""
+        if not same_course(_ninjas(self._task.level_set, self.best), _ninjas(self._levels, self.best)):
+            return self.best
+        task = self.task_without
+        if self._new_guide:
+            found = shorter_solution(task, self.best, _DOOR_FRAMES, seed)
+            if len(found) < len(self.best) and self._is_new(found):
+                return found
+        search = Edits(task, self.best, seed)
+        for _ in range(_TURNS):
+            before = len(search.best)
+            search.advance(_TURN)
+            if len(search.best) < before and self._is_new(search.best):
+                return search.best
+        return None
+
+    def _is_new(self, inputs: np.ndarray) -> bool:
+        """Return whether a solution without the records fails with them; else it is the best one."""
+        if not wins_at_end(_ninjas(self._task.level_set, inputs)):
+            return True
+        self.best = inputs
+        return False
+
+
+def _ninjas(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
+    return play_out(levels, inputs).ninjas

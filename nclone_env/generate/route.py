@@ -1,0 +1,143 @@
+"""Start, switch and exit of a level in the making, and the cells on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nclone_env.generate.draws import Draws
+from nclone_env.generate.sketch import OPEN, Cell, Sketch
+from nclone_env.jit import kernel
+
+_SLOPES = 6
+"""The first of the tiles that are neither empty, full nor half blocks."""
+_SIDES = ((1, 0), (0, 1), (-1, 0), (0, -1))
+
+
+class Unusable(Exception):
+    """A sketch that cannot become a level; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way through a level, by cells.
+
+    Attributes:
+        start: cell of the ninja.
+        switch: cell of the exit switch.
+        exit: cell of the exit.
+        cells: the cells from the start by the switch to the exit, each next to the one before.
+    """
+
+    start: Cell
+    switch: Cell
+    exit: Cell
+    cells: tuple[Cell, ...]
+
+    @property
+    def middle(self) -> tuple[Cell, ...]:
+        """The cells that are neither near the start nor at its end: where hazards may be."""
+        return self.cells[6:-3]
+
+
+def distances(sketch: Sketch, source: Cell) -> np.ndarray:
+    """Return (23, 42) int32: steps from a cell to each cell by open cells, slopes included; -1 if there is no way."""
+    steps = np.full(sketch.tiles.shape, -1, np.int32)
+    _spread(sketch.tiles, steps, source[0], source[1], np.empty(steps.size, np.int32))
+    return steps
+
+
+@kernel
+def _spread(tiles, steps, column, row, queue):
+    """Write the steps from a cell; (966,) int32 scratch."""
+    columns = tiles.shape[1]
+    steps[row, column] = 0
+    queue[0] = row * columns + column
+    first, last = 0, 1
+    while first < last:
+        row, column = queue[first] // columns, queue[first] % columns
+        first += 1
+        for side in range(4):
+            b, a = row + (side == 1) - (side == 3), column + (side == 0) - (side == 2)
+            if steps[b, a] < 0 and (tiles[b, a] == OPEN or tiles[b, a] >= _SLOPES):
+                steps[b, a] = steps[row, column] + 1
+                queue[last] = b * columns + a
+                last += 1
+
+
+def plan_route(sketch: Sketch, draws: Draws, least: int, most: int = 1000) -> Route:
+    """Choose start, switch and exit on floors and put them there.
+
+    The exit is far from the start; the switch is off the shortest way between them where that is possible.
+
+    Args:
+        sketch: the level.
+        draws: random choices.
+        least: fewest steps from the start by the switch to the exit.
+        most: greatest number of these steps that is aimed at.
+
+    Raises:
+        Unusable: if there are no such places.
+    """
+    floors = [cell for cell in sketch.floors() if sketch.is_free(*cell)]
+    if len(floors) < 8:
+        raise Unusable("too small")
+    start = _corner(draws, floors)
+    from_start = distances(sketch, start)
+    ends = [cell for cell in floors if min(least // 2, 10) <= _at(from_start, cell) <= most]
+    if not ends:
+        raise Unusable("too short")
+    ends.sort(key=lambda cell: -_at(from_start, cell))
+    exit_ = draws.pick(ends[: max(len(ends) // 3, 1)])
+    from_exit = distances(sketch, exit_)
+    middles = [
+        cell
+        for cell in floors
+        if _at(from_start, cell) >= 6
+        and _at(from_exit, cell) >= 5
+        and least <= _at(from_start, cell) + _at(from_exit, cell) <= max(most, least + 8)
+    ]
+    if not middles:
+        raise Unusable("too short")
+    switch = draws.pick(middles)
+    return set_route(sketch, start, switch, exit_)
+
+
+def set_route(sketch: Sketch, start: Cell, switch: Cell, exit_: Cell) -> Route:
+    """Put start, switch and exit into their cells and return the way by all of them.
+
+    Raises:
+        Unusable: if one cannot be reached.
+    """
+    to_switch, to_exit = distances(sketch, switch), distances(sketch, exit_)
+    if _at(to_switch, start) < 0 or _at(to_exit, switch) < 0:
+        raise Unusable("no way")
+    sketch.start(start)
+    sketch.put("exit_switch", switch, dy=3)
+    sketch.put("exit", exit_)
+    cells = [*_descend(to_switch, start), *_descend(to_exit, switch)[1:]]
+    return Route(start, switch, exit_, tuple(cells))
+
+
+def _at(steps: np.ndarray, cell: Cell) -> int:
+    return int(steps[cell[1], cell[0]])
+
+
+def _corner(draws: Draws, floors: Sequence[Cell]) -> Cell:
+    """Return a floor near one of the four corners of the level."""
+    column, row = draws.pick((0, 41)), draws.pick((0, 22))
+    near = sorted(floors, key=lambda cell: (abs(cell[0] - column) + 2 * abs(cell[1] - row), cell))
+    return draws.pick(near[: max(len(near) // 8, 1)])
+
+
+def _descend(steps: np.ndarray, cell: Cell) -> list[Cell]:
+    """Return the cells from one to the source of the steps."""
+    way = [cell]
+    while _at(steps, cell):
+        column, row = cell
+        around = ((column + right, row + down) for right, down in _SIDES)
+        cell = next(other for other in around if _at(steps, other) == _at(steps, cell) - 1)
+        way.append(cell)
+    return way

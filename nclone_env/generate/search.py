@@ -1,0 +1,112 @@
+"""The search for a proof: a first solution by archives, then edits that make it shorter; budgets are frames."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.plan.archive import make_archive
+from nclone_env.plan.polish import make_polisher
+from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Task
+
+MAX_FRAMES = 3600
+"""The longest solution: 60 seconds of the game."""
+_CELLS = 20_000
+_NEVER = 1 << 30
+_RULES = ((30.0, 5.0, _NEVER, 1.0, 0.0), (15.0, 2.0, _NEVER, 1.0, 0.0), (30.0, 5.0, 240, 1.0, 0.0))
+_TURNS = (2, 1, 1)
+"""``RULES`` of the searches for a first solution, which take turns, and how many turns each has in a row."""
+_SHORTER_RULES = (48.0, 8.0, _NEVER, 0.3, 1.0 / 3.0)
+"""The same of the search for shorter ones: large cells, and hardly time for detours, so that it is soon at the end."""
+_TURN = 20_000
+_STAGE = "proof"
+_NO_INPUTS = np.zeros(0, np.uint8)
+
+
+class Found(NamedTuple):
+    """What a search found.
+
+    Attributes:
+        inputs: (T,) uint8, one input byte a frame; empty without a solution.
+        simulated: frames simulated.
+    """
+
+    inputs: np.ndarray
+    simulated: int
+
+
+def first_solution(task: Task, frames: int, seed: int) -> Found:
+    """Search for a solution within a number of frames.
+
+    Args:
+        task: the level.
+        frames: to simulate, at most about 20,000 more.
+        seed: of the random choices.
+    """
+    limit = MAX_FRAMES + 1
+    searches: list[ArchiveSearch | None] = [None] * len(_RULES)
+    simulated = 0
+    for number in cycle([number for number, turns in enumerate(_TURNS) for _ in range(turns)]):
+        if simulated >= frames:
+            break
+        search = searches[number] = searches[number] or ArchiveSearch(
+            task, make_archive(task.level_set, _CELLS, MAX_FRAMES), _RULES[number], seed + number, limit, _STAGE
+        )
+        turn = search.advance(_NO_INPUTS, limit, _TURN)
+        simulated += turn.simulated
+        if turn.inputs is not None:
+            return Found(turn.inputs, simulated)
+    return Found(_NO_INPUTS, simulated)
+
+
+def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> np.ndarray:
+    """Return the shortest solution that an archive finds within a number of frames; the given one if none is shorter.
+
+    Args:
+        task: the level.
+        inputs: (T,) uint8, a solution.
+        frames: to simulate.
+        seed: of the random choices.
+    """
+    archive = make_archive(task.level_set, _CELLS, MAX_FRAMES)
+    search = ArchiveSearch(task, archive, _SHORTER_RULES, seed, len(inputs), _STAGE)
+    while frames > 0:
+        turn = search.advance(inputs, len(inputs), frames)
+        frames -= max(turn.simulated, 1)
+        if turn.inputs is not None:
+            inputs = turn.inputs
+    return inputs
+
+
+class Edits:
+    """Edits of a solution that make it shorter.
+
+    Args:
+        task: the level.
+        inputs: (T,) uint8, the solution.
+        seed: of the random choices.
+
+    Attributes:
+        best: the shortest solution so far.
+    """
+
+    def __init__(self, task: Task, inputs: np.ndarray, seed: int):
+        self.best = inputs
+        self._search = PolishSearch(task, make_polisher(task.level_set, len(inputs)), seed, _STAGE)
+
+    def advance(self, frames: int) -> int:
+        """Simulate about so many frames, or until the solution is shorter; return the number simulated."""
+        turn = self._search.advance(self.best, len(self.best), frames)
+        if turn.inputs is not None:
+            self.best = turn.inputs
+        return turn.simulated
+
+
+def edited(task: Task, inputs: np.ndarray, frames: int, seed: int) -> np.ndarray:
+    """Return a solution made shorter by edits within a number of frames."""
+    edits = Edits(task, inputs, seed)
+    while frames > 0:
+        frames -= max(edits.advance(frames), 1)
+    return edits.best

@@ -1,0 +1,131 @@
+"""The command ``nclone-env levels generate``."""
+
+import json
+import re
+
+import pytest
+
+from nclone_env.cli.app import main
+from nclone_env.constants import CELEBRATING
+from nclone_env.errors import ConfigError
+from nclone_env.generate import collection
+from nclone_env.generate.collection import Files, Order, entries, write_collection
+from nclone_env.level.load import load_level, load_levels
+from nclone_env.replay.recording import load_recording
+
+FAST = ("--family", "slopes", "caves")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words) -> int:
+    return main(["levels", "generate", *map(str, words)])
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_pack_a_table_and_recordings_agree(folder, capsys):
+    assert run("--output", "made/pack.txt", "--count", 4, "--seed", 3, *FAST) == 0
+    out = capsys.readouterr().out
+    assert "4/4 levels" in out
+    assert re.search(r"rejected sketches: .*other split \d", out)
+    levels = load_levels(["made/pack.txt"])
+    rows = [json.loads(line) for line in (folder / "made/pack.jsonl").read_text().splitlines()]
+    assert [row["family"] for row in rows] == ["slopes", "caves"] * 2
+    for number, (level, row) in enumerate(zip(levels, rows, strict=True)):
+        assert level.raw.title == row["name"] == f"{row['family']} train 3-{number}"
+        assert level.raw.digest == row["digest"]
+        assert load_level(f"made/pack.txt#{row['name']}").raw.digest == row["digest"]
+        recording = load_recording(folder / "made/pack-recordings" / row["recording"])
+        assert recording.level.digest == row["digest"]
+        verdict = recording.verify()
+        assert (verdict.agrees, verdict.state, verdict.frames) == (True, CELEBRATING, row["shortest"])
+        assert 0 <= row["difficulty"] <= 100
+    assert len(list((folder / "made/pack-recordings").iterdir())) == 4
+    assert not list(folder.glob("made/.*"))
+
+
+def test_the_bytes_depend_on_the_seed_and_not_on_the_processes(folder):
+    for name, words in (("one", ()), ("two", ("--processes", 2)), ("other", ("--seed", 1))):
+        assert run("--output", f"{name}/pack.txt", "--count", 3, *words, *FAST) == 0
+    one, two, other = (contents(folder / name) for name in ("one", "two", "other"))
+    assert one == two
+    assert one["pack.txt"] != other["pack.txt"]
+
+
+def test_fewer_levels_are_the_first_ones(folder):
+    order = Order(("slopes",), 3, "train", (0, 100))
+    three, one = ([entry.line for entry in entries(order, count, 1, lambda: False)] for count in (3, 1))
+    assert three[:1] == one
+
+
+def test_files_are_overwritten_on_request_only(folder, capsys):
+    (folder / "pack.jsonl").write_text("mine")
+    assert run("--output", "pack.txt", "--count", 1, *FAST) == 1
+    assert "pack.jsonl: already exists; --force overwrites it" in capsys.readouterr().err
+    assert contents(folder) == {"pack.jsonl": b"mine"}
+    assert run("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0
+    assert run("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0
+    assert len(contents(folder)) == 3
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_request_to_stop_keeps_what_is_complete(folder, processes):
+    seen = []
+    order = Order(("slopes",), 3, "train", (0, 100))
+    made = entries(order, 50, processes, lambda: len(seen) >= 2)
+    assert write_collection(Files(folder / "pack.txt"), made, seen.append) == 2
+    assert len(load_levels([folder / "pack.txt"])) == 2
+    assert len(contents(folder)) == 4
+
+
+def test_an_error_keeps_what_is_complete(folder, monkeypatch):
+    order = Order(("slopes",), 3, "train", (0, 100))
+
+    def failing():
+        yield order(0)
+        raise ConfigError("difficulty: expected another")
+
+    with pytest.raises(ConfigError, match="another"):
+        write_collection(Files(folder / "pack.txt"), failing(), lambda entry: None)
+    assert len(load_levels([folder / "pack.txt"])) == 1
+
+
+def test_nothing_is_written_if_there_is_no_level(folder):
+    assert write_collection(Files(folder / "pack.txt"), iter(()), lambda entry: None) == 0
+    assert contents(folder) == {}
+    assert list(folder.iterdir()) == []
+
+
+def test_a_solution_that_does_not_win_is_never_written(monkeypatch):
+    made = collection.generate_level("slopes", 3, 0)
+    object.__setattr__(made, "inputs", made.inputs[:-1])
+    with pytest.raises(RuntimeError, match="not reproduced"):
+        collection.entry_of(made)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--count", 0), "count: expected a whole number of at least 1, got 0"),
+        (("--processes", 0), "processes: expected a whole number of at least 1, got 0"),
+        (("--seed", -1), "seed: expected a whole number of at least 0, got -1"),
+        (("--difficulty", "hard"), "difficulty: expected two numbers such as 20..60, got 'hard'"),
+        (
+            ("--difficulty", "60..20"),
+            "difficulty: expected a range within 0..100, the smaller number first, got 60..20",
+        ),
+        (("--split", "test"), "split: expected one of train, held-out, got 'test'"),
+        (("--family", "castles"), "family: expected one of rooms, "),
+    ],
+)
+def test_bad_arguments_are_named(folder, capsys, words, message):
+    assert run("--output", "pack.txt", *words) == 2
+    assert message in capsys.readouterr().err
+    assert contents(folder) == {}

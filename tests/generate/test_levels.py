@@ -1,0 +1,161 @@
+"""What holds for every generated level."""
+
+import hashlib
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.errors import ConfigError
+from nclone_env.generate.course import least_clearance
+from nclone_env.generate.difficulty import EASIEST
+from nclone_env.generate.families.table import FAMILIES, NEEDED
+from nclone_env.generate.levels import generate_level, generated_levels
+from nclone_env.generate.matters import groups_of, shows
+from nclone_env.generate.random_play import random_wins
+from nclone_env.generate.splits import split_of
+from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD
+from nclone_env.level.level_set import pack
+from nclone_env.level.validate import validate
+from nclone_env.sim.simulate import simulate
+
+from .bases import CASES, made
+
+GOLDEN = {
+    "rooms": "4dc4da22a2966030",
+    "mazes": "ec810f35b8707275",
+    "turrets": "a36ddfa7821870c9",
+}
+"""The first 16 digits of SHA-256 over the digest of level 0 of seed 3 and its solution."""
+
+
+def fingerprint(level) -> str:
+    return hashlib.sha256(level.level.raw.digest.encode() + level.inputs.tobytes()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(("family", "number"), CASES)
+class TestEveryLevel:
+    def test_its_recording_completes_it_in_the_last_frame(self, family, number):
+        level = made(family, number)
+        verdict = level.recording().verify()
+        assert verdict.agrees
+        assert (verdict.state, verdict.frames) == (CELEBRATING, len(level.inputs))
+        assert level.difficulty.shortest == len(level.inputs)
+
+    def test_it_is_well_formed(self, family, number):
+        raw = made(family, number).level.raw
+        assert validate(raw) == []
+        kinds = Counter(raw.records[:, 0].tolist())
+        assert kinds[EXIT] == kinds[EXIT_SWITCH] == 1
+        assert kinds[GOLD] > 0
+        edge = np.concatenate([raw.tiles[0], raw.tiles[-1], raw.tiles[:, 0], raw.tiles[:, -1]])
+        assert (edge == 1).all()
+
+    def test_nothing_is_inside_a_wall(self, family, number):
+        raw = made(family, number).level.raw
+        for kind, x, y, *_ in raw.records.tolist():
+            column, row = (x - 4) // 4, (y - 4) // 4
+            around = raw.tiles[row - (y % 4 == 0) : row + 1, column - (x % 4 == 0) : column + 1]
+            assert (around != 1).any(), (kind, x, y)
+
+    def test_the_start_is_on_the_ground_and_safe(self, family, number):
+        run = simulate(made(family, number).level, bytes(60))
+        assert (run.state < DEAD).all()
+        assert abs(run.y[-1] - run.y[0]) <= 2.0
+        assert not run.airborne[-1]
+
+    def test_random_play_seldom_completes_it(self, family, number):
+        level = made(family, number)
+        if level.difficulty.number >= EASIEST:
+            assert level.difficulty.random_wins < 0.05 * level.difficulty.random_runs
+
+    def test_what_it_contains_matters(self, family, number):
+        level = made(family, number)
+        levels = pack([level.level])
+        assert [group for group, _ in level.witnesses] == groups_of(level.level)
+        assert all(shows(level.level, levels, group, inputs) for group, inputs in level.witnesses)
+        needed = NEEDED.get(family)
+        assert needed is None or any(group[0][0] in needed for group, _ in level.witnesses)
+
+    def test_what_was_measured_can_be_measured_again(self, family, number):
+        level = made(family, number)
+        assert least_clearance(pack([level.level]), level.inputs) == level.difficulty.clearance
+        assert 0 <= level.difficulty.number <= 100
+        assert level.difficulty.effort > 0
+
+
+@pytest.mark.parametrize("family", GOLDEN)
+def test_the_same_seed_gives_the_same_bytes(family):
+    level = made(family, 0)
+    assert fingerprint(level) == GOLDEN[family]
+    assert fingerprint(generate_level(family, 3, 0)) == GOLDEN[family]
+
+
+@pytest.mark.parametrize("family", GOLDEN)
+def test_another_seed_number_or_split_gives_other_bytes(family):
+    others = [made(family, 0, seed=4), made(family, 1), made(family, 0, split="held-out")]
+    assert len({fingerprint(level) for level in (made(family, 0), *others)}) == 4
+
+
+def test_the_order_in_which_levels_are_made_does_not_matter():
+    families = ("slopes", "caves")
+    first = list(islice(generated_levels(families, seed=3), 3))
+    assert [level.family for level in first] == ["slopes", "caves", "slopes"]
+    alone = [generate_level(level.family, 3, level.number) for level in reversed(first)]
+    assert [fingerprint(level) for level in first] == [fingerprint(level) for level in reversed(alone)]
+
+
+@pytest.mark.parametrize("family", ["slopes", "caves"])
+def test_a_level_belongs_to_its_split(family):
+    for split in ("train", "held-out"):
+        assert split_of(made(family, 0, split=split).level.raw.tiles) == split
+
+
+def test_the_difficulty_is_as_asked():
+    low, high = (generate_level("slopes", 3, 0, difficulty=bounds).difficulty for bounds in ((10, 40), (60, 90)))
+    assert 10 <= low.number <= 40
+    assert 60 <= high.number <= 90
+
+
+def test_a_range_without_levels_is_an_error_that_says_why():
+    with pytest.raises(ConfigError, match=r"difficulty: .* got 0\.\.0: none of .* sketches .*other difficulty: \d+"):
+        generate_level("slopes", difficulty=(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"family": "castles"}, "family: expected one of rooms, .*, got 'castles'"),
+        ({"family": "rooms", "seed": -1}, "seed: expected .* at least 0, got -1"),
+        ({"family": "rooms", "number": -1}, "number: expected .* at least 0, got -1"),
+        ({"family": "rooms", "split": "test"}, "split: expected one of train, held-out, got 'test'"),
+        ({"family": "rooms", "difficulty": (60, 20)}, r"difficulty: expected a range within 0\.\.100.*got 60\.\.20"),
+        ({"family": "rooms", "difficulty": (0, 101)}, r"difficulty: expected a range .*got 0\.\.101"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        generate_level(**arguments)
+
+
+def test_no_families_are_an_error():
+    with pytest.raises(ConfigError, match="families: expected at least one of rooms, "):
+        next(generated_levels(()))
+
+
+@pytest.mark.slow
+def test_a_sweep_of_levels_has_these_properties_and_no_duplicates():
+    levels = {split: list(islice(generated_levels(seed=8, split=split), 90)) for split in ("train", "held-out")}
+    digests = Counter(level.level.raw.digest for made in levels.values() for level in made)
+    assert max(digests.values()) == 1
+    for split, several in levels.items():
+        assert {level.family for level in several} == set(FAMILIES)
+        for level in several:
+            assert level.recording().verify().state == CELEBRATING
+            assert split_of(level.level.raw.tiles) == split
+            assert validate(level.level.raw) == []
+    hard = [level.level for level in levels["train"] if level.difficulty.number >= EASIEST]
+    wins = [random_wins(pack([level]), 100, 77) for level in hard]
+    assert np.mean(wins) < 1  # percent
