@@ -1,0 +1,77 @@
+"""Rounds of searches: each plays its share of frames, then all learn of the best solution.
+
+Between two exchanges the searches know nothing of each other, so that threads can run them side by side, and the result
+does not depend on their number. A round that was stopped goes on later and ends as if it never had been.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from nclone_env.plan.searches import Search
+
+_FIRST_TURN, _LONGEST_TURN = 5_000, 40_000
+"""Frames of a search with weight 1 in the first round and in later ones; short rounds find easy solutions soon."""
+
+
+class Rounds:
+    """Searches that advance side by side.
+
+    Args:
+        searches: the searches, at least one.
+        threads: most threads that run them.
+
+    Attributes:
+        number: rounds that are complete.
+    """
+
+    def __init__(self, searches: Sequence[Search], threads: int):
+        self.searches = tuple(searches)
+        self.number = 0
+        self._pool = ThreadPoolExecutor(min(threads, len(searches))) if threads > 1 else None
+
+    @property
+    def simulated(self) -> int:
+        """Frames simulated by all searches."""
+        return sum(search.simulated for search in self.searches)
+
+    def play(self, budget: float, stop: Callable[[], bool]) -> bool:
+        """Go on with the round; return whether it is complete.
+
+        Args:
+            budget: frames to simulate at most, up to the last round of each search.
+            stop: asked every few milliseconds whether to stop at once.
+        """
+        targets = [self._frames_after(search, self.number + 1) for search in self.searches]
+        left = sum(max(target - search.simulated, 0) for target, search in zip(targets, self.searches))
+        untils = targets
+        if budget < left:
+            share = budget / left
+            untils = [
+                search.simulated + math.ceil(share * max(target - search.simulated, 0))
+                for target, search in zip(targets, self.searches)
+            ]
+        self._advance(untils, stop)
+        return all(search.simulated >= target for target, search in zip(targets, self.searches))
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def _frames_after(self, search: Search, rounds: int) -> int:
+        """Return the frames that a search has simulated after so many rounds, apart from the end of its last trial."""
+        turns = [min(_FIRST_TURN << min(number, 8), _LONGEST_TURN) for number in range(min(rounds, 8))]
+        return search.weight * (sum(turns) + max(rounds - 8, 0) * _LONGEST_TURN)
+
+    def _advance(self, untils: Sequence[int], stop: Callable[[], bool]) -> None:
+        if self._pool is None:
+            for search, until in zip(self.searches, untils):
+                search.advance(until, stop)
+            return
+        longest_first = sorted(zip(self.searches, untils), key=lambda pair: -pair[0].weight)
+        futures = [self._pool.submit(search.advance, until, stop) for search, until in longest_first]
+        for future in futures:
+            future.result()
