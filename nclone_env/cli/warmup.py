@@ -16,7 +16,10 @@ from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
+from nclone_env.plan.bounds import lower_bound
+from nclone_env.plan.exhaustive import make_reach, search
 from nclone_env.plan.solve import solve
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
@@ -52,6 +55,12 @@ def _play() -> None:
 
 def _plan() -> None:
     solve(_any_level(), frames=300_000)  # until every kind of search has had its turn
+
+
+def _prove() -> None:
+    levels = pack([_any_level()])
+    lower_bound(levels, 0.1)
+    search(levels, 3, 1000, make_reach(levels, 3))
 
 
 def _any_level() -> Level:
@@ -94,5 +103,6 @@ _TASKS = (
     ("more observations", _observe),
     ("replay", _play),
     ("planner", _plan),
+    ("proofs", _prove),
     ("trainer", _train),
 )

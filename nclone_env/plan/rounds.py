@@ -14,6 +14,8 @@ from nclone_env.plan.searches import Search
 
 _FIRST_TURN, _LONGEST_TURN = 5_000, 40_000
 """Frames of a search with weight 1 in the first round and in later ones; short rounds find easy solutions soon."""
+_GROWING = 3
+"""Rounds in which they double."""
 
 
 class Rounds:
@@ -22,14 +24,16 @@ class Rounds:
     Args:
         searches: the searches, at least one.
         threads: most threads that run them.
+        alone: rounds in which only the first search plays.
 
     Attributes:
         number: rounds that are complete.
     """
 
-    def __init__(self, searches: Sequence[Search], threads: int):
+    def __init__(self, searches: Sequence[Search], threads: int, alone: int = 0):
         self.searches = tuple(searches)
         self.number = 0
+        self._alone = alone
         self._pool = ThreadPoolExecutor(min(threads, len(searches))) if threads > 1 else None
 
     @property
@@ -44,7 +48,9 @@ class Rounds:
             budget: frames to simulate at most, up to the last round of each search.
             stop: asked every few milliseconds whether to stop at once.
         """
-        targets = [self._frames_after(search, self.number + 1) for search in self.searches]
+        first = self.searches[0]
+        rounds = [self.number + 1 - (0 if search is first else self._alone) for search in self.searches]
+        targets = [_frames_after(number, search.weight) for number, search in zip(rounds, self.searches)]
         left = sum(max(target - search.simulated, 0) for target, search in zip(targets, self.searches))
         untils = targets
         if budget < left:
@@ -61,11 +67,6 @@ class Rounds:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def _frames_after(self, search: Search, rounds: int) -> int:
-        """Return the frames that a search has simulated after so many rounds, apart from the end of its last trial."""
-        turns = [min(_FIRST_TURN << min(number, 8), _LONGEST_TURN) for number in range(min(rounds, 8))]
-        return search.weight * (sum(turns) + max(rounds - 8, 0) * _LONGEST_TURN)
-
     def _advance(self, untils: Sequence[int], stop: Callable[[], bool]) -> None:
         if self._pool is None:
             for search, until in zip(self.searches, untils):
@@ -75,3 +76,9 @@ class Rounds:
         futures = [self._pool.submit(search.advance, until, stop) for search, until in longest_first]
         for future in futures:
             future.result()
+
+
+def _frames_after(rounds: int, weight: int) -> int:
+    """Return the frames that a search has simulated after so many rounds, apart from the end of its last trial."""
+    turns = (min(_FIRST_TURN << number, _LONGEST_TURN) for number in range(min(rounds, _GROWING)))
+    return weight * (sum(turns) + max(rounds - _GROWING, 0) * _LONGEST_TURN)

@@ -29,13 +29,15 @@ MEMORY = 600_000_000
 _MOST_CELLS = 100_000  # of one archive
 _NEVER = 1 << 30
 _FIRST_RULES = (
-    ((30.0, 5.0, _NEVER, 1.0, 0.0), 3),
+    ((30.0, 5.0, _NEVER, 1.0, 0.0), 4),
     ((15.0, 2.0, _NEVER, 1.0, 0.0), 1),
     ((30.0, 5.0, 240, 1.0, 0.0), 1),
-    ((22.0, 3.5, _NEVER, 1.0, 0.0), 1),
 )
-"""``RULES`` of the searches for a first solution and their weights: large cells, small ones, large ones that are others
-after four seconds, for levels in which the ninja has to wait for what moves, and cells between."""
+"""``RULES`` of the searches for a first solution and their weights: large cells, small ones, and large ones that are
+others after four seconds, for levels in which the ninja has to wait for what moves. The last two succeed seldom, and
+join the first one when the easy levels are done."""
+_ALONE = 4
+"""Rounds in which only the first of them plays."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
 _NEXT_RULES = (((16.0, 1.5, _NEVER, 0.0, _SLOWNESS), 2), ((30.0, 5.0, 240, 0.0, _SLOWNESS), 1))
 """The same of the searches for better solutions, which do not prefer places near the exit."""
@@ -321,7 +323,7 @@ class _Solver:
             longest = task.max_frames if task.price else best.first
             polishers = (make_polisher(task.level_set, longest) for _ in range(_POLISHERS))
             searches += [PolishSearch(task, one, next(seeds), best.run, POLISHED, 1) for one in polishers]
-        return Rounds(searches, self._threads)
+        return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)
 
 
 def _check(seconds: float, frames: float, seed: int, max_frames: int, threads: int) -> None:
