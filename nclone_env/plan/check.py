@@ -90,6 +90,8 @@ def _search(levels: LevelSet, frames: int) -> Check:
             if possible[place] and row not in seen:
                 seen.add(row)
                 chosen.append(place)
+        if not chosen:
+            break
         worlds = WorldArrays(*(array[chosen] for array in worlds))
     return Check(True, "", len(seen))
 

@@ -62,6 +62,7 @@ def no_gold() -> GoldGuide:
 def make_gold_guide(
     entities: np.ndarray,
     costs: np.ndarray,
+    barred: np.ndarray,
     spawn: tuple[float, float],
     stage_of: Callable[[float, float], int | None],
     each: bool,
@@ -71,6 +72,7 @@ def make_gold_guide(
     Args:
         entities: ``ENTITY`` records of the level.
         costs: (101, 177) float32; factor of the length of a step into each node, with the doors open.
+        barred: (101, 177) uint8; steps that one-way platforms bar.
         spawn: start of the tour, pixels.
         stage_of: returns the landmarks to take before a point can be reached, None if it cannot.
         each: whether every piece must be collected.
@@ -83,7 +85,7 @@ def make_gold_guide(
     if not kept:
         return no_gold()
     firsts = (points[members[number][0]].tolist() for number in kept)
-    fields = np.stack([path_lengths(costs, x, y, _REACH) for x, y in firsts])
+    fields = np.stack([path_lengths(costs, x, y, _REACH, barred=barred) for x, y in firsts])
     order = _tour(fields, points, [members[number] for number in kept], spawn)
     groups = np.array([group for group, _ in order], np.int16)
     pieces = [piece for _, piece in order]

@@ -16,7 +16,7 @@ import numpy as np
 
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
-from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE
+from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE, ONE_WAY
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import solid_mask
 from nclone_env.plan.gold import GoldGuide, gold_left, make_gold_guide, no_gold
@@ -29,6 +29,7 @@ from nclone_env.plan.lattice import (
     mine_costs,
     node_lengths,
     nodes_at_door,
+    one_way_steps,
     path_lengths,
 )
 from nclone_env.plan.objective import PRICES
@@ -151,6 +152,7 @@ class _Map:
         free = clear_nodes(solid_mask(arrays.tiles[level]), clearance)
         costs = mine_costs(entities[entities["type"] == MINE], _MINE_REACH)
         self._costs = np.where(free, costs, np.float32(0.0))
+        self._barred = one_way_steps(entities[entities["type"] == ONE_WAY])
         doors = arrays.doors[header["first_door"] :][: header["door_count"]]
         doors = doors[doors["type"] == LOCKED_DOOR]
         self._at_doors = {int(door["owner"]): nodes_at_door(door) for door in doors}
@@ -186,7 +188,7 @@ class _Map:
         for number in reversed(range(len(landmarks))):
             target = landmarks[number]
             costs = self._open_costs(landmarks[:number], has_doors)
-            fields[number] = path_lengths(costs, *target.point, target.reach, onward)
+            fields[number] = path_lengths(costs, *target.point, target.reach, onward, self._barred)
             if number:
                 onward = _at(fields[number], landmarks[number - 1])
         return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]], self._gold(landmarks[:-1], has_doors))
@@ -202,7 +204,8 @@ class _Map:
             return next((count for count, lengths in enumerate(reached) if _at(lengths, piece) < FAR), None)
 
         costs = self._open_costs(landmarks, has_doors)
-        return make_gold_guide(self._entities, costs, self._spawn, stage_of, self._price >= PRICES["all-gold"])
+        each = self._price >= PRICES["all-gold"]
+        return make_gold_guide(self._entities, costs, self._barred, self._spawn, stage_of, each)
 
     def straight(self) -> Guide:
         """Return a guide to the switch and the exit through everything."""
@@ -225,7 +228,8 @@ class _Map:
         return costs
 
     def _from(self, point: Point, taken: Sequence[_Landmark], has_doors: bool = True) -> np.ndarray:
-        return path_lengths(self._open_costs(taken, has_doors), *point, RADIUS)
+        costs = self._open_costs(taken, has_doors)
+        return path_lengths(costs, *point, RADIUS, barred=self._barred, towards=False)
 
     def _needed(self) -> list[_Landmark] | None:
         """Return the door switches without which no exit can be reached; None if none can be reached with all."""

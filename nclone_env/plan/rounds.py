@@ -41,26 +41,33 @@ class Rounds:
         """Frames simulated by all searches."""
         return sum(search.simulated for search in self.searches)
 
+    @property
+    def before(self) -> int:
+        """Frames that belong to the complete rounds, apart from the end of the last trial of each search."""
+        return sum(self._frames_after(search, self.number) for search in self.searches)
+
     def play(self, budget: float, stop: Callable[[], bool]) -> bool:
         """Go on with the round; return whether it is complete.
 
         Args:
-            budget: frames to simulate at most, up to the last round of each search.
+            budget: frames of this round to simulate at most, those before it was interrupted included; every search
+                gets the same share of its own.
             stop: asked every few milliseconds whether to stop at once.
         """
-        first = self.searches[0]
-        rounds = [self.number + 1 - (0 if search is first else self._alone) for search in self.searches]
-        targets = [_frames_after(number, search.weight) for number, search in zip(rounds, self.searches)]
-        left = sum(max(target - search.simulated, 0) for target, search in zip(targets, self.searches))
-        untils = targets
-        if budget < left:
-            share = budget / left
-            untils = [
-                search.simulated + math.ceil(share * max(target - search.simulated, 0))
-                for target, search in zip(targets, self.searches)
-            ]
+        begins, targets = (
+            [self._frames_after(search, number) for search in self.searches]
+            for number in (self.number, self.number + 1)
+        )
+        share = min(budget / (sum(targets) - sum(begins)), 1.0)
+        untils = [begin + math.ceil(share * (target - begin)) for begin, target in zip(begins, targets)]
         self._advance(untils, stop)
-        return all(search.simulated >= target for target, search in zip(targets, self.searches))
+        return share == 1.0 and all(search.simulated >= target for target, search in zip(targets, self.searches))
+
+    def _frames_after(self, search: Search, rounds: int) -> int:
+        """Return the frames of a search after so many rounds, apart from the end of its last trial."""
+        turns = rounds if search is self.searches[0] else max(rounds - self._alone, 0)
+        growing = sum(min(_FIRST_TURN << number, _LONGEST_TURN) for number in range(min(turns, _GROWING)))
+        return search.weight * (growing + max(turns - _GROWING, 0) * _LONGEST_TURN)
 
     def close(self) -> None:
         """End the threads."""
@@ -76,9 +83,3 @@ class Rounds:
         futures = [self._pool.submit(search.advance, until, stop) for search, until in longest_first]
         for future in futures:
             future.result()
-
-
-def _frames_after(rounds: int, weight: int) -> int:
-    """Return the frames that a search has simulated after so many rounds, apart from the end of its last trial."""
-    turns = (min(_FIRST_TURN << number, _LONGEST_TURN) for number in range(min(rounds, _GROWING)))
-    return weight * (sum(turns) + max(rounds - _GROWING, 0) * _LONGEST_TURN)

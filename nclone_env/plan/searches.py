@@ -50,6 +50,12 @@ def make_task(level: Level, price: int, max_frames: int) -> Task:
     return Task(levels, levels.arrays, make_guide(levels, 0, price), key_parts(levels), price, max_frames)
 
 
+def with_all_gold(task: Task) -> Task:
+    """Return the task with a guide by which every piece of gold must be collected, if gold counts."""
+    gold = task.guide.gold._replace(each=np.ones(1, np.bool_))
+    return task._replace(guide=task.guide._replace(gold=gold)) if len(gold.slots) else task
+
+
 class Search(Protocol):
     """A search for solutions that cost less than the best known to it."""
 

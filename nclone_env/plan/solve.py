@@ -19,7 +19,7 @@ from nclone_env.plan.objective import CLOCK, PRICES, Run, price_of, replay
 from nclone_env.plan.polish import make_polisher
 from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
-from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, make_task
+from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, make_task, with_all_gold
 from nclone_env.sim.random_numbers import random_bits
 
 MAX_FRAMES = 5400
@@ -230,10 +230,12 @@ class _Solver:
 
     def solutions(self) -> Iterator[Solution]:
         """Yield ever better solutions until the budget is spent."""
-        while not self._budget.is_over() and self._simulated < self._budget.frames:
+        while not self._budget.is_over() and self._frames_left > 0:
             before = self._best
-            if self.rounds.play(self._budget.frames - self._simulated, self._budget.is_over):
+            if self._is_switching or self.rounds.play(self._frames_left, self._budget.is_over):
                 self._exchange()
+            elif not self._budget.is_over():
+                break  # the budget was a part of a round
             if self._best is not before:
                 yield self.result()
         if self._newest() is not None:
@@ -272,6 +274,12 @@ class _Solver:
     def _is_switching(self) -> bool:
         """Whether the searches for better solutions are still to begin."""
         return self._best is not None and self.rounds.searches[0].stage == FIRST
+
+    @property
+    def _frames_left(self) -> float:
+        """Frames of the budget for the round that goes on and later ones."""
+        before = self._best.before if self._best else 0
+        return self._budget.frames - before - (0 if self._is_switching else self.rounds.before)
 
     @property
     def _simulated(self) -> int:
@@ -315,9 +323,10 @@ class _Solver:
         rules, stage = (_FIRST_RULES, FIRST) if best is None else (_NEXT_RULES, SHORTER)
         seeds = (int(random_bits(self._seed, number)) for number in count(len(_FIRST_RULES) if best else 0))
         run, task = best.run if best else None, self._task
+        tasks = (with_all_gold(task), task, task)  # the first search looks for all gold, also if some is not worth it
         searches: list[Search] = [
-            ArchiveSearch(task, archive, rule, next(seeds), run, stage, weight)
-            for archive, (rule, weight) in zip(self._archives, rules)
+            ArchiveSearch(one, archive, rule, next(seeds), run, stage, weight)
+            for one, archive, (rule, weight) in zip(tasks, self._archives, rules)
         ]
         if best is not None:
             longest = task.max_frames if task.price else best.first

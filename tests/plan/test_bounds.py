@@ -76,7 +76,7 @@ def played(levels, seed, count=256, frames=160):
         yield session.worlds.ninjas
 
 
-@pytest.mark.parametrize("spawn", [(40, 66), (40, 52), (19, 66), (230, 66)])
+@pytest.mark.parametrize("spawn", [(40, 66), (40, 52), (19, 66), (153, 66)])
 def test_play_stays_within_the_frontier(spawn):
     levels = hall(spawn=spawn)
     found = hall_of(levels)

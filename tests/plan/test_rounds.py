@@ -43,7 +43,7 @@ def test_a_search_that_was_stopped_at_any_moment_can_be_resumed(tmp_path):
     file = tmp_path / "one.search.npz"
     for calls in (3, 8, 20, 50):
         left = iter(range(calls))
-        solve(LEVEL, frames=BUDGET, resume=file, stop=lambda: next(left, None) is None)
+        solve(LEVEL, frames=BUDGET, resume=file, stop=lambda left=left: next(left, None) is None)
     assert outcome(resume=file) == outcome()
 
 
