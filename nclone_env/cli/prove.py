@@ -56,7 +56,8 @@ def prove_levels(
             print(f"{ref.name:<32.32}  {error}")
             continue
         found = str(proof.frames) if proof.frames else "-"
-        print(f"{ref.name:<32.32}  {found:>6}  {proof.bound.frames:>8}  {proof.method or 'none: ' + proof.reason}")
+        verdict = proof.method or f"none: {proof.reason}"
+        print(f"{ref.name:<32.32}  {found:>6}  {proof.bound.frames:>8}  {verdict}", flush=True)
         if proof.complete:
             proved += 1
             write_file(output / f"{Path(recording_name(number, ref.name)).stem}{SUFFIX}", proof.certificate())
