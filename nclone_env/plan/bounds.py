@@ -193,13 +193,15 @@ def _frames_along_x(hall: Hall, width: float) -> int:
     for frames in range(1, _MOST_FRAMES):
         for frontier in (there, back, onward, returning):
             frontier.advance(frames >= landing)
+        nearest = back.farthest, there.farthest
+        for left_in, right_in in ((there, back), (onward, returning)):
+            left_in.leave_wall(nearest[0])
+            right_in.leave_wall(nearest[1])
         if onward.farthest >= exit_first and -returning.farthest <= exit_last:
             return frames
-        onward.leave_wall(back.farthest)
-        returning.leave_wall(there.farthest)
         touched(there.reached, back.reached, onward.reached, returning.reached, edge, last)
-        there.leave_wall(back.farthest)
-        back.leave_wall(there.farthest)
+        onward.leave_wall(nearest[0])  # also in the frame in which the switch is touched
+        returning.leave_wall(nearest[1])
     return _MOST_FRAMES
 
 

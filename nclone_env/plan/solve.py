@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count, repeat
 from pathlib import Path
 
 import numpy as np
@@ -32,10 +32,11 @@ _FIRST_RULES = (
     ((30.0, 5.0, _NEVER, 1.0, 0.0), 4),
     ((15.0, 2.0, _NEVER, 1.0, 0.0), 1),
     ((30.0, 5.0, 240, 1.0, 0.0), 1),
+    ((24.0, 4.0, 60, 1.0, 0.0), 1),
 )
-"""``RULES`` of the searches for a first solution and their weights: large cells, small ones, and large ones that are
-others after four seconds, for levels in which the ninja has to wait for what moves. The last two succeed seldom, and
-join the first one when the easy levels are done."""
+"""``RULES`` of the searches for a first solution and their weights: large cells, small ones, and such that are others
+after four seconds or one, for levels in which the ninja has to wait for what moves. All but the first succeed seldom,
+and join it when the easy levels are done."""
 _ALONE = 4
 """Rounds in which only the first of them plays."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
@@ -323,7 +324,7 @@ class _Solver:
         rules, stage = (_FIRST_RULES, FIRST) if best is None else (_NEXT_RULES, SHORTER)
         seeds = (int(random_bits(self._seed, number)) for number in count(len(_FIRST_RULES) if best else 0))
         run, task = best.run if best else None, self._task
-        tasks = (with_all_gold(task), task, task)  # the first search looks for all gold, also if some is not worth it
+        tasks = chain([with_all_gold(task)], repeat(task))  # the first one looks for all gold, worth it or not
         searches: list[Search] = [
             ArchiveSearch(one, archive, rule, next(seeds), run, stage, weight)
             for one, archive, (rule, weight) in zip(tasks, self._archives, rules)

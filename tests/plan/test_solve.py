@@ -117,7 +117,7 @@ def test_levels_with_doors_are_solved_by_their_switches():
         ({"frames": 10, "seed": -1}, "seed: expected a whole number of at least 0, got -1"),
         (
             {"frames": 10, "memory": 100},
-            "memory: expected room for 3 archives of worlds, got 100 bytes",
+            "memory: expected room for 4 archives of worlds, got 100 bytes",
         ),
     ],
 )
