@@ -16,6 +16,8 @@ from nclone_env.plan.objective import Run
 from nclone_env.plan.polish import Polisher, polish, take
 from nclone_env.sim.keys import KeyParts, key_parts
 
+MAX_FRAMES = 5400
+"""The longest solution by default: 90 seconds of the game."""
 _CHUNK = 40_000
 """Frames of one call of a kernel, some milliseconds; then a search asks whether to stop."""
 
@@ -27,9 +29,9 @@ class Task(NamedTuple):
     levels: LevelArrays
     guide: Guide
     parts: KeyParts
-    price: int
+    price: int = 0
     """Frames that a piece of gold left behind costs."""
-    max_frames: int
+    max_frames: int = MAX_FRAMES
     """Longest solution to look for."""
 
     @property
@@ -38,7 +40,7 @@ class Task(NamedTuple):
         return int(self.levels.header[0]["gold_count"])
 
 
-def make_task(level: Level, price: int, max_frames: int) -> Task:
+def make_task(level: Level, price: int = 0, max_frames: int = MAX_FRAMES) -> Task:
     """Prepare a level.
 
     Raises:

@@ -19,11 +19,9 @@ from nclone_env.plan.objective import CLOCK, PRICES, Run, price_of, replay
 from nclone_env.plan.polish import make_polisher
 from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
-from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, make_task, with_all_gold
+from nclone_env.plan.searches import MAX_FRAMES, ArchiveSearch, PolishSearch, Search, Task, make_task, with_all_gold
 from nclone_env.sim.random_numbers import random_bits
 
-MAX_FRAMES = 5400
-"""The longest solution by default: 90 seconds of the game."""
 MEMORY = 600_000_000
 """Bytes of the archives, at most; they fill as cells are found."""
 _MOST_CELLS = 100_000  # of one archive
