@@ -40,6 +40,8 @@ _ALONE = 4
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
 _NEXT_RULES = (((16.0, 1.5, _NEVER, 0.0, _SLOWNESS), 2), ((30.0, 5.0, 240, 0.0, _SLOWNESS), 1))
 """The same of the searches for better solutions, which do not prefer places near the exit."""
+_GOLD_RULES = (((30.0, 5.0, _NEVER, 1.0, _SLOWNESS), 2), ((22.0, 3.5, _NEVER, 1.0, _SLOWNESS), 1))
+"""The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
 _POLISHERS = 3
 """Searches that edit the best solution, with weight 1 each."""
 FIRST, SHORTER, POLISHED = "first", "shorter", "polished"
@@ -319,7 +321,8 @@ class _Solver:
     def _rounds(self) -> Rounds:
         """Begin the searches for a first solution, or those for better ones."""
         best = self._best
-        rules, stage = (_FIRST_RULES, FIRST) if best is None else (_NEXT_RULES, SHORTER)
+        next_rules = _GOLD_RULES if self._task.price else _NEXT_RULES
+        rules, stage = (_FIRST_RULES, FIRST) if best is None else (next_rules, SHORTER)
         seeds = (int(random_bits(self._seed, number)) for number in count(len(_FIRST_RULES) if best else 0))
         run, task = best.run if best else None, self._task
         tasks = chain([with_all_gold(task)], repeat(task))  # the first one looks for all gold, worth it or not

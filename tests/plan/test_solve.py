@@ -29,7 +29,7 @@ def test_built_in_levels_are_solved(level):
     assert found.frames == len(found.inputs)
     assert wins(level, found.inputs)
     assert found.frames <= 2 * len(known_solutions()[level])
-    assert 1_000_000 <= found.simulated < 1_001_000
+    assert 1_000_000 <= found.simulated < 1_010_000  # each search ends with its trial
     assert found.stage in ("first", "shorter", "polished")
 
 
