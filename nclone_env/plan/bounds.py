@@ -1,7 +1,7 @@
 """Lower bounds: frames that every solution of a level takes at least.
 
 The switch is touched in a frame before the exit, so no solution of any level has fewer than two frames. In a *hall*
-there are tight bounds. A hall is an empty rectangle between full blocks in which the ninja is shut in, with nothing
+there are tight bounds. A hall is an empty rectangle between full blocks that the ninja cannot leave, with nothing in it
 that pushes, throws or carries it. There every contact with a tile has a horizontal or a vertical normal, so that motion
 along x and motion along y are independent of each other, apart from which of a few accelerations is possible in a
 frame. The bounds let the ninja choose freely among them in each frame:
@@ -67,7 +67,7 @@ _FULL, _EMPTY = 1, 0
 LEAVE, LEAVE_SPEED = 14.2, 1.5
 """A ninja within 10.1 pixels of a wall moved away from it by at most 0.1 in that frame; after six frames of
 acceleration by 1 / 15 it is at most 0.5 fast, 1.5 after the jump, and has come 3 pixels and the pixel of the jump."""
-_WEIRD = 52.0
+_ODD_CORNERS = 52.0
 """Left of this x are the three positions at which the game treats corners differently (physics 01, section 8.2)."""
 _ACCELERATIONS = (0.0, AIR_ACCELERATION, -AIR_ACCELERATION, GROUND_ACCELERATION, -GROUND_ACCELERATION)
 _IN_AIR = 3
@@ -118,7 +118,7 @@ def hall_of(levels: LevelSet, level: int = 0) -> Hall | None:
         return None
     left, right = CELL_SIZE * columns[0] + RADIUS, CELL_SIZE * (columns[1] + 1) - RADIUS
     top, bottom = CELL_SIZE * rows[0] + RADIUS, CELL_SIZE * (rows[1] + 1) - RADIUS
-    if left < _WEIRD or not (left <= x <= right and top <= y <= bottom):
+    if left < _ODD_CORNERS or not (left <= x <= right and top <= y <= bottom):
         return None
     switch, exit_ = (entities[entities["type"] == kind][0] for kind in (EXIT_SWITCH, EXIT))
     return Hall(left, right, bottom, (x, y), *((float(one["x"]), float(one["y"])) for one in (switch, exit_)))
