@@ -28,7 +28,7 @@ from nclone_env.sim.state import make_worlds
 from profiling.measure import best_of, describe
 from profiling.pack_speed import frames_per_second
 
-BUDGETS = (0.1, 0.5, 1.0, 4.0)
+BUDGETS = (0.1, 0.5, 1.0, 4.0, 10.0, 60.0)
 """Seconds of processor time."""
 KEYS = 4096
 ROW_LIMIT = 1024
@@ -50,9 +50,12 @@ class Row(NamedTuple):
     """Frames/s of the plain simulator."""
     world: int
     """Bytes of a world."""
+    gold: int
+    gold_total: int
+    """Pieces of gold of the last solution and of the level."""
 
 
-def measure(ref: LevelRef, seconds: float, until_first: bool, seed: int) -> Row:
+def measure(ref: LevelRef, seconds: float, objective: str, until_first: bool, seed: int) -> Row:
     """Search on a level."""
     level, found = ref.load(), []
 
@@ -61,12 +64,13 @@ def measure(ref: LevelRef, seconds: float, until_first: bool, seed: int) -> Row:
         if until_first:
             raise KeyboardInterrupt  # ends the search
 
-    best = solve(level, seconds=seconds, seed=seed, on_solution=report, clock=time.process_time)
+    best = solve(level, seconds=seconds, objective=objective, seed=seed, on_solution=report, clock=time.process_time)
     levels = pack([level])
     world = sum(array.nbytes for array in make_worlds(1, levels))
     first, first_frames = (found[0].seconds, found[0].frames) if found else (math.inf, 0)
     plain = frames_per_second(levels)
-    return Row(ref.name, first, first_frames, best.frames, best.simulated, best.seconds, plain, world)
+    gold = best.gold, best.gold_total
+    return Row(ref.name, first, first_frames, best.frames, best.simulated, best.seconds, plain, world, *gold)
 
 
 @kernel
@@ -93,6 +97,11 @@ def report(rows: Sequence[Row], keys: Sequence[tuple[float, float]], seconds: fl
     first = np.array([row.first for row in rows])
     shares = [f"{np.mean(first <= budget):.1%} in {budget:g} s" for budget in BUDGETS if budget <= seconds]
     print(f"{len(rows)} levels, completed: {', '.join(shares)}")
+    with_gold = [row for row in rows if row.gold_total and row.frames]
+    if with_gold:
+        collected = sum(row.gold for row in with_gold) / sum(row.gold_total for row in with_gold)
+        every = np.mean([row.gold == row.gold_total for row in with_gold])
+        print(f"{len(with_gold)} solved levels with gold: all of it on {every:.1%}, {collected:.1%} of all pieces")
     quantiles = np.quantile(np.minimum(first, seconds), (0.5, 0.75, 0.9))
     print("first solution, seconds: " + ", ".join(f"{q:.3f}" for q in quantiles) + " (50, 75, 90 %)")
     for name, chosen in (
@@ -116,6 +125,7 @@ def main(
     count: int = 60,
     offset: int = 0,
     seconds: float = 4.0,
+    objective: str = "time",
     until_first: bool = True,
     seed: int = 0,
     each: bool = True,
@@ -127,6 +137,7 @@ def main(
         count: number of levels, evenly spaced over all.
         offset: place of the first one.
         seconds: seconds of processor time for each level.
+        objective: time, score or all-gold.
         until_first: stop at the first solution.
         seed: seed of the searches.
         each: print the rows.
@@ -138,13 +149,14 @@ def main(
     frames_per_second(pack([load_level("first-steps/06-hop")]))
     rows, keys = [], []
     for ref in refs:
-        rows.append(measure(ref, seconds, until_first, seed))
+        rows.append(measure(ref, seconds, objective, until_first, seed))
         keys.append(key_times(ref))
         if each:
             row = rows[-1]
             print(
                 f"  {row.name:<28.28} first {row.first:7.3f} s {row.first_frames:5d} frames, last {row.frames:5d}, "
-                f"{row.simulated:>12,} simulated in {row.seconds:6.2f} s, {row.world} bytes",
+                f"gold {row.gold}/{row.gold_total}, {row.simulated:>12,} simulated in {row.seconds:6.2f} s, "
+                f"{row.world} bytes",
                 flush=True,
             )
     report(rows, keys, seconds)

@@ -11,6 +11,7 @@ from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.generate import generate_levels
 from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
 from nclone_env.cli.profile import profile_command, with_default_target
+from nclone_env.cli.prove import check_proof, prove_levels
 from nclone_env.cli.replay import export_video, play_replay, record_replay, verify_replays
 from nclone_env.cli.run import run
 from nclone_env.cli.solve import solve_levels
@@ -54,6 +55,8 @@ def _app(args: Sequence[str]) -> tyro.extras.SubcommandApp:
     app.command(evaluate)
     app.command(run)
     app.command(name="solve")(solve_levels)
+    app.command(name="prove")(prove_levels)
+    app.command(name="check-proof")(check_proof)
     app.command(profile_command(), name="profile")
     app.command(warmup)
     app.command(levels, name="levels")

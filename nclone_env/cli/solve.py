@@ -6,22 +6,29 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
+from nclone_env._optional import optional_module
 from nclone_env.cli.stop import stop_on_signals
-from nclone_env.constants import CELEBRATING
+from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
+from nclone_env.plan.bounds import lower_bound
+from nclone_env.plan.saved import SUFFIX
 from nclone_env.plan.solve import Solution, solve
 from nclone_env.replay.recording import Recording, recording_name
+from nclone_env.replay.video import recording_pictures, write_video
 
 TABLE = "solutions.jsonl"
 _DEFAULT_SECONDS = 4.0
@@ -41,8 +48,19 @@ class Row:
     """Frames simulated."""
     stage: str = ""
     """Stage of the search that found the solution."""
+    gold: int = 0
+    gold_total: int = 0
+    """Pieces of gold that the solution collects, and those of the level."""
+    score: int = 0
+    """Frames on the game's clock at the end."""
+    lower_bound: int = 0
+    """Every solution has at least so many frames."""
+    won: Mapping[str, int] = field(default_factory=dict)
+    """Frames won by each stage after the first solution."""
     recording: str | None = None
     """File of the solution in the output folder."""
+    video: str | None = None
+    """File of its video."""
     error: str | None = None
     """Why there was no search."""
 
@@ -50,25 +68,28 @@ class Row:
         """Return the row of the table."""
         if self.error:
             return f"{self.level:<32.32}  {self.error}"
-        frames = str(self.frames) if self.completed else "-"
+        frames, gold = (str(self.frames), f"{self.gold}/{self.gold_total}") if self.completed else ("-", "-")
         return (
-            f"{self.level:<32.32}  {'yes' if self.completed else 'no':<9}  {frames:>6}  {self.seconds:>7.2f}  "
-            f"{self.simulated:>16,}"
+            f"{self.level:<32.32}  {'yes' if self.completed else 'no':<9}  {frames:>6}  {self.lower_bound:>8}  "
+            f"{gold:>7}  {self.seconds:>7.2f}  {self.simulated:>16,}"
         )
 
 
-_HEADER = f"{'level':<32}  completed  frames  seconds  frames simulated"
+_HEADER = f"{'level':<32}  completed  frames  at least     gold  seconds  frames simulated"
 
 
 def solve_levels(
     levels: Positional[tuple[str, ...]],
     seconds: float | None = None,
     frames: int | None = None,
+    objective: Literal["time", "score", "all-gold"] = "time",
     seed: int = 0,
     threads: int = 1,
     output: Path = Path("solutions"),
+    resume: bool = False,
+    video: bool = False,
 ) -> int:
-    """Search for the shortest inputs that complete levels; record each solution, replayed and verified.
+    """Search for the best inputs that complete levels; record each solution, replayed and verified.
 
     The exit status is 0 if there was a search on every level, completed or not, and 1 if a level could not be searched.
 
@@ -76,9 +97,14 @@ def solve_levels(
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#12) by path.
         seconds: seconds for each level; 4 if --frames is not given either.
         frames: frames to simulate for each level; the same number and seed give the same solutions.
+        objective: as few frames as possible; the game's score, in which a piece of gold counts as two seconds; or as
+            much gold as possible, then as few frames.
         seed: seed of the random choices.
-        threads: number of levels searched at once.
+        threads: threads that search: on several levels at once, and on each one with several if there are fewer levels.
         output: folder for the recordings and for solutions.jsonl, the rows of the table.
+        resume: keep the searches in the output folder, and go on with those that are there. --frames counts from the
+            beginning of a search, --seconds from now.
+        video: also export each solution as an MP4 video.
     """
     if threads < 1:
         raise ConfigError(f"threads: expected a whole number of at least 1, got {threads}")
@@ -88,10 +114,14 @@ def solve_levels(
         raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
     if seconds is None:
         seconds = _DEFAULT_SECONDS if frames is None else math.inf
+    if video:
+        optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
     output.mkdir(parents=True, exist_ok=True)
+    each = max(threads // len(refs), 1)
     started = time.perf_counter()
     with stop_on_signals("stopping; press Ctrl-C again to end at once") as stop, _progress(len(refs)) as shown:
-        task = _Task(seconds, math.inf if frames is None else frames, seed, output, stop, shown)
+        limit = math.inf if frames is None else frames
+        task = _Task(seconds, limit, objective, seed, each, output, resume, video, stop, shown)
         rows = _run(task, refs, threads, output)
     found = sum(row.completed for row in rows)
     simulated = sum(row.simulated for row in rows)
@@ -99,6 +129,7 @@ def solve_levels(
         f"{found} of {len(rows)} levels completed, {simulated:,} frames simulated, "
         f"{time.perf_counter() - started:.1f} s; recordings and {TABLE} in {output}"
     )
+    _print_won(rows)
     return stop.exit_status if stop() else int(any(row.error for row in rows))
 
 
@@ -115,14 +146,27 @@ def _run(task: _Task, refs: Sequence[LevelRef], threads: int, output: Path) -> l
     return rows
 
 
+def _print_won(rows: Sequence[Row]) -> None:
+    """Print how many frames each stage has won after the first solutions."""
+    won = Counter[str]()
+    for row in rows:
+        won.update(row.won)
+    if won:
+        print("won after the first solutions: " + ", ".join(f"{stage} {frames:,}" for stage, frames in won.items()))
+
+
 @dataclass(frozen=True)
 class _Task:
     """A search on one level; call it with the number and the reference of the level."""
 
     seconds: float
     frames: float
+    objective: str
     seed: int
+    threads: int
     output: Path
+    resume: bool
+    video: bool
     stop: Callable[[], bool]
     shown: Callable[[Row | None, str], None]
 
@@ -132,35 +176,45 @@ class _Task:
             return None
         try:
             level = ref.load()
-            found = self._solve(level)
+            found = self._solve(number, level)
         except (LevelFormatError, UnsupportedLevelError) as error:
             return Row(ref.name, error=str(error))
-        file = self._save(number, level, found) if found.completed else None
-        return Row(ref.name, found.completed, found.frames, found.seconds, found.simulated, found.stage, file)
+        file, video = self._save(number, level, found) if found.completed else (None, None)
+        names = ("completed", "frames", "seconds", "simulated", "stage", "gold", "gold_total", "score", "won")
+        facts = {name: getattr(found, name) for name in names}
+        return Row(ref.name, lower_bound=lower_bound(pack([level])).frames, recording=file, video=video, **facts)
 
-    def _solve(self, level: Level) -> Solution:
+    def _solve(self, number: int, level: Level) -> Solution:
         def report(found: Solution) -> None:
-            self.shown(None, f"{level.name}: {found.frames} frames after {found.seconds:.1f} s")
+            gold = "" if self.objective == "time" else f", {found.gold}/{found.gold_total} gold"
+            self.shown(None, f"{level.name}: {found.frames} frames{gold} after {found.seconds:.1f} s")
 
         self.shown(None, f"{level.name}: searching")
         return solve(
             level,
             seconds=self.seconds,
             frames=self.frames,
+            objective=self.objective,
             seed=self.seed,
+            threads=self.threads,
+            resume=self.output / f"{Path(recording_name(number, level.name)).stem}{SUFFIX}" if self.resume else None,
             on_solution=report,
             stop=self.stop,
         )
 
-    def _save(self, number: int, level: Level, found: Solution) -> str:
-        """Write the recording of a solution; return its file name."""
+    def _save(self, number: int, level: Level, found: Solution) -> tuple[str, str | None]:
+        """Write the recording of a solution, and its video if asked for; return their file names."""
         recording = Recording.of(level, found.inputs, {"level": level.name}, self.seed)
         verdict = recording.verify()
         if not verdict.agrees or verdict.state != CELEBRATING:
             raise RuntimeError(f"solve: the solution of {level.name} is not reproduced: {verdict.reason}")
         name = recording_name(number, level.name)
         recording.save(self.output / name)
-        return name
+        if not self.video:
+            return name, None
+        video = f"{Path(name).stem}.mp4"
+        write_video(recording_pictures(recording), self.output / video, FRAMES_PER_SECOND)
+        return name, video
 
 
 @contextmanager

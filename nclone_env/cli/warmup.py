@@ -17,7 +17,10 @@ from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
+from nclone_env.plan.bounds import lower_bound
+from nclone_env.plan.exhaustive import make_reach, search
 from nclone_env.plan.solve import solve
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
@@ -57,6 +60,12 @@ def _plan() -> None:
 
 def _generate() -> None:
     generate_level("patrols")  # its movers are put in the way, checked, and searches are repeated
+
+
+def _prove() -> None:
+    levels = pack([_any_level()])
+    lower_bound(levels, 0.1)
+    search(levels, 3, 1000, make_reach(levels, 3))
 
 
 def _any_level() -> Level:
@@ -100,5 +109,6 @@ _TASKS = (
     ("replay", _play),
     ("planner", _plan),
     ("generator", _generate),
+    ("proofs", _prove),
     ("trainer", _train),
 )

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.plan.archive import make_archive
+from nclone_env.plan.objective import Run
 from nclone_env.plan.polish import make_polisher
-from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Task
+from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task
 
 MAX_FRAMES = 3600
 """The longest solution: 60 seconds of the game."""
@@ -45,20 +46,31 @@ def first_solution(task: Task, frames: int, seed: int) -> Found:
         frames: to simulate, at most about 20,000 more.
         seed: of the random choices.
     """
-    limit = MAX_FRAMES + 1
+    task = task._replace(max_frames=MAX_FRAMES)
     searches: list[ArchiveSearch | None] = [None] * len(_RULES)
     simulated = 0
     for number in cycle([number for number, turns in enumerate(_TURNS) for _ in range(turns)]):
         if simulated >= frames:
             break
         search = searches[number] = searches[number] or ArchiveSearch(
-            task, make_archive(task.level_set, _CELLS, MAX_FRAMES), _RULES[number], seed + number, limit, _STAGE
+            task, make_archive(task.level_set, _CELLS, MAX_FRAMES), _RULES[number], seed + number, None, _STAGE, 1
         )
-        turn = search.advance(_NO_INPUTS, limit, _TURN)
-        simulated += turn.simulated
-        if turn.inputs is not None:
-            return Found(turn.inputs, simulated)
+        simulated += _advance(search, _TURN)
+        inputs = search.found()
+        if inputs is not None:
+            return Found(inputs, simulated)
     return Found(_NO_INPUTS, simulated)
+
+
+def _advance(search: Search, frames: int) -> int:
+    """Search for so many frames, or until there is a new solution; return the number simulated."""
+    before = search.simulated
+    search.advance(before + frames, lambda: search.found() is not None)
+    return search.simulated - before
+
+
+def _run(inputs: np.ndarray) -> Run:
+    return Run(inputs, 0, len(inputs))
 
 
 def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> np.ndarray:
@@ -70,14 +82,12 @@ def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> 
         frames: to simulate.
         seed: of the random choices.
     """
+    task = task._replace(max_frames=MAX_FRAMES)
     archive = make_archive(task.level_set, _CELLS, MAX_FRAMES)
-    search = ArchiveSearch(task, archive, _SHORTER_RULES, seed, len(inputs), _STAGE)
-    while frames > 0:
-        turn = search.advance(inputs, len(inputs), frames)
-        frames -= max(turn.simulated, 1)
-        if turn.inputs is not None:
-            inputs = turn.inputs
-    return inputs
+    search = ArchiveSearch(task, archive, _SHORTER_RULES, seed, _run(inputs), _STAGE, 1)
+    search.advance(frames, lambda: False)
+    found = search.found()
+    return inputs if found is None else found
 
 
 class Edits:
@@ -94,14 +104,16 @@ class Edits:
 
     def __init__(self, task: Task, inputs: np.ndarray, seed: int):
         self.best = inputs
-        self._search = PolishSearch(task, make_polisher(task.level_set, len(inputs)), seed, _STAGE)
+        self._search = PolishSearch(task, make_polisher(task.level_set, len(inputs)), seed, _run(inputs), _STAGE, 1)
 
     def advance(self, frames: int) -> int:
         """Simulate about so many frames, or until the solution is shorter; return the number simulated."""
-        turn = self._search.advance(self.best, len(self.best), frames)
-        if turn.inputs is not None:
-            self.best = turn.inputs
-        return turn.simulated
+        simulated = _advance(self._search, frames)
+        found = self._search.found()
+        if found is not None:
+            self.best = found
+            self._search.learn(_run(found))
+        return simulated
 
 
 def edited(task: Task, inputs: np.ndarray, frames: int, seed: int) -> np.ndarray:

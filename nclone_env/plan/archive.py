@@ -19,7 +19,7 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.expand import play
-from nclone_env.plan.guide import way_left
+from nclone_env.plan.guide import least_way, way_left
 from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, places_for
 from nclone_env.sim.copy import copy_world, mix
 from nclone_env.sim.keys import cell_key
@@ -35,6 +35,7 @@ _GREEDS = (0.0, 0.02, 0.1)
 """Visits that a pixel of the way left counts for; drawn for each round. None is the best on all levels."""
 _STEPS = (8, 16, 30)
 """Held inputs of a round; drawn for each round."""
+_GOLD_BITS = 12
 _NODES_PER_CELL = 16
 _ROOT = 0
 _INPUTS = tuple(INPUT_OF_ACTION)
@@ -46,12 +47,13 @@ NODE = np.dtype([("parent", "i4"), ("input", "u1")], align=True)
 """A held input: the node before it, and the input byte."""
 SEARCH = np.dtype(
     [("random", "i8"), ("frames", "i8"), ("seed", "u8")]
-    + [(name, "i4") for name in ("cells", "nodes", "best", "best_node", "best_hold", "best_input", "limit")],
+    + [(name, "i4") for name in ("cells", "nodes", "best", "best_node", "best_hold", "best_input")]
+    + [(name, "i4") for name in ("limit", "longest", "price")],
     align=True,
 )
 """State of a search: random numbers drawn, frames simulated, seed, cells and nodes in use; frames of the best solution
-(0: none), the node before its last held input, how long that is held, and its input; solutions must have fewer frames
-than ``limit``."""
+(0: none), the node before its last held input, how long that is held, and its input; solutions must cost less than
+``limit`` and have at most ``longest`` frames; frames that a piece of gold left behind costs."""
 RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("period", "i4"), ("greed", "f8"), ("slowness", "f8")], align=True)
 """Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; frames after
 which a cell is another one; factor of ``_GREEDS``; frames that a pixel of way left takes at least, so that a state from
@@ -118,7 +120,7 @@ def begin(levels, archive, guide, parts, rules, seed):
 
     Args:
         levels: ``LevelArrays``.
-        archive: ``Archive``; its limit is set beforehand.
+        archive: ``Archive``; limit, longest solution and price are set beforehand.
         guide: ``Guide``.
         parts: ``KeyParts``.
         rules: (1,) ``RULES``.
@@ -171,10 +173,23 @@ def choose(archive, greed):
         number = draw(search, search["cells"])
         cell = archive.cells[number]
         score = cell["visits"] + greed * cell["way"]
-        if score < least and cell["frame"] + HOLD < search["limit"]:
+        if score < least and cell["frame"] + HOLD < last_frame(search):
             best, least = number, score
     archive.cells[best]["visits"] += 1
     return best
+
+
+@kernel
+def last_frame(search):
+    """Return the frame that solutions must not reach."""
+    return min(search["limit"], search["longest"] + 1)
+
+
+@kernel
+def gold_price(levels, worlds, index, price):
+    """Return what the gold that is left costs."""
+    ninja = worlds.ninjas[index]
+    return price * (levels.header[ninja["level"]]["gold_count"] - ninja["gold"])
 
 
 @kernel
@@ -197,10 +212,11 @@ def play_round(levels, archive, guide, parts, rules, number, steps):
         search["frames"] += played
         frame += played
         state = worlds.ninjas[scratch]["state"]
-        if state >= DEAD or frame + 1 >= search["limit"]:
+        if state >= DEAD or frame + 1 >= last_frame(search):
             search["nodes"] = used
-            if state == CELEBRATING and frame < search["limit"]:
-                search["best"], search["limit"] = frame, frame
+            cost = frame + gold_price(levels, worlds, scratch, search["price"])
+            if state == CELEBRATING and frame < last_frame(search) and cost < search["limit"]:
+                search["best"], search["limit"] = frame, cost
                 search["best_node"], search["best_hold"], search["best_input"] = node, played, code
                 search["nodes"] = max(used, node + 1)
                 return True
@@ -219,9 +235,12 @@ def keep(archive, guide, parts, rules, node, frame):
     """Keep the world just played if its cell is new or was reached later before; return whether it was kept."""
     search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
     length = way_left(guide, worlds, scratch)
-    if frame + length * rules["slowness"] >= search["limit"]:
+    if frame + least_way(guide, worlds, scratch) * rules["slowness"] >= last_frame(search):
         return False
-    key = mix(cell_key(worlds, scratch, parts, rules["size"], rules["speed"]), np.uint64(frame // rules["period"]))
+    moment = frame // rules["period"]
+    if search["price"] > 0:
+        moment = moment << _GOLD_BITS | worlds.ninjas[scratch]["gold"]
+    key = mix(cell_key(worlds, scratch, parts, rules["size"], rules["speed"]), np.uint64(moment))
     place = find_place(archive.table, key)
     number = archive.table.numbers[place]
     if number == EMPTY:

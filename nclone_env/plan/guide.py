@@ -16,9 +16,10 @@ import numpy as np
 
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
-from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE
+from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE, ONE_WAY
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import solid_mask
+from nclone_env.plan.gold import GoldGuide, gold_left, make_gold_guide, no_gold
 from nclone_env.plan.lattice import (
     FAR,
     LATTICE,
@@ -28,8 +29,10 @@ from nclone_env.plan.lattice import (
     mine_costs,
     node_lengths,
     nodes_at_door,
+    one_way_steps,
     path_lengths,
 )
+from nclone_env.plan.objective import PRICES
 
 CLEARANCES = (9.0, 7.0)
 """Radii of the disc that must fit, pixels, in the order they are tried; smaller than the ninja, whose path may touch
@@ -39,6 +42,7 @@ _REACHES = {
     EXIT_SWITCH: KINDS[EXIT_SWITCH].radii[0] + RADIUS,
     LOCKED_DOOR: KINDS[LOCKED_DOOR_SWITCH].radii[0] + RADIUS,
 }
+_GOLD_REACH = KINDS[GOLD].radii[0] + RADIUS
 _MINE_REACH = KINDS[MINE].radii[0] + RADIUS
 
 Point = tuple[float, float]
@@ -51,35 +55,77 @@ class Guide(NamedTuple):
         fields: (K + 1, 101, 177) float32; path length from each node by the landmarks from number k on, pixels.
         landmarks: (K,) int16; entities in the order they are to be taken.
         longest: (K + 1,) float32; the longest of these path lengths, which also stands for places without a path.
+        gold: ``GoldGuide``.
     """
 
     fields: np.ndarray
     landmarks: np.ndarray
     longest: np.ndarray
+    gold: GoldGuide
 
     @classmethod
-    def of(cls, fields: np.ndarray, slots: Sequence[int]) -> Guide:
+    def of(cls, fields: np.ndarray, slots: Sequence[int], gold: GoldGuide | None = None) -> Guide:
         """Return the guide with some fields and landmarks."""
         longest = np.where(fields < FAR, fields, 0.0).max(axis=(1, 2)).astype(np.float32)
-        return cls(fields.astype(np.float32), np.array(slots, dtype=np.int16), longest)
+        return cls(fields.astype(np.float32), np.array(slots, dtype=np.int16), longest, gold or no_gold())
 
 
 @kernel
-def way_left(guide, worlds, index):
-    """Return the length of the way by the landmarks that are left to the exit, pixels."""
+def steps_taken(guide, worlds, index):
+    """Return the number of the first landmark that is not taken."""
     step = 0
     while step < guide.landmarks.shape[0] and worlds.entity_states[index, guide.landmarks[step]] != 0:
         step += 1
+    return step
+
+
+@kernel
+def way_to_exit(guide, worlds, index, step):
+    """Return the length of the way by the landmarks from number ``step`` on to the exit, pixels."""
     length = length_at(guide.fields, step, worlds.ninjas[index]["x"], worlds.ninjas[index]["y"])
     return length if length < FAR else guide.longest[step]
 
 
-def make_guide(levels: LevelSet, level: int = 0) -> Guide:
+@kernel
+def way_left(guide, worlds, index):
+    """Return the length of the way by what is left of gold and landmarks to the exit, pixels.
+
+    A world with gold left always has a longer way than one without.
+    """
+    step = steps_taken(guide, worlds, index)
+    length = way_to_exit(guide, worlds, index, step)
+    if guide.gold.slots.shape[0] > 0:
+        nearest, shares = gold_left(guide.gold, worlds, index, step)
+        if nearest < FAR:
+            length = nearest + shares + guide.longest[step]
+        else:
+            length += shares
+    return length
+
+
+@kernel
+def least_way(guide, worlds, index):
+    """Return an estimate of the way left that leaves out gold which need not be collected, pixels."""
+    step = steps_taken(guide, worlds, index)
+    length = way_to_exit(guide, worlds, index, step)
+    if guide.gold.each[0]:
+        nearest, shares = gold_left(guide.gold, worlds, index, step)
+        if nearest < FAR:
+            length = max(length, nearest + shares)
+    return length
+
+
+def make_guide(levels: LevelSet, level: int = 0, price: int = 0) -> Guide:
     """Return the guide of a level with an exit.
 
     If no path leads to an exit, doors are taken as open; if there still is none, lengths are as the crow flies.
+
+    Args:
+        levels: level set.
+        level: index of the level.
+        price: frames that a piece of gold left behind costs (``plan.objective``); 0: gold does not count.
     """
-    maps = [_Map(levels, level, clearance) for clearance in CLEARANCES]
+    maps = [_Map(levels, level, clearance, price) for clearance in CLEARANCES]
     for has_doors in (True, False):
         for each in maps:
             landmarks = each.find_landmarks(has_doors)
@@ -100,17 +146,21 @@ class _Landmark:
 class _Map:
     """The lattice of a level at one clearance, with its targets."""
 
-    def __init__(self, levels: LevelSet, level: int, clearance: float):
+    def __init__(self, levels: LevelSet, level: int, clearance: float, price: int = 0):
         header, arrays = levels.arrays.header[level], levels.arrays
         self._entities = entities = levels.entities_of(level)
         free = clear_nodes(solid_mask(arrays.tiles[level]), clearance)
         costs = mine_costs(entities[entities["type"] == MINE], _MINE_REACH)
         self._costs = np.where(free, costs, np.float32(0.0))
+        self._barred = one_way_steps(entities[entities["type"] == ONE_WAY])
         doors = arrays.doors[header["first_door"] :][: header["door_count"]]
         doors = doors[doors["type"] == LOCKED_DOOR]
         self._at_doors = {int(door["owner"]): nodes_at_door(door) for door in doors}
         self._doors = [self._landmark(owner) for owner in self._at_doors]
         self._spawn: Point = (float(header["spawn_x"]), float(header["spawn_y"]))
+        self._price = price
+        golds = entities[entities["type"] == GOLD] if price else entities[:0]
+        self._golds = [_Landmark(-1, (float(gold["x"]), float(gold["y"])), _GOLD_REACH) for gold in golds]
         self._exits = [
             (self._landmark(slot + 1), self._landmark(slot))
             for slot in np.flatnonzero(entities["type"] == EXIT).tolist()
@@ -138,10 +188,24 @@ class _Map:
         for number in reversed(range(len(landmarks))):
             target = landmarks[number]
             costs = self._open_costs(landmarks[:number], has_doors)
-            fields[number] = path_lengths(costs, *target.point, target.reach, onward)
+            fields[number] = path_lengths(costs, *target.point, target.reach, onward, self._barred)
             if number:
                 onward = _at(fields[number], landmarks[number - 1])
-        return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]])
+        return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]], self._gold(landmarks[:-1], has_doors))
+
+    def _gold(self, landmarks: Sequence[_Landmark], has_doors: bool) -> GoldGuide | None:
+        """Return the guide to the gold, None if gold does not count."""
+        if not self._golds:
+            return None
+        reached = [self._from(self._spawn, landmarks[:count], has_doors) for count in range(len(landmarks) + 1)]
+
+        def stage_of(x: float, y: float) -> int | None:
+            piece = _Landmark(-1, (x, y), _GOLD_REACH)
+            return next((count for count, lengths in enumerate(reached) if _at(lengths, piece) < FAR), None)
+
+        costs = self._open_costs(landmarks, has_doors)
+        each = self._price >= PRICES["all-gold"]
+        return make_gold_guide(self._entities, costs, self._barred, self._spawn, stage_of, each)
 
     def straight(self) -> Guide:
         """Return a guide to the switch and the exit through everything."""
@@ -165,7 +229,8 @@ class _Map:
         return costs
 
     def _from(self, point: Point, taken: Sequence[_Landmark], has_doors: bool = True) -> np.ndarray:
-        return path_lengths(self._open_costs(taken, has_doors), *point, RADIUS)
+        costs = self._open_costs(taken, has_doors)
+        return path_lengths(costs, *point, RADIUS, barred=self._barred, towards=False)
 
     def _needed(self) -> list[_Landmark] | None:
         """Return the door switches without which no exit can be reached; None if none can be reached with all."""
@@ -179,12 +244,18 @@ class _Map:
         return taken
 
     def _opened(self, allowed: Sequence[_Landmark]) -> list[_Landmark] | None:
-        """Return the door switches to take until an exit and its switch can be reached; None if they cannot."""
+        """Return the door switches to take until an exit, its switch and the gold can be reached; None if they cannot.
+
+        Gold that cannot be reached with all doors open does not count.
+        """
         taken: list[_Landmark] = []
         left = list(allowed)
+        all_open = self._from(self._spawn, self._doors) if self._golds else None
+        golds = [gold for gold in self._golds if all_open is not None and _at(all_open, gold) < FAR]
         while True:
             lengths = self._from(self._spawn, taken)
-            if any(_at(lengths, switch) < FAR and _at(lengths, exit_) < FAR for switch, exit_ in self._exits):
+            has_exit = any(_at(lengths, switch) < FAR and _at(lengths, exit_) < FAR for switch, exit_ in self._exits)
+            if has_exit and all(_at(lengths, gold) < FAR for gold in golds):
                 return taken
             found = [switch for switch in left if _at(lengths, switch) < FAR]
             if not found:

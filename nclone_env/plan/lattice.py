@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from nclone_env.constants import COLUMNS, RADIUS, ROWS
+from nclone_env.constants import COLUMNS, FACING_X, FACING_Y, RADIUS, ROWS
 from nclone_env.jit import kernel
 from nclone_env.level.routes.doors import HALF_DOOR
 
@@ -24,6 +24,8 @@ _NODES = LATTICE[0] * LATTICE[1]
 _PER_NODE = 3  # squares of the mask of solids, 2 x 2 pixels each, from one node to the next
 _MINE_FACTOR = np.float32(4.0)
 _DOOR_REACH = RADIUS - 1.0
+_HALF_ONE_WAY = 17.0
+"""Pixels from the middle of a one-way platform within which it holds the ninja (physics 02, section 6.10)."""
 
 
 def clear_nodes(solid: np.ndarray, clearance: float) -> np.ndarray:
@@ -80,7 +82,44 @@ def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
     return costs
 
 
-def path_lengths(costs: np.ndarray, x: float, y: float, reach: float, onward: float = 0.0) -> np.ndarray:
+def one_way_steps(one_ways: np.ndarray) -> np.ndarray:
+    """Return (101, 177) uint8: which steps from each node are barred, a bit each (:func:`step_bit`).
+
+    A one-way platform bars the steps through it against the side that it faces.
+
+    Args:
+        one_ways: ``ENTITY`` records.
+    """
+    barred = np.zeros(LATTICE, dtype=np.uint8)
+    rows, columns = np.ogrid[: LATTICE[0], : LATTICE[1]]
+    for one in one_ways:
+        fx, fy = FACING_X[int(one["orientation"])], FACING_Y[int(one["orientation"])]
+        dx, dy = SPACING * columns - float(one["x"]), SPACING * rows - float(one["y"])
+        ahead, aside = dx * fx + dy * fy, np.abs(dy * fx - dx * fy)
+        front = (ahead > 0.01) & (ahead < 2.0 * SPACING) & (aside < _HALF_ONE_WAY)
+        for b in range(-1, 2):
+            for a in range(-1, 2):
+                crosses = ahead + SPACING * (a * fx + b * fy) <= 0.01
+                barred[front & crosses] |= np.uint8(1 << step_bit(a, b))
+    return barred
+
+
+@kernel
+def step_bit(a, b):
+    """Return the bit of a step by (a, b) nodes."""
+    number = 3 * (b + 1) + a + 1
+    return number - 1 if number > 4 else number
+
+
+def path_lengths(
+    costs: np.ndarray,
+    x: float,
+    y: float,
+    reach: float,
+    onward: float = 0.0,
+    barred: np.ndarray | None = None,
+    towards: bool = True,
+) -> np.ndarray:
     """Return (101, 177) float32: the length of the shortest path from each node to a target, ``FAR`` without one.
 
     Args:
@@ -89,6 +128,8 @@ def path_lengths(costs: np.ndarray, x: float, y: float, reach: float, onward: fl
         y: likewise.
         reach: radius of the target; if no free node is that near, the nearest ones within three times as far count.
         onward: length of the path from the target on.
+        barred: (101, 177) uint8 of :func:`one_way_steps`; None: no step is.
+        towards: False for paths from the target to each node.
     """
     field = np.full(LATTICE, FAR, dtype=np.float32)
     lengths = np.where(costs > 0, node_lengths(x, y), np.inf)
@@ -97,12 +138,13 @@ def path_lengths(costs: np.ndarray, x: float, y: float, reach: float, onward: fl
         return field
     seeds = lengths <= max(reach, nearest)
     field[seeds] = onward + lengths[seeds]
-    _spread(field, costs, np.empty(_NODES, dtype=np.int32), np.zeros(LATTICE, dtype=np.bool_))
+    steps = np.zeros(LATTICE, dtype=np.uint8) if barred is None else barred
+    _spread(field, costs, steps, towards, np.empty(_NODES, dtype=np.int32), np.zeros(LATTICE, dtype=np.bool_))
     return field
 
 
 @kernel
-def _spread(field, costs, queue, queued):
+def _spread(field, costs, barred, towards, queue, queued):
     """Correct the lengths of a seeded field until none can be shortened; (17877,) int32 and (101, 177) bool scratch."""
     rows, columns = field.shape
     first, waiting = 0, 0
@@ -121,7 +163,10 @@ def _spread(field, costs, queue, queued):
                 row, column = j + b, i + a
                 cost = costs[row, column]
                 length = np.float32(field[j, i] + cost * (SPACING if a == 0 or b == 0 else _DIAGONAL))
-                if cost > 0.0 and length < field[row, column]:
+                if cost > 0.0 and length < field[row, column] and (a != 0 or b != 0):
+                    steps = barred[row, column] >> step_bit(-a, -b) if towards else barred[j, i] >> step_bit(a, b)
+                    if steps & 1:
+                        continue
                     field[row, column] = length
                     if not queued[row, column]:
                         queued[row, column] = True

@@ -15,6 +15,7 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
+from nclone_env.plan.archive import gold_price
 from nclone_env.plan.guide import way_left
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.random_numbers import draw
@@ -36,10 +37,11 @@ _INPUTS = tuple(INPUT_OF_ACTION)
 _REMOVE, _LENGTHEN, _REPLACE, _KINDS = 0, 1, 2, 4  # 3: the input before goes on
 
 POLISH = np.dtype(
-    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("length", "i4")],
+    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("length", "i4"), ("cost", "i4"), ("price", "i4")],
     align=True,
 )
-"""State of a search: random numbers drawn, frames simulated, seed, frames of the solution."""
+"""State of a search: random numbers drawn, frames simulated, seed, frames of the solution and what it costs, frames
+that a piece of gold left behind costs."""
 
 
 class Polisher(NamedTuple):
@@ -76,27 +78,29 @@ def take(levels, polisher, guide, inputs):
     """Take a solution, (T,) uint8, that wins in its last frame; seed and counters of the search stay."""
     for frame in range(inputs.shape[0]):
         polisher.inputs[frame] = inputs[frame]
-    polisher.search[0]["length"] = inputs.shape[0]
-    start(levels, polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, 0)
+    search, played = polisher.search[0], polisher.worlds.ninjas.shape[0] - 1
+    search["length"] = inputs.shape[0]
+    start(levels, polisher.worlds, played, 0)
     retrace(levels, polisher, guide, 0)
+    search["cost"] = search["length"] + gold_price(levels, polisher.worlds, played, search["price"])
 
 
 @kernel
 def retrace(levels, polisher, guide, first):
     """Play the solution from frame ``first``, at which the last world is, and keep its worlds and ways."""
-    worlds, played = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1
-    for frame in range(first, polisher.search[0]["length"]):
+    worlds, played, length = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, polisher.search[0]["length"]
+    for frame in range(first, length):
         if frame % _SPACING == 0:
             copy_world(worlds, played, worlds, frame // _SPACING)
         polisher.ways[frame] = way_left(guide, worlds, played)
         tick(levels, worlds, played, polisher.inputs[frame])
-    polisher.ways[polisher.search[0]["length"]] = 0.0
-    polisher.search[0]["frames"] += polisher.search[0]["length"] - first
+    polisher.ways[length] = polisher.ways[length - 1]
+    polisher.search[0]["frames"] += length - first
 
 
 @kernel
 def polish(levels, polisher, guide, until):
-    """Search until so many frames are simulated, or the solution is shorter; return whether it is.
+    """Search until so many frames are simulated, or the solution costs less; return whether it does.
 
     Args:
         levels: ``LevelArrays``.
@@ -104,14 +108,16 @@ def polish(levels, polisher, guide, until):
         guide: ``Guide``.
         until: number of frames, counted over all solutions.
     """
-    search = polisher.search[0]
+    search, played = polisher.search[0], polisher.worlds.ninjas.shape[0] - 1
     while search["frames"] < until:
         first, size = edit(polisher)
         length = play_trial(levels, polisher, guide, first, size)
-        if 0 < length <= search["length"]:
-            shorter = length < search["length"]
+        cost = length + gold_price(levels, polisher.worlds, played, search["price"])
+        if length > 0 and cost <= search["cost"]:
+            better = cost < search["cost"]
+            search["cost"] = cost
             accept(levels, polisher, guide, first, length)
-            if shorter:
+            if better:
                 return True
     return False
 
@@ -135,7 +141,8 @@ def edit(polisher):
         else:
             code = _INPUTS[draw(search, len(_INPUTS))] if kind == _REPLACE else edited[max(place - 1, 0)]
             hold(edited, place, min(1 + draw(search, _HELD), size - place), code)
-    return earliest, min(size, int(search["length"]))
+    longest = polisher.inputs.shape[0] if search["price"] > 0 else int(search["length"])
+    return earliest, min(size, longest)
 
 
 @kernel
@@ -171,7 +178,8 @@ def play_trial(levels, polisher, guide, first, size):
     for frame in range(begin, size):
         tick(levels, worlds, played, polisher.edited[frame])
         state = worlds.ninjas[played]["state"]
-        lost = frame % _CHECKED == 0 and way_left(guide, worlds, played) > polisher.ways[frame + 1] + _SLACK
+        expected = polisher.ways[min(frame + 1, search["length"])]
+        lost = frame % _CHECKED == 0 and way_left(guide, worlds, played) > expected + _SLACK
         if state >= DEAD or lost:
             search["frames"] += frame + 1 - begin
             return frame + 1 if state == CELEBRATING else 0

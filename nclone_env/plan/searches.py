@@ -1,7 +1,8 @@
-"""Searches that take turns on one level; each goes on from where it stopped."""
+"""Searches on one level that go on from where they stopped, and know nothing of each other between exchanges."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,20 +12,35 @@ from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
 from nclone_env.plan.archive import RULES, Archive, begin, best_inputs, explore
 from nclone_env.plan.guide import Guide, make_guide
+from nclone_env.plan.objective import Run
 from nclone_env.plan.polish import Polisher, polish, take
 from nclone_env.sim.keys import KeyParts, key_parts
 
+MAX_FRAMES = 5400
+"""The longest solution by default: 90 seconds of the game."""
+_CHUNK = 40_000
+"""Frames of one call of a kernel, some milliseconds; then a search asks whether to stop."""
+
 
 class Task(NamedTuple):
-    """A level as searches need it."""
+    """A level and an objective as searches need them."""
 
     level_set: LevelSet
     levels: LevelArrays
     guide: Guide
     parts: KeyParts
+    price: int = 0
+    """Frames that a piece of gold left behind costs."""
+    max_frames: int = MAX_FRAMES
+    """Longest solution to look for."""
+
+    @property
+    def gold(self) -> int:
+        """Pieces of gold of the level."""
+        return int(self.levels.header[0]["gold_count"])
 
 
-def make_task(level: Level) -> Task:
+def make_task(level: Level, price: int = 0, max_frames: int = MAX_FRAMES) -> Task:
     """Prepare a level.
 
     Raises:
@@ -33,32 +49,49 @@ def make_task(level: Level) -> Task:
     levels = pack([level])
     if not levels.arrays.header[0]["exit_count"]:
         raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
-    return Task(levels, levels.arrays, make_guide(levels), key_parts(levels))
+    return Task(levels, levels.arrays, make_guide(levels, 0, price), key_parts(levels), price, max_frames)
 
 
-class Turn(NamedTuple):
-    """What a turn of a search came to."""
-
-    inputs: np.ndarray | None
-    """(T,) uint8, a solution that is shorter than the best so far; None if it found none."""
-    simulated: int
-    """Frames simulated."""
+def with_all_gold(task: Task) -> Task:
+    """Return the task with a guide by which every piece of gold must be collected, if gold counts."""
+    gold = task.guide.gold._replace(each=np.ones(1, np.bool_))
+    return task._replace(guide=task.guide._replace(gold=gold)) if len(gold.slots) else task
 
 
 class Search(Protocol):
-    """A search for solutions shorter than the best so far."""
+    """A search for solutions that cost less than the best known to it."""
 
     stage: str
     """Name of what it does."""
+    weight: int
+    """Its share of a round."""
 
-    def advance(self, best: np.ndarray, limit: int, frames: int) -> Turn:
-        """Search for about so many frames, or until there is a shorter solution.
+    @property
+    def simulated(self) -> int:
+        """Frames simulated since it began."""
+        ...
 
-        Args:
-            best: (T,) uint8, the inputs of the best solution so far; empty if there is none.
-            limit: solutions must have fewer frames.
-            frames: to simulate.
+    def advance(self, until: int, stop: Callable[[], bool]) -> None:
+        """Search until so many frames are simulated since it began, or ``stop`` returns True.
+
+        The state afterwards does not depend on how often it was stopped on the way.
         """
+        ...
+
+    def found(self) -> np.ndarray | None:
+        """Return (T,) uint8, the inputs of the best solution found since the last :meth:`learn`; None without one."""
+        ...
+
+    def learn(self, best: Run) -> None:
+        """Take note of the best solution of all searches."""
+        ...
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return what :meth:`restore` needs, views."""
+        ...
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from a saved state of a search that was made with the same arguments."""
         ...
 
 
@@ -70,22 +103,78 @@ class ArchiveSearch:
         archive: memory; emptied.
         rules: a row of ``RULES``.
         seed: of its random numbers.
-        limit: its solutions must have fewer frames.
+        best: the best solution so far, None without one.
         stage: name of what it does.
+        weight: its share of a round.
     """
 
-    def __init__(self, task: Task, archive: Archive, rules: tuple[float, ...], seed: int, limit: int, stage: str):
-        self.stage = stage
+    def __init__(
+        self,
+        task: Task,
+        archive: Archive,
+        rules: tuple[float, ...],
+        seed: int,
+        best: Run | None,
+        stage: str,
+        weight: int,
+    ):
+        self.stage, self.weight = stage, weight
         self._task, self._archive, self._rules = task, archive, np.array([rules], dtype=RULES)
-        archive.search["limit"] = limit
+        self._known = np.zeros(1, np.int64)  # the limit after the last exchange
+        search = archive.search[0]
+        search["longest"], search["price"] = task.max_frames, task.price
+        self._known[0] = best.cost if best else task.max_frames + 1 + task.price * task.gold
+        search["limit"] = self._known[0]
         begin(task.levels, archive, task.guide, task.parts, self._rules, seed)
 
-    def advance(self, best: np.ndarray, limit: int, frames: int) -> Turn:
+    @property
+    def simulated(self) -> int:
+        """Frames simulated."""
+        return int(self._archive.search[0]["frames"])
+
+    def advance(self, until: int, stop: Callable[[], bool]) -> None:
         """Search on; see :class:`Search`."""
-        task, search = self._task, self._archive.search[0]
-        search["limit"], before = limit, int(search["frames"])
-        found = explore(task.levels, self._archive, task.guide, task.parts, self._rules, before + frames)
-        return Turn(best_inputs(self._archive) if found else None, int(search["frames"]) - before)
+        task = self._task
+        while self.simulated < until and not stop():
+            chunk = min(until, self.simulated + _CHUNK)
+            explore(task.levels, self._archive, task.guide, task.parts, self._rules, chunk)
+
+    def found(self) -> np.ndarray | None:
+        """Return the best new solution; see :class:`Search`."""
+        return best_inputs(self._archive) if self._archive.search[0]["limit"] < self._known[0] else None
+
+    def learn(self, best: Run) -> None:
+        """Take note of the best solution; see :class:`Search`."""
+        self._known[0] = self._archive.search[0]["limit"] = best.cost
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return the used part of the archive; see :class:`Search`."""
+        archive, search = self._archive, self._archive.search[0]
+        cells, nodes = int(search["cells"]), int(search["nodes"])
+        worlds = {f"world {name}": array[:cells] for name, array in archive.worlds._asdict().items()}
+        table = {"keys": archive.table.keys, "numbers": archive.table.numbers}
+        rest = {"cells": archive.cells[:cells], "nodes": archive.nodes[:nodes], "search": archive.search}
+        return worlds | table | rest | {"known": self._known}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from a saved state; see :class:`Search`."""
+        fill(self.state_arrays(), state)
+
+    def state_arrays(self) -> dict[str, np.ndarray]:
+        """Return the whole arrays behind :meth:`state`."""
+        archive = self._archive
+        worlds = {f"world {name}": array for name, array in archive.worlds._asdict().items()}
+        table = {"keys": archive.table.keys, "numbers": archive.table.numbers}
+        return (
+            worlds
+            | table
+            | {
+                "cells": archive.cells,
+                "nodes": archive.nodes,
+                "search": archive.search,
+                "known": self._known,
+            }
+        )
 
 
 class PolishSearch:
@@ -95,20 +184,56 @@ class PolishSearch:
         task: the level.
         polisher: memory.
         seed: of its random numbers.
+        best: the solution to begin with.
         stage: name of what it does.
+        weight: its share of a round.
     """
 
-    def __init__(self, task: Task, polisher: Polisher, seed: int, stage: str):
-        self.stage = stage
+    def __init__(self, task: Task, polisher: Polisher, seed: int, best: Run, stage: str, weight: int):
+        self.stage, self.weight = stage, weight
         self._task, self._polisher = task, polisher
-        polisher.search["seed"], polisher.search["length"] = seed, 0
+        self._known = np.full(1, best.cost, np.int64)
+        polisher.search["seed"], polisher.search["price"] = seed, task.price
+        take(task.levels, polisher, task.guide, best.inputs)
 
-    def advance(self, best: np.ndarray, limit: int, frames: int) -> Turn:
+    @property
+    def simulated(self) -> int:
+        """Frames simulated."""
+        return int(self._polisher.search[0]["frames"])
+
+    def advance(self, until: int, stop: Callable[[], bool]) -> None:
         """Search on; see :class:`Search`."""
-        task, polisher, search = self._task, self._polisher, self._polisher.search[0]
-        before = int(search["frames"])
-        if search["length"] != len(best):  # another search found a shorter one
-            take(task.levels, polisher, task.guide, best)
-        found = polish(task.levels, polisher, task.guide, before + frames)
-        inputs = polisher.inputs[: search["length"]].copy() if found else None
-        return Turn(inputs, int(search["frames"]) - before)
+        while self.simulated < until and not stop():
+            polish(self._task.levels, self._polisher, self._task.guide, min(until, self.simulated + _CHUNK))
+
+    def found(self) -> np.ndarray | None:
+        """Return the best new solution; see :class:`Search`."""
+        search = self._polisher.search[0]
+        return self._polisher.inputs[: search["length"]].copy() if search["cost"] < self._known[0] else None
+
+    def learn(self, best: Run) -> None:
+        """Take note of the best solution, unless the own one is as good; see :class:`Search`."""
+        self._known[0] = best.cost
+        if self._polisher.search[0]["cost"] > best.cost:
+            take(self._task.levels, self._polisher, self._task.guide, best.inputs)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all arrays; see :class:`Search`."""
+        worlds = {f"world {name}": array for name, array in self._polisher.worlds._asdict().items()}
+        polisher = self._polisher
+        return worlds | {
+            "inputs": polisher.inputs,
+            "ways": polisher.ways,
+            "search": polisher.search,
+            "known": self._known,
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from a saved state; see :class:`Search`."""
+        fill(self.state(), state)
+
+
+def fill(arrays: Mapping[str, np.ndarray], saved: Mapping[str, np.ndarray]) -> None:
+    """Copy saved arrays into the first rows of arrays with the same names."""
+    for name, array in arrays.items():
+        array[: len(saved[name])] = saved[name]

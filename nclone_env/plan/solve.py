@@ -1,45 +1,51 @@
-"""Inputs that complete a level: archive searches in turn; then, until the end, earlier arrivals and edits."""
+"""Inputs that complete a level: archive searches side by side; then, until the end, earlier arrivals and edits."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import cycle, islice
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, repeat
+from pathlib import Path
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
 from nclone_env.level.level import Level
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.plan.archive import cells_that_fit, make_archive
+from nclone_env.plan.objective import CLOCK, PRICES, Run, price_of, replay
 from nclone_env.plan.polish import make_polisher
-from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, make_task
+from nclone_env.plan.rounds import Rounds
+from nclone_env.plan.saved import SavedSearch, load_search, save_search
+from nclone_env.plan.searches import MAX_FRAMES, ArchiveSearch, PolishSearch, Search, Task, make_task, with_all_gold
 from nclone_env.sim.random_numbers import random_bits
-from nclone_env.sim.simulate import simulate
 
-MAX_FRAMES = 5400
-"""The longest solution by default: 90 seconds of the game."""
 MEMORY = 600_000_000
 """Bytes of the archives, at most; they fill as cells are found."""
 _MOST_CELLS = 100_000  # of one archive
 _NEVER = 1 << 30
-_FIRST_RULES = ((30.0, 5.0, _NEVER, 1.0, 0.0), (15.0, 2.0, _NEVER, 1.0, 0.0), (30.0, 5.0, 240, 1.0, 0.0))
-_FIRST_TURNS = (4, 1, 1)
-"""``RULES`` of the searches for a first solution, and how many turns each has in a row: large cells, small ones, and
-large ones that are others after four seconds, for levels in which the ninja has to wait for what moves. The last two
-succeed soon or not at all."""
+_FIRST_RULES = (
+    ((30.0, 5.0, _NEVER, 1.0, 0.0), 4),
+    ((15.0, 2.0, _NEVER, 1.0, 0.0), 1),
+    ((30.0, 5.0, 240, 1.0, 0.0), 1),
+    ((24.0, 4.0, 60, 1.0, 0.0), 1),
+)
+"""``RULES`` of the searches for a first solution and their weights: large cells, small ones, and such that are others
+after four seconds or one, for levels in which the ninja has to wait for what moves. All but the first succeed seldom,
+and join it when the easy levels are done."""
+_ALONE = 4
+"""Rounds in which only the first of them plays."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
-_NEXT_RULES = ((16.0, 1.5, _NEVER, 0.0, _SLOWNESS), (30.0, 5.0, 240, 0.0, _SLOWNESS))
-_NEXT_TURNS = (2, 1, 3)
-"""The same of the searches for shorter solutions, which do not prefer places near the exit; the last are turns of edits
-of the best solution."""
+_NEXT_RULES = (((16.0, 1.5, _NEVER, 0.0, _SLOWNESS), 2), ((30.0, 5.0, 240, 0.0, _SLOWNESS), 1))
+"""The same of the searches for better solutions, which do not prefer places near the exit."""
+_GOLD_RULES = (((30.0, 5.0, _NEVER, 1.0, _SLOWNESS), 2), ((22.0, 3.5, _NEVER, 1.0, _SLOWNESS), 1))
+"""The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
+_POLISHERS = 3
+"""Searches that edit the best solution, with weight 1 each."""
 FIRST, SHORTER, POLISHED = "first", "shorter", "polished"
 """Stages of a search."""
-_TURN = 40_000
-"""Frames of one search before the next takes its turn: some milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +56,22 @@ class Solution:
         inputs: (T,) uint8, one input byte a frame, the last one of the frame in which the ninja wins; empty if no
             solution was found.
         simulated: frames that the search simulated.
-        seconds: seconds that it took.
+        seconds: seconds that it took, those before it was resumed included.
         stage: of the search that found it: ``first``, ``shorter`` (by an archive) or ``polished`` (by edits); empty if
             there is none.
+        gold: pieces of gold that it collects.
+        gold_total: pieces of the level.
+        won: frames by which each stage after the first has lowered the cost: the frames of the solution for ``time``;
+            for other objectives with the price of the gold that is left.
     """
 
     inputs: np.ndarray
     simulated: int
     seconds: float
     stage: str
+    gold: int = 0
+    gold_total: int = 0
+    won: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def completed(self) -> bool:
@@ -70,147 +83,266 @@ class Solution:
         """Frames until the level is completed, 0 if it is not."""
         return len(self.inputs)
 
+    @property
+    def score(self) -> int:
+        """Frames on the game's clock at the end: 5400 at the start, two seconds more for each piece of gold."""
+        return CLOCK + PRICES["score"] * self.gold - self.frames if self.completed else 0
+
 
 def solve(
     level: LevelSource,
     *,
     seconds: float = math.inf,
     frames: float = math.inf,
+    objective: str = "time",
     seed: int = 0,
+    threads: int = 1,
     max_frames: int = MAX_FRAMES,
     memory: int = MEMORY,
+    resume: Path | None = None,
     on_solution: Callable[[Solution], None] | None = None,
     stop: Callable[[], bool] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Solution:
-    """Search for the shortest inputs that complete a level, until a budget is spent.
+    """Search for the best inputs that complete a level, until a budget is spent.
 
-    The same arguments give the same solutions if ``frames`` ends the search. Every solution is replayed by ``simulate``
-    before it is reported. Ctrl-C ends the search with the best solution so far; without one, the exception is raised.
+    The same arguments give the same solutions if ``frames`` ends the search, with any number of threads, and whether it
+    was interrupted and resumed or not. Every solution is replayed by ``simulate`` before it is reported. Ctrl-C ends
+    the search with the best solution so far; without one, the exception is raised.
 
     Args:
         level: the level, in any form that ``load_level`` accepts.
-        seconds: budget of time, preparation included.
-        frames: budget of simulated frames.
+        seconds: budget of time of this call, preparation included.
+        frames: budget of simulated frames, those before the search was resumed included.
+        objective: ``time``, as few frames as possible; ``score``, as much time on the game's clock, on which a piece of
+            gold counts as two seconds; ``all-gold``, as much gold as possible, then as few frames.
         seed: seed of the random choices, 0 or more.
+        threads: threads that search.
         max_frames: longest solution to look for.
         memory: bytes of the archives, at most.
+        resume: file of the search. If it exists, the search in it goes on; at the end the search is saved in it.
         on_solution: called with each better solution.
-        stop: asked every few milliseconds whether to end the search.
+        stop: asked every few milliseconds whether to end the search, by any of the threads.
         clock: measures the time; ``time.process_time`` leaves out the time that other processes take.
 
     Raises:
         LevelFormatError, UnknownLevelError: if the level cannot be loaded.
         UnsupportedLevelError: if it has no exit.
-        ConfigError: if a budget or ``max_frames`` is not positive, none is given, the seed is negative, or the memory
-            is too small for the level.
+        ConfigError: if a budget, ``max_frames`` or ``threads`` is not positive, no budget is given, the seed is
+            negative, there is no such objective, or the memory is too small for the level.
+        FormatError: if ``resume`` is not the file of a search, or of a search with other arguments.
+        OSError: if it cannot be read or written.
     """
-    _check(seconds, frames, seed, max_frames)
-    search = _Solver(load_level(level), seed, max_frames, memory, _Budget(seconds, frames, stop, clock))
-    best = search.result(np.zeros(0, dtype=np.uint8), "")
+    _check(seconds, frames, seed, max_frames, threads)
+    price = price_of(objective)
+    budget = _Budget(seconds, frames, stop, clock)
+    loaded = load_level(level)
+    saved = load_search(resume, loaded, objective, seed, max_frames, memory) if resume and resume.exists() else None
+    search = _Solver(loaded, make_task(loaded, price, max_frames), seed, memory, threads, budget, saved)
     try:
         for best in search.solutions():
             if on_solution is not None:
                 on_solution(best)
     except KeyboardInterrupt:
-        if not best.completed:
+        budget.interrupted = True
+        if resume is None and not search.result().completed:
             raise
-    return search.result(best.inputs, best.stage)
+    finally:
+        search.rounds.close()
+    if resume is not None:
+        save_search(resume, loaded, objective, seed, max_frames, memory, search.saved())
+    return search.result()
 
 
 class _Budget:
     """What is left of a number of seconds and of frames.
 
     Attributes:
-        used: frames simulated.
+        frames: frames to simulate in all.
+        interrupted: set to end the search.
     """
 
     def __init__(self, seconds: float, frames: float, stop: Callable[[], bool] | None, clock: Callable[[], float]):
         self._clock, self._began = clock, clock()
-        self._seconds, self._frames, self._stop = seconds, frames, stop
-        self.used = 0
+        self._seconds, self._stop = seconds, stop
+        self.frames = frames
+        self.interrupted = False
 
     @property
     def elapsed(self) -> float:
         """Seconds since the beginning."""
         return self._clock() - self._began
 
-    @property
-    def chunk(self) -> int:
-        """Frames to simulate before the next look at the budget; 0 if it is spent."""
-        if self.elapsed >= self._seconds or (self._stop is not None and self._stop()):
-            return 0
-        return int(min(_TURN, max(self._frames - self.used, 0)))
+    def is_over(self) -> bool:
+        """Return whether to end the search, apart from its number of frames."""
+        return self.interrupted or self.elapsed >= self._seconds or (self._stop is not None and self._stop())
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best solution, and how the search came to it."""
+
+    run: Run
+    stage: str
+    won: Mapping[str, int]
+    """Frames won by each stage after the first."""
+    first: int
+    """Cost of the first solution."""
+    before: int
+    """Frames simulated until there was a first solution."""
+
+    def improved(self, run: Run, stage: str, last: _Best | None) -> _Best:
+        """Return a better one; ``last`` is the best one of the last exchange."""
+        if last is None:  # better than another first one
+            return replace(self, run=run, stage=stage, first=run.cost)
+        won = dict(last.won)
+        won[stage] = won.get(stage, 0) + last.run.cost - run.cost
+        return replace(self, run=run, stage=stage, won=won)
 
 
 class _Solver:
-    """The searches on one level, in turn."""
+    """The searches on one level: for a first solution, then for better ones.
 
-    def __init__(self, level: Level, seed: int, max_frames: int, memory: int, budget: _Budget):
-        self._level, self._seed, self._max_frames, self._budget = level, seed, max_frames, budget
-        self._task = task = make_task(level)
-        cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES), max_frames), _MOST_CELLS)
+    Attributes:
+        rounds: the searches that are running.
+    """
+
+    def __init__(
+        self,
+        level: Level,
+        task: Task,
+        seed: int,
+        memory: int,
+        threads: int,
+        budget: _Budget,
+        saved: SavedSearch | None,
+    ):
+        self._level, self._task, self._seed, self._threads, self._budget = level, task, seed, threads, budget
+        cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES), task.max_frames), _MOST_CELLS)
         if cells < 1:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
-        self._archives = [make_archive(task.level_set, cells, max_frames) for _ in _FIRST_RULES]
-        self._begun = 0
-        self._best = np.zeros(0, dtype=np.uint8)
+        self._archives = [make_archive(task.level_set, cells, task.max_frames) for _ in _FIRST_RULES]
+        self._best: _Best | None = None
+        self._seconds_before = 0.0
+        if saved is None:
+            self.rounds = self._rounds()
+        else:
+            self._restore(saved)
 
     def solutions(self) -> Iterator[Solution]:
-        """Yield ever shorter solutions until the budget is spent."""
-        yield from islice(self._in_turn(self._archive_searches(_FIRST_RULES, FIRST), _FIRST_TURNS), 1)
-        if len(self._best):
-            polisher = make_polisher(self._task.level_set, len(self._best))
-            searches = self._archive_searches(_NEXT_RULES, SHORTER)
-            searches.append(PolishSearch(self._task, polisher, self._next_seed(), POLISHED))
-            yield from self._in_turn(searches, _NEXT_TURNS)
+        """Yield ever better solutions until the budget is spent."""
+        while not self._budget.is_over() and self._frames_left > 0:
+            before = self._best
+            if self._is_switching or self.rounds.play(self._frames_left, self._budget.is_over):
+                self._exchange()
+            elif not self._budget.is_over():
+                break  # the budget was a part of a round
+            if self._best is not before:
+                yield self.result()
+        if self._newest() is not None:
+            yield self.result()
 
-    def result(self, inputs: np.ndarray, stage: str) -> Solution:
-        """Return a solution with the statistics so far."""
-        return Solution(inputs, self._budget.used, self._budget.elapsed, stage)
+    def result(self) -> Solution:
+        """Return the best solution, those of the round that goes on included, with the statistics so far."""
+        best = self._newest() or self._best
+        seconds = self._seconds_before + self._budget.elapsed
+        if best is None:
+            return Solution(np.zeros(0, np.uint8), self._simulated, seconds, "", 0, self._task.gold)
+        run = best.run
+        return Solution(run.inputs, self._simulated, seconds, best.stage, run.gold, self._task.gold, dict(best.won))
 
-    def _archive_searches(self, settings: Sequence[tuple[float, ...]], stage: str) -> list[Search]:
-        """Begin searches with the archives."""
-        return [
-            ArchiveSearch(self._task, archive, rules, self._next_seed(), self._limit, stage)
-            for archive, rules in zip(self._archives, settings)
-        ]
+    def saved(self) -> SavedSearch:
+        """Return the search so far."""
+        best, seconds = self._best, self._seconds_before + self._budget.elapsed
+        searches = [] if self._is_switching else [search.state() for search in self.rounds.searches]
+        if best is None:
+            return SavedSearch(None, "", {}, 0, 0, seconds, self.rounds.number, searches)
+        inputs, number = best.run.inputs, 0 if self._is_switching else self.rounds.number
+        return SavedSearch(inputs, best.stage, dict(best.won), best.first, best.before, seconds, number, searches)
+
+    def _restore(self, saved: SavedSearch) -> None:
+        """Go on with a saved search."""
+        self._seconds_before = saved.seconds
+        if saved.best is not None:
+            run = replay(self._level, saved.best, self._task.price, self._task.gold)
+            self._best = _Best(run, saved.stage, saved.won, saved.first, saved.before)
+        self.rounds = self._rounds()
+        self.rounds.number = saved.rounds
+        for search, state in zip(self.rounds.searches, saved.searches):
+            search.restore(state)
 
     @property
-    def _limit(self) -> int:
-        """Solutions must have fewer frames."""
-        return len(self._best) or self._max_frames + 1
+    def _is_switching(self) -> bool:
+        """Whether the searches for better solutions are still to begin."""
+        return self._best is not None and self.rounds.searches[0].stage == FIRST
 
-    def _next_seed(self) -> int:
-        self._begun += 1
-        return int(random_bits(self._seed, self._begun - 1))
+    @property
+    def _frames_left(self) -> float:
+        """Frames of the budget for the round that goes on and later ones."""
+        before = self._best.before if self._best else 0
+        return self._budget.frames - before - (0 if self._is_switching else self.rounds.before)
 
-    def _in_turn(self, searches: Sequence[Search], turns: Sequence[int]) -> Iterator[Solution]:
-        """Yield the solutions of searches that take turns."""
-        for search in cycle([search for search, count in zip(searches, turns) for _ in range(count)]):
-            frames = self._budget.chunk
-            if not frames:
-                return
-            turn = search.advance(self._best, self._limit, frames)
-            self._budget.used += turn.simulated
-            if turn.inputs is not None:
-                self._best = self._verified(turn.inputs)
-                yield self.result(self._best, search.stage)
+    @property
+    def _simulated(self) -> int:
+        before = self._best.before if self._best else 0
+        return before if self._is_switching else before + self.rounds.simulated
 
-    def _verified(self, inputs: np.ndarray) -> np.ndarray:
-        """Return the inputs of a solution after a replay."""
-        states = simulate(self._level, inputs).state
-        if states[-1] != CELEBRATING or (states[:-1] == CELEBRATING).any():
-            raise RuntimeError(
-                f"solve: a replay of {len(inputs)} frames on {self._level.name!r} does not win at the end"
-            )
-        return inputs
+    def _exchange(self) -> None:
+        """Let all searches learn of the best solution of a complete round; after a first one, begin the other searches.
+
+        Each change is one assignment, and doing all again changes nothing, so that Ctrl-C at any moment leaves a state
+        that can be saved.
+        """
+        self._best = self._newest() or self._best
+        if self._best is None:
+            self.rounds.number += 1
+        elif self._is_switching:
+            self.rounds.close()
+            self.rounds = self._rounds()
+        else:
+            for search in self.rounds.searches:
+                search.learn(self._best.run)
+            self.rounds.number += 1
+
+    def _newest(self) -> _Best | None:
+        """Return the best solution found since the last exchange, None without one."""
+        newest, best = None, self._best
+        for search in () if self._is_switching else self.rounds.searches:
+            inputs = search.found()
+            if inputs is None:
+                continue
+            run = replay(self._level, inputs, self._task.price, self._task.gold)
+            if best is None:
+                newest = best = _Best(run, search.stage, {}, run.cost, self.rounds.simulated)
+            elif run.cost < best.run.cost:
+                newest = best = best.improved(run, search.stage, self._best)
+        return newest
+
+    def _rounds(self) -> Rounds:
+        """Begin the searches for a first solution, or those for better ones."""
+        best = self._best
+        next_rules = _GOLD_RULES if self._task.price else _NEXT_RULES
+        rules, stage = (_FIRST_RULES, FIRST) if best is None else (next_rules, SHORTER)
+        seeds = (int(random_bits(self._seed, number)) for number in count(len(_FIRST_RULES) if best else 0))
+        run, task = best.run if best else None, self._task
+        tasks = chain([with_all_gold(task)], repeat(task))  # the first one looks for all gold, worth it or not
+        searches: list[Search] = [
+            ArchiveSearch(one, archive, rule, next(seeds), run, stage, weight)
+            for one, archive, (rule, weight) in zip(tasks, self._archives, rules)
+        ]
+        if best is not None:
+            longest = task.max_frames if task.price else best.first
+            polishers = (make_polisher(task.level_set, longest) for _ in range(_POLISHERS))
+            searches += [PolishSearch(task, one, next(seeds), best.run, POLISHED, 1) for one in polishers]
+        return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)
 
 
-def _check(seconds: float, frames: float, seed: int, max_frames: int) -> None:
+def _check(seconds: float, frames: float, seed: int, max_frames: int, threads: int) -> None:
     for name, value in (("seconds", seconds), ("frames", frames), ("max_frames", max_frames)):
         if not value > 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
+    if threads < 1:
+        raise ConfigError(f"threads: expected a whole number of at least 1, got {threads}")
     if math.isinf(seconds) and math.isinf(frames):
         raise ConfigError("seconds, frames: expected at least one budget, got none; pass seconds=4, for example")
     if seed < 0:

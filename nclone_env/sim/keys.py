@@ -118,10 +118,16 @@ def hash_future(levels, worlds, index):
         worlds: ``WorldArrays``.
         index: world.
     """
+    return hash_future_from(levels, worlds, index, FIRST)
+
+
+@kernel
+def hash_future_from(levels, worlds, index, value):
+    """Return :func:`hash_future` with another start, a uint64: two starts make a hash of 128 bits."""
     ninja = worlds.ninjas[index]
     if ninja["state"] >= DEAD:
-        return finish(mix(FIRST, np.uint64(ninja["state"])))
-    value = hash_living(ninja)
+        return finish(mix(value, np.uint64(ninja["state"])))
+    value = hash_living(ninja, value)
     header = levels.header[ninja["level"]]
     followed = False
     for slot in range(header["entity_count"]):
@@ -138,9 +144,8 @@ def hash_future(levels, worlds, index):
 
 
 @kernel
-def hash_living(ninja):
-    """Return a hash of what counts of a living ninja."""
-    value = FIRST
+def hash_living(ninja, value):
+    """Return a hash with what counts of a living ninja mixed into it."""
     for name in each(_ALWAYS_FLOATS):
         value = mix(value, np.float64(ninja[name]).view(np.uint64))
     for name in each(_ALWAYS_NUMBERS):

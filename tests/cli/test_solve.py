@@ -28,9 +28,9 @@ def rows_in(folder):
 def test_each_level_gets_a_row_and_a_verified_recording(folder, capsys):
     assert run("first-steps/06-hop", "jumps/01-stairs", "--frames", 50_000, "--output", "found") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["level", "completed", "frames", "seconds", "frames", "simulated"]
+    assert lines[0].split() == ["level", "completed", "frames", "at", "least", "gold", "seconds", "frames", "simulated"]
     assert [line.split()[:2] for line in lines[1:3]] == [["first-steps/06-hop", "yes"], ["jumps/01-stairs", "yes"]]
-    assert lines[3].startswith("2 of 2 levels completed, 100,")
+    assert lines[3].startswith("2 of 2 levels completed, 10")
     rows = rows_in(folder / "found")
     assert [row["level"] for row in rows] == ["first-steps/06-hop", "jumps/01-stairs"]
     for row in rows:
@@ -39,6 +39,10 @@ def test_each_level_gets_a_row_and_a_verified_recording(folder, capsys):
         assert verdict.agrees
         assert (verdict.state, verdict.frames) == (8, row["frames"])
         assert recording.seed == 0
+        assert 2 <= row["lower_bound"] <= row["frames"]
+        assert row["score"] == 5400 + 120 * row["gold"] - row["frames"]
+    won = {stage: sum(row["won"].get(stage, 0) for row in rows) for stage in ("shorter", "polished")}
+    assert all(f"{stage} {frames:,}" in lines[4] for stage, frames in won.items() if frames)
 
 
 def solved(folder, name, *words):
@@ -53,6 +57,44 @@ def test_the_result_depends_on_the_seed_and_not_on_the_threads(folder):
     assert len(one[1]) == 6
     assert one == three
     assert one != other
+
+
+def test_the_threads_of_one_level_do_not_change_its_result(folder):
+    for name, threads in (("a", 1), ("b", 4)):
+        assert run("jumps/01-stairs", "--frames", 300_000, "--output", name, "--threads", threads) == 0
+    one, four = ((folder / name / "000-jumps-01-stairs.replay").read_bytes() for name in "ab")
+    assert one == four
+
+
+def test_an_objective_counts_gold(folder, capsys):
+    for objective in ("time", "all-gold"):
+        words = ("first-steps/02-step", "--frames", 300_000, "--output", objective, "--objective", objective)
+        assert run(*words) == 0
+    (time,), (gold,) = rows_in(folder / "time"), rows_in(folder / "all-gold")
+    assert gold["gold"] == gold["gold_total"] == 1
+    assert gold["frames"] >= time["frames"]
+    assert " 1/1 " in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run("first-steps/02-step", "--objective", "speed")
+
+
+def test_a_search_goes_on_where_it_ended(folder):
+    for frames in (20_000, 200_000):
+        assert run("jumps/01-stairs", "--frames", frames, "--output", "a", "--resume") == 0
+    assert run("jumps/01-stairs", "--frames", 200_000, "--output", "b") == 0
+    (one,), (other,) = rows_in(folder / "a"), rows_in(folder / "b")
+    assert one | {"seconds": 0} == other | {"seconds": 0}
+    assert (folder / "a" / "000-jumps-01-stairs.search.npz").exists()
+    assert not list((folder / "b").glob("*.npz"))
+    assert run("jumps/01-stairs", "--frames", 300_000, "--output", "a", "--resume", "--seed", 1) == 2
+
+
+def test_a_video_of_the_solution_is_written_on_request(folder):
+    pytest.importorskip("imageio_ffmpeg")
+    assert run("first-steps/06-hop", "--frames", 20_000, "--output", ".", "--video") == 0
+    (row,) = rows_in(folder)
+    assert row["video"] == "000-first-steps-06-hop.mp4"
+    assert (folder / row["video"]).stat().st_size > 1000
 
 
 def test_levels_that_cannot_be_searched_are_named(folder, capsys):

@@ -34,7 +34,7 @@ def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES)
     archive, guide, parts = make_archive(levels, cells, MAX_FRAMES), make_guide(levels), key_parts(levels)
     rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0)], RULES)
     found = []
-    archive.search["limit"] = limit
+    archive.search["limit"], archive.search["longest"] = limit, MAX_FRAMES
     begin(levels.arrays, archive, guide, parts, rules, seed)
     while archive.search[0]["frames"] < frames:
         if explore(levels.arrays, archive, guide, parts, rules, frames):

@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from nclone_env.kinds import KINDS
+from nclone_env.kinds import KINDS, ONE_WAY
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.routes.distance import solid_mask
 from nclone_env.plan.guide import make_guide, way_left
-from nclone_env.plan.lattice import FAR, LATTICE, clear_nodes, length_at, path_lengths
+from nclone_env.plan.lattice import FAR, LATTICE, clear_nodes, length_at, one_way_steps, path_lengths
 from nclone_env.sim.session import Session
 
 HALL = hall_tiles((2, 40), (5, 15))
@@ -146,3 +146,20 @@ def test_places_without_a_path_are_lost():
     guide = names_of(level)[1]
     lengths = guide.fields[0][guide.fields[0] < FAR]
     assert way_left(guide, session.worlds, 0) == guide.longest[0] == lengths.max()
+
+
+def test_a_one_way_platform_is_passed_from_behind_only():
+    platform = "one_way 80 62 0"
+    level = build_level(
+        "exit 130 62", "exit_switch 120 62", platform, tiles=hall_tiles((2, 40), (15, 15)), spawn=(40, 62)
+    )
+    levels = pack([level])
+    costs = np.where(clear_nodes(solid_mask(levels.arrays.tiles[0]), 9.0), np.float32(1.0), np.float32(0.0))
+    entities = levels.entities_of(0)
+    barred = one_way_steps(entities[entities["type"] == ONE_WAY])
+    right, left, row = (600.0, 372.0), (300.0, 372.0), 62
+    assert path_lengths(costs, *right, 10.0, barred=barred)[row, 50] == pytest.approx(300.0, abs=15.0)
+    assert path_lengths(costs, *left, 10.0, barred=barred)[row, 100] >= FAR
+    assert path_lengths(costs, *left, 10.0)[row, 100] < FAR
+    forward = path_lengths(costs, *left, 10.0, barred=barred, towards=False)
+    assert forward[row, 100] == pytest.approx(300.0, abs=15.0)

@@ -29,7 +29,7 @@ def test_built_in_levels_are_solved(level):
     assert found.frames == len(found.inputs)
     assert wins(level, found.inputs)
     assert found.frames <= 2 * len(known_solutions()[level])
-    assert 1_000_000 <= found.simulated < 1_001_000
+    assert 1_000_000 <= found.simulated < 1_010_000  # each search ends with its trial
     assert found.stage in ("first", "shorter", "polished")
 
 
@@ -117,7 +117,7 @@ def test_levels_with_doors_are_solved_by_their_switches():
         ({"frames": 10, "seed": -1}, "seed: expected a whole number of at least 0, got -1"),
         (
             {"frames": 10, "memory": 100},
-            "memory: expected room for 3 archives of worlds, got 100 bytes",
+            "memory: expected room for 4 archives of worlds, got 100 bytes",
         ),
     ],
 )

@@ -1,0 +1,83 @@
+"""``nclone-env prove`` and ``check-proof``: solutions that are proved to be the fastest, and checks of the proofs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from nclone_env._files import write_file
+from nclone_env.errors import ConfigError, FormatError, LevelFormatError, UnsupportedLevelError
+from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.load import load_level
+from nclone_env.level.reference import OpenedPacks, resolve
+from nclone_env.plan.check import check_certificate
+from nclone_env.plan.proof import MEMORY, prove, read_certificate
+from nclone_env.replay.recording import read_recording, recording_name
+
+SUFFIX = ".proof.json"
+
+
+def prove_levels(
+    levels: Positional[tuple[str, ...]],
+    recording: Path | None = None,
+    frames: int = 4_000_000,
+    memory: int = MEMORY,
+    output: Path = Path("proofs"),
+) -> int:
+    """Search for fastest solutions with a proof; write a certificate of each, for ``check-proof``.
+
+    The exit status is 0 if all levels have a proof, else 1.
+
+    Args:
+        levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#12) by path.
+        recording: recording of a solution of the only level; without one, a solution is searched for.
+        frames: frames to simulate in that search.
+        memory: bytes of the exhaustive search, at most.
+        output: folder for the certificates.
+    """
+    packs: OpenedPacks = {}
+    refs = [ref for name in levels for ref in resolve(name, packs)]
+    if not refs:
+        raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
+    if recording is not None and len(refs) != 1:
+        raise ConfigError(f"recording: expected one level, got {len(refs)}; prove the levels one by one")
+    for name, value in (("frames", frames), ("memory", memory)):
+        if value <= 0:
+            raise ConfigError(f"{name}: expected a number above 0, got {value}")
+    inputs = None if recording is None else read_recording(read_bytes(recording), str(recording)).inputs
+    output.mkdir(parents=True, exist_ok=True)
+    proved = 0
+    print(f"{'level':<32}  frames  at least  proof")
+    for number, ref in enumerate(refs):
+        try:
+            proof = prove(ref.load(), inputs, frames=frames, memory=memory)
+        except (LevelFormatError, UnsupportedLevelError) as error:
+            print(f"{ref.name:<32.32}  {error}")
+            continue
+        found = str(proof.frames) if proof.frames else "-"
+        verdict = proof.method or f"none: {proof.reason}"
+        print(f"{ref.name:<32.32}  {found:>6}  {proof.bound.frames:>8}  {verdict}", flush=True)
+        if proof.complete:
+            proved += 1
+            write_file(output / f"{Path(recording_name(number, ref.name)).stem}{SUFFIX}", proof.certificate())
+    print(f"{proved} of {len(refs)} levels with a proof; certificates in {output}")
+    return int(proved < len(refs))
+
+
+def check_proof(file: Positional[Path], level: Positional[str]) -> int:
+    """Check a certificate of ``prove``; the exit status is 0 if it holds, else 1.
+
+    Args:
+        file: the certificate.
+        level: the level it is of: a built-in level by name, or a file by path (pack.txt#12).
+    """
+    try:
+        certificate = read_certificate(read_bytes(file), str(file))
+    except FormatError as error:
+        print(error)
+        return 1
+    check = check_certificate(certificate, load_level(level))
+    by = f"{certificate.method}, {check.states:,} states" if check.states else certificate.method
+    print(f"holds: no solution has fewer than {certificate.frames} frames ({by})" if check.holds else check.reason)
+    return int(not check.holds)

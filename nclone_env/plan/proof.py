@@ -1,0 +1,182 @@
+"""Proofs that no solution of a level is faster: by a lower bound, or by an exhaustive search; and their certificates.
+
+A certificate is a JSON object:
+
+========== =========================================================================================
+format     1
+level      name of the level
+digest     SHA-256 of its tiles and records
+frames     T, of the fastest solution
+inputs     of a solution with T frames, as words such as ``24RJ``
+method     ``bound``: the lower bound is T; ``search``: all shorter inputs were tried
+bound      lower bound: frames, rule, width of the intervals
+layers     of a search: states and digest (hexadecimal) after 0, 1, 2... frames
+========== =========================================================================================
+
+``plan.check`` checks one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nclone_env.errors import ConfigError, FormatError, LevelFormatError
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
+from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level.solutions import format_inputs, parse_inputs
+from nclone_env.plan.bounds import Bound, lower_bound
+from nclone_env.plan.exhaustive import make_reach, search
+from nclone_env.plan.solve import solve
+from nclone_env.sim.state import make_worlds
+
+FORMAT = 1
+MEMORY = 1_000_000_000
+_WIDTHS = (1e-2, 3e-3, 1e-3, 2e-4)
+"""Widths of the intervals of a bound, in the order they are tried; each takes several times as long as the last."""
+_STATE_BYTES = 32.0  # of the hashes and the way of a state
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """What is known of the fastest solution of a level.
+
+    Attributes:
+        level: the level.
+        inputs: (T,) uint8, the fastest solution known; empty without one.
+        bound: the lower bound.
+        method: ``bound`` or ``search``; empty if the solution is not proved to be the fastest.
+        layers: states and digest of each layer of the search.
+        reason: why there is no proof.
+    """
+
+    level: Level
+    inputs: np.ndarray
+    bound: Bound
+    method: str
+    layers: tuple[tuple[int, int], ...] = ()
+    reason: str = ""
+
+    @property
+    def frames(self) -> int:
+        """Frames of the solution, 0 without one."""
+        return len(self.inputs)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the solution is proved to be the fastest."""
+        return bool(self.method)
+
+    def certificate(self) -> bytes:
+        """Return the certificate of a complete proof."""
+        layers = [[states, f"{digest:016x}"] for states, digest in self.layers]
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "level": self.level.name,
+                "digest": self.level.raw.digest,
+                "frames": self.frames,
+                "inputs": format_inputs(self.inputs.tobytes()),
+                "method": self.method,
+                "bound": self.bound._asdict(),
+                "layers": layers,
+            },
+            indent=1,
+        ).encode()
+
+
+def prove(
+    level: LevelSource,
+    inputs: np.ndarray | None = None,
+    *,
+    frames: int = 4_000_000,
+    memory: int = MEMORY,
+) -> Proof:
+    """Search for the fastest solution of a level and a proof that it is the fastest.
+
+    Args:
+        level: the level, in any form that ``load_level`` accepts.
+        inputs: (T,) uint8, a solution; None: it is searched for.
+        frames: frames to simulate in the search for a solution.
+        memory: bytes of the exhaustive search, at most.
+
+    Raises:
+        LevelFormatError, UnknownLevelError: if the level cannot be loaded.
+        UnsupportedLevelError: if it has no exit.
+        ConfigError: if the memory is too small for any search.
+    """
+    loaded = load_level(level)
+    levels = pack([loaded])
+    found = solve(loaded, frames=frames).inputs if inputs is None else np.asarray(inputs, np.uint8)
+    bound = lower_bound(levels, _WIDTHS[0])
+    if not len(found):
+        return Proof(loaded, found, bound, "", reason="no solution is known")
+    for width in _WIDTHS[1:]:
+        if bound.rule == "any" or bound.frames == len(found):
+            break
+        bound = max(bound, lower_bound(levels, width))
+    if bound.frames == len(found):
+        return Proof(loaded, found, bound, "bound")
+    world = sum(array.nbytes for array in make_worlds(1, levels, len(found)))
+    states = int(memory / (_STATE_BYTES + 0.5 * world))
+    if states < 10:
+        raise ConfigError(f"memory: expected room for 10 states of {world} bytes, got {memory} bytes")
+    layers, shorter, complete = search(levels, len(found), states, make_reach(levels, len(found)))
+    if not complete:
+        reason = f"{sum(count for count, _ in layers):,} states up to frame {len(layers) - 1} fill the memory"
+        return Proof(loaded, found, bound, "", tuple(layers), reason)
+    return Proof(loaded, found if shorter is None else shorter, bound, "search", tuple(layers))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The parts of a certificate."""
+
+    digest: str
+    frames: int
+    inputs: bytes
+    method: str
+    bound: Bound
+    layers: tuple[tuple[int, int], ...]
+
+
+def read_certificate(data: bytes, source: str = "<bytes>") -> Certificate:
+    """Return the parts of a certificate.
+
+    Args:
+        data: JSON.
+        source: file name for messages.
+
+    Raises:
+        FormatError: if it is malformed.
+    """
+    try:
+        parts = json.loads(data)
+    except ValueError as error:
+        raise FormatError(source, "file", "the JSON of a certificate", str(error)) from error
+    if not isinstance(parts, dict) or parts.get("format") != FORMAT:
+        got = parts.get("format") if isinstance(parts, dict) else type(parts).__name__
+        raise FormatError(source, "format", str(FORMAT), repr(got))
+    try:
+        return _certificate(parts, source)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, LevelFormatError):
+            raise
+        raise FormatError(source, "certificate", "the parts that plan.proof describes", repr(error)) from error
+
+
+def _certificate(parts: Mapping[str, Any], source: str) -> Certificate:
+    bound = Bound(int(parts["bound"]["frames"]), str(parts["bound"]["rule"]), float(parts["bound"]["width"]))
+    if parts["method"] not in ("bound", "search"):
+        raise FormatError(source, "method", "'bound' or 'search'", repr(parts["method"]))
+    if not (math.isfinite(bound.width) and 0.0 <= bound.width < 1.0):
+        raise FormatError(source, "bound", "a width of at least 0 and below 1", repr(bound.width))
+    layers = tuple((int(states), int(digest, 16)) for states, digest in parts["layers"])
+    inputs = parse_inputs(parts["inputs"], f"{source}: inputs")
+    return Certificate(str(parts["digest"]), int(parts["frames"]), inputs, parts["method"], bound, layers)

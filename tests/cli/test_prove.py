@@ -1,0 +1,74 @@
+"""The commands ``nclone-env prove`` and ``check-proof``."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nclone_env.cli.app import main
+from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.replay.recording import Recording
+
+TILES = hall_tiles((3, 38), (12, 16))
+AT_ONCE = build_level("exit 22 60", "exit_switch 21 60", tiles=TILES, spawn=(20, 60))
+ABOVE = build_level("exit 22 40", "exit_switch 20 40", tiles=hall_tiles((3, 38), (5, 16)), spawn=(20, 66))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, level in (("near", AT_ONCE), ("above", ABOVE)):
+        (tmp_path / name).write_bytes(write_map(level.raw))
+    return tmp_path
+
+
+def run(*words) -> int:
+    return main([*map(str, words)])
+
+
+def test_a_certificate_is_written_and_holds(folder, capsys):
+    assert run("prove", "near", "--frames", 50_000) == 0
+    assert "1 of 1 levels with a proof; certificates in proofs" in capsys.readouterr().out
+    file = folder / "proofs" / "000-near.proof.json"
+    assert json.loads(file.read_bytes())["frames"] == 2
+    assert run("check-proof", file, "near") == 0
+    assert "holds: no solution has fewer than 2 frames" in capsys.readouterr().out
+    assert run("check-proof", file, "above") == 1
+    assert "of another level" in capsys.readouterr().out
+
+
+def test_a_level_without_a_proof_is_named_with_the_reason(folder, capsys):
+    assert run("prove", "near", "above", "--frames", 300_000, "--memory", 3_000_000) == 1
+    out = capsys.readouterr().out
+    assert "fill the memory" in out
+    assert "1 of 2 levels with a proof" in out
+    assert [path.name for path in (folder / "proofs").iterdir()] == ["000-near.proof.json"]
+
+
+def test_a_recording_is_taken_as_the_solution(folder, capsys):
+    Recording.of(AT_ONCE, np.zeros(2, np.uint8)).save(folder / "one.replay")
+    assert run("prove", "near", "--recording", "one.replay") == 0
+    assert run("prove", "near", "above", "--recording", "one.replay") == 2
+    assert "recording: expected one level, got 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "levels: expected at least one level, got none"),
+        (("near", "--frames", 0), "frames: expected a number above 0, got 0"),
+        (("near", "--memory", -1), "memory: expected a number above 0, got -1"),
+        (("nothing",), "level: expected a built-in set or level, a file or a folder, got 'nothing'"),
+    ],
+)
+def test_bad_arguments(folder, capsys, words, message):
+    assert run("prove", *words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_malformed_certificate_is_named(folder, capsys):
+    (folder / "bad.json").write_text("{}")
+    assert run("check-proof", "bad.json", "near") == 1
+    assert "bad.json: format: expected 1, got None" in capsys.readouterr().out
+    assert run("check-proof", "missing.json", "near") == 2
