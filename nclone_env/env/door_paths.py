@@ -8,7 +8,7 @@ from nclone_env.kinds import EXIT_SWITCH
 from nclone_env.level.array_cache import Arrays
 from nclone_env.level.level_set import LEVEL_HEADER, LevelSet
 from nclone_env.level.routes.distance import distance_at
-from nclone_env.obs.paths import Paths
+from nclone_env.level.routes.paths import Paths
 from nclone_env.plan.guide import make_guide
 from nclone_env.plan.lattice import FAR
 

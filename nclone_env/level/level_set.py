@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from nclone_env.level.compile import CompiledLevel, compile_level
 from nclone_env.level.entities import ENTITY
 from nclone_env.level.level import Level
 from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
+from nclone_env.level.routes.paths import NO_LANDMARKS, Paths
 from nclone_env.level.segments import DOOR, SEGMENT
 from nclone_env.memory_tree import MemoryNode, array_group, array_node
 
@@ -32,7 +34,7 @@ LEVEL_HEADER = np.dtype(
 """One level of a set: start of the ninja, length of its path to the exit (pixels), and its rows of the packed arrays.
 
 ``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` are indices of the packed arrays;
-``first_exit`` is an index of the level's own entity table. Packed levels have no landmarks (``obs.paths``).
+``first_exit`` is an index of the level's own entity table. Packed levels have no landmarks (``level.routes.paths``).
 """
 
 RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")], align=True)
@@ -105,6 +107,11 @@ class LevelSet:
     arrays: LevelArrays
     fields: np.ndarray
     _derived: dict[str, Arrays] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """Paths between tiles, which doors do not block; needs ``with_distances``."""
+        return Paths(self.arrays.header, self.fields, NO_LANDMARKS)
 
     @property
     def names(self) -> tuple[str, ...]:

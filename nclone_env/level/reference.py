@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,9 +95,9 @@ def _member(name: str, sets: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _refs_at(path: Path, packs: OpenedPacks) -> tuple[LevelRef, ...]:
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike those of Path, these return False for a selection too long to be a file name
         return _refs_in_folder(path)
-    if not path.exists():
+    if not os.path.exists(path):
         return _refs_in_pack(str(path), packs)
     file = _opened(path)
     if file is None or file.pack is None:
@@ -118,7 +119,7 @@ def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
 def _refs_in_pack(reference: str, packs: OpenedPacks) -> tuple[LevelRef, ...]:
     """Return the levels that ``pack.txt#0-95,100`` or ``pack.txt#title`` denotes."""
     for path, levels in _splits(reference):
-        if path not in packs and path.is_file():
+        if path not in packs and os.path.isfile(path):
             packs[path] = _opened(path)
         file = packs.get(path)
         if file is None or file.pack is None:

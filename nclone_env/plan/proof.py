@@ -38,6 +38,7 @@ from nclone_env.sim.state import make_worlds
 
 FORMAT = 1
 MEMORY = 1_000_000_000
+_LEAST_STATES = 10
 _WIDTHS = (1e-2, 3e-3, 1e-3, 2e-4)
 """Widths of the intervals of a bound, in the order they are tried; each takes several times as long as the last."""
 _STATE_BYTES = 32.0  # of the hashes and the way of a state
@@ -125,8 +126,8 @@ def prove(
         return Proof(loaded, found, bound, "bound")
     world = sum(array.nbytes for array in make_worlds(1, levels, len(found)))
     states = int(memory / (_STATE_BYTES + 0.5 * world))
-    if states < 10:
-        raise ConfigError(f"memory: expected room for 10 states of {world} bytes, got {memory} bytes")
+    if states < _LEAST_STATES:
+        raise ConfigError(f"memory: expected room for {_LEAST_STATES} states of {world} bytes, got {memory} bytes")
     layers, shorter, complete = search(levels, len(found), states, make_reach(levels, len(found)))
     if not complete:
         reason = f"{sum(count for count, _ in layers):,} states up to frame {len(layers) - 1} fill the memory"

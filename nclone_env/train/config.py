@@ -29,6 +29,7 @@ PolicyObservation = Literal[
 ]
 PictureSize = Literal[128, 84, 64]
 
+_LONGEST_NAME = 100  # characters of the levels in the name of a run folder
 # Field name to (type, minimum, maximum), both inclusive.
 _RANGES: dict[str, tuple[type, float, float]] = {
     "seed": (int, 0, 2**31 - 1),
@@ -279,7 +280,7 @@ class TrainConfig:
     def run_folder(self) -> Path:
         """Output folder of this run, before ``train.folder`` numbers it."""
         levels = "+".join(Path(level).name or "level" for level in self.levels[:3])
-        return self.output / (self.name or f"{levels}-seed{self.seed}")
+        return self.output / (self.name or f"{levels[:_LONGEST_NAME]}-seed{self.seed}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for a checkpoint."""

@@ -159,7 +159,7 @@ def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, thre
         levels: the levels to solve; solutions of others are left out.
         sources: recordings (``.replay`` or attract files), ``known`` for the known solutions of built-in levels, and
             ``planned`` for solutions that the planner finds now.
-        max_frames: longest solution of the planner.
+        max_frames: longest solution; longer ones are left out.
         threads: levels that are planned at a time.
 
     Raises:
@@ -167,16 +167,18 @@ def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, thre
         FormatError, UnknownLevelError: if a file cannot be read.
     """
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
-    found: dict[str, Any] = dict(recorded_solutions(levels.levels, recordings))
+    recorded = recorded_solutions(levels.levels, recordings)
+    found: dict[str, Any] = {name: inputs for name, inputs in recorded.items() if len(inputs) <= max_frames}
     if KNOWN in sources:
-        found = {name: inputs for name, inputs in known_solutions().items() if name in levels.names} | found
+        known = {name: inputs for name, inputs in known_solutions().items() if name in levels.names}
+        found = {name: inputs for name, inputs in known.items() if len(inputs) <= max_frames} | found
     if PLANNED in sources:
         found = planned_solutions(levels, max_frames, threads) | found
     if not found:
         raise ConfigError(
-            f"starts: expected recordings that reach the exit of a training level, {KNOWN!r} with built-in levels, or "
-            f"{PLANNED!r}, got {', '.join(sources)} for {_names(levels)}; check recordings with "
-            f"'nclone-env replay verify'"
+            f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
+            f"{KNOWN!r} with built-in levels, or {PLANNED!r}, got {', '.join(sources)} for {_names(levels)}; check "
+            f"recordings with 'nclone-env replay verify'"
         )
     return found
 

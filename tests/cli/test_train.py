@@ -107,7 +107,7 @@ def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):
     assert "held out" not in capsys.readouterr().out
 
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--starts", "known"]) == 2
-    assert "max_frames is 80" in capsys.readouterr().err
+    assert "within max_frames, 80" in capsys.readouterr().err
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--activation", "tanh"]) == 2
     assert "set --activation to relu" in capsys.readouterr().err
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first")]) == 0

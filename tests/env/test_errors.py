@@ -68,7 +68,7 @@ def test_levels_that_are_no_levels(levels):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"frameskip": 4}, "environment: unknown field 'frameskip'; valid fields: levels, observations, action_space"),
+        ({"frameskip": 4}, "environment: unknown field 'frameskip'; valid fields: levels, mirrored, observations"),
         ({"levels": ()}, "levels: expected at least one level, got none; name a set, a level or a file"),
         ({"action_space": "box"}, "action_space: expected one of 'discrete', 'multi_discrete', got 'box'"),
         ({"render_mode": "ansi"}, "render_mode: expected one of None, 'rgb_array', 'human', got 'ansi'"),

@@ -138,6 +138,7 @@ def files(tmp_path):
         ("pack.txt#12th # level", 1),
         ("pack.txt#1-2", 2),
         ("pack.txt#0-1,2", 3),
+        ("pack.txt#" + ",".join("012" * 150), 450),  # longer than the name of a file may be
         ("five", 5),
     ],
 )

@@ -66,6 +66,14 @@ def test_round_trip_through_plain_values():
     assert build(TrainConfig, config.to_dict()) == config
 
 
+def test_the_folder_of_a_run_has_a_name_that_can_be_one(tmp_path):
+    levels = ("pack.txt#" + ",".join(map(str, range(200))),)
+    folder = TrainConfig(levels=levels, output=tmp_path).run_folder
+    folder.mkdir()
+    assert folder.name.startswith("pack.txt#0,1,2,3")
+    assert folder.name.endswith("-seed0")
+
+
 def test_every_field_has_a_line_of_documentation():
     tree = ast.parse(inspect.getsource(module))
     body = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "TrainConfig").body

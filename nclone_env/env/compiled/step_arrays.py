@@ -12,8 +12,8 @@ from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, equal_thresh
 from nclone_env.env.compiled.starts import StartArrays, no_starts
 from nclone_env.env.door_paths import door_paths
 from nclone_env.level.level_set import LevelArrays, LevelSet
+from nclone_env.level.routes.paths import Paths
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.obs.paths import Paths, tile_paths
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -105,7 +105,7 @@ def make_step_arrays(
     episodes["next_level"] = episodes["own_level"] = episodes["start"] = -1
     return StepArrays(
         levels=levels.arrays,
-        paths=door_paths(levels) if config.paths == "doors" else tile_paths(levels),
+        paths=door_paths(levels) if config.paths == "doors" else levels.paths,
         pictures=pictures or picture_arrays(config, levels.arrays, levels),
         settings=make_settings(config, autoreset),
         thresholds=equal_thresholds(len(levels.levels)),

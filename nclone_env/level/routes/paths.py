@@ -1,4 +1,4 @@
-"""The path lengths that shaping and ``game_state`` follow, of all levels of a set, for kernels."""
+"""Path lengths of all levels of a set, as the shaping reward and ``game_state`` follow them, for kernels."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.level.level_set import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 
-_NO_LANDMARKS = np.zeros(1, np.int16)
-_NO_LANDMARKS.flags.writeable = False
+NO_LANDMARKS = np.zeros(1, np.int16)
+NO_LANDMARKS.flags.writeable = False
 
 
 class Paths(NamedTuple):
@@ -34,8 +33,3 @@ class Paths(NamedTuple):
         """Return the bytes of the arrays that levels themselves do not have; none without landmarks."""
         own = self._asdict() if self.header["landmark_count"].any() else {}
         return array_group("paths", own, shared=True)
-
-
-def tile_paths(levels: LevelSet) -> Paths:
-    """Return the paths between tiles, which doors do not block."""
-    return Paths(levels.arrays.header, levels.fields, _NO_LANDMARKS)
