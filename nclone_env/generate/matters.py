@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nclone_env.generate.course import play_out, same_course, wins_at_end
-from nclone_env.generate.search import Edits, shorter_solution
+from nclone_env.generate.search import Edits, shorter_solution, with_levels
 from nclone_env.kinds import (
     BOUNCE_BLOCK,
     DOOR_SWITCHES,
@@ -36,7 +36,6 @@ from nclone_env.kinds import (
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.plan.searches import Task, make_task
-from nclone_env.sim.keys import key_parts
 
 _UNCHECKED = (NINJA, GOLD, EXIT, EXIT_SWITCH, MINE, TOGGLE_MINE, *DOOR_SWITCHES.values())
 LANDMARKS = (REGULAR_DOOR, LOCKED_DOOR)
@@ -177,7 +176,7 @@ class _Check:
         """The level without the records, prepared."""
         if self._new_guide:
             return make_task(self._without)
-        return Task(self._levels, self._levels.arrays, self._task.guide, key_parts(self._levels))
+        return with_levels(self._task, self._levels)
 
     def witness(self, seed: int) -> np.ndarray | None:
         """Return the inputs of a run that shows that the records matter; None if none was found."""

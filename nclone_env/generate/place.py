@@ -9,12 +9,11 @@ import numpy as np
 
 from nclone_env.generate.course import play_out, same_course
 from nclone_env.generate.matters import LANDMARKS, Group, added_records
-from nclone_env.generate.search import Found, first_solution, shorter_solution
+from nclone_env.generate.search import Found, first_solution, shorter_solution, with_levels
 from nclone_env.generate.sketch import Proposal, Sketch
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.plan.searches import Task, make_task
-from nclone_env.sim.keys import key_parts
 
 _SHORTER_FRAMES = 20_000
 
@@ -59,15 +58,10 @@ def furnish(sketch: Sketch, bare: Furnished, frames: int, seed: int, is_safe: Ca
         if not is_safe(levels):
             continue
         group = added_records(bare.level, level)
-        task = make_task(level) if group[0][0] in LANDMARKS else _with_guide_of(bare.task, levels)
+        task = make_task(level) if group[0][0] in LANDMARKS else with_levels(bare.task, levels)
         found = first_solution(task, frames, seed)
         if len(found.inputs):
             chosen.append(proposal)
             inputs = shorter_solution(task, found.inputs, _SHORTER_FRAMES, seed)
             bare = Furnished(level, task, found, inputs, {**bare.blocked, group: bare.inputs})
     return bare
-
-
-def _with_guide_of(task: Task, levels: LevelSet) -> Task:
-    """Return a task for a level that differs by entities that do not count for the guide."""
-    return Task(levels, levels.arrays, task.guide, key_parts(levels))

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.archive import make_archive
 from nclone_env.plan.objective import Run
 from nclone_env.plan.polish import make_polisher
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task
+from nclone_env.sim.keys import key_parts
 
 MAX_FRAMES = 3600
 """The longest solution: 60 seconds of the game."""
@@ -24,6 +26,11 @@ _SHORTER_RULES = (48.0, 8.0, _NEVER, 0.3, 1.0 / 3.0)
 _TURN = 20_000
 _STAGE = "proof"
 _NO_INPUTS = np.zeros(0, np.uint8)
+
+
+def with_levels(task: Task, levels: LevelSet) -> Task:
+    """Return a task for a level that differs by entities that do not count for the guide."""
+    return task._replace(level_set=levels, levels=levels.arrays, parts=key_parts(levels))
 
 
 class Found(NamedTuple):

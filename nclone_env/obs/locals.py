@@ -42,8 +42,7 @@ def write_locals(levels, worlds, index, out):
     """
     ninja = worlds.ninjas[index]
     level, side = ninja["level"], out.shape[0]
-    top = int(math.floor(ninja["y"] / HALF_CELL)) - side // 2
-    left = int(math.floor(ninja["x"] / HALF_CELL)) - side // 2
+    left, top = first_square(ninja["x"], side), first_square(ninja["y"], side)
     for row in range(side):
         v = top + row
         for column in range(side):
@@ -58,6 +57,12 @@ def write_locals(levels, worlds, index, out):
         door = levels.doors[number]
         if is_closed(door["type"], worlds.entity_states[index, door["owner"]]):
             fill_door(door, left, top, out)
+
+
+@kernel
+def first_square(value, side):
+    """Return the number of the first square of a window on an axis, with the ninja in its middle square."""
+    return int(math.floor(value / HALF_CELL)) - side // 2
 
 
 @kernel
@@ -76,8 +81,7 @@ def write_hazards(levels, worlds, index, out):
     """
     ninja = worlds.ninjas[index]
     side, header = out.shape[0], levels.header[ninja["level"]]
-    top = int(math.floor(ninja["y"] / HALF_CELL)) - side // 2
-    left = int(math.floor(ninja["x"] / HALF_CELL)) - side // 2
+    left, top = first_square(ninja["x"], side), first_square(ninja["y"], side)
     for row in range(side):
         for column in range(side):
             out[row, column] = 0

@@ -263,10 +263,7 @@ def advance(reached, result, width, right, grounded):
         low, high = (place - half) * width * REGULAR_DRAG, (place + 1 - half) * width * REGULAR_DRAG
         x = min(reached[place] + high + _SLACK, right + _SLACK)
         for number in range(len(_ACCELERATIONS) if grounded else _IN_AIR):
-            acceleration = _ACCELERATIONS[number]
-            first, last = low + acceleration, high + acceleration
-            if acceleration != 0.0:
-                first, last = max(first, -MAX_HORIZONTAL_SPEED), min(last, MAX_HORIZONTAL_SPEED)
+            first, last = accelerated(low, high, _ACCELERATIONS[number])
             if first > last:
                 continue
             for kind in range(len(_FRICTIONS) if grounded else 1):
@@ -275,6 +272,15 @@ def advance(reached, result, width, right, grounded):
                 for other in range(begin, end + 1):
                     if x > result[other]:
                         result[other] = x
+
+
+@kernel
+def accelerated(low, high, acceleration):
+    """Return the least and the greatest speed after an acceleration, which never leads beyond the top speed."""
+    first, last = low + acceleration, high + acceleration
+    if acceleration != 0.0:
+        first, last = max(first, -MAX_HORIZONTAL_SPEED), min(last, MAX_HORIZONTAL_SPEED)
+    return first, last
 
 
 def distances(frames: int, width: float) -> np.ndarray:
@@ -294,10 +300,7 @@ def extend(before, result, width):
         low, high = (place - half) * width * REGULAR_DRAG, (place + 1 - half) * width * REGULAR_DRAG
         farthest = before[half]  # a wall stops the ninja
         for number in range(len(_ACCELERATIONS)):
-            acceleration = _ACCELERATIONS[number]
-            first, last = low + acceleration, high + acceleration
-            if acceleration != 0.0:
-                first, last = max(first, -MAX_HORIZONTAL_SPEED), min(last, MAX_HORIZONTAL_SPEED)
+            first, last = accelerated(low, high, _ACCELERATIONS[number])
             if first > last:
                 continue
             for kind in range(len(_FRICTIONS)):
