@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -26,9 +26,11 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.plan.bounds import lower_bound
 from nclone_env.plan.saved import SUFFIX
+from nclone_env.plan.smooth import smooth as smoothed
 from nclone_env.plan.solve import Solution, solve
 from nclone_env.replay.recording import Recording, recording_name
 from nclone_env.replay.video import recording_pictures, write_video
+from nclone_env.sim.simulate import simulate
 
 TABLE = "solutions.jsonl"
 _DEFAULT_SECONDS = 4.0
@@ -85,6 +87,8 @@ def solve_levels(
     objective: Literal["time", "score", "all-gold"] = "time",
     seed: int = 0,
     threads: int = 1,
+    hold: int = 1,
+    smooth: float | None = None,
     output: Path = Path("solutions"),
     resume: bool = False,
     video: bool = False,
@@ -101,6 +105,8 @@ def solve_levels(
             much gold as possible, then as few frames.
         seed: seed of the random choices.
         threads: threads that search: on several levels at once, and on each one with several if there are fewer levels.
+        hold: inputs change only in frames that are multiples of it, as those of a policy with this frame skip.
+        smooth: share by which a recording may be longer than the solution found, to change its inputs less often.
         output: folder for the recordings and for solutions.jsonl, the rows of the table.
         resume: keep the searches in the output folder, and go on with those that are there. --frames counts from the
             beginning of a search, --seconds from now.
@@ -114,6 +120,8 @@ def solve_levels(
         raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
     if seconds is None:
         seconds = _DEFAULT_SECONDS if frames is None else math.inf
+    if smooth is not None and (objective != "time" or not 0 <= smooth <= 1):
+        raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
     if video:
         optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
     output.mkdir(parents=True, exist_ok=True)
@@ -121,7 +129,7 @@ def solve_levels(
     started = time.perf_counter()
     with stop_on_signals("stopping; press Ctrl-C again to end at once") as stop, _progress(len(refs)) as shown:
         limit = math.inf if frames is None else frames
-        task = _Task(seconds, limit, objective, seed, each, output, resume, video, stop, shown)
+        task = _Task(seconds, limit, objective, seed, each, hold, smooth, output, resume, video, stop, shown)
         rows = _run(task, refs, threads, output)
     found = sum(row.completed for row in rows)
     simulated = sum(row.simulated for row in rows)
@@ -164,6 +172,8 @@ class _Task:
     objective: str
     seed: int
     threads: int
+    hold: int
+    smooth: float | None
     output: Path
     resume: bool
     video: bool
@@ -190,17 +200,22 @@ class _Task:
             self.shown(None, f"{level.name}: {found.frames} frames{gold} after {found.seconds:.1f} s")
 
         self.shown(None, f"{level.name}: searching")
-        return solve(
+        found = solve(
             level,
             seconds=self.seconds,
             frames=self.frames,
             objective=self.objective,
             seed=self.seed,
             threads=self.threads,
+            hold=self.hold,
             resume=self.output / f"{Path(recording_name(number, level.name)).stem}{SUFFIX}" if self.resume else None,
             on_solution=report,
             stop=self.stop,
         )
+        if self.smooth is None or not found.completed:
+            return found
+        inputs = smoothed(level, found.inputs, slack=self.smooth, hold=self.hold)
+        return replace(found, inputs=inputs, gold=int(simulate(level, inputs).gold[-1]))
 
     def _save(self, number: int, level: Level, found: Solution) -> tuple[str, str | None]:
         """Write the recording of a solution, and its video if asked for; return their file names."""

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.archive import make_archive
 from nclone_env.plan.objective import Run
-from nclone_env.plan.polish import make_polisher
-from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task
+from nclone_env.plan.origin import origin_of
+from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, task_archive, task_polisher
 from nclone_env.sim.keys import key_parts
 
 MAX_FRAMES = 3600
@@ -30,7 +29,7 @@ _NO_INPUTS = np.zeros(0, np.uint8)
 
 def with_levels(task: Task, levels: LevelSet) -> Task:
     """Return a task for a level that differs by entities that do not count for the guide."""
-    return task._replace(level_set=levels, levels=levels.arrays, parts=key_parts(levels))
+    return task._replace(level_set=levels, levels=levels.arrays, parts=key_parts(levels), origin=origin_of(levels))
 
 
 class Found(NamedTuple):
@@ -60,7 +59,7 @@ def first_solution(task: Task, frames: int, seed: int) -> Found:
         if simulated >= frames:
             break
         search = searches[number] = searches[number] or ArchiveSearch(
-            task, make_archive(task.level_set, _CELLS, MAX_FRAMES), _RULES[number], seed + number, None, _STAGE, 1
+            task, task_archive(task, _CELLS), _RULES[number], seed + number, None, _STAGE, 1
         )
         simulated += _advance(search, _TURN)
         inputs = search.found()
@@ -90,7 +89,7 @@ def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> 
         seed: of the random choices.
     """
     task = task._replace(max_frames=MAX_FRAMES)
-    archive = make_archive(task.level_set, _CELLS, MAX_FRAMES)
+    archive = task_archive(task, _CELLS)
     search = ArchiveSearch(task, archive, _SHORTER_RULES, seed, _run(inputs), _STAGE, 1)
     search.advance(frames, lambda: False)
     found = search.found()
@@ -111,7 +110,7 @@ class Edits:
 
     def __init__(self, task: Task, inputs: np.ndarray, seed: int):
         self.best = inputs
-        self._search = PolishSearch(task, make_polisher(task.level_set, len(inputs)), seed, _run(inputs), _STAGE, 1)
+        self._search = PolishSearch(task, task_polisher(task, len(inputs)), seed, _run(inputs), _STAGE, 1)
 
     def advance(self, frames: int) -> int:
         """Simulate about so many frames, or until the solution is shorter; return the number simulated."""

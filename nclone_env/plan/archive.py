@@ -25,10 +25,9 @@ from nclone_env.sim.copy import copy_world, mix
 from nclone_env.sim.keys import cell_key
 from nclone_env.sim.random_numbers import draw
 from nclone_env.sim.state import WorldArrays, make_worlds
-from nclone_env.sim.tick import start
 
 HOLD = 4
-"""Frames that one random choice is held."""
+"""Frames that one random choice is held by default."""
 _LONGEST = 8  # choices that an input is held at most
 _DRAWN = 100  # cells to choose from
 _GREEDS = (0.0, 0.02, 0.1)
@@ -48,12 +47,13 @@ NODE = np.dtype([("parent", "i4"), ("input", "u1")], align=True)
 SEARCH = np.dtype(
     [("random", "i8"), ("frames", "i8"), ("seed", "u8")]
     + [(name, "i4") for name in ("cells", "nodes", "best", "best_node", "best_hold", "best_input")]
-    + [(name, "i4") for name in ("limit", "longest", "price")],
+    + [(name, "i4") for name in ("limit", "longest", "price", "hold")],
     align=True,
 )
 """State of a search: random numbers drawn, frames simulated, seed, cells and nodes in use; frames of the best solution
 (0: none), the node before its last held input, how long that is held, and its input; solutions must cost less than
-``limit`` and have at most ``longest`` frames; frames that a piece of gold left behind costs."""
+``limit`` and have at most ``longest`` frames; frames that a piece of gold left behind costs; frames that a choice is
+held."""
 RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("period", "i4"), ("greed", "f8"), ("slowness", "f8")], align=True)
 """Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; frames after
 which a cell is another one; factor of ``_GREEDS``; frames that a pixel of way left takes at least, so that a state from
@@ -64,7 +64,7 @@ class Archive(NamedTuple):
     """The memory of a search for C cells and N nodes.
 
     Attributes:
-        worlds: ``WorldArrays`` of C + 1 worlds; the last one is played.
+        worlds: ``WorldArrays`` of C + 2 worlds; the last but one is played, the last one is where the search begins.
         table: ``KeyTable`` of the cells.
         cells: (C,) ``CELL``.
         nodes: (N,) ``NODE``; parents come before their children.
@@ -80,16 +80,18 @@ class Archive(NamedTuple):
     search: np.ndarray
 
 
-def make_archive(levels: LevelSet, cells: int, max_frames: int) -> Archive:
+def make_archive(levels: LevelSet, cells: int, origin: WorldArrays) -> Archive:
     """Return an archive for a number of cells.
 
     Args:
         levels: level set of the worlds.
         cells: number of cells.
-        max_frames: longest solution to look for.
+        origin: the world in which searches begin, see ``origin_of``.
     """
+    worlds = make_worlds(cells + 2, levels)
+    copy_world(origin, 0, worlds, cells + 1)
     return Archive(
-        make_worlds(cells + 1, levels, max_frames),
+        worlds,
         make_table(cells),
         np.zeros(cells, dtype=CELL),
         np.zeros(cells * _NODES_PER_CELL, dtype=NODE),
@@ -98,29 +100,29 @@ def make_archive(levels: LevelSet, cells: int, max_frames: int) -> Archive:
     )
 
 
-def archive_bytes(levels: LevelSet, cells: int, max_frames: int) -> int:
+def archive_bytes(levels: LevelSet, cells: int) -> int:
     """Return the bytes of an archive for a number of cells."""
-    world = sum(array.nbytes for array in make_worlds(1, levels, max_frames))
+    world = sum(array.nbytes for array in make_worlds(1, levels))
     ways = _NODES_PER_CELL * (NODE.itemsize + 4)
-    return world * (cells + 1) + PLACE_BYTES * places_for(cells) + cells * (CELL.itemsize + ways) + SEARCH.itemsize
+    return world * (cells + 2) + PLACE_BYTES * places_for(cells) + cells * (CELL.itemsize + ways) + SEARCH.itemsize
 
 
-def cells_that_fit(levels: LevelSet, memory: int, max_frames: int) -> int:
+def cells_that_fit(levels: LevelSet, memory: int) -> int:
     """Return the largest number of cells of which an archive fits in so many bytes."""
     least, most = 0, memory
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (middle, most) if archive_bytes(levels, middle, max_frames) <= memory else (least, middle)
+        least, most = (middle, most) if archive_bytes(levels, middle) <= memory else (least, middle)
     return least
 
 
 @kernel
 def begin(levels, archive, guide, parts, rules, seed):
-    """Empty an archive and put the start of the first level in it.
+    """Empty an archive and put the world in which the search begins in it.
 
     Args:
         levels: ``LevelArrays``.
-        archive: ``Archive``; limit, longest solution and price are set beforehand.
+        archive: ``Archive``; limit, longest solution, price and hold are set beforehand.
         guide: ``Guide``.
         parts: ``KeyParts``.
         rules: (1,) ``RULES``.
@@ -131,7 +133,7 @@ def begin(levels, archive, guide, parts, rules, seed):
     search = archive.search[0]
     search["random"], search["frames"], search["seed"] = 0, 0, np.uint64(seed)
     search["cells"], search["nodes"], search["best"] = 0, 1, 0
-    start(levels, archive.worlds, archive.cells.shape[0], 0)
+    copy_world(archive.worlds, archive.cells.shape[0] + 1, archive.worlds, archive.cells.shape[0])
     keep(archive, guide, parts, rules[0], _ROOT, 0)
 
 
@@ -173,7 +175,7 @@ def choose(archive, greed):
         number = draw(search, search["cells"])
         cell = archive.cells[number]
         score = cell["visits"] + greed * cell["way"]
-        if score < least and cell["frame"] + HOLD < last_frame(search):
+        if score < least and cell["frame"] + search["hold"] < last_frame(search):
             best, least = number, score
     archive.cells[best]["visits"] += 1
     return best
@@ -208,7 +210,7 @@ def play_round(levels, archive, guide, parts, rules, number, steps):
             drawn = draw(search, len(_INPUTS) * _LONGEST)
             code, left = _INPUTS[drawn % len(_INPUTS)], 1 + drawn // len(_INPUTS)
         left -= 1
-        played = play(levels, worlds, scratch, code, HOLD)
+        played = play(levels, worlds, scratch, code, search["hold"])
         search["frames"] += played
         frame += played
         state = worlds.ninjas[scratch]["state"]
@@ -296,5 +298,5 @@ def best_inputs(archive: Archive) -> np.ndarray:
     while node != _ROOT:
         held.append(int(archive.nodes[node]["input"]))
         node = int(archive.nodes[node]["parent"])
-    inputs = np.repeat(np.array(held[::-1], dtype=np.uint8), HOLD)
+    inputs = np.repeat(np.array(held[::-1], dtype=np.uint8), search["hold"])
     return np.append(inputs, np.full(search["best_hold"], search["best_input"], dtype=np.uint8))

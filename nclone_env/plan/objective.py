@@ -8,8 +8,10 @@ import numpy as np
 
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError
-from nclone_env.level.level import Level
-from nclone_env.sim.simulate import simulate
+from nclone_env.level.level_set import LevelSet
+from nclone_env.sim.copy import copy_world
+from nclone_env.sim.session import Session
+from nclone_env.sim.state import WorldArrays
 
 PRICES = {"time": 0, "score": 2 * FRAMES_PER_SECOND, "all-gold": 1_000_000}
 """Frames that a piece of gold left behind costs, by objective. The game's clock gains two seconds with each piece. The
@@ -44,14 +46,23 @@ class Run:
     cost: int
 
 
-def replay(level: Level, inputs: np.ndarray, price: int, total: int) -> Run:
+def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int) -> Run:
     """Replay the inputs of a solution.
+
+    Args:
+        levels: level set of one level.
+        origin: the world in which it begins, as the only one.
+        inputs: (T,) uint8.
+        price: of a piece of gold.
 
     Raises:
         RuntimeError: if they do not win in their last frame.
     """
-    played = simulate(level, inputs)
-    if played.state[-1] != CELEBRATING or (played.state[:-1] == CELEBRATING).any():
-        raise RuntimeError(f"solve: a replay of {len(inputs)} frames on {level.name!r} does not win at the end")
-    gold = int(played.gold[-1])
-    return Run(inputs, gold, len(inputs) + price * (total - gold))
+    session = Session(levels)
+    copy_world(origin, 0, session.worlds, 0)
+    played = session.record(inputs, entities=False).ninjas
+    if played["state"][-1] != CELEBRATING or (played["state"][:-1] == CELEBRATING).any():
+        name = levels.levels[0].name
+        raise RuntimeError(f"solve: a replay of {len(inputs)} frames on {name!r} does not win at the end")
+    gold = int(played["gold"][-1])
+    return Run(inputs, gold, len(inputs) + price * (int(levels.arrays.header[0]["gold_count"]) - gold))

@@ -20,7 +20,7 @@ from nclone_env.plan.guide import way_left
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.random_numbers import draw
 from nclone_env.sim.state import WorldArrays, make_worlds
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim.tick import tick
 
 _SPACING = 8
 """Frames from one kept world to the next."""
@@ -37,20 +37,22 @@ _INPUTS = tuple(INPUT_OF_ACTION)
 _REMOVE, _LENGTHEN, _REPLACE, _KINDS = 0, 1, 2, 4  # 3: the input before goes on
 
 POLISH = np.dtype(
-    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("length", "i4"), ("cost", "i4"), ("price", "i4")],
+    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("length", "i4"), ("cost", "i4"), ("price", "i4")]
+    + [("hold", "i4")],
     align=True,
 )
 """State of a search: random numbers drawn, frames simulated, seed, frames of the solution and what it costs, frames
-that a piece of gold left behind costs."""
+that a piece of gold left behind costs; inputs change only in frames that are multiples of ``hold``."""
 
 
 class Polisher(NamedTuple):
     """The memory of a local search around a solution of at most T frames.
 
     Attributes:
-        worlds: ``WorldArrays``; the worlds of the solution every ``_SPACING`` frames, the last one is played.
+        worlds: ``WorldArrays``; the worlds of the solution every ``_SPACING`` frames, beginning with the one in which
+            it begins; the last one is played.
         inputs: (T,) uint8; the solution.
-        edited: (T + 12,) uint8; the inputs of a trial.
+        edited: uint8, longer than the solution; the inputs of a trial.
         ways: (T + 1,) float32; length of the way left after each frame of the solution, pixels.
         search: (1,) ``POLISH``.
     """
@@ -62,14 +64,25 @@ class Polisher(NamedTuple):
     search: np.ndarray
 
 
-def make_polisher(levels: LevelSet, max_frames: int) -> Polisher:
-    """Return the memory for solutions of at most so many frames."""
+def make_polisher(levels: LevelSet, max_frames: int, origin: WorldArrays, hold: int = 1) -> Polisher:
+    """Return the memory for solutions of at most so many frames.
+
+    Args:
+        levels: level set of the worlds.
+        max_frames: longest solution.
+        origin: the world in which solutions begin, see ``origin_of``.
+        hold: inputs change only in frames that are multiples of it.
+    """
+    worlds = make_worlds(max_frames // _SPACING + 2, levels)
+    copy_world(origin, 0, worlds, 0)
+    search = np.zeros(1, POLISH)
+    search["hold"] = hold
     return Polisher(
-        make_worlds(max_frames // _SPACING + 2, levels, max_frames),
+        worlds,
         np.zeros(max_frames, np.uint8),
-        np.zeros(max_frames + _MOST_EDITS * _LONGER, np.uint8),
+        np.zeros(max_frames + _MOST_EDITS * (_LONGER + hold), np.uint8),
         np.zeros(max_frames + 1, np.float32),
-        np.zeros(1, POLISH),
+        search,
     )
 
 
@@ -80,7 +93,7 @@ def take(levels, polisher, guide, inputs):
         polisher.inputs[frame] = inputs[frame]
     search, played = polisher.search[0], polisher.worlds.ninjas.shape[0] - 1
     search["length"] = inputs.shape[0]
-    start(levels, polisher.worlds, played, 0)
+    copy_world(polisher.worlds, 0, polisher.worlds, played)
     retrace(levels, polisher, guide, 0)
     search["cost"] = search["length"] + gold_price(levels, polisher.worlds, played, search["price"])
 
@@ -126,23 +139,29 @@ def polish(levels, polisher, guide, until):
 def edit(polisher):
     """Write the inputs of a trial; return the first frame that differs and their number."""
     search, edited = polisher.search[0], polisher.edited
-    size = int(search["length"])
+    size, unit = int(search["length"]), int(search["hold"])
     for frame in range(size):
         edited[frame] = polisher.inputs[frame]
     centre, earliest = draw(search, size), size
     for _ in range(1 + draw(search, _MOST_EDITS)):
-        place = min(centre + draw(search, _SPREAD), size - 1)
+        place = min(centre + draw(search, _SPREAD), size - 1) // unit * unit
         earliest = min(earliest, place)
         kind = draw(search, _KINDS)
         if kind == _REMOVE:
-            size = remove(edited, place, min(1 + draw(search, _REMOVED), size - max(place, 1)), size)
+            size = remove(edited, place, min(rounded_up(1 + draw(search, _REMOVED), unit), size - max(place, 1)), size)
         elif kind == _LENGTHEN:
-            size = lengthen(edited, place, 1 + draw(search, _LONGER), size)
+            size = lengthen(edited, place, rounded_up(1 + draw(search, _LONGER), unit), size)
         else:
             code = _INPUTS[draw(search, len(_INPUTS))] if kind == _REPLACE else edited[max(place - 1, 0)]
-            hold(edited, place, min(1 + draw(search, _HELD), size - place), code)
+            hold(edited, place, min(rounded_up(1 + draw(search, _HELD), unit), size - place), code)
     longest = polisher.inputs.shape[0] if search["price"] > 0 else int(search["length"])
     return earliest, min(size, longest)
+
+
+@kernel
+def rounded_up(count, unit):
+    """Return the least multiple of a unit that is at least a number."""
+    return -(-count // unit) * unit
 
 
 @kernel

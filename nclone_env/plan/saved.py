@@ -47,24 +47,19 @@ class SavedSearch:
     """The arrays of each search that is running; none if they are still to begin."""
 
 
-def save_search(
-    path: Path, level: Level, objective: str, seed: int, max_frames: int, memory: int, search: SavedSearch
-) -> None:
+def save_search(path: Path, level: Level, arguments: Mapping[str, Any], search: SavedSearch) -> None:
     """Write a search to a file, which is complete or absent.
 
     Args:
         path: file to create or replace.
         level: the level.
-        objective: argument of ``solve``.
-        seed: likewise.
-        max_frames: likewise.
-        memory: likewise.
+        arguments: those of ``solve`` that must be the same when the search goes on.
         search: the search.
 
     Raises:
         OSError: if the file cannot be written.
     """
-    text = _arguments(level, objective, seed, max_frames, memory) | {
+    text = _conditions(level, arguments) | {
         name: getattr(search, name) for name in ("stage", "won", "first", "before", "seconds", "rounds")
     }
     text |= {"searches": len(search.searches), "completed": search.best is not None}
@@ -80,7 +75,7 @@ def save_search(
     fill_file(path, fill)
 
 
-def load_search(path: Path, level: Level, objective: str, seed: int, max_frames: int, memory: int) -> SavedSearch:
+def load_search(path: Path, level: Level, arguments: Mapping[str, Any]) -> SavedSearch:
     """Read a search from a file.
 
     Raises:
@@ -93,7 +88,7 @@ def load_search(path: Path, level: Level, objective: str, seed: int, max_frames:
         text = json.loads(arrays.pop("text").tobytes())
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
         raise FormatError(str(path), "file", "the file of a search that 'solve' has saved", str(error)) from error
-    for name, expected in _arguments(level, objective, seed, max_frames, memory).items():
+    for name, expected in _conditions(level, arguments).items():
         if text.get(name) != expected:
             raise FormatError(str(path), name, f"{expected!r} as in this call", repr(text.get(name)))
     searches: list[dict[str, np.ndarray]] = [{} for _ in range(text["searches"])]
@@ -105,14 +100,10 @@ def load_search(path: Path, level: Level, objective: str, seed: int, max_frames:
     return SavedSearch(best=best, searches=searches, **counts)
 
 
-def _arguments(level: Level, objective: str, seed: int, max_frames: int, memory: int) -> dict[str, Any]:
+def _conditions(level: Level, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what must be the same when a search goes on; ``code`` changes with the sources of the package."""
     return {
         "format": _FORMAT,
         "code": source_digest(),
         "level": hashlib.sha256(write_map(level.raw)).hexdigest(),
-        "objective": objective,
-        "seed": seed,
-        "max_frames": max_frames,
-        "memory": memory,
-    }
+    } | dict(arguments)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from nclone_env.errors import UnsupportedLevelError
+from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
-from nclone_env.plan.archive import RULES, Archive, begin, best_inputs, explore
+from nclone_env.plan.archive import HOLD, RULES, Archive, begin, best_inputs, explore, make_archive
 from nclone_env.plan.guide import Guide, make_guide
 from nclone_env.plan.objective import Run
-from nclone_env.plan.polish import Polisher, polish, take
+from nclone_env.plan.origin import Start, origin_of
+from nclone_env.plan.polish import Polisher, make_polisher, polish, take
 from nclone_env.sim.keys import KeyParts, key_parts
+from nclone_env.sim.session import Session
+from nclone_env.sim.state import WorldArrays
 
 MAX_FRAMES = 5400
 """The longest solution by default: 90 seconds of the game."""
@@ -29,10 +34,14 @@ class Task(NamedTuple):
     levels: LevelArrays
     guide: Guide
     parts: KeyParts
+    origin: WorldArrays
+    """The world in which solutions begin."""
     price: int = 0
     """Frames that a piece of gold left behind costs."""
     max_frames: int = MAX_FRAMES
     """Longest solution to look for."""
+    hold: int = 1
+    """Inputs change only in frames that are multiples of it."""
 
     @property
     def gold(self) -> int:
@@ -40,16 +49,40 @@ class Task(NamedTuple):
         return int(self.levels.header[0]["gold_count"])
 
 
-def make_task(level: Level, price: int = 0, max_frames: int = MAX_FRAMES) -> Task:
-    """Prepare a level.
+def make_task(
+    level: Level, price: int = 0, max_frames: int = MAX_FRAMES, hold: int = 1, start: Start | None = None
+) -> Task:
+    """Prepare a level; the arguments are those of ``solve``.
 
     Raises:
         UnsupportedLevelError: if it has no exit.
+        ConfigError: if the world to start from is not one of the level.
     """
     levels = pack([level])
     if not levels.arrays.header[0]["exit_count"]:
         raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
-    return Task(levels, levels.arrays, make_guide(levels, 0, price), key_parts(levels), price, max_frames)
+    guide, parts = make_guide(levels, 0, price), key_parts(levels)
+    return Task(levels, levels.arrays, guide, parts, origin_of(levels, start), price, max_frames, hold)
+
+
+def task_archive(task: Task, cells: int) -> Archive:
+    """Return an archive for a task."""
+    return make_archive(task.level_set, cells, task.origin)
+
+
+def task_polisher(task: Task, max_frames: int) -> Polisher:
+    """Return a polisher for solutions of a task of at most so many frames."""
+    return make_polisher(task.level_set, max_frames, task.origin, task.hold)
+
+
+@cache
+def compile_kernels() -> None:
+    """Compile the kernels of all searches, or load them, once per process."""
+    task = make_task(build_room("exit 60 57", "exit_switch 50 57"))
+    waiting = Run(np.zeros(1, np.uint8), 0, 1)
+    ArchiveSearch(task, task_archive(task, 1), (1.0, 1.0, 1, 0.0, 0.0), 0, waiting, "", 1).advance(1, lambda: False)
+    PolishSearch(task, task_polisher(task, 1), 0, waiting, "", 1).advance(2, lambda: False)
+    Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
 
 
 def with_all_gold(task: Task) -> Task:
@@ -123,6 +156,7 @@ class ArchiveSearch:
         self._known = np.zeros(1, np.int64)  # the limit after the last exchange
         search = archive.search[0]
         search["longest"], search["price"] = task.max_frames, task.price
+        search["hold"] = task.hold if task.hold > 1 else HOLD
         self._known[0] = best.cost if best else task.max_frames + 1 + task.price * task.gold
         search["limit"] = self._known[0]
         begin(task.levels, archive, task.guide, task.parts, self._rules, seed)

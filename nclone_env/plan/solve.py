@@ -12,14 +12,24 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env.errors import ConfigError
-from nclone_env.level.level import Level
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.plan.archive import cells_that_fit, make_archive
+from nclone_env.plan.archive import cells_that_fit
 from nclone_env.plan.objective import CLOCK, PRICES, Run, price_of, replay
-from nclone_env.plan.polish import make_polisher
+from nclone_env.plan.origin import Start
 from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
-from nclone_env.plan.searches import MAX_FRAMES, ArchiveSearch, PolishSearch, Search, Task, make_task, with_all_gold
+from nclone_env.plan.searches import (
+    MAX_FRAMES,
+    ArchiveSearch,
+    PolishSearch,
+    Search,
+    Task,
+    compile_kernels,
+    make_task,
+    task_archive,
+    task_polisher,
+    with_all_gold,
+)
 from nclone_env.sim.random_numbers import random_bits
 
 MEMORY = 600_000_000
@@ -98,6 +108,8 @@ def solve(
     seed: int = 0,
     threads: int = 1,
     max_frames: int = MAX_FRAMES,
+    hold: int = 1,
+    start: Start | None = None,
     memory: int = MEMORY,
     resume: Path | None = None,
     on_solution: Callable[[Solution], None] | None = None,
@@ -112,13 +124,16 @@ def solve(
 
     Args:
         level: the level, in any form that ``load_level`` accepts.
-        seconds: budget of time of this call, preparation included.
+        seconds: budget of time of this call, preparation of the level included; compiling kernels does not count.
         frames: budget of simulated frames, those before the search was resumed included.
         objective: ``time``, as few frames as possible; ``score``, as much time on the game's clock, on which a piece of
             gold counts as two seconds; ``all-gold``, as much gold as possible, then as few frames.
         seed: seed of the random choices, 0 or more.
         threads: threads that search.
         max_frames: longest solution to look for.
+        hold: inputs change only in frames that are multiples of it, as those of a policy with this ``frame_skip``.
+        start: worlds, and the index of the one in which solutions begin, such as ``(envs.worlds, 3)``; it must be a
+            world on this level, of any level set. None: the start of the level.
         memory: bytes of the archives, at most.
         resume: file of the search. If it exists, the search in it goes on; at the end the search is saved in it.
         on_solution: called with each better solution.
@@ -128,17 +143,24 @@ def solve(
     Raises:
         LevelFormatError, UnknownLevelError: if the level cannot be loaded.
         UnsupportedLevelError: if it has no exit.
-        ConfigError: if a budget, ``max_frames`` or ``threads`` is not positive, no budget is given, the seed is
-            negative, there is no such objective, or the memory is too small for the level.
+        ConfigError: if a budget, ``max_frames``, ``hold`` or ``threads`` is not positive, no budget is given, the seed
+            is negative, there is no such objective, the memory is too small for the level, ``start`` is not a world of
+            it, or both ``start`` and ``resume`` are given.
         FormatError: if ``resume`` is not the file of a search, or of a search with other arguments.
         OSError: if it cannot be read or written.
     """
-    _check(seconds, frames, seed, max_frames, threads)
+    _check(seconds, frames, seed, max_frames, hold, threads)
+    if start is not None and resume is not None:
+        raise ConfigError(
+            "start, resume: expected at most one of them; a saved search begins at the start of the level"
+        )
     price = price_of(objective)
+    compile_kernels()  # it does not count towards the seconds
     budget = _Budget(seconds, frames, stop, clock)
     loaded = load_level(level)
-    saved = load_search(resume, loaded, objective, seed, max_frames, memory) if resume and resume.exists() else None
-    search = _Solver(loaded, make_task(loaded, price, max_frames), seed, memory, threads, budget, saved)
+    arguments = {"objective": objective, "seed": seed, "max_frames": max_frames, "hold": hold, "memory": memory}
+    saved = load_search(resume, loaded, arguments) if resume and resume.exists() else None
+    search = _Solver(make_task(loaded, price, max_frames, hold, start), seed, memory, threads, budget, saved)
     try:
         for best in search.solutions():
             if on_solution is not None:
@@ -150,7 +172,7 @@ def solve(
     finally:
         search.rounds.close()
     if resume is not None:
-        save_search(resume, loaded, objective, seed, max_frames, memory, search.saved())
+        save_search(resume, loaded, arguments, search.saved())
     return search.result()
 
 
@@ -209,7 +231,6 @@ class _Solver:
 
     def __init__(
         self,
-        level: Level,
         task: Task,
         seed: int,
         memory: int,
@@ -217,11 +238,11 @@ class _Solver:
         budget: _Budget,
         saved: SavedSearch | None,
     ):
-        self._level, self._task, self._seed, self._threads, self._budget = level, task, seed, threads, budget
-        cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES), task.max_frames), _MOST_CELLS)
+        self._task, self._seed, self._threads, self._budget = task, seed, threads, budget
+        cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES)), _MOST_CELLS)
         if cells < 1:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
-        self._archives = [make_archive(task.level_set, cells, task.max_frames) for _ in _FIRST_RULES]
+        self._archives = [task_archive(task, cells) for _ in _FIRST_RULES]
         self._best: _Best | None = None
         self._seconds_before = 0.0
         if saved is None:
@@ -264,7 +285,7 @@ class _Solver:
         """Go on with a saved search."""
         self._seconds_before = saved.seconds
         if saved.best is not None:
-            run = replay(self._level, saved.best, self._task.price, self._task.gold)
+            run = self._replay(saved.best)
             self._best = _Best(run, saved.stage, saved.won, saved.first, saved.before)
         self.rounds = self._rounds()
         self.rounds.number = saved.rounds
@@ -311,12 +332,15 @@ class _Solver:
             inputs = search.found()
             if inputs is None:
                 continue
-            run = replay(self._level, inputs, self._task.price, self._task.gold)
+            run = self._replay(inputs)
             if best is None:
                 newest = best = _Best(run, search.stage, {}, run.cost, self.rounds.simulated)
             elif run.cost < best.run.cost:
                 newest = best = best.improved(run, search.stage, self._best)
         return newest
+
+    def _replay(self, inputs: np.ndarray) -> Run:
+        return replay(self._task.level_set, self._task.origin, inputs, self._task.price)
 
     def _rounds(self) -> Rounds:
         """Begin the searches for a first solution, or those for better ones."""
@@ -332,13 +356,13 @@ class _Solver:
         ]
         if best is not None:
             longest = task.max_frames if task.price else best.first
-            polishers = (make_polisher(task.level_set, longest) for _ in range(_POLISHERS))
+            polishers = (task_polisher(task, longest) for _ in range(_POLISHERS))
             searches += [PolishSearch(task, one, next(seeds), best.run, POLISHED, 1) for one in polishers]
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)
 
 
-def _check(seconds: float, frames: float, seed: int, max_frames: int, threads: int) -> None:
-    for name, value in (("seconds", seconds), ("frames", frames), ("max_frames", max_frames)):
+def _check(seconds: float, frames: float, seed: int, max_frames: int, hold: int, threads: int) -> None:
+    for name, value in (("seconds", seconds), ("frames", frames), ("max_frames", max_frames), ("hold", hold)):
         if not value > 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
     if threads < 1:

@@ -157,7 +157,8 @@ class TrainConfig:
     """Maximum norm of the gradient; larger gradients are scaled down."""
 
     warm_start: tuple[str, ...] = ()
-    """Recordings, or built-in levels whose known solutions are played; the policy begins as a clone of them."""
+    """Recordings, built-in levels whose known solutions are played, or planned for solutions by the planner; the policy
+    begins as a clone of them."""
     clone_kl_coef: float = 0.3
     """Initial coefficient of the KL divergence of the policy from that clone; 0 does without it."""
     clone_kl_steps: int = 500_000

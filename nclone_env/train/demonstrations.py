@@ -6,8 +6,9 @@ policy gets. The inputs of a recording are turned into held actions first (``tra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from nclone_env.actions import NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING
+from nclone_env.env.batch import playable_levels
 from nclone_env.env.compiled.records import WON
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
@@ -28,6 +30,7 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import is_recording, read_recording
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.holding import held_actions
+from nclone_env.train.planned import PLANNED, planned_demonstrations
 from nclone_env.train.trajectories import Trajectory
 
 
@@ -53,13 +56,14 @@ class Demonstrated(NamedTuple):
     """Source to the reason why it was not used."""
 
 
-def demonstrate(sources: Iterable[str | Path], config: EnvironmentConfig) -> Demonstrated:
+def demonstrate(sources: Sequence[str | Path], config: EnvironmentConfig, threads: int = 1) -> Demonstrated:
     """Return the trajectories of demonstrations that finish their level, at the pace of a policy.
 
     Args:
-        sources: recordings (``.replay`` or attract files), and names of built-in levels or sets, whose known solutions
-            are played.
-        config: environment of the policy, without frame stacks; its levels need not be those of the demonstrations.
+        sources: recordings (``.replay`` or attract files); names of built-in levels or sets, whose known solutions are
+            played; and ``planned`` for solutions of the levels of ``config`` by the planner.
+        config: environment of the policy, without frame stacks; its levels need not be those of recordings.
+        threads: levels that are planned at a time.
 
     Raises:
         UnknownLevelError: if a source is neither a file nor a built-in level.
@@ -67,7 +71,9 @@ def demonstrate(sources: Iterable[str | Path], config: EnvironmentConfig) -> Dem
         FormatError: if a recording is malformed.
     """
     result = Demonstrated([], [], {})
-    for demonstration in read_demonstrations(sources):
+    files = [source for source in sources if source != PLANNED]
+    planned = _planned(config, threads) if len(files) < len(sources) else ()
+    for demonstration in chain(read_demonstrations(files), planned):
         trajectory = trajectory_of(demonstration, config)
         if isinstance(trajectory, str):
             result.skipped[demonstration.source] = trajectory
@@ -92,6 +98,15 @@ def read_demonstrations(sources: Iterable[str | Path]) -> Iterator[Demonstration
                     f"record one with 'nclone-env replay record {ref.name} --human'"
                 )
             yield Demonstration(ref.name, ref.load(), np.frombuffer(solutions[ref.name], np.uint8))
+
+
+def _planned(config: EnvironmentConfig, threads: int) -> Iterator[Demonstration]:
+    """Yield demonstrations by the planner."""
+    levels = playable_levels(config)
+    found = planned_demonstrations(levels, config.max_frames, config.frame_skip, threads)
+    for level in levels.levels:
+        if level.name in found:
+            yield Demonstration(level.name, level, found[level.name])
 
 
 def trajectory_of(demonstration: Demonstration, config: EnvironmentConfig) -> Trajectory | str:

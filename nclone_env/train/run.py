@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from threadpoolctl import threadpool_limits
 
+from nclone_env.config import EnvironmentConfig
 from nclone_env.env.threads import Job, Workers, available_cores
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect import Collector
@@ -59,6 +60,8 @@ class Run:
     """Everything a training run owns."""
 
     config: TrainConfig
+    environment: EnvironmentConfig
+    """Of the environments trained in, without frame stacks."""
     policy: ActorCritic
     parameters: FlatParameters
     storage: RolloutStorage
@@ -172,6 +175,7 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
     network, ppo = _make_learner(config, policy, parameters, storage, workers, ranks, device)
     return Run(
         config=config,
+        environment=environment,
         policy=policy,
         parameters=parameters,
         storage=storage,

@@ -17,10 +17,10 @@ from nclone_env.memory_tree import MemoryNode
 from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import VectorEnvironment
-from nclone_env.train.planned import planned_solutions
+from nclone_env.train.planned import PLANNED, planned_solutions
 from nclone_env.train.starts import BackwardStarts, StartStates, recorded_solutions, start_states
 
-KNOWN, PLANNED = "known", "planned"
+KNOWN = "known"
 """Stand in ``TrainConfig.starts`` for the known solutions of built-in levels, and for those that the planner finds."""
 _STATES_PER_LEVEL = 16
 

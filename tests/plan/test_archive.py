@@ -17,6 +17,7 @@ from nclone_env.plan.archive import (
     make_archive,
 )
 from nclone_env.plan.guide import make_guide
+from nclone_env.plan.origin import origin_of
 from nclone_env.plan.table import EMPTY
 from nclone_env.sim.copy import mix
 from nclone_env.sim.keys import cell_key, key_parts
@@ -31,10 +32,10 @@ MAX_FRAMES, NEVER = 2000, 1 << 30
 def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES):
     """Return (archive, parts, solutions found) after a search of so many frames."""
     levels = pack([level])
-    archive, guide, parts = make_archive(levels, cells, MAX_FRAMES), make_guide(levels), key_parts(levels)
+    archive, guide, parts = make_archive(levels, cells, origin_of(levels)), make_guide(levels), key_parts(levels)
     rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0)], RULES)
     found = []
-    archive.search["limit"], archive.search["longest"] = limit, MAX_FRAMES
+    archive.search["limit"], archive.search["longest"], archive.search["hold"] = limit, MAX_FRAMES, HOLD
     begin(levels.arrays, archive, guide, parts, rules, seed)
     while archive.search[0]["frames"] < frames:
         if explore(levels.arrays, archive, guide, parts, rules, frames):
@@ -121,10 +122,10 @@ def test_solutions_are_shorter_than_the_limit():
 @pytest.mark.parametrize("level", [LEVEL, build_room("exit 60 58", "exit_switch 50 58", "evil_ninja 20 58")])
 def test_the_memory_is_known_beforehand(level):
     levels = pack([level])
-    archive = make_archive(levels, 1000, 500)
+    archive = make_archive(levels, 1000, origin_of(levels))
     arrays = [*archive.worlds, *archive.table, *archive[2:-2], archive.renumbered, archive.search]
-    assert sum(array.nbytes for array in arrays) == archive_bytes(levels, 1000, 500)
+    assert sum(array.nbytes for array in arrays) == archive_bytes(levels, 1000)
     for memory in (10_000_000, 33_333_333):
-        cells = cells_that_fit(levels, memory, 500)
-        assert archive_bytes(levels, cells, 500) <= memory
-        assert archive_bytes(levels, cells + 1, 500) > memory
+        cells = cells_that_fit(levels, memory)
+        assert archive_bytes(levels, cells) <= memory
+        assert archive_bytes(levels, cells + 1) > memory

@@ -10,6 +10,7 @@ from nclone_env.level.load import load_level
 from nclone_env.plan.gold import no_gold
 from nclone_env.plan.guide import make_guide, way_left, way_to_exit
 from nclone_env.plan.objective import PRICES, price_of, replay
+from nclone_env.plan.origin import origin_of
 from nclone_env.plan.solve import solve
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
@@ -63,10 +64,11 @@ def test_gold_that_cannot_be_reached_does_not_stop_the_rest():
 
 def test_a_replay_counts_gold_and_rejects_what_does_not_win():
     best = solved("time")
-    run = replay(LEVEL, best.inputs, 120, 3)
+    levels = pack([LEVEL])
+    run = replay(levels, origin_of(levels), best.inputs, 120)
     assert (run.gold, run.cost) == (best.gold, best.frames + 120 * (3 - best.gold))
     with pytest.raises(RuntimeError, match="does not win at the end"):
-        replay(LEVEL, best.inputs[:-1], 120, 3)
+        replay(levels, origin_of(levels), best.inputs[:-1], 120)
 
 
 def test_an_unknown_objective_is_named():

@@ -8,6 +8,7 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.guide import make_guide
+from nclone_env.plan.origin import origin_of
 from nclone_env.plan.polish import _SPACING, edit, make_polisher, polish, take
 from nclone_env.plan.solve import solve
 from nclone_env.sim.copy import hash_world
@@ -24,7 +25,7 @@ AT_ONCE = build_level("exit 22 60", "exit_switch 21 60", tiles=hall_tiles((2, 20
 def polished(level=LEVEL, inputs=DETOUR, seed=1, frames=100_000):
     """Return the polisher and all solutions that it found."""
     levels = pack([level])
-    guide, polisher, found = make_guide(levels), make_polisher(levels, len(inputs)), []
+    guide, polisher, found = make_guide(levels), make_polisher(levels, len(inputs), origin_of(levels)), []
     polisher.search["seed"] = seed
     take(levels.arrays, polisher, guide, inputs)
     while polisher.search[0]["frames"] < frames:
@@ -83,7 +84,7 @@ def test_solutions_of_a_few_frames():
 
 def test_a_solution_of_another_search_is_taken():
     levels = pack([LEVEL])
-    guide, polisher = make_guide(levels), make_polisher(levels, len(DETOUR))
+    guide, polisher = make_guide(levels), make_polisher(levels, len(DETOUR), origin_of(levels))
     take(levels.arrays, polisher, guide, DETOUR)
     take(levels.arrays, polisher, guide, DETOUR[40:])
     assert polisher.search[0]["length"] == len(DETOUR) - 40

@@ -1,0 +1,138 @@
+"""Solutions with few changes of input, for people and policies to learn from.
+
+What a search finds changes its inputs at random where they do not matter. Here runs of equal inputs are joined with
+those before or after them as long as the level is still won in time, and of inputs that do equally well the one with
+the lowest number is taken. Every step is determined by the solution alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.jit import kernel
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
+from nclone_env.plan.origin import Start, origin_of
+from nclone_env.sim.copy import copy_world
+from nclone_env.sim.state import make_worlds
+from nclone_env.sim.tick import tick
+
+_SHIFTED = 12
+"""Frames by which a joined run may become longer or shorter."""
+
+
+class _Run(NamedTuple):
+    """An input, and the frames that it is held."""
+
+    code: int
+    frames: int
+
+
+def smooth(
+    level: Level, inputs: np.ndarray, *, slack: float = 0.05, hold: int = 1, start: Start | None = None
+) -> np.ndarray:
+    """Return a solution with fewer changes of input, (T,) uint8, that wins in its last frame.
+
+    Args:
+        level: the level.
+        inputs: (T,) uint8, a solution.
+        slack: share of the frames by which the result may be longer.
+        hold: inputs change only in frames that are multiples of it; ``inputs`` must do so already.
+        start: world in which the solution begins, as for ``solve``; None: the start of the level.
+
+    Raises:
+        ValueError: if the inputs do not win, or change elsewhere.
+        ConfigError: if ``start`` is not a world of the level.
+    """
+    changes = np.flatnonzero(np.diff(inputs)) + 1
+    if (changes % hold).any():
+        raise ValueError(f"inputs: expected changes in multiples of {hold} frames, got one in frame {changes[0]}")
+    trial = _Trial(level, start)
+    runs, frames = _runs(inputs), trial.won_after(inputs)
+    if frames == 0:
+        raise ValueError(f"inputs: expected a solution of {level.name!r}, got {len(inputs)} frames that do not win")
+    most = int(len(inputs) * (1.0 + slack))
+    runs = _joined(trial, runs, hold, most)
+    return _inputs(_renamed(trial, runs))
+
+
+class _Trial:
+    """Plays inputs from the world in which a solution begins."""
+
+    def __init__(self, level: Level, start: Start | None):
+        levels = pack([level])
+        self._levels, self._origin, self._worlds = levels.arrays, origin_of(levels, start), make_worlds(1, levels)
+
+    def won_after(self, inputs: np.ndarray) -> int:
+        """Return the frames after which the inputs win, 0 if they do not."""
+        return int(won_after(self._levels, self._origin, self._worlds, inputs))
+
+    def shortened(self, runs: list[_Run], most: int) -> list[_Run] | None:
+        """Return runs up to the frame in which they win, None if that is none of the first ``most`` frames."""
+        inputs = _inputs(runs)[:most]
+        frames = self.won_after(inputs)
+        return _runs(inputs[:frames]) if frames else None
+
+
+@kernel
+def won_after(levels, origin, worlds, inputs):
+    """Return the frames after which inputs win from a world, 0 if they do not."""
+    copy_world(origin, 0, worlds, 0)
+    for frame in range(inputs.shape[0]):
+        tick(levels, worlds, 0, inputs[frame])
+        state = worlds.ninjas[0]["state"]
+        if state >= DEAD:
+            return frame + 1 if state == CELEBRATING else 0
+    return 0
+
+
+def _joined(trial: _Trial, runs: list[_Run], hold: int, most: int) -> list[_Run]:
+    """Join runs until none can be joined."""
+    number = unchanged = 0
+    while unchanged < len(runs):
+        unchanged += 1
+        for tried in _joins(runs, number, hold):
+            shorter = trial.shortened(tried, most)
+            if shorter is not None and len(shorter) < len(runs):
+                runs, unchanged = shorter, 0
+                break
+        number = (number + 1) % len(runs)
+    return runs
+
+
+def _joins(runs: list[_Run], number: int, hold: int) -> Iterator[list[_Run]]:
+    """Yield runs without one of them, whose frames its neighbours take over, more or less."""
+    for neighbour in (number - 1, number + 1):
+        if 0 <= neighbour < len(runs):
+            for shift in sorted(range(-(_SHIFTED // hold) * hold, _SHIFTED + 1, hold), key=abs):
+                frames = runs[number].frames + shift
+                if frames >= 0:
+                    yield [*runs[:number], _Run(runs[neighbour].code, frames), *runs[number + 1 :]]
+
+
+def _renamed(trial: _Trial, runs: list[_Run]) -> list[_Run]:
+    """Take for each run the first input that does equally well."""
+    frames = sum(run.frames for run in runs)
+    for number in range(len(runs)):
+        for code in INPUT_OF_ACTION:
+            if number >= len(runs) or code == runs[number].code:
+                break
+            shorter = trial.shortened([*runs[:number], _Run(code, runs[number].frames), *runs[number + 1 :]], frames)
+            if shorter is not None and len(shorter) <= len(runs):
+                runs, frames = shorter, sum(run.frames for run in shorter)
+                break
+    return runs
+
+
+def _runs(inputs: np.ndarray) -> list[_Run]:
+    return [_Run(code, len(list(held))) for code, held in groupby(inputs.tolist())]
+
+
+def _inputs(runs: list[_Run]) -> np.ndarray:
+    return np.repeat(np.array([run.code for run in runs], np.uint8), [run.frames for run in runs])

@@ -1,0 +1,60 @@
+"""Smooth solutions: fewer changes of input, the level still won within the slack, always the same result."""
+
+import numpy as np
+import pytest
+
+from nclone_env.level.build import build_room
+from nclone_env.level.load import load_level
+from nclone_env.plan.smooth import smooth
+from nclone_env.plan.solve import solve
+from nclone_env.sim.session import Session
+
+from .test_solve import wins
+
+LEVEL = load_level("jumps/03-islands")
+FOUND = {hold: solve(LEVEL, frames=400_000, hold=hold).inputs for hold in (1, 4)}
+
+
+def changes(inputs):
+    return np.flatnonzero(np.diff(inputs)) + 1
+
+
+@pytest.mark.parametrize("hold", [1, 4])
+def test_fewer_changes_and_not_much_longer(hold):
+    smoothed = smooth(LEVEL, FOUND[hold], hold=hold)
+    assert wins(LEVEL, smoothed)
+    assert len(smoothed) <= 1.05 * len(FOUND[hold])
+    assert len(changes(smoothed)) < 0.8 * len(changes(FOUND[hold]))
+    assert not (changes(smoothed) % hold).any()
+
+
+def test_without_slack_it_is_not_longer():
+    assert len(smooth(LEVEL, FOUND[4], slack=0.0, hold=4)) <= len(FOUND[4])
+
+
+def test_it_is_done_when_it_is_done():
+    once = smooth(LEVEL, FOUND[4], hold=4)
+    assert smooth(LEVEL, once, slack=0.0, hold=4).tobytes() == once.tobytes()
+
+
+def test_of_equal_inputs_the_first_is_taken():
+    level = build_room("exit 41 58", "exit_switch 40 58")  # won at the spawn, whatever the input
+    frames = solve(level, frames=10_000).frames
+    jumps = np.full(frames, 3, np.uint8)
+    assert wins(level, jumps)
+    assert smooth(level, jumps).tobytes() == bytes(frames)
+
+
+def test_a_solution_from_another_world():
+    session = Session(LEVEL)
+    session.play(FOUND[4][:40])
+    rest = FOUND[4][40:]
+    smoothed = smooth(LEVEL, rest, hold=4, start=(session.worlds, 0))
+    assert wins(LEVEL, np.append(FOUND[4][:40], smoothed))
+
+
+def test_inputs_that_are_no_solution():
+    with pytest.raises(ValueError, match="inputs: expected a solution of 'jumps/03-islands', got 10 frames"):
+        smooth(LEVEL, np.zeros(10, np.uint8))
+    with pytest.raises(ValueError, match="inputs: expected changes in multiples of 4 frames, got one in frame"):
+        smooth(LEVEL, FOUND[1], hold=4)
