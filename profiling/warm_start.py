@@ -69,7 +69,7 @@ def main(
 
     Args:
         levels: levels to train on, one run each.
-        demonstrations: a recording for each level; by default known solutions.
+        demonstrations: for each level a recording, or "planned" for one by the planner; by default known solutions.
         seeds: runs of each variant.
         timesteps: environment steps of a run.
         max_frames: time limit of an episode in frames.

@@ -76,6 +76,23 @@ def test_masks_allow_every_label():
         assert masks[np.arange(len(masks)), trajectory.actions].all()
 
 
+@pytest.mark.parametrize("frame_skip", [4, 6])
+def test_planned_demonstrations_are_made_for_the_frame_skip(frame_skip):
+    config = CONFIG.replace(levels=("first-steps/02-step", "hazards/04-mine-pit"), frame_skip=frame_skip)
+    made = demonstrate(("planned",), config)
+    assert made.sources == ["first-steps/02-step", "hazards/04-mine-pit"]
+    for level, trajectory in zip(made.sources, made.trajectories, strict=True):
+        assert wins_with(level, trajectory.actions, frame_skip)
+        known = len(known_solutions()[level]) / frame_skip
+        assert len(trajectory.actions) < 1.1 * known + 2
+        assert np.count_nonzero(np.diff(trajectory.actions)) < 12
+
+
+def test_recordings_come_before_plans():
+    config = CONFIG.replace(levels=("first-steps/02-step",))
+    assert demonstrate(("planned", "jumps/03-islands"), config).sources == ["jumps/03-islands", "first-steps/02-step"]
+
+
 def test_files(tmp_path):
     winning, losing = tmp_path / "win.replay", tmp_path / "lose.replay"
     Recording.of(LEVELS[0], late(LEVELS[0], 2)).save(winning)
