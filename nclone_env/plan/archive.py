@@ -242,7 +242,7 @@ def keep(archive, guide, parts, rules, node, frame):
     moment = frame // rules["period"]
     if search["price"] > 0:
         moment = moment << _GOLD_BITS | worlds.ninjas[scratch]["gold"]
-    key = mix(cell_key(worlds, scratch, parts, rules["size"], rules["speed"]), np.uint64(moment))
+    key = cell_of(worlds, scratch, parts, rules, moment)
     place = find_place(archive.table, key)
     number = archive.table.numbers[place]
     if number == EMPTY:
@@ -257,6 +257,12 @@ def keep(archive, guide, parts, rules, node, frame):
     copy_world(worlds, scratch, worlds, number)
     cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, length
     return True
+
+
+@kernel
+def cell_of(worlds, index, parts, rules, moment):
+    """Return the key of the cell of a world in a part of the time, 0 if cells do not change."""
+    return mix(cell_key(worlds, index, parts, rules["size"], rules["speed"]), np.uint64(moment))
 
 
 @kernel

@@ -15,13 +15,10 @@ import numpy as np
 
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
-from nclone_env.jit import kernel
 from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.sim.copy import copy_world
-from nclone_env.sim.state import make_worlds
-from nclone_env.sim.tick import tick
+from nclone_env.sim.session import Session
 
 _SHIFTED = 12
 """Frames by which a joined run may become longer or shorter."""
@@ -66,30 +63,21 @@ class _Trial:
     """Plays inputs from the world in which a solution begins."""
 
     def __init__(self, level: Level, start: Start | None):
-        levels = pack([level])
-        self._levels, self._origin, self._worlds = levels.arrays, origin_of(levels, start), make_worlds(1, levels)
+        self._session = Session(level)
+        self._origin = origin_of(self._session.level_set, start)
 
     def won_after(self, inputs: np.ndarray) -> int:
         """Return the frames after which the inputs win, 0 if they do not."""
-        return int(won_after(self._levels, self._origin, self._worlds, inputs))
+        copy_world(self._origin, 0, self._session.worlds, 0)
+        states = self._session.record(inputs, entities=False).ninjas["state"]
+        over = np.flatnonzero(states >= DEAD)
+        return int(over[0]) + 1 if len(over) and states[over[0]] == CELEBRATING else 0
 
     def shortened(self, runs: list[_Run], most: int) -> list[_Run] | None:
         """Return runs up to the frame in which they win, None if that is none of the first ``most`` frames."""
         inputs = _inputs(runs)[:most]
         frames = self.won_after(inputs)
         return _runs(inputs[:frames]) if frames else None
-
-
-@kernel
-def won_after(levels, origin, worlds, inputs):
-    """Return the frames after which inputs win from a world, 0 if they do not."""
-    copy_world(origin, 0, worlds, 0)
-    for frame in range(inputs.shape[0]):
-        tick(levels, worlds, 0, inputs[frame])
-        state = worlds.ninjas[0]["state"]
-        if state >= DEAD:
-            return frame + 1 if state == CELEBRATING else 0
-    return 0
 
 
 def _joined(trial: _Trial, runs: list[_Run], hold: int, most: int) -> list[_Run]:

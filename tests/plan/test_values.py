@@ -1,0 +1,91 @@
+"""Frames to the exit from many states: near those of solutions, infinite where there is no way, the same every time."""
+
+import numpy as np
+import pytest
+
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.errors import ConfigError, UnsupportedLevelError
+from nclone_env.level.build import build_room
+from nclone_env.level.load import load_level
+from nclone_env.level.solutions import known_solutions
+from nclone_env.plan.solve import solve
+from nclone_env.plan.values import state_values
+from nclone_env.sim.copy import copy_world
+from nclone_env.sim.session import Session
+
+NAME = "hazards/04-mine-pit"
+LEVEL = load_level(NAME)
+VALUES = state_values(LEVEL, frames=1_000_000)
+
+
+def test_the_start_takes_as_long_as_a_solution():
+    known = len(known_solutions()[NAME])
+    assert VALUES.visited[0] == 0
+    assert 0.9 * known < VALUES.frames[0] < 1.4 * known
+    assert len(VALUES.frames) > 5000
+
+
+def test_states_take_as_long_as_solutions_from_there():
+    rows = np.flatnonzero(np.isfinite(VALUES.frames))[::2000]
+    found = [solve(LEVEL, frames=200_000, hold=4, start=(VALUES.worlds, int(row))).frames for row in rows]
+    assert len(rows) > 3
+    assert all(found)
+    ratios = VALUES.frames[rows] / np.array(found)
+    assert 0.8 < np.median(ratios) < 1.4
+    shuffled = np.random.default_rng(0).permutation(VALUES.frames[np.isfinite(VALUES.frames)])[: len(rows)]
+    assert np.abs(np.log(ratios)).mean() < np.abs(np.log(shuffled / np.array(found))).mean()
+
+
+def test_actions_that_kill_and_actions_that_win():
+    """Frames of an action are finite only if the ninja lives, and those until it wins if the action wins."""
+    rows = np.arange(0, len(VALUES.frames), 40)
+    frames = VALUES.of_actions(VALUES.worlds, rows)
+    assert frames.shape == (len(rows), 6)
+    session, died, won = Session(LEVEL), 0, 0
+    for row, values in zip(rows, frames, strict=True):
+        for code, value in zip(INPUT_OF_ACTION, values, strict=True):
+            copy_world(VALUES.worlds, row, session.worlds, 0)
+            states = session.record(bytes([code]) * VALUES.hold, entities=False).ninjas["state"]
+            state = states[-1]
+            if state == CELEBRATING:
+                assert value == 1 + np.flatnonzero(states == CELEBRATING)[0]
+                won += 1
+            elif state >= DEAD:
+                assert np.isinf(value)
+                died += 1
+            else:
+                assert value > VALUES.hold
+    assert died
+    near = np.argsort(VALUES.frames)[:20]
+    assert (VALUES.of_actions(VALUES.worlds, near).min(axis=1) <= 40).all()
+
+
+def test_the_best_action_leads_to_about_the_frames_of_the_state():
+    rows = np.flatnonzero(np.isfinite(VALUES.frames))[::100]
+    best = VALUES.of_actions(VALUES.worlds, rows).min(axis=1)
+    ratios = best / VALUES.frames[rows]
+    assert 0.8 < np.median(ratios) < 1.25
+
+
+def test_without_a_way_all_are_infinite():
+    walled = build_room("exit 160 20", "exit_switch 150 57")  # the exit is out of reach
+    values = state_values(walled, frames=50_000, cells=2000)
+    assert np.isinf(values.frames).all()
+    assert np.isinf(values.of_actions(values.worlds, [0])).all()
+
+
+def test_the_same_arguments_give_the_same_values():
+    one, same, other = (state_values(LEVEL, frames=100_000, cells=3000, seed=seed) for seed in (1, 1, 2))
+    assert one.frames.tobytes() == same.frames.tobytes()
+    assert one.frames.tobytes() != other.frames.tobytes()
+
+
+def test_faults():
+    for name in ("frames", "hold", "cells", "max_frames"):
+        with pytest.raises(ConfigError, match=f"{name}: expected a number of at least 1, got 0"):
+            state_values(LEVEL, **{name: 0})
+    with pytest.raises(ConfigError, match="seed: expected"):
+        state_values(LEVEL, seed=-1)
+    with pytest.raises(UnsupportedLevelError, match="exit"):
+        state_values(build_room())
