@@ -38,9 +38,10 @@ class RewardConfig:
     """Added when the ninja touches an open exit."""
     switch: float = 1.0
     """Added when an exit switch is collected."""
-    death: float = -3.0
+    death: float = -1.5
     """Added when the ninja dies. Shaping then returns what is left of the potential, about 5 near the start of a level;
-    with a small weight here that looks like a gain to a critic that has not learned the potential yet."""
+    with a small weight here that looks like a gain to a critic that has not learned the potential yet. With a large one
+    standing still is the safest, and hard levels on their own are never begun."""
     time: float = -0.0005
     """Added per simulated frame."""
     gold: float = 0.0
@@ -110,12 +111,13 @@ class ObservationConfig:
     max_entities: int = 32
     """Rows of ``entity_states``: the number of nearest entities listed."""
     local_position: bool = False
-    """Give ``x`` and ``y`` of ``game_state`` within the tile of the ninja, and no remaining time: a policy cannot tell
-    levels apart by them then, and what it learns on some levels applies to others."""
+    """Give ``x`` and ``y`` of ``game_state`` within the tile of the ninja, the way to the objective only as far as it
+    is near, and no remaining time. A policy cannot tell levels apart then, and what it learns applies to others."""
     locals_size: int = 21
     """Side of ``locals`` in squares of 12 pixels; odd, so that one square is in the middle."""
-    locals_hazards: bool = False
-    """Add a second plane to ``locals``: where the ninja would touch something deadly."""
+    locals_planes: int = 1
+    """Planes of ``locals``, 1 to 3: what is solid; where the ninja would touch something deadly; how much nearer to the
+    objective each square is."""
     reachability_slots: int | None = None
     """Capacity of the ``reachability`` cache in entries of 54 KB, one per state of a level's doors; None: two per
     level, at least 64. With fewer slots than entries in use every step is slow; see ``reachability_counts``."""
@@ -126,6 +128,7 @@ class ObservationConfig:
         check_integer("frame_stack", self.frame_stack, low=1, high=64)
         check_integer("max_entities", self.max_entities, low=1, high=MOST_LISTED_ENTITIES)
         check_integer("locals_size", self.locals_size, low=1, high=99)
+        check_integer("locals_planes", self.locals_planes, low=1, high=3)
         if self.reachability_slots is not None:
             check_integer("reachability_slots", self.reachability_slots, low=1, high=65536)
         if self.locals_size % 2 == 0:

@@ -43,7 +43,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "lambda 0.98": {"gae_lambda": 0.98},
     "entropy 0.01": {"entropy_coef": 0.01},
     "death -1": {"reward": {"death": -1.0}},
-    "death -5": {"reward": {"death": -5.0}},
+    "death -3": {"reward": {"death": -3.0}},
     "entropy 0.01, not annealed": {"entropy_coef": 0.01, "anneal_entropy": False},
 }
 """One setting of the defaults changed at a time."""

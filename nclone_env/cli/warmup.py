@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
+from nclone_env.env.threads import available_cores
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
 from nclone_env.generate.levels import generate_level
@@ -28,18 +30,24 @@ from nclone_env.train import require_training_extra
 
 
 def warmup() -> int:
-    """Compile all kernels into the cache and report progress; returns immediately if they are cached."""
-    print(f"kernels in {cache_folder()}")
-    for name, task in _TASKS:
-        _timed(name, task)
+    """Compile all kernels into the cache and report progress; a few seconds if they are cached."""
+    print(f"kernels in {cache_folder()}", flush=True)
+    if available_cores() == 1:
+        for lane in range(len(_LANES)):
+            _compile(lane)
+        return 0
+    with ProcessPoolExecutor(len(_LANES), get_context("spawn")) as executor:
+        for future in [executor.submit(_compile, lane) for lane in range(len(_LANES))]:
+            future.result()
     return 0
 
 
-def _timed(name: str, task: Callable[[], None]) -> None:
-    print(f"  {name} ... ", end="", flush=True)
-    started = time.perf_counter()
-    task()
-    print(f"{time.perf_counter() - started:.1f} s")
+def _compile(lane: int) -> None:
+    """Do the tasks of a lane, with a line for each."""
+    for name, task in _LANES[lane]:
+        started = time.perf_counter()
+        task()
+        print(f"  {name} ... {time.perf_counter() - started:.1f} s", flush=True)
 
 
 def _simulate() -> None:
@@ -101,14 +109,19 @@ def _train() -> None:
         train(TrainConfig(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, output=Path(folder)))
 
 
-_TASKS = (
-    ("simulator", _simulate),
-    ("distances", _measure),
-    ("environment", _step),
-    ("more observations", _observe),
-    ("replay", _play),
-    ("planner", _plan),
-    ("generator", _generate),
-    ("proofs", _prove),
-    ("trainer", _train),
+_LANES = (
+    (
+        ("simulator", _simulate),
+        ("distances", _measure),
+        ("environment", _step),
+        ("more observations", _observe),
+    ),
+    (
+        ("planner", _plan),
+        ("generator", _generate),
+        ("proofs", _prove),
+        ("replay", _play),
+        ("trainer", _train),
+    ),
 )
+"""What to compile in each of two processes. Tasks of a lane share most of their kernels; both take about as long."""

@@ -23,12 +23,13 @@ from nclone_env.sim.entities.mine import ARMED, RADII
 
 _TOP_SPEED = 8.0
 _SIGHT = 96.0
+_NEAR, _FAR = 120.0, 528.0  # pixels; an objective and a path farther away look alike in local observations
 _STEPS = 8  # lattice steps, 96 pixels
 _MINE_REACH = RADII[ARMED] + RADIUS
 
 
 @kernel
-def write_game_state(levels, paths, worlds, index, max_frames, row, out):
+def write_game_state(levels, paths, worlds, index, max_frames, local, row, out):
     """Write the 30 elements of one world.
 
     Args:
@@ -37,12 +38,13 @@ def write_game_state(levels, paths, worlds, index, max_frames, row, out):
         worlds: ``WorldArrays``.
         index: world.
         max_frames: frames after which an episode is truncated.
+        local: whether to leave out what tells where in its level the ninja is (``ObservationConfig.local_position``).
         row: row of ``out`` to write.
         out: (n, 30) float32.
     """
     ninja = worlds.ninjas[index]
-    out[row, 0] = clip(ninja["x"] / (WORLD_WIDTH / 2.0) - 1.0)
-    out[row, 1] = clip(ninja["y"] / (WORLD_HEIGHT / 2.0) - 1.0)
+    out[row, 0] = place_in_tile(ninja["x"]) if local else clip(ninja["x"] / (WORLD_WIDTH / 2.0) - 1.0)
+    out[row, 1] = place_in_tile(ninja["y"]) if local else clip(ninja["y"] / (WORLD_HEIGHT / 2.0) - 1.0)
     out[row, 2] = clip(ninja["vx"] / _TOP_SPEED)
     out[row, 3] = clip(ninja["vy"] / _TOP_SPEED)
     out[row, 4] = ninja["airborne"]
@@ -57,17 +59,9 @@ def write_game_state(levels, paths, worlds, index, max_frames, row, out):
     out[row, 12] = buffer_remaining(ninja["floor_buffer"])
     out[row, 13] = buffer_remaining(ninja["wall_buffer"])
     out[row, 14] = 1.0 if open_exit_count(levels, worlds, index) > 0 else 0.0
-    write_path(levels, paths, worlds, index, row, out)
+    write_path(levels, paths, worlds, index, local, row, out)
     write_mine(levels, worlds, index, row, out)
-    out[row, 29] = clip(1.0 - ninja["frame"] / max_frames)
-
-
-@kernel
-def use_local_position(worlds, index, row, out):
-    """Replace the position in the world by that in the tile of the ninja's centre, and the remaining time by 0."""
-    ninja = worlds.ninjas[index]
-    out[row, 0], out[row, 1] = place_in_tile(ninja["x"]), place_in_tile(ninja["y"])
-    out[row, 29] = 0.0
+    out[row, 29] = 0.0 if local else clip(1.0 - ninja["frame"] / max_frames)
 
 
 @kernel
@@ -77,7 +71,7 @@ def place_in_tile(value):
 
 
 @kernel
-def write_path(levels, paths, worlds, index, row, out):
+def write_path(levels, paths, worlds, index, local, row, out):
     """Write the elements about the objective, the path to it and the clearance around the ninja."""
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
@@ -85,11 +79,11 @@ def write_path(levels, paths, worlds, index, row, out):
     fields = paths.fields
     field, slot = objective(levels, paths, worlds, index)
     entity = levels.entities[header["first_entity"] + slot]
-    out[row, 15] = clip((entity["x"] - x) / (WORLD_WIDTH / 2.0))
-    out[row, 16] = clip((entity["y"] - y) / (WORLD_HEIGHT / 2.0))
+    out[row, 15] = clip((entity["x"] - x) / (_NEAR if local else WORLD_WIDTH / 2.0))
+    out[row, 16] = clip((entity["y"] - y) / (_NEAR if local else WORLD_HEIGHT / 2.0))
     length, out[row, 18], out[row, 19] = path_from(fields, field, x, y, 3)
-    initial = paths.header[ninja["level"]]["start_distance"]
-    out[row, 17] = clip(length / initial) if length < math.inf and 0.0 < initial < math.inf else 1.0
+    whole = _FAR if local else paths.header[ninja["level"]]["start_distance"]
+    out[row, 17] = clip(length / whole) if length < math.inf and 0.0 < whole < math.inf else 1.0
     _, out[row, 20], out[row, 21] = path_from(fields, field, x, y, 10)
     _, j, i = nearest_node(fields, field, x, y)
     out[row, 25] = clearance(fields, field, j, i, 0, -1)

@@ -1,4 +1,4 @@
-"""The writer of ``locals``: an occupancy grid around the ninja, in squares of 12 pixels.
+"""The writers of ``locals``: grids around the ninja in squares of 12 pixels, one for each plane.
 
 A square is a quarter of a tile, so that four values give the direction of a slope, which one value per tile would not.
 Occupancy from 0 to 255 can be fed to a network directly; tile numbers are categories and cannot.
@@ -11,12 +11,16 @@ import math
 from nclone_env.constants import COLUMNS, HALF_CELL, RADIUS, ROWS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, bits
+from nclone_env.level.routes.distance import distance_at
 from nclone_env.level.tiles import SOLID_SAMPLES
+from nclone_env.obs.objective import objective
 from nclone_env.sim.dispatch import describe, radius_of
 from nclone_env.sim.entities.door import is_closed
 from nclone_env.sim.query import place_of
 
 SOLID = 255
+_AS_FAR = 128.0
+_PIXELS_PER_STEP = 2.0
 _DEADLY = bits(kind for kind in KINDS if kind.deadly)
 
 
@@ -95,6 +99,48 @@ def write_hazards(levels, worlds, index, out):
                 mover = worlds.movers[index, max(entity["mover"], 0)]
                 if describe(worlds, index, entity, mover, state)[5]:
                     fill_disc(x - HALF_CELL * left, y - HALF_CELL * top, radius_of(entity["type"], state) + RADIUS, out)
+
+
+@kernel
+def write_progress(levels, paths, worlds, index, out):
+    """Write how much nearer to the objective each square of ``write_locals`` is than the ninja.
+
+    A square has the value 128 if the path from it to the objective is as long as the ninja's, 1 more for each 2 pixels
+    that it is shorter, up to 255, 1 less for each 2 that it is longer, down to 1; 0 if there is no path. The length of
+    a square is the mean over its corners that have a path.
+
+    Args:
+        levels: ``LevelArrays``.
+        paths: ``Paths``.
+        worlds: ``WorldArrays``.
+        index: world.
+        out: (S, S) uint8, S odd, [row, column].
+    """
+    ninja, side = worlds.ninjas[index], out.shape[0]
+    left, top = first_square(ninja["x"], side), first_square(ninja["y"], side)
+    field, _ = objective(levels, paths, worlds, index)
+    own = distance_at(paths.fields, field, ninja["x"], ninja["y"])
+    for row in range(side):
+        for column in range(side):
+            length = square_length(paths.fields, field, top + row, left + column)
+            value = 0.0
+            if length < math.inf and own < math.inf:
+                value = min(max(_AS_FAR + (own - length) / _PIXELS_PER_STEP, 1.0), 255.0)
+            out[row, column] = int(value)
+
+
+@kernel
+def square_length(fields, field, v, u):
+    """Return the mean path length of the corners of a square that have a path; infinite if none has."""
+    _, rows, columns = fields.shape
+    total, count = 0.0, 0
+    if 0 <= v < rows - 1 and 0 <= u < columns - 1:
+        for j in range(v, v + 2):
+            for i in range(u, u + 2):
+                if fields[field, j, i] < math.inf:
+                    total += fields[field, j, i]
+                    count += 1
+    return total / count if count > 0 else math.inf
 
 
 @kernel

@@ -135,7 +135,7 @@ def _frame_specs(
 ) -> tuple[ObservationSpec, ...]:
     side, whole = render.player_frame_size, render.global_view_size
     most, window = sizes.max_entities, (sizes.locals_size, sizes.locals_size)
-    planes = (2, *window) if sizes.locals_hazards else window
+    planes = (sizes.locals_planes, *window) if sizes.locals_planes > 1 else window
     vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)
     int32 = np.dtype(np.int32)
     rows = (most, len(ENTITY_STATE))

@@ -84,8 +84,8 @@ class TrainConfig:
     """Give x and y in game_state within the ninja's tile, and no remaining time, so that learning carries over."""
     locals_size: int = 21
     """Side of ``locals`` in squares of 12 pixels; odd."""
-    locals_hazards: bool = False
-    """Add a second plane to ``locals``: where the ninja would touch something deadly."""
+    locals_planes: int = 1
+    """Planes of ``locals``, 1 to 3: solid, deadly, how much nearer to the objective."""
     vector_dtype: VectorDtype = "float32"
     """Dtype of stored vectors; ``float16`` takes half the memory, and PyTorch in place of the hand-written network."""
     frame_stack: int = 1
@@ -243,7 +243,7 @@ class TrainConfig:
                 max_entities=self.max_entities,
                 local_position=self.local_position,
                 locals_size=self.locals_size,
-                locals_hazards=self.locals_hazards,
+                locals_planes=self.locals_planes,
             ),
             render=RenderConfig.preset(self.picture_size),
             frame_skip=self.frame_skip,

@@ -111,9 +111,16 @@ def test_local_positions_are_those_in_the_tile_and_the_rest_is_equal():
         game_states(LOCKED, [RIGHT] * 30 + [NOTHING], observation={"local_position": choice})[0]
         for choice in (False, True)
     )
-    for name in PLACES.keys() - {"x", "y", "time_remaining"}:
+    changed = {"x", "y", "objective_x", "objective_y", "path_remaining", "time_remaining"}
+    for name in PLACES.keys() - changed:
         assert np.array_equal(world[name], local[name]), name
     assert not local["time_remaining"].any()
+    for name, half in (("objective_x", 528), ("objective_y", 300)):
+        assert local[name] == pytest.approx(np.clip(world[name].astype(float) * half / 120, -1, 1), abs=1e-5)
+    ratio = local["path_remaining"] / world["path_remaining"]
+    within = local["path_remaining"] < 1
+    assert within.any()
+    assert np.ptp(ratio[within]) < 1e-5
     for name, half in (("x", 528), ("y", 300)):
         pixels = half * (world[name].astype(float) + 1)
         difference = local[name] + 1 - pixels / 12  # a multiple of 2

@@ -11,6 +11,7 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
 from nclone_env.kinds import LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.build import build_level, build_room
+from nclone_env.level.routes.distance import distance_at
 from nclone_env.level.scenes import everything
 from nclone_env.obs.locals import QUARTER_SHARES
 
@@ -110,7 +111,7 @@ def test_sizes_are_checked(size, message):
 
 def hazards(level, x, y, state=None):
     """Return the second plane of ``locals`` with the ninja at a place, pixels."""
-    env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_hazards": True})
+    env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_planes": 2})
     env.reset()
     worlds = env._batch.worlds
     worlds.ninjas[0]["x"], worlds.ninjas[0]["y"] = x, y
@@ -145,13 +146,55 @@ def test_hazards_beyond_the_window_are_cut_off():
     assert not hazards(level, 360.0 - 160.0, 310.0).any()
 
 
-def test_the_first_plane_is_that_without_hazards():
+def test_the_first_plane_is_that_without_others():
     planes, plain = (
-        NPlusPlusEnv(levels="hazards/02-minefield", observations="locals", observation={"locals_hazards": both})
-        for both in (True, False)
+        NPlusPlusEnv(levels="hazards/02-minefield", observations="locals", observation={"locals_planes": count})
+        for count in (3, 1)
     )
     for env in (planes, plain):
         env.reset(seed=0)
     for _ in range(8):
         both, one = (env.step(2)[0]["locals"] for env in (planes, plain))
         assert np.array_equal(both[0], one)
+
+
+def progress(level, x, y, **config):
+    """Return the third plane of ``locals`` with the ninja at a place, and the environment."""
+    env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_planes": 3}, **config)
+    env.reset()
+    worlds = env._batch.worlds
+    worlds.ninjas[0]["x"], worlds.ninjas[0]["y"] = x, y
+    seen = {"locals": np.zeros((1, 3, 21, 21), np.uint8)}
+    env._batch.observe(0, seen)
+    return seen["locals"][0, 2], env
+
+
+@pytest.mark.parametrize("paths", ["tiles", "doors"])
+def test_progress_is_the_difference_of_path_lengths(paths):
+    x, y = 330.0, 310.0
+    level = build_room("exit 90 58", "exit_switch 80 58")
+    plane, env = progress(level, x, y, paths=paths)
+    followed = env._batch._arrays.paths
+    field = followed.fields[followed.header["first_field"][0]]
+    own = distance_at(followed.fields, followed.header["first_field"][0], x, y)
+    top, left = 300 // 12 - 10, 324 // 12 - 10
+    for row in range(21):
+        for column in range(21):
+            corners = field[top + row : top + row + 2, left + column : left + column + 2].ravel()
+            corners = corners[np.isfinite(corners)]
+            expected = 0
+            if len(corners):
+                length = float(np.sum(corners, dtype=np.float64)) / len(corners)
+                expected = int(min(max(128 + (own - length) / 2, 1), 255))
+            assert plane[row, column] == expected, (row, column)
+    assert plane[10, 20] > 170 > 128 > plane[10, 0]  # the switch is to the right
+    assert not plane[16:].any()  # below the floor
+
+
+def test_progress_beyond_the_world_and_without_a_path_is_zero():
+    level = build_room("exit 90 58", "exit_switch 80 58")
+    plane, _ = progress(level, 30.0, 350.0)
+    assert not plane[:, :8].any()
+    walled = build_room("exit 160 20", "exit_switch 80 58", cells={(39, 4): 1, (39, 5): 1, (39, 3): 1, (40, 3): 1,
+        (41, 3): 1, (40, 6): 1, (39, 6): 1, (41, 6): 1, (41, 4): 1, (41, 5): 1})  # fmt: skip
+    assert not progress(walled, 330.0, 310.0)[0].any()

@@ -10,10 +10,10 @@ import numpy as np
 from nclone_env.jit import called_kernel, kernel, stream_bytes
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.entity_states import write_entity_states
-from nclone_env.obs.game_state import use_local_position, write_game_state
+from nclone_env.obs.game_state import write_game_state
 from nclone_env.obs.graph import NO_LATTICE, write_graph
 from nclone_env.obs.half import round_table, round_vector
-from nclone_env.obs.locals import write_hazards, write_locals
+from nclone_env.obs.locals import write_hazards, write_locals, write_progress
 from nclone_env.obs.reachability import NO_QUERIES, write_query
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
 from nclone_env.render.compose import write_global_view, write_player_frame
@@ -194,9 +194,8 @@ def observe(arrays, index, row, worker, out):
     levels, worlds, pictures = arrays.levels, arrays.worlds, arrays.pictures
     if out.game_state.shape[0] > 0:
         place, settings = vector_row(out.extras, row, worker), arrays.settings[0]
-        write_game_state(levels, arrays.paths, worlds, index, settings["max_frames"], place, out.game_state)
-        if settings["local_position"] != 0:
-            use_local_position(worlds, index, place, out.game_state)
+        local = settings["local_position"] != 0
+        write_game_state(levels, arrays.paths, worlds, index, settings["max_frames"], local, place, out.game_state)
     if out.player_frame.shape[0] > 0:
         canvas = arrays.canvas.player_frame
         picture = canvas[worker] if canvas.shape[0] > 0 else out.player_frame[row]
@@ -209,7 +208,7 @@ def observe(arrays, index, row, worker, out):
         write_global_view(levels, worlds, index, pictures, picture)
         if canvas.shape[0] > 0:
             stream_bytes(out.global_view[row], picture)
-    write_extras(levels, worlds, index, row, worker, out.game_state, out.extras)
+    write_extras(levels, arrays.paths, worlds, index, row, worker, out.game_state, out.extras)
 
 
 @kernel
@@ -223,7 +222,7 @@ def vector_row(extras, row, worker):
 
 
 @called_kernel
-def write_extras(levels, worlds, index, row, worker, game_state, extras):
+def write_extras(levels, paths, worlds, index, row, worker, game_state, extras):
     """Write one row of the arrays of ``extras`` that have rows; nothing if ``extras`` is None."""
     if extras is None:
         return
@@ -239,6 +238,8 @@ def write_extras(levels, worlds, index, row, worker, game_state, extras):
         write_locals(levels, worlds, index, extras.locals[row, 0])
         if extras.locals.shape[1] > 1:
             write_hazards(levels, worlds, index, extras.locals[row, 1])
+        if extras.locals.shape[1] > 2:
+            write_progress(levels, paths, worlds, index, extras.locals[row, 2])
     if extras.graph_level.shape[0] > 0:
         level, node, entities = extras.graph_level, extras.graph_node, extras.graph_entities
         write_graph(levels, worlds, index, extras.lattice, row, level, node, entities)
