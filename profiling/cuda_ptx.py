@@ -36,11 +36,11 @@ from tyro.conf import Positional
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import make_buffers
-from nclone_env.env.batch import playable_levels
 from nclone_env.env.compiled.observe import NO_OBSERVATIONS, kernel_view
 from nclone_env.env.compiled.records import NEXT_STEP
 from nclone_env.env.compiled.step import step_range
 from nclone_env.env.compiled.step_arrays import make_step_arrays
+from nclone_env.env.playable import playable_levels
 from nclone_env.obs.spec import observation_specs
 from nclone_env.sim import copy
 from nclone_env.sim.copy import copy_world, hash_world

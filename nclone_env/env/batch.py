@@ -21,16 +21,14 @@ from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
 from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
 from nclone_env.env.compiled.starts import check_shares, make_starts, set_shares
 from nclone_env.env.compiled.step_arrays import StepArrays, make_step_arrays
+from nclone_env.env.exchange import exchange
+from nclone_env.env.playable import playable_levels
 from nclone_env.env.reachability.answer import Reachability
 from nclone_env.env.reachability.cache import CacheCounts, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
-from nclone_env.errors import SnapshotError, UnsupportedLevelError
+from nclone_env.errors import ConfigError, SnapshotError
 from nclone_env.level.level_set import LevelSet
-from nclone_env.level.library import shared_level_set
-from nclone_env.level.load import load_levels
-from nclone_env.level.mirror import mirrored
-from nclone_env.level.records import count_exits
 from nclone_env.level.routes.graph import Graphs, level_graphs
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode, array_node
@@ -89,10 +87,13 @@ class Batch:
         )
         self._arrays = arrays
         self._spare_arrays: StepArrays | None = None
-        self.pictures: PictureArrays = arrays.pictures
         self.episodes, self.actions, self.results = arrays.episodes, arrays.actions, arrays.results
+        depth, same_step = config.observation.frame_stack, autoreset == SAME_STEP
+        stacked = frame_specs(config, self.level_set)
+        self._stack = FrameStack(stacked, num_envs, depth, same_step) if depth > 1 else None
+        self._rewards = RewardPass(reward_function, arrays) if reward_function is not None else None
         self._make_observers()
-        self._make_passes(reward_function)
+        self._make_passes()
 
     def _least_bytes(self) -> int:
         """Return the bytes of the world and of one observation of an environment."""
@@ -103,9 +104,7 @@ class Batch:
     def _make_observers(self) -> None:
         """Allocate the working memory of the configured observations."""
         config, slots, same_step = self.config, self.workers.slots, self.autoreset == SAME_STEP
-        specs, depth = frame_specs(config, self.level_set), config.observation.frame_stack
-        self._stack = FrameStack(specs, self.num_envs, depth, same_step) if depth > 1 else None
-        self._scratch = make_scratch(specs, slots)
+        self._scratch = make_scratch(frame_specs(config, self.level_set), slots)
         self._lattice = self.graphs.lattice if "graph" in config.observations else NO_LATTICE
         self._masks: ActionMasks | None = None
         if "action_mask" in config.observations:
@@ -118,17 +117,37 @@ class Batch:
         self._empty_view = self._view({}, NO_QUERIES)
         self._no_final = FinalArrays(self._empty_view, *NO_FINAL_ROWS)
 
-    def _make_passes(self, reward_function: RewardFunction | None) -> None:
+    def _make_passes(self) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._empty_view
-        rewards = RewardPass(reward_function, arrays) if reward_function is not None else None
-        self._step_passes = _configured(StepPass(arrays, view, self._no_final), rewards, self._masks, self._reach)
+        step = StepPass(arrays, view, self._no_final)
+        self._step_passes = _configured(step, self._rewards, self._masks, self._reach)
         self._reset_passes = _configured(ResetPass(arrays, NO_RESET, view), self._masks, self._reach)
 
     @property
     def worlds(self) -> WorldArrays:
         """The worlds of the environments."""
         return self._arrays.worlds
+
+    @property
+    def pictures(self) -> PictureArrays:
+        """What the pictures of the levels are drawn from."""
+        return self._arrays.pictures
+
+    def exchange_levels(self, levels: Any) -> None:
+        """Play other levels in future episodes; see ``EpisodeChoice.exchange_levels``.
+
+        Nothing is changed if the levels cannot be used.
+        """
+        if "graph" in self.config.observations:
+            raise ConfigError("exchange_levels: the space of 'graph' depends on the levels; leave this observation out")
+        config = self.config.replace(levels=levels)
+        exchanged = exchange(config, self.level_set, self._arrays)
+        self.config, self.level_set, self._arrays, self._spare_arrays = config, *exchanged, None
+        for cached in ("_digest", "graphs"):
+            self.__dict__.pop(cached, None)
+        self._make_observers()
+        self._make_passes()
 
     def seed(self, seeds: np.ndarray, mask: np.ndarray) -> None:
         """Seed the random levels of the environments in ``mask`` with ``seeds``, (n,) uint64."""
@@ -371,21 +390,3 @@ def _reject_ended(expected: str) -> None:
 def _configured(*passes: Pass | None) -> tuple[Pass, ...]:
     """Return the passes that the configuration needs."""
     return tuple(one for one in passes if one is not None)
-
-
-def playable_levels(config: EnvironmentConfig) -> LevelSet:
-    """Load the levels of a configuration; environments with the same levels share them.
-
-    Raises:
-        UnsupportedLevelError: if one has no exit.
-    """
-    levels = load_levels(config.levels)
-    if config.mirrored:
-        levels += [mirrored(level) for level in levels]
-    for level in levels:
-        if not count_exits(level.raw.records):
-            raise UnsupportedLevelError(
-                f"levels: {level.name!r} has no exit, so no episode could succeed; simulate() plays such levels, "
-                f"environments need at least one exit with its switch"
-            )
-    return shared_level_set(levels)

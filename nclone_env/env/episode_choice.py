@@ -18,6 +18,28 @@ class EpisodeChoice(BaseEnvironment):
     def _check(self, call: str, allowed: tuple[Phase, ...]) -> None:
         raise NotImplementedError
 
+    def exchange_levels(self, levels: Any) -> None:
+        """Play other levels in future episodes, without stopping those under way.
+
+        Episodes under way end on the levels that they began on, which stay in ``level_names``, behind the others, until
+        the next exchange; no further episodes begin on them. ``info["level"]`` counts in the new ``level_names``.
+        Weights are equal again; assignments, requested levels and start states are dropped. Snapshots taken before do
+        not fit any more, and ``worlds`` and ``level_set`` are others.
+
+        Args:
+            levels: as ``EnvironmentConfig.levels``: names, files, packs, map bytes or loaded levels.
+
+        Raises:
+            UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used.
+            ConfigError: if there are no levels, or ``graph`` is among the observations, as its space depends on the
+                levels; nothing is changed in any of these cases.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+        """
+        self._check("exchange_levels", NOT_CLOSED)
+        self._batch.exchange_levels(levels)
+        self.config = self._batch.config
+
     def set_level_weights(self, weights: Any = None) -> None:
         """Draw the levels of future episodes with probabilities proportional to weights.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from nclone_env.constants import DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.level.level_set import LevelSet
+from nclone_env.sim.copy import transfer_world
 from nclone_env.sim.state import WorldArrays, make_worlds
 from nclone_env.sim.tick import start as start_world
 
@@ -33,20 +32,19 @@ def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
         raise ConfigError(f"start: expected the index of a world from 0 to {len(worlds.ninjas) - 1}, got {index}")
     if worlds.ninjas[index]["state"] >= DEAD:
         raise ConfigError("start: expected a world in which the ninja is alive and has not won")
-    origin.ninjas[0] = worlds.ninjas[index]
-    for name in ("entity_states", "movers", "trail"):
-        _copy_row(name, getattr(worlds, name)[index], getattr(origin, name)[0])
-    origin.ninjas[0]["level"] = 0
+    _check_rows(levels, worlds, origin)
+    transfer_world(worlds, index, origin, 0, level=0)
     return origin
 
 
-def _copy_row(name: str, source: np.ndarray, target: np.ndarray) -> None:
-    """Copy what belongs to the level; rows of other level sets are longer, those with a time limit have a short trail.
+def _check_rows(levels: LevelSet, worlds: WorldArrays, origin: WorldArrays) -> None:
+    """Reject worlds of level sets that cannot contain the level.
 
     Raises:
-        ConfigError: if the row is too short for the level.
+        ConfigError: if their rows are too short for it.
     """
-    if name != "trail" and len(source) < len(target):
-        raise ConfigError(f"start: expected a world of this level, with {len(target)} {name}, got {len(source)}")
-    size = min(len(source), len(target))
-    target[:size] = source[:size]
+    for name in ("entity_states", "movers"):
+        least, count = getattr(origin, name).shape[1], getattr(worlds, name).shape[1]
+        if count < least:
+            level = levels.levels[0].name
+            raise ConfigError(f"start: expected a world of {level!r}, which has {least} {name}, got {count}")

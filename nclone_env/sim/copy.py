@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.jit import each, kernel
-from nclone_env.sim.state import MOVER, NINJA_RECORD
+from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
 
 _FLOAT, _WHOLE = "f", "iu"
 _NINJA_FIELDS, _MOVER_FIELDS = NINJA_RECORD.names or (), MOVER.names or ()
@@ -64,6 +64,30 @@ def copy_mover(source, target):
     """Copy a ``MOVER`` field by field."""
     for name in each(_MOVER_FIELDS):
         target[name] = source[name]
+
+
+def transfer_world(source: WorldArrays, index: int, target: WorldArrays, place: int, level: int) -> None:
+    """Copy a world to worlds of another level set that contains its level.
+
+    Args:
+        source: worlds of a level set.
+        index: world to copy.
+        target: worlds of the other level set, changed in place.
+        place: world to overwrite.
+        level: number of the level in the other set.
+    """
+    target.ninjas[place] = source.ninjas[index]
+    target.ninjas[place]["level"] = level
+    for name in ("entity_states", "movers"):
+        given, row = getattr(source, name)[index], getattr(target, name)[place]
+        size = min(len(given), len(row))  # what is behind belongs to larger levels
+        row[:size], row[size:] = given[:size], np.zeros((), row.dtype)
+    # the trail is a ring: the position at the end of frame f is in row f - 1 modulo the number of rows
+    given, row = source.trail[index], target.trail[place]
+    frame = int(source.ninjas[index]["frame"])
+    frames = np.arange(frame - min(frame, len(given), len(row)), frame)
+    row[:] = 0.0
+    row[frames % len(row)] = given[frames % len(given)]
 
 
 @kernel

@@ -17,8 +17,8 @@ import numpy as np
 from nclone_env.actions import NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING
-from nclone_env.env.batch import playable_levels
 from nclone_env.env.compiled.records import WON
+from nclone_env.env.playable import playable_levels
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
 from nclone_env.level.formats.attract import read_attract

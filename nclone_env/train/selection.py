@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.batch import playable_levels
+from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.solutions import known_solutions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,9 +104,7 @@ def make_step_arrays(
     episodes = np.zeros(num_envs, EPISODE)
     episodes["next_level"] = episodes["own_level"] = episodes["start"] = -1
     return StepArrays(
-        levels=levels.arrays,
-        paths=door_paths(levels) if config.paths == "doors" else levels.paths,
-        pictures=pictures or picture_arrays(config, levels.arrays, levels),
+        **level_arrays(config, levels, pictures),
         settings=make_settings(config, autoreset),
         thresholds=equal_thresholds(len(levels.levels)),
         starts=no_starts(len(levels.levels)),
@@ -117,6 +115,15 @@ def make_step_arrays(
         events=np.zeros(num_envs, EVENT) if with_events else _NO_EVENTS,
         canvas=make_canvas(config, num_envs, slots),
     )
+
+
+def level_arrays(config: EnvironmentConfig, levels: LevelSet, pictures: PictureArrays | None = None) -> dict[str, Any]:
+    """Return the fields of ``StepArrays`` that follow from the levels alone; pictures are made if None."""
+    return {
+        "levels": levels.arrays,
+        "paths": door_paths(levels) if config.paths == "doors" else levels.paths,
+        "pictures": pictures or picture_arrays(config, levels.arrays, levels),
+    }
 
 
 def make_canvas(config: EnvironmentConfig, num_envs: int, slots: int) -> Canvas:

@@ -1,0 +1,140 @@
+"""Other levels for running environments: episodes under way go on as if nothing had happened, new ones play others."""
+
+import numpy as np
+import pytest
+
+from nclone_env import NPlusPlusVectorEnv
+from nclone_env.errors import ConfigError, SnapshotError, StepOrderError, UnknownLevelError, UnsupportedLevelError
+from nclone_env.level.build import build_room
+from nclone_env.level.scenes import everything
+
+OLD, NEW = ("first-steps/06-hop", "hazards/02-minefield"), ("jumps", "hazards/02-minefield", "first-steps/01-walk")
+EVERYTHING = "game_state", "locals", "entity_states", "reachability", "action_mask", "player_frame"
+COUNT = 12
+EVIL = [
+    build_room("exit 160 57", "exit_switch 150 57", *["evil_ninja 60 57"] * count, title=f"{count} evil ninjas")
+    for count in (1, 3)
+]
+
+
+def make(levels=OLD, observations=EVERYTHING, mode="SameStep", **fields):
+    fields = {"max_frames": 160, **fields}
+    envs = NPlusPlusVectorEnv(None, COUNT, levels=levels, observations=observations, autoreset_mode=mode, **fields)
+    envs.reset(seed=3)
+    return envs
+
+
+def actions(step):
+    return np.random.default_rng(step).integers(0, 6, COUNT)
+
+
+def step_until_first_ends(exchanged, untouched, steps=60):
+    """Step both; compare each environment until the first end of its episode; return what began afterwards."""
+    going, begun = np.ones(COUNT, bool), []
+    for step in range(10, 10 + steps):
+        (seen, rewards, *ends, info), (seen_2, rewards_2, *ends_2, info_2) = (
+            envs.step(actions(step)) for envs in (exchanged, untouched)
+        )
+        over = ends_2[0] | ends_2[1]
+        assert np.array_equal(rewards[going], rewards_2[going])
+        for mine, theirs in zip(ends, ends_2, strict=True):
+            assert np.array_equal(mine[going], theirs[going])
+        alive = going & ~over
+        for name, array in seen_2.items():
+            assert np.array_equal(seen[name][alive], array[alive]), (step, name)
+        names, names_2 = exchanged.level_names, untouched.level_names
+        assert [names[info["level"][i]] for i in np.flatnonzero(alive)] == [
+            names_2[info_2["level"][i]] for i in np.flatnonzero(alive)
+        ]
+        begun += [names[info["level"][i]] for i in np.flatnonzero(~going & (info["episode_steps"] > 0))]
+        going &= ~over
+    assert not going.any()
+    return begun
+
+
+@pytest.mark.parametrize("fields", [{}, {"num_threads": 3}, {"observation": {"frame_stack": 3}}, {"mode": "NextStep"}])
+def test_episodes_under_way_go_on_and_new_ones_play_the_new_levels(fields):
+    exchanged, untouched = make(**fields), make(**fields)
+    for step in range(10):
+        for envs in (exchanged, untouched):
+            envs.step(actions(step))
+    exchanged.exchange_levels(NEW)
+    assert exchanged.level_names[-1] == "first-steps/06-hop"  # still played; the minefield is among the new ones
+    assert len(exchanged.level_names) == 8
+    begun = step_until_first_ends(exchanged, untouched)
+    assert "first-steps/06-hop" not in begun
+    assert len(set(begun)) > 4
+
+
+def test_levels_that_are_not_played_any_more_leave_with_the_next_exchange():
+    envs = make()
+    envs.exchange_levels("jumps")
+    for step in range(60):
+        envs.step(actions(step))
+    envs.exchange_levels(("jumps", "first-steps/01-walk"))
+    assert len(envs.level_names) == 6
+    assert envs.config.levels == ("jumps", "first-steps/01-walk")
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_evil_ninjas_keep_following(order):
+    """The trails of the two level sets are rings of different sizes."""
+    levels = [EVIL[number] for number in order]
+    exchanged, untouched = (
+        make(levels=levels[:1], observations=("game_state", "entity_states"), max_frames=1200) for _ in range(2)
+    )
+    for step in range(60):
+        for envs in (exchanged, untouched):
+            envs.step(np.full(COUNT, 2 if step < 30 else 1))
+    exchanged.exchange_levels(levels[1:])
+    assert exchanged.worlds.trail.shape[1] == 3 * 120 - 1
+    for step in range(60, 120):
+        seen, seen_2 = (envs.step(np.full(COUNT, 1 + step % 2))[0] for envs in (exchanged, untouched))
+        assert np.array_equal(seen["entity_states"], seen_2["entity_states"])
+        assert np.array_equal(seen["game_state"], seen_2["game_state"])
+
+
+def test_all_kinds_of_entities_go_on():
+    level = everything()
+    exchanged, untouched = (make(levels=(level,), observations=("game_state", "entity_states")) for _ in range(2))
+    exchanged.exchange_levels("first-steps")
+    step_until_first_ends(exchanged, untouched)
+
+
+def test_weights_assignments_and_starts_are_dropped():
+    envs = make()
+    envs.set_starts([envs.get_state(0)])
+    envs.assign_levels([0] * COUNT)
+    before = envs.get_state(0)
+    envs.exchange_levels("first-steps")
+    assert np.all(envs._batch.episodes["own_level"] == -1)
+    assert not len(envs._batch._arrays.starts.starts)
+    with pytest.raises(SnapshotError, match="another, with digest"):
+        envs.set_state(0, before)
+    envs.set_state(0, envs.get_state(1))
+    envs.gather(np.zeros(COUNT, int))
+
+
+def test_before_the_first_reset():
+    envs = NPlusPlusVectorEnv(None, 4, levels=OLD, observations="game_state")
+    envs.exchange_levels("jumps/01-stairs")
+    _, info = envs.reset(seed=0)
+    assert {envs.level_names[number] for number in info["level"]} == {"jumps/01-stairs"}
+
+
+def test_faults_change_nothing():
+    envs = make()
+    names = envs.level_names
+    with pytest.raises(UnknownLevelError, match="nowhere"):
+        envs.exchange_levels("nowhere")
+    with pytest.raises(UnsupportedLevelError, match="has no exit"):
+        envs.exchange_levels(build_room())
+    with pytest.raises(ConfigError, match="levels"):
+        envs.exchange_levels(())
+    assert envs.level_names == names
+    envs.step(actions(0))
+    envs.send(actions(1))
+    with pytest.raises(StepOrderError, match="exchange_levels"):
+        envs.exchange_levels("jumps")
+    with pytest.raises(ConfigError, match="the space of 'graph' depends on the levels"):
+        make(observations=("graph",)).exchange_levels("jumps")
