@@ -33,7 +33,7 @@ def planned(names: Sequence[str], config: TrainConfig, frames: int) -> tuple[Sol
     skip, found = config.frame_skip, {}
     for name in names:
         found[name] = solve(name, frames=frames, hold=skip, max_frames=config.max_frames).inputs
-    return found, {name: smooth(load_level(name), inputs, hold=skip) for name, inputs in found.items()}
+    return found, {name: smooth(name, inputs, hold=skip) for name, inputs in found.items()}
 
 
 def report(label: str, solutions: Solutions, config: TrainConfig, seeds: int) -> None:

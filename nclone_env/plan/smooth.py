@@ -16,6 +16,7 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.level.level import Level
+from nclone_env.level.load import LevelSource, load_level
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.session import Session
@@ -32,28 +33,32 @@ class _Run(NamedTuple):
 
 
 def smooth(
-    level: Level, inputs: np.ndarray, *, slack: float = 0.05, hold: int = 1, start: Start | None = None
+    level: LevelSource, inputs: np.ndarray, *, slack: float = 0.05, hold: int = 1, start: Start | None = None
 ) -> np.ndarray:
     """Return a solution with fewer changes of input, (T,) uint8, that wins in its last frame.
 
     Args:
-        level: the level.
+        level: the level, in any form that ``load_level`` accepts.
         inputs: (T,) uint8, a solution.
         slack: share of the frames by which the result may be longer.
         hold: inputs change only in frames that are multiples of it; ``inputs`` must do so already.
         start: world in which the solution begins, as for ``solve``; None: the start of the level.
 
     Raises:
+        LevelFormatError, UnknownLevelError: if the level cannot be loaded.
         ValueError: if the inputs do not win, or change elsewhere.
         ConfigError: if ``start`` is not a world of the level.
     """
     changes = np.flatnonzero(np.diff(inputs)) + 1
     if (changes % hold).any():
-        raise ValueError(f"inputs: expected changes in multiples of {hold} frames, got one in frame {changes[0]}")
-    trial = _Trial(level, start)
+        raise ValueError(
+            f"inputs: expected changes in multiples of {hold} frames, got one in frame {changes[changes % hold > 0][0]}"
+        )
+    loaded = load_level(level)
+    trial = _Trial(loaded, start)
     runs, frames = _runs(inputs), trial.won_after(inputs)
     if frames == 0:
-        raise ValueError(f"inputs: expected a solution of {level.name!r}, got {len(inputs)} frames that do not win")
+        raise ValueError(f"inputs: expected a solution of {loaded.name!r}, got {len(inputs)} frames that do not win")
     most = int(len(inputs) * (1.0 + slack))
     runs = _joined(trial, runs, hold, most)
     return _inputs(_renamed(trial, runs))
