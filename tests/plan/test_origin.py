@@ -78,7 +78,7 @@ def test_the_trail_of_a_set_with_more_evil_ninjas_is_another_ring():
     session = Session(pack([many, EVIL]))
     session.start(1)
     alone = Session(EVIL)
-    inputs = bytes([2]) * 190  # the smaller ring has begun anew
+    inputs = bytes([2]) * 190  # the smaller ring is full
     for played in (session, alone):
         played.play(inputs)
     assert session.worlds.trail.shape[1] != alone.worlds.trail.shape[1]
