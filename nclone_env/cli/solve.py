@@ -114,6 +114,8 @@ def solve_levels(
     """
     if threads < 1:
         raise ConfigError(f"threads: expected a whole number of at least 1, got {threads}")
+    if hold < 1:
+        raise ConfigError(f"hold: expected a whole number of at least 1, got {hold}")
     packs: OpenedPacks = {}
     refs = [ref for name in levels for ref in resolve(name, packs)]
     if not refs:
