@@ -21,8 +21,9 @@ warmup: $(INSTALLED)
 test: warmup
 	$(BIN)/pytest $(PARALLEL) $(ARGS)
 
+# Few and long, so whichever process is free takes the next one.
 test-slow: warmup
-	$(BIN)/pytest $(PARALLEL) -m slow $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
