@@ -23,7 +23,7 @@ from nclone_env.sim.entities.mine import ARMED, RADII
 
 _TOP_SPEED = 8.0
 _SIGHT = 96.0
-_NEAR, _FAR = 120.0, 528.0  # pixels; an objective and a path farther away look alike in local observations
+_NEAR, _FAR = 126.0, 528.0  # pixels; an objective and a path farther away look alike in local observations
 _STEPS = 8  # lattice steps, 96 pixels
 _MINE_REACH = RADII[ARMED] + RADIUS
 

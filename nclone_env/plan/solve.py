@@ -151,9 +151,7 @@ def solve(
     """
     _check(seconds, frames, seed, max_frames, hold, threads)
     if start is not None and resume is not None:
-        raise ConfigError(
-            "start, resume: expected at most one of them; a saved search begins at the start of the level"
-        )
+        raise ConfigError("start, resume: expected at most one; a saved search begins at the start of the level")
     price = price_of(objective)
     compile_kernels()  # it does not count towards the seconds
     budget = _Budget(seconds, frames, stop, clock)
@@ -161,19 +159,24 @@ def solve(
     arguments = {"objective": objective, "seed": seed, "max_frames": max_frames, "hold": hold, "memory": memory}
     saved = load_search(resume, loaded, arguments) if resume and resume.exists() else None
     search = _Solver(make_task(loaded, price, max_frames, hold, start), seed, memory, threads, budget, saved)
+    _report(search, budget, on_solution, is_kept=resume is not None)
+    if resume is not None:
+        save_search(resume, loaded, arguments, search.saved())
+    return search.result()
+
+
+def _report(search: _Solver, budget: _Budget, on_solution: Callable[[Solution], None] | None, *, is_kept: bool) -> None:
+    """Run a search; Ctrl-C ends it, unless there is no solution yet and the search is not kept either."""
     try:
         for best in search.solutions():
             if on_solution is not None:
                 on_solution(best)
     except KeyboardInterrupt:
         budget.interrupted = True
-        if resume is None and not search.result().completed:
+        if not is_kept and not search.result().completed:
             raise
     finally:
         search.rounds.close()
-    if resume is not None:
-        save_search(resume, loaded, arguments, search.saved())
-    return search.result()
 
 
 class _Budget:

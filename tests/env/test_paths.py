@@ -116,7 +116,7 @@ def test_local_positions_are_those_in_the_tile_and_the_rest_is_equal():
         assert np.array_equal(world[name], local[name]), name
     assert not local["time_remaining"].any()
     for name, half in (("objective_x", 528), ("objective_y", 300)):
-        assert local[name] == pytest.approx(np.clip(world[name].astype(float) * half / 120, -1, 1), abs=1e-5)
+        assert local[name] == pytest.approx(np.clip(world[name].astype(float) * half / 126, -1, 1), abs=1e-5)
     ratio = local["path_remaining"] / world["path_remaining"]
     within = local["path_remaining"] < 1
     assert within.any()
