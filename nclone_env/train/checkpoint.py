@@ -110,14 +110,20 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
     """Return the policy of a checkpoint that was loaded from ``path``.
 
+    No memory is allocated for what the checkpoint only claims to contain: the network is built without weights and takes
+    those of the file.
+
     Raises:
-        CheckpointError: if the parameters do not match the observation shapes.
+        CheckpointError: if the parameters do not match the observation shapes, or one is not finite.
     """
     with translated(path):
         config = build(TrainConfig, checkpoint.train_config, "train_config")
-        policy = make_policy(config, {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()})
-        policy.load_state_dict(checkpoint.policy)
-    return policy
+        shapes = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
+        with torch.device("meta"):
+            policy = make_policy(config, shapes)
+        _check_parameters(checkpoint.policy)
+        policy.load_state_dict(checkpoint.policy, assign=True)
+    return policy.requires_grad_()
 
 
 def restore_configs(checkpoint: Checkpoint, path: str | Path) -> tuple[TrainConfig, EnvironmentConfig]:
@@ -136,7 +142,7 @@ def translated(path: str | Path) -> Iterator[None]:
     """Convert errors raised while restoring a checkpoint to a :class:`CheckpointError` that names the file."""
     try:
         yield
-    except (ConfigError, RuntimeError, KeyError, ValueError, TypeError) as error:
+    except (ConfigError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
         cause = " ".join(" ".join(str(error).splitlines()[:2]).split())  # torch lists every parameter
         raise _error(path, f"it cannot be restored: {cause}") from error
 
@@ -152,12 +158,34 @@ def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Chec
         raise _error(path, f"expected a policy for observations {dict(expected)}, got one for {got}")
 
 
+def _check_parameters(parameters: Mapping[str, Tensor]) -> None:
+    """Check that parameters are finite float32 and stored in full; of a large one the file may hold a single number."""
+    for name, parameter in parameters.items():
+        if not isinstance(parameter, Tensor) or parameter.dtype != torch.float32 or not parameter.is_contiguous():
+            raise ValueError(f"{name}: expected a contiguous float32 tensor")
+        if not parameter.isfinite().all():
+            raise ValueError(f"{name}: expected finite parameters, got NaN or infinity; use an earlier checkpoint")
+
+
+def _find_damage(path: Path) -> str | None:
+    """Return the name of a damaged part of a zip file, None if all are intact.
+
+    Raises:
+        ValueError: if it holds more than its size: compressed or overlapping parts, which ``torch.save`` never writes.
+    """
+    with zipfile.ZipFile(path) as archive:
+        parts = archive.infolist()
+        stored = all(part.compress_type == zipfile.ZIP_STORED for part in parts)
+        if not stored or sum(part.file_size for part in parts) > path.stat().st_size:
+            raise ValueError("it holds compressed or overlapping parts")
+        return archive.testzip()
+
+
 def _read(path: Path) -> Any:
     if not path.is_file():
         raise _error(path, "expected a checkpoint file, but the file does not exist")
     try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
+        damaged = _find_damage(path)
         fields = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as error:
         raise _error(path, f"expected a checkpoint, but the file cannot be read: {error}") from error
