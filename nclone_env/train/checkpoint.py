@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import pickletools
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ from nclone_env.train.policy import ActorCritic, make_policy
 
 FORMAT = 5
 
+_OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
     OSError,
@@ -171,14 +173,28 @@ def _find_damage(path: Path) -> str | None:
     """Return the name of a damaged part of a zip file, None if all are intact.
 
     Raises:
-        ValueError: if it holds more than its size: compressed or overlapping parts, which ``torch.save`` never writes.
+        ValueError: if it could take more memory than its size: by compressed or overlapping parts, or by other objects
+            than the values and tensors of a checkpoint.
     """
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
         stored = all(part.compress_type == zipfile.ZIP_STORED for part in parts)
         if not stored or sum(part.file_size for part in parts) > path.stat().st_size:
             raise ValueError("it holds compressed or overlapping parts")
-        return archive.testzip()
+        damaged = archive.testzip()
+        for part in parts:
+            if not damaged and part.filename.endswith(".pkl"):
+                _check_objects(archive.read(part))
+    return damaged
+
+
+def _check_objects(pickled: bytes) -> None:
+    """Check which classes and functions a pickle names; those that torch allows include ``bytearray``, of any size."""
+    for opcode, name, _ in pickletools.genops(pickled):
+        if "GLOBAL" in opcode.name or opcode.name == "INST":
+            module, _, attribute = str(name).partition(" ")
+            if name not in _OBJECTS and not (module == "torch" and attribute.endswith("Storage")):
+                raise ValueError(f"it holds an object of a kind that no checkpoint has, {name}")
 
 
 def _read(path: Path) -> Any:

@@ -183,6 +183,16 @@ def test_compressed_parts_are_refused_unread(saved):
         load_checkpoint(path)
 
 
+def test_objects_that_claim_memory_are_refused(tmp_path):
+    path = tmp_path / "large.pt"
+    claim = b"\x80\x02cbuiltins\nbytearray\nJ" + (2**31 - 1).to_bytes(4, "little") + b"\x85R."
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("large/data.pkl", claim)
+        archive.writestr("large/version", "3")
+    with pytest.raises(CheckpointError, match=r"large.pt: .*builtins bytearray"):
+        load_checkpoint(path)
+
+
 def outcome(path, checkpoint):
     try:
         policy = restore_policy(load_checkpoint(path), path)
