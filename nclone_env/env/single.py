@@ -124,16 +124,16 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
             bits = self._any_seed()
         if bits is not None:
             self._batch.seed(np.array([bits], dtype=np.uint64), _ALL)
-        buffers = self._pool.take()
-        if start is not None:
-            self._batch.begin_at(start, 0)
-            self._batch.observe(0, buffers)
-        else:
-            if "level" in chosen:
-                self._batch.choose_level(chosen["level"], _ALL)
-            self._batch.reset_call(_ALL, buffers, 0)(CALLING_THREAD, 0, 1)
-            self._batch.finish(buffers)
-        self._lifecycle.phase = Phase.RUNNING
+        if "level" in chosen:
+            self._batch.choose_level(chosen["level"], _ALL)
+        with self._lifecycle:
+            buffers = self._pool.take()
+            if start is not None:
+                self._batch.begin_at(start, 0)
+                self._batch.observe(0, buffers)
+            else:
+                self._batch.reset_call(_ALL, buffers, 0)(CALLING_THREAD, 0, 1)
+                self._batch.finish(buffers)
         self._show()
         return self._row(buffers), self._info()
 
@@ -148,14 +148,17 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
 
         Raises:
             ActionError: if the action has the wrong dtype, shape or range.
-            ResetNeededError: before ``reset`` or after the end of the episode.
+            ResetNeededError: before ``reset``, after the end of the episode, and after a step that an error (of the
+                reward function, for example) or Ctrl-C ended before it was done.
+            StepOrderError: while another thread is inside of a call.
             ClosedError: after ``close``.
         """
         self._lifecycle.check("step", IN_EPISODE)
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
-        buffers = self._pool.take()
-        self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
-        self._batch.finish(buffers)
+        with self._lifecycle:
+            buffers = self._pool.take()
+            self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
+            self._batch.finish(buffers)
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
         if terminated or truncated:

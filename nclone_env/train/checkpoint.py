@@ -112,8 +112,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
     """Return the policy of a checkpoint that was loaded from ``path``.
 
-    No memory is allocated for what the checkpoint only claims to contain: the network is built without weights and takes
-    those of the file.
+    No memory is allocated for what the checkpoint only claims to contain: the network is built without weights and
+    takes those of the file.
 
     Raises:
         CheckpointError: if the parameters do not match the observation shapes, or one is not finite.

@@ -163,7 +163,7 @@ def test_a_number_that_stands_for_a_large_parameter(saved):
     claimed = dataclasses.replace(checkpoint, observation_shapes={"game_state": [10**9]})
     for name in ("actor.0.weight", "critic.0.weight"):
         claimed.policy[name] = torch.zeros(1, 1).expand(8, 10**9)
-    with pytest.raises(CheckpointError, match="actor.0.weight: expected a contiguous float32 tensor"):
+    with pytest.raises(CheckpointError, match=r"actor\.0\.weight: expected a contiguous float32 tensor"):
         restore_policy(claimed, path)
 
 
