@@ -50,8 +50,8 @@ class Kind:
     vanishes: bool = False
     """Whether it is no longer active once its state byte is not 0 (physics 02, section 4.1)."""
     most: int = 1024
-    """Most records of it in a level, so that no file makes a level that takes forever: at least twice what the game's
-    editor allows (physics 02, section 10.9), where it says; of mines and gold as many."""
+    """Most records of it in a level, which bounds what a file can cost: at least as many as the game's editor allows,
+    mostly twice or four times as many (physics 02, section 10.9)."""
     radii: tuple[float, ...] = (0.0,)
     """Radius or half side, pixels: one for all states, or one for each state byte."""
     states: Mapping[str, int] = field(default_factory=dict)

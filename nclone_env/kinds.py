@@ -135,6 +135,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=LOCKED_DOOR,
         name="locked_door",
+        most=256,
         module="door",
         pack="xyoXY",
         orientations=8,
@@ -148,6 +149,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=LOCKED_DOOR_SWITCH,
         name="locked_door_switch",
+        most=256,
         pack=None,
         module="door",
         has_entity=False,
@@ -157,6 +159,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TRAP_DOOR,
         name="trap_door",
+        most=256,
         module="door",
         pack="xyoXY",
         orientations=8,
@@ -170,6 +173,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TRAP_DOOR_SWITCH,
         name="trap_door_switch",
+        most=256,
         pack=None,
         module="door",
         has_entity=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from copy import deepcopy
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -101,7 +102,8 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
 
         Args:
             seed: seeds the random choice of levels, as it seeds environment 0 of a vector environment; None continues
-                the current sequence.
+                the current sequence. Seeds that differ by a multiple of 2**64 are
+                the same.
             options: ``{"level": name or index}`` plays that level in this episode; ``{"state": snapshot}`` begins it
                 in the world of the snapshot, whose frames count towards the time limit.
 
@@ -206,11 +208,27 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         self._lifecycle.check("clone", NOT_CLOSED)
         other = type(self).__new__(type(self))
         other._set_up(self.config, self._reward_function, like=self._batch)
+        other.spec, other._np_random_seed, other._generator = self.spec, self._np_random_seed, deepcopy(self._generator)
         if self._lifecycle.phase is not Phase.NEW:
             other._batch.set_state(0, self._batch.get_state(0))
             other._batch.copy_stack(self._batch)
             other._lifecycle.phase = self._lifecycle.phase
         return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NPlusPlusEnv:
+        """Return a clone."""
+        return self.clone()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the configuration and a snapshot; stacked observations restart as after ``set_state``.
+
+        Raises:
+            ResetNeededError: after a call that was not completed.
+            ClosedError: after ``close``.
+        """
+        self._lifecycle.check("pickle", (Phase.NEW, *AFTER_RESET))
+        state = None if self._lifecycle.phase is Phase.NEW else self.get_state()
+        return _unpickled, (type(self), self.config, self._reward_function, state, self.spec, self._np_random_seed)
 
     def render(self) -> np.ndarray | None:
         """Return the picture, (600, 1056, 3) uint8 at scale 1, in ``rgb_array`` mode; show it in ``human`` mode.
@@ -261,6 +279,21 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
             "episode_steps": int(result["episode_steps"]),
             "episode_return": float(result["episode_return"]),
         }
+
+
+def _unpickled(
+    kind: type[NPlusPlusEnv],
+    config: EnvironmentConfig,
+    reward_function: RewardFunction | None,
+    state: bytes | None,
+    spec: Any,
+    seed: int | None,
+) -> NPlusPlusEnv:
+    env = kind(config, reward_function=reward_function)
+    env.spec, env._np_random_seed = spec, seed
+    if state is not None:
+        env.set_state(state)
+    return env
 
 
 def _shared(config: EnvironmentConfig) -> EnvironmentConfig:

@@ -23,8 +23,8 @@ from nclone_env.env.arguments import (
 )
 from nclone_env.env.arrays.buffers import Buffers, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, Outputs
+from nclone_env.env.autoreset import AUTORESET_CODES, autoreset_mode_of
 from nclone_env.env.batch import Batch
-from nclone_env.env.compiled import records
 from nclone_env.env.compiled.reward_function import RewardFunction
 from nclone_env.env.episode_choice import EpisodeChoice
 from nclone_env.env.group import Group
@@ -34,11 +34,6 @@ from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ConfigError, StepOrderError
 from nclone_env.memory_tree import MemoryNode
 
-AUTORESET_CODES = {
-    AutoresetMode.NEXT_STEP: records.NEXT_STEP,
-    AutoresetMode.SAME_STEP: records.SAME_STEP,
-    AutoresetMode.DISABLED: records.DISABLED,
-}
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
 Step = tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 
@@ -106,7 +101,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         if num_groups > 1 and self.config.observation.frame_stack > 1:
             raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
         self.num_envs = num_envs = int(num_envs)
-        mode = _autoreset_mode(autoreset_mode)
+        mode = autoreset_mode_of(autoreset_mode)
         self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)
         self._all = Group(self._batch, 0, num_envs, None if copy else ring)
         self._groups = [self._all]
@@ -140,7 +135,8 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         """Begin new episodes.
 
         Args:
-            seed: environment i gets ``seed + i``, or the i-th of a list; None continues the random sequence.
+            seed: environment i gets ``seed + i``, or the i-th of a list; None continues the random sequence. Seeds
+                that differ by a multiple of 2**64 are the same.
             options: ``{"level": name or index}`` plays that level; ``{"state": snapshot}`` begins in the world of the
                 snapshot; either may be a list with one item per environment; ``{"reset_mask": (n,) bool}`` resets
                 only those.
@@ -327,6 +323,13 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         children = (self._batch.memory(), *(node for node in outputs if node.total_bytes))
         return MemoryNode("vector environment", children=children)
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Refuse to be copied or pickled: threads, buffers and arrays of the caller belong to one process."""
+        raise TypeError(
+            "a vector environment cannot be copied or pickled; make another one with the same config, and carry "
+            "environments over with get_state() and set_state()"
+        )
+
     def close_extras(self, **kwargs: Any) -> None:
         """Give up sent steps, end the threads and close the window; called once by ``close``."""
         self._give_up()
@@ -389,16 +392,3 @@ def _returned(outputs: Outputs) -> Step:
         columns["truncations"],
         outputs.info,
     )
-
-
-def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    """Return Gymnasium's mode given as such or by its value.
-
-    Raises:
-        ConfigError: if there is no such mode; the message lists the values.
-    """
-    try:
-        return AutoresetMode(mode)
-    except ValueError as error:
-        listed = ", ".join(repr(known.value) for known in AUTORESET_CODES)
-        raise ConfigError(f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {mode!r}") from error
