@@ -53,8 +53,8 @@ def frames_per_second(raw: RawLevel, seconds: float) -> float:
     session.play(bytes(1))
     began = time.process_time()
     while (taken := time.process_time() - began) < seconds:
-        session.play(np.full(8, random.integers(0, 8)))
-        frames += 8
+        session.play(np.full(32, random.integers(0, 8)))
+        frames += 32
         if session.over[0] or session.ninja["frame"] > 10_000:
             session.start()
     return frames / taken
