@@ -18,6 +18,7 @@ Task = Callable[[int, int, int], None]
 
 CALLING_THREAD = 0
 """Worker slot of the thread that calls."""
+_PACE_OF_ONE = Pace()  # shared: one environment is never cut
 _MOMENT = 0.001  # seconds
 _MIN_CHUNK = 64  # environments; handing over less work costs more than it saves
 _CHUNKS_PER_THREAD = 4  # unless they would be smaller than that
@@ -132,7 +133,8 @@ class Workers:
     def __init__(self, num_envs: int, num_threads: int | None = None, min_chunk: int = _MIN_CHUNK):
         threads = num_threads or min(available_cores(), max(1, num_envs // min_chunk))
         self.count = max(1, min(threads, num_envs))
-        self._min_chunk, self._pace = min_chunk, Pace()
+        self._min_chunk = min_chunk
+        self._pace = Pace() if num_envs > 1 else _PACE_OF_ONE
         self._inboxes: Sequence[SimpleQueue[Any]] = ()
         self._owner = 0
 

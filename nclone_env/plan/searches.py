@@ -18,13 +18,12 @@ from nclone_env.plan.objective import Run
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.plan.polish import Polisher, make_polisher, polish, take
 from nclone_env.sim.keys import KeyParts, key_parts
+from nclone_env.sim.pace import Pace
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays
 
 MAX_FRAMES = 5400
 """The longest solution by default: 90 seconds of the game."""
-_CHUNK = 40_000
-"""Frames of one call of a kernel, some milliseconds; then a search asks whether to stop."""
 
 
 class Task(NamedTuple):
@@ -153,7 +152,7 @@ class ArchiveSearch:
     ):
         self.stage, self.weight = stage, weight
         self._task, self._archive, self._rules = task, archive, np.array([rules], dtype=RULES)
-        self._known = np.zeros(1, np.int64)  # the limit after the last exchange
+        self._known, self._pace = np.zeros(1, np.int64), Pace()  # the limit after the last exchange
         search = archive.search[0]
         search["longest"], search["price"] = task.max_frames, task.price
         search["hold"] = task.hold if task.hold > 1 else HOLD
@@ -169,8 +168,9 @@ class ArchiveSearch:
     def advance(self, until: int, stop: Callable[[], bool]) -> None:
         """Search on; see :class:`Search`."""
         task = self._task
-        while self.simulated < until and not stop():
-            chunk = min(until, self.simulated + _CHUNK)
+        for _, chunk in self._pace.pieces(self.simulated, until):
+            if stop():
+                return
             explore(task.levels, self._archive, task.guide, task.parts, self._rules, chunk)
 
     def found(self) -> np.ndarray | None:
@@ -226,7 +226,7 @@ class PolishSearch:
     def __init__(self, task: Task, polisher: Polisher, seed: int, best: Run, stage: str, weight: int):
         self.stage, self.weight = stage, weight
         self._task, self._polisher = task, polisher
-        self._known = np.full(1, best.cost, np.int64)
+        self._known, self._pace = np.full(1, best.cost, np.int64), Pace()
         polisher.search["seed"], polisher.search["price"] = seed, task.price
         take(task.levels, polisher, task.guide, best.inputs)
 
@@ -237,8 +237,10 @@ class PolishSearch:
 
     def advance(self, until: int, stop: Callable[[], bool]) -> None:
         """Search on; see :class:`Search`."""
-        while self.simulated < until and not stop():
-            polish(self._task.levels, self._polisher, self._task.guide, min(until, self.simulated + _CHUNK))
+        for _, chunk in self._pace.pieces(self.simulated, until):
+            if stop():
+                return
+            polish(self._task.levels, self._polisher, self._task.guide, chunk)
 
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
