@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -203,3 +207,53 @@ def test_a_fork_while_another_thread_steps():
     thread.join(60)
     assert said <= {"returned (512,)", "StepOrderError: step() was cal"}
     envs.close()
+
+
+UNDER_WAY = """
+import numpy as np
+from nclone_env import NPlusPlusVectorEnv
+from tests.env.test_interruption import slow_level
+envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=4096, num_threads=2)
+envs.reset(seed=0)
+envs.send(np.zeros(4096, np.int64))
+"""
+
+
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "del envs", "import os; os._exit(3)"])
+def test_a_process_ends_while_a_step_is_sent(ending):
+    """The step alone takes half a minute."""
+    done = subprocess.run([sys.executable, "-c", UNDER_WAY + ending], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (3 if "3" in ending else 0, "")
+
+
+def test_garbage_collection_ends_the_threads():
+    before = threading.active_count()
+    for _ in range(5):
+        envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
+        envs.reset(seed=0)
+        envs.send(np.zeros(512, np.int64))
+        del envs
+    gc.collect()
+    ended = time.monotonic() + 30
+    while threading.active_count() > before and time.monotonic() < ended:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_other_ways_to_start_processes_while_a_step_is_sent(method):
+    envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
+    envs.reset(seed=0)
+    envs.send(np.zeros(512, np.int64))
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        rewards = pool.apply(rewards_of_a_step)
+    np.testing.assert_array_equal(envs.recv()[1], rewards)
+    envs.close()
+
+
+def rewards_of_a_step():
+    envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
+    envs.reset(seed=0)
+    rewards = envs.step(np.zeros(512, np.int64))[1]
+    envs.close()
+    return rewards

@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiling.determinism import CONTROLS, WAYS, Way, hashes
+from profiling.determinism import CONTROLS, WAYS, Way, hashes, short_steps
 
 GOLDEN = {
     "NextStep": ("7c09f36821a3e94c", "7497e42441eb79c8"),
@@ -19,6 +19,12 @@ def test_golden_hashes(mode):
 def test_another_action_changes_both_hashes():
     found = hashes(CONTROLS["one other action"], "SameStep")
     assert all(one != other for one, other in zip(found, GOLDEN["SameStep"]))
+
+
+def test_short_steps_with_some_threads():
+    one = short_steps(1, 3000)
+    assert one == short_steps(2, 3000) == short_steps(7, 3000)
+    assert one != short_steps(1, 2999)
 
 
 @pytest.mark.slow
