@@ -6,8 +6,8 @@
 Twelve environments play 300 steps of random actions on levels with every kind of entity, in each autoreset mode. The
 rows of the table differ in threads, batches, processes, contracts and snapshots; all must have the hashes of the first
 row. The last rows are controls, which must not. ``--python`` names interpreters that have the package's dependencies.
-``--short-steps`` makes so many steps of 14 environments with 1, 2, 4 and 7 threads, each with one checksum: so short that
-threads meet in every order.
+``--short-steps`` makes so many steps of 14 environments with 1, 2, 4 and 7 threads, and prints a checksum of each:
+steps so short that threads meet in every order.
 """
 
 from __future__ import annotations

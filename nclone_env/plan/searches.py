@@ -168,10 +168,11 @@ class ArchiveSearch:
     def advance(self, until: int, stop: Callable[[], bool]) -> None:
         """Search on; see :class:`Search`."""
         task = self._task
-        for _, chunk in self._pace.pieces(self.simulated, until):
-            if stop():
-                return
-            explore(task.levels, self._archive, task.guide, task.parts, self._rules, chunk)
+        for _, end in self._pace.pieces(self.simulated, until):
+            while self.simulated < end:  # a call returns at each solution
+                if stop():
+                    return
+                explore(task.levels, self._archive, task.guide, task.parts, self._rules, end)
 
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
@@ -237,10 +238,11 @@ class PolishSearch:
 
     def advance(self, until: int, stop: Callable[[], bool]) -> None:
         """Search on; see :class:`Search`."""
-        for _, chunk in self._pace.pieces(self.simulated, until):
-            if stop():
-                return
-            polish(self._task.levels, self._polisher, self._task.guide, chunk)
+        for _, end in self._pace.pieces(self.simulated, until):
+            while self.simulated < end:
+                if stop():
+                    return
+                polish(self._task.levels, self._polisher, self._task.guide, end)
 
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
