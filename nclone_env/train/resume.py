@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import math
 from pathlib import Path
@@ -46,14 +47,26 @@ def _write(run: Run, checkpoint: Checkpoint) -> None:
     run.curve.flush()
     reached = score(checkpoint)
     if reached is not None and (run.best is None or reached > run.best):
-        save_checkpoint(run.folder.best, checkpoint)
+        write_checkpoint(run.folder.best, checkpoint)
         run.best = reached
     if run.config.keep_last and run.saved >= 0:
         run.folder.keep_latest(run.saved)
-    save_checkpoint(run.folder.checkpoint, checkpoint)
+    write_checkpoint(run.folder.checkpoint, checkpoint)
     remove_older(run.folder, run.counters.updates, run.config.keep_last)
     run.curve.write_csv()
     write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint.
+
+    Raises:
+        OSError: if it cannot be written; of that torch only tells that it failed.
+    """
+    try:
+        save_checkpoint(path, checkpoint)
+    except RuntimeError as error:
+        raise OSError(errno.EIO, "torch cannot write it; the disk may be full", str(path)) from error
 
 
 def remove_older(folder: RunFolder, saved: int, keep_last: int) -> None:
