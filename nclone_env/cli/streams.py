@@ -28,11 +28,11 @@ def guarded(command: Callable[[], int]) -> int:
                 with naming(Path("standard output")):
                     sys.stdout.flush()
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
+        broken = isinstance(error, BrokenPipeError)
+        if broken or error.filename == "standard output":
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - Python flushes it at the end
+        if broken:
             return 128 + signal.SIGPIPE
-        if error.filename == "standard output":
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         where = f"{error.filename}: " if error.filename else ""
         with suppress(OSError):
             sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")

@@ -5,7 +5,7 @@ import sys
 import time
 
 from . import injector
-from .scenes import SCENES
+from .scenes import CONTROLS, SCENES
 from .sweep import sweep
 
 COLUMNS = (
@@ -37,8 +37,8 @@ def main():
         return 2
     started, results = time.monotonic(), []
     say(row("kind of file", COLUMNS))
-    for scene in SCENES:
-        if arguments.only is None or scene.name in arguments.only:
+    for scene in (*SCENES, *CONTROLS):
+        if scene.name in arguments.only if arguments.only else scene in SCENES:
             results.append(sweep(scene, arguments.most))
             say(row(scene.name, cells(results[-1])))
             for text in results[-1].damaged:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import os
 import zlib
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, redirect_stdout, suppress
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,7 +26,7 @@ from nclone_env.level.load import load_level
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.stats import compute
 from nclone_env.plan.saved import SavedSearch, save_search
-from nclone_env.replay.recording import Recording
+from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.replay.video import write_video
 from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
 from nclone_env.train.curve import LearningCurve
@@ -35,7 +37,10 @@ from nclone_env.train.resume import write_checkpoint
 from ..memory import by_hand
 from . import kernels
 
-LEVEL = "first-steps/01-walk"
+LEVELS = "first-steps/01-walk", "first-steps/02-step"
+LEVEL = LEVELS[0]
+RECORDED = ("--inputs", "50R", "--output", "{folder}/a.replay", "--force")
+GENERATED = ("--output", "{folder}/pack.txt", "--count", "3", "--force", "--seed", "{version}")
 
 
 def bytes_of(path: Path) -> object:
@@ -168,15 +173,49 @@ def check_pack(folder: Path) -> None:
         assert (folder / "pack-recordings" / name).exists(), f"the pack names {name}, which is not there"
 
 
+def write_in_place(folder: Path, version: int) -> None:
+    with (folder / "file").open("wb", buffering=0) as file:
+        for part in range(3):
+            file.write(bytes([version, part]) * 100)
+
+
+def write_after_removal(folder: Path, version: int) -> None:
+    (folder / "file").unlink(missing_ok=True)
+    write_file(folder / "file", bytes([version]) * 100)
+
+
+def write_regardless(folder: Path, version: int) -> None:
+    with suppress(OSError):
+        write_file(folder / "file", bytes([version]) * 100)
+
+
+def check_generated(folder: Path) -> None:
+    table, pack = folder / "pack.jsonl", folder / "pack.txt"
+    if pack.exists():
+        levels = {load_level(f"{pack}#{number}").raw.digest for number in range(len(pack.read_text().splitlines()))}
+        recorded = {load_recording(path).level.digest for path in (folder / "pack-recordings").iterdir()}
+        assert levels <= recorded, "a level of the pack has no recording"
+        assert table.exists()
+
+
 def command(*arguments: str) -> Callable[[Path, int], object]:
-    """Return a writer that runs a command; ``{folder}`` stands for the folder, ``{version}`` for 0 or 1."""
-    return lambda folder, version: main([part.format(folder=folder, version=version) for part in arguments])
+    """Return a writer that runs a command; ``{folder}``, ``{level}`` and ``{version}`` stand for those of a version."""
+
+    def write(folder: Path, version: int) -> int:
+        with redirect_stdout(StringIO()):
+            return main([part.format(folder=folder, level=LEVELS[version], version=version) for part in arguments])
+
+    return write
+
+
+def read_untimed(path: Path) -> object:
+    if path.suffix != ".jsonl":
+        return path.read_bytes()
+    return [json.loads(line) | {"seconds": None} for line in path.read_text().splitlines()]
 
 
 SCENES = (
-    Scene(
-        "checkpoint", lambda folder, version: write_checkpoint(folder / "c.pt", checkpoint(version)), read_checkpoint
-    ),
+    Scene("checkpoint", write_latest_checkpoint, read_checkpoint),
     Scene("older checkpoint", write_older_checkpoint, read_checkpoint),
     Scene("learning_curve.csv", write_csv),
     Scene("learning_curve.png", write_png),
@@ -185,8 +224,25 @@ SCENES = (
     Scene("video", write_mp4),
     Scene("memory reports", write_report),
     Scene("saved search", write_search, read_search),
-    Scene("text file", write_text),
+    Scene("text, table, proof", write_text),
     Scene("level library", write_levels, is_cache=True),
     Scene("kernel cache", write_kernel, read_kernel, is_cache=True),
     Scene("generated pack", write_pack, together=check_pack),
+    Scene("levels convert", command("levels", "convert", "{level}", "{folder}/level.map", "--force")),
+    Scene("levels show", command("levels", "show", "{level}", "--output", "{folder}/level.png", "--force")),
+    Scene("replay record", command("replay", "record", "{level}", *RECORDED)),
+    Scene("solve", command("solve", "{level}", "--frames", "5000", "--output", "{folder}"), read_untimed),
+    Scene(
+        "levels generate",
+        command("levels", "generate", *GENERATED),
+        read_untimed,
+        together=check_generated,
+    ),
 )
+
+CONTROLS = (
+    Scene("control: in place", write_in_place),
+    Scene("control: removal", write_after_removal),
+    Scene("control: regardless", write_regardless),
+)
+"""Wrong ways to write, which a sweep must find."""

@@ -143,7 +143,9 @@ def check_refusal(scene: Scene, folder: Path, outcome: Outcome) -> None:
     Raises:
         AssertionError: otherwise.
     """
-    lines = [line for line in outcome.said.splitlines() if "Error" in line or line.startswith("nclone-env:")]
+    lines = [
+        line for line in outcome.said.splitlines() if "Error" in line or line.startswith(("nclone-env:", "error:"))
+    ]
     assert outcome.status == 1, f"exit status {outcome.status}"
     assert not scene.is_cache, "that a cache cannot be written is an error"
     assert len(lines) == 1, "it is not told in one line"
