@@ -60,7 +60,7 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is not None and _PREFIX not in str(error.filename):
+        if error.filename is not None and _PREFIX not in f"{error.filename} {error.filename2}":
             raise
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
 

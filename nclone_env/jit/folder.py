@@ -4,7 +4,7 @@ Compiled kernels are in a subfolder named after the ``source_digest``. Creating 
 sources that no process has used for thirty days.
 
 What is in these folders is executed, or read by compiled code without checks. So they are created for their owner
-alone, and used only if nobody but this user and root could have put files there.
+alone, and used only if no others than this user and root could have put files there.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable
-from contextlib import closing, redirect_stdout, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -137,19 +137,32 @@ def write_text(folder: Path, version: int) -> None:
     write_file(folder / "evaluation.txt", b"old or new\n" * (1_000 + version))
 
 
-def write_levels(folder: Path, version: int) -> None:
+@contextmanager
+def cache_in(folder: Path) -> Iterator[None]:
+    """Keep kernels and compiled levels in a folder."""
+    before = os.environ.get("NCLONE_ENV_CACHE_DIR")
     os.environ["NCLONE_ENV_CACHE_DIR"] = str(folder)
+    jit.cache_folder.cache_clear()
+    try:
+        yield
+    finally:
+        os.environ.pop("NCLONE_ENV_CACHE_DIR")
+        os.environ |= {} if before is None else {"NCLONE_ENV_CACHE_DIR": before}
+        jit.cache_folder.cache_clear()
+
+
+def write_levels(folder: Path, version: int) -> None:
     layout = {"numbers": np.dtype(np.float32), "bytes": np.dtype(np.uint8)}
     made = {"numbers": np.arange(50_000, dtype=np.float32), "bytes": np.arange(100, dtype=np.uint8)}
-    found = array_cache.cached_arrays("levels", f"{version}", layout, lambda: made)
+    with cache_in(folder):
+        found = array_cache.cached_arrays("levels", f"{version}", layout, lambda: made)
     assert all((found[name] == made[name]).all() for name in layout), "the cache gives other arrays than were made"
 
 
 def write_kernel(folder: Path, version: int) -> None:
-    os.environ["NCLONE_ENV_CACHE_DIR"] = str(folder)
-    jit.cache_folder.cache_clear()
     values = np.arange(5, dtype=(np.int64, np.float64)[version])
-    assert jit.kernel(kernels.total)(values) == 10, "the cache gives the code of another kernel"
+    with cache_in(folder):
+        assert jit.kernel(kernels.total)(values) == 10, "the cache gives the code of another kernel"
 
 
 def read_kernel(path: Path) -> object:

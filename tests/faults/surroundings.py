@@ -104,7 +104,7 @@ def with_closed(job, number):
 
 
 def with_output(job, path):
-    """Return a job that prints to a file; None: to a pipe that nobody reads."""
+    """Return a job that prints to a file; None: to a pipe without a reader."""
 
     def redirected():
         if path is None:
@@ -145,7 +145,7 @@ def cases(place):
     yield "full disk", told(with_limit(partial(show, folder), 4096), folder)
     yield "no standard output", told(with_closed(partial(record, folder), 1), folder)
     yield "no standard error", told(with_closed(partial(record, folder), 2), folder)
-    yield "nobody reads", told(with_output(partial(list_levels, folder), None), folder)
+    yield "no reader", told(with_output(partial(list_levels, folder), None), folder)
     yield "full output", told(with_output(partial(list_levels, folder), "/dev/full"), folder)
     nowhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "NCLONE_ENV_CACHE_DIR"))
     nowhere["TMPDIR"] = writable(place / "temporary")

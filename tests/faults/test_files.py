@@ -84,6 +84,9 @@ def test_errors_name_the_file_and_not_its_temporary_one(tmp_path):
     with pytest.raises(OSError, match="ends early") as error, naming(missing):
         raise OSError("the writer ends early")
     assert (error.value.errno, error.value.filename) == (errno.EIO, str(missing))
+    with pytest.raises(OSError, match="full") as error, naming(missing):
+        raise OSError(errno.ENOSPC, "full", "source", None, str(tmp_path / ".nclone_env-0123abcd.a"))
+    assert (error.value.filename, error.value.filename2) == (str(missing), None)
     with pytest.raises(PermissionError) as error, naming(missing):
         raise PermissionError(errno.EACCES, "no", "other")
     assert error.value.filename == "other"

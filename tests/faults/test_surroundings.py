@@ -53,7 +53,7 @@ def test_closed_streams_change_nothing(results, name):
 
 
 def test_a_reader_that_ends_first_is_no_error(results):
-    result = results["nobody reads"]
+    result = results["no reader"]
     assert (result["status"], result["said"]) == (141, "")
 
 
