@@ -25,7 +25,7 @@ SYNCHRONISING = ("fsync", "fdatasync")
 NAMING = ("rename", "renameat", "renameat2", "link", "linkat")
 REMOVING = ("unlink", "unlinkat", "rmdir")
 CALLS = (*CREATING, *FILLING, *SYNCHRONISING, *NAMING, *REMOVING)
-_LINE = re.compile(r"(\d+) +(?:(\w+)\((.*)|\+\+\+ (.*) \+\+\+)")
+_CALL = re.compile(r"(\w+)\((.*)")
 _OPENED_TO_WRITE = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
 
 
@@ -49,8 +49,10 @@ class Outcome:
     """Its calls that write to the folder."""
     hit: bool = False
     """Whether the last call of a killed process was one of them."""
-    injected: int = 0
-    """Number of calls that were made to fail."""
+    failed: int = 0
+    """How many of them were made to fail."""
+    astray: int = 0
+    """Number of other calls that were made to fail, of another thread: each counts its own."""
 
 
 @lru_cache(maxsize=1)
@@ -96,8 +98,7 @@ def traced(job: Callable[[], object], folder: Path, inject: str = "") -> Outcome
         if "attached" not in first:
             raise PermissionError(f"strace cannot trace: {first.strip()}")
         lines = log.read().splitlines()
-    points, hit = _parsed(lines, str(folder))
-    return Outcome(status, _read(output), points, hit, sum("(INJECTED)" in line for line in lines))
+    return parsed(lines, str(folder), Outcome(status, _read(output), []))
 
 
 def kill_at(job: Callable[[], object], folder: Path, point: Point) -> Outcome:
@@ -144,22 +145,23 @@ def _read(output: int) -> str:
         return file.read()
 
 
-def _parsed(lines: list[str], folder: str) -> tuple[list[Point], bool]:
-    """Return the calls of a log that write to a folder, and whether a process was killed at such a call."""
-    counts, points = Counter[tuple[str, str]](), []
+def parsed(lines: list[str], folder: str, outcome: Outcome) -> Outcome:
+    """Add to an outcome what a log tells of the calls that write to a folder."""
+    counts = Counter[tuple[str, str]]()
     last: dict[str, bool] = {}
-    hit = False
+    stopped: dict[str, bool] = {}
     for line in lines:
-        match = _LINE.match(line)
-        if not match:
-            continue  # the end of a call that another process has interrupted
-        process, call, arguments, end = match.groups()
-        if end:
-            hit |= "SIGKILL" in end and last.get(process, False)
-            continue
-        counts[process, call] += 1
-        writes = folder in arguments and (call != "openat" or _OPENED_TO_WRITE.search(arguments) is not None)
-        last[process] = writes
-        if writes:
-            points.append(Point(call, counts[process, call], arguments))
-    return points, hit
+        process, _, text = line.partition(" ")
+        match = _CALL.match(text.lstrip())
+        if match:
+            call, arguments = match.groups()
+            counts[process, call] += 1
+            last[process] = folder in arguments and (call != "openat" or bool(_OPENED_TO_WRITE.search(arguments)))
+            if last[process]:
+                outcome.points.append(Point(call, counts[process, call], arguments))
+        writes = last.get(process, False)  # also if this line is the rest of a call that another one interrupted
+        outcome.hit |= "+++ killed by SIGKILL" in text and stopped.get(process, False)
+        stopped[process] = writes and text.rstrip().endswith("= ?")  # a call that never returned
+        outcome.failed += "(INJECTED)" in text and writes
+        outcome.astray += "(INJECTED)" in text and not writes
+    return outcome

@@ -49,3 +49,29 @@ def test_wrong_ways_to_write_are_found(swept):
     assert "control: regardless: ENOSPC" in text
     assert "the failure is not reported" in text
     assert all(table[name]["damaged"] > 0 for name in CONTROLS)
+
+
+LOG = """\
+1 openat(AT_FDCWD</>, "/f/old", O_RDONLY) = 3</f/old>
+1 write(3</f/new>, ""..., 9) = 9
+1 write(3</f/new>, ""..., 9 <unfinished ...>
+2 write(1</out>, ""..., 9) = {other}
+1 <... write resumed>) = {own}
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "own", "end", "expected"),
+    [
+        ("9", "?", "1 +++ killed by SIGKILL +++", (True, 0, 0)),
+        ("?", "9", "1 +++ killed by SIGKILL +++\n2 +++ killed by SIGKILL +++", (False, 0, 0)),
+        ("9", "-1 ENOSPC (No space left on device) (INJECTED)", "1 +++ exited with 1 +++", (False, 1, 0)),
+        ("-1 EIO (Input/output error) (INJECTED)", "9", "1 +++ exited with 0 +++", (False, 0, 1)),
+    ],
+)
+def test_a_log_tells_what_was_hit(other, own, end, expected):
+    lines = LOG.format(other=other, own=own, end=end).splitlines()
+    outcome = injector.parsed(lines, "/f", injector.Outcome(0, "", []))
+    assert [(point.call, point.number) for point in outcome.points] == [("write", 1), ("write", 2)]
+    assert (outcome.hit, outcome.failed, outcome.astray) == expected
