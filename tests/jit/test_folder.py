@@ -52,7 +52,7 @@ def test_one_that_others_can_write_is_refused(tmp_path, monkeypatch, depth, mode
     assert cache_folder.__wrapped__() is not None
 
 
-def test_the_root_may_be_shared_where_nobody_can_rename_what_others_own(tmp_path, monkeypatch):
+def test_the_root_may_be_shared_if_no_user_can_rename_what_others_own(tmp_path, monkeypatch):
     monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(0o1777)
