@@ -9,7 +9,7 @@ PARALLEL := -n 2 --dist loadfile
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 
-.PHONY: train warmup test test-slow lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
+.PHONY: train warmup test test-slow faults lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
 
 train: warmup
 	@$(BIN)/nclone-env train $(ARGS)
@@ -24,6 +24,10 @@ test: warmup
 # Few and long, so whichever process is free takes the next one.
 test-slow: warmup
 	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
+
+# Kill and fail every system call that writes a file, and print what is left (docs/security.md). Requires strace.
+faults: warmup
+	$(BIN)/python -m tests.faults $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

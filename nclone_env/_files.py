@@ -1,23 +1,32 @@
-"""Atomic writes: a file is complete or absent, never partial, also after a crash of the process or the machine."""
+"""Atomic writes: a file is complete or absent, never partial, also after a crash of the process or the machine.
+
+A file is written under a temporary name, ``.nclone_env-<random digits>.<name>``, and locked meanwhile. The lock ends
+with the process. So the next process that writes to the folder can tell what a killed one has left, which it removes,
+from what another one is writing. Numbers of processes could not tell: in containers they repeat.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
-import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-_TEMPORARY = re.compile(r"\.(\d+)-[0-9a-f]{8}\..+")
+_PREFIX = ".nclone_env-"
+_KEPT = 50  # characters of a name, which with the prefix may have 255 bytes
 
 
 def write_file(path: Path, data: bytes) -> None:
     """Write ``data`` to a temporary file next to ``path``, then rename it to ``path``.
 
     Raises:
-        OSError: if the folder is missing or not writable; ``path`` is left unchanged.
+        OSError: if it cannot be written; it names ``path``, which is left unchanged.
     """
     fill_file(path, lambda temporary: temporary.write_bytes(data))
 
@@ -32,44 +41,115 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
         fill: writes the temporary file, given its path; the suffix is that of ``path``.
 
     Raises:
-        OSError: if the folder is missing or not writable; ``path`` is left unchanged.
+        OSError: if it cannot be written; it names ``path``, which is left unchanged.
     """
-    with temporary_beside(path) as temporary:
+    with naming(path), temporary_beside(path) as temporary:
         fill(temporary)
-        _synchronise(temporary)
+        synchronise(temporary)
         temporary.replace(path)
-        _synchronise(path.parent)
+        synchronise(path.parent)
 
 
 @contextmanager
-def temporary_beside(path: Path) -> Iterator[Path]:
-    """Yield the path of a unique hidden file next to ``path``; the file is removed on exit if it exists."""
-    temporary = path.with_name(f".{os.getpid()}-{secrets.token_hex(4)}.{path.name}")
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the system that name no file, or a temporary one, name the file that is being written.
+
+    Raises:
+        OSError: such an error, with ``path`` as its file name.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and _PREFIX not in f"{error.filename} {error.filename2}":
+            raise
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
+
+
+@contextmanager
+def temporary_beside(path: Path, folder: bool = False) -> Iterator[Path]:
+    """Yield the path of an empty hidden file next to ``path``, or folder, which is removed on exit if it is there.
+
+    Those that killed processes have left there are removed first.
+    """
+    remove_temporaries_once(path.parent.absolute())
+    temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(4)}.{path.name[-_KEPT:]}")
+    with naming(path):
+        descriptor = _create_folder(temporary) if folder else _create_file(temporary)
     try:
         yield temporary
     finally:
-        temporary.unlink(missing_ok=True)
+        if folder:
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove the temporary files in a folder whose processes have ended without finishing them."""
-    for path in folder.iterdir():
-        match = _TEMPORARY.fullmatch(path.name)
-        if match and not _is_running(int(match.group(1))):
-            path.unlink(missing_ok=True)
+    """Remove the temporary files and folders that killed processes have left in a folder."""
+    with suppress(OSError):  # it is missing, or cannot be read
+        for path in list(folder.glob(f"{_PREFIX}*")):
+            with suppress(OSError):  # in use, removed meanwhile, or of another user
+                _remove_abandoned(path)
 
 
-def _is_running(process: int) -> bool:
+@lru_cache(maxsize=256)
+def remove_temporaries_once(folder: Path) -> None:
+    """Call :func:`remove_temporaries` the first time that this process names a folder."""
+    remove_temporaries(folder)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove a temporary file or folder.
+
+    Raises:
+        OSError: if a process has locked it.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+    finally:
+        os.close(descriptor)
 
 
-def _synchronise(path: Path) -> None:
+def _create_file(path: Path) -> int:
+    """Create a file and return a descriptor that holds its lock."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        _lock(descriptor)
+        if path.exists():
+            return descriptor
+        os.close(descriptor)  # another process took it for abandoned before it was locked
+
+
+def _create_folder(path: Path) -> int:
+    """Create a folder and return a descriptor that holds its lock."""
+    while True:
+        path.mkdir()
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            continue  # as above
+        except OSError:
+            path.rmdir()
+            raise
+        _lock(descriptor)
+        if path.exists():
+            return descriptor
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a file unless its file system has no locks; on such, nothing is ever taken for abandoned."""
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def synchronise(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

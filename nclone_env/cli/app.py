@@ -15,6 +15,7 @@ from nclone_env.cli.prove import check_proof, prove_levels
 from nclone_env.cli.replay import export_video, play_replay, record_replay, verify_replays
 from nclone_env.cli.run import run
 from nclone_env.cli.solve import solve_levels
+from nclone_env.cli.streams import guarded
 from nclone_env.cli.train import train_command
 from nclone_env.cli.warmup import warmup
 from nclone_env.errors import NcloneError
@@ -26,8 +27,12 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: arguments after the program name; ``sys.argv[1:]`` if None.
     """
+    return guarded(lambda: _run(sys.argv[1:] if args is None else list(args)))
+
+
+def _run(args: list[str]) -> int:
     try:
-        given = with_default_target(sys.argv[1:] if args is None else list(args))
+        given = with_default_target(args)
         return _app(given).cli(prog="nclone-env", args=given, description="N++ for reinforcement learning.")
     except NcloneError as error:
         sys.stderr.write(f"nclone-env: {error}\n")

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import tempfile
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
 
+from nclone_env._files import temporary_beside
 from nclone_env.cli.targets import EnvironmentTarget, ListSubject
 from nclone_env.env.create import create_environment
 from nclone_env.env.vector import NPlusPlusVectorEnv
@@ -93,8 +94,8 @@ class TrainingSubject:
 
         self._advance = loop.advance
         with ExitStack() as stack:
-            temporary = stack.enter_context(tempfile.TemporaryDirectory(prefix="nclone-env-profile-"))
-            config = dataclasses.replace(config, output=Path(temporary), name="profiled")
+            temporary = stack.enter_context(temporary_beside(Path(gettempdir(), "profile"), folder=True))
+            config = dataclasses.replace(config, output=temporary, name="profiled")
             folder = stack.enter_context(closing(claim_folder(config, None, overwrite=False)))
             stack.enter_context(run.one_thread_per_call())
             self._run: Any = stack.enter_context(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import gettempdir
 
 import numpy as np
 
+from nclone_env._files import temporary_beside
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env.threads import available_cores
 from nclone_env.env.vector import NPlusPlusVectorEnv
@@ -31,7 +32,7 @@ from nclone_env.train import require_training_extra
 
 def warmup() -> int:
     """Compile all kernels into the cache and report progress; a few seconds if they are cached."""
-    print(f"kernels in {cache_folder()}", flush=True)
+    print(f"kernels in {cache_folder() or 'memory only'}", flush=True)
     if available_cores() == 1:
         for lane in range(len(_LANES)):
             _compile(lane)
@@ -105,8 +106,8 @@ def _train() -> None:
     from nclone_env.train.config import TrainConfig
     from nclone_env.train.loop import train
 
-    with tempfile.TemporaryDirectory() as folder:
-        train(TrainConfig(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, output=Path(folder)))
+    with temporary_beside(Path(gettempdir(), "warmup"), folder=True) as folder:
+        train(TrainConfig(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, output=folder))
 
 
 _LANES = (

@@ -7,7 +7,6 @@ recording a level. Number n is the same level in all three, whatever the number 
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +17,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import temporary_beside, write_file
+from nclone_env._files import naming, synchronise, temporary_beside, write_file
 from nclone_env.constants import CELEBRATING
 from nclone_env.generate.levels import GeneratedLevel, generate_level
 from nclone_env.level.formats.pack_text import write_pack
-from nclone_env.replay.recording import recording_name, write_recording
+from nclone_env.replay.recording import SUFFIX, recording_name, write_recording
 
 TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"
 _AHEAD = 4
@@ -142,29 +141,42 @@ def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[En
         on_entry: called with each level.
 
     Raises:
-        OSError: if a file cannot be written.
+        OSError: if a file cannot be written; nothing is replaced if it is a recording.
     """
     written: list[Entry] = []
-    with temporary_beside(files.folder) as folder:
-        folder.mkdir()
+    with temporary_beside(files.folder, folder=True) as folder:
         try:
             for entry in made:
-                (folder / entry.file).write_bytes(entry.recording)
+                try:
+                    with naming(files.folder):
+                        write_file(folder / entry.file, entry.recording)
+                except OSError:
+                    written.clear()  # what is there stays, rather than to be replaced by a part
+                    raise
                 written.append(Entry(entry.line, entry.row, entry.file, b""))
                 on_entry(entry)
         finally:
             if written:
-                _finish(files, folder, written)
-            shutil.rmtree(folder, ignore_errors=True)  # if it is still there
+                with naming(files.folder):
+                    _finish(files, folder, written)
     return len(written)
 
 
 def _finish(files: Files, folder: Path, written: Sequence[Entry]) -> None:
-    """Give the files their names, the pack last."""
-    shutil.rmtree(files.folder, ignore_errors=True)
-    folder.replace(files.folder)
+    """Give the files their names: recordings before the pack that they belong to, and those of an older pack go last.
+
+    So at any time each level of the pack has its recording.
+    """
+    if files.folder.exists():
+        for entry in written:
+            (folder / entry.file).replace(files.folder / entry.file)
+        synchronise(files.folder)
+    else:
+        folder.replace(files.folder)
     write_file(files.table, "".join(f"{json.dumps(entry.row)}\n" for entry in written).encode())
     write_file(files.pack, b"".join(entry.line for entry in written))
+    for name in {path.name for path in files.folder.glob(f"*{SUFFIX}")} - {entry.file for entry in written}:
+        (files.folder / name).unlink()
 
 
 def _ignore_interrupts() -> None:

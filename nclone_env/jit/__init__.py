@@ -6,7 +6,7 @@ compilation and the faster one of ``inner``; ``cache`` keeps compiled code in ``
 """
 
 from nclone_env.jit.decorators import called_kernel, kernel, numeric_kernel, specialised
-from nclone_env.jit.folder import cache_folder, cache_root
+from nclone_env.jit.folder import cache_folder, cache_root, distrust, make_private
 from nclone_env.jit.scratch import copy_bytes, each, local_f64, next_number, stream_bytes
 from nclone_env.jit.sources import source_digest
 
@@ -15,9 +15,11 @@ __all__ = [
     "cache_root",
     "called_kernel",
     "copy_bytes",
+    "distrust",
     "each",
     "kernel",
     "local_f64",
+    "make_private",
     "next_number",
     "numeric_kernel",
     "source_digest",

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -39,10 +41,11 @@ def choose_dispatcher() -> Decorator:
         from nclone_env.jit.inner import KernelDispatcher
 
         if numba.__version__ not in TESTED_VERSIONS:
-            tried = cache_folder() / "fast"
+            tried = (cache_folder() or Path(os.devnull)) / "fast"
             if not tried.exists():
                 _try(KernelDispatcher)
-                tried.touch()
+                with suppress(OSError):  # no folder, or one that can only be read
+                    tried.touch()
     except Exception:  # noqa: BLE001 - another version of Numba may fail in any way
         return plain_dispatcher
     return KernelDispatcher

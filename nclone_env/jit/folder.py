@@ -2,6 +2,9 @@
 
 Compiled kernels are in a subfolder named after the ``source_digest``. Creating a new one removes the folders of other
 sources that no process has used for thirty days.
+
+What is in these folders is executed, or read by compiled code without checks. So they are created for their owner
+alone, and used only if no others than this user and root could have put files there.
 """
 
 from __future__ import annotations
@@ -9,12 +12,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
+import stat
 import time
+import warnings
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from nclone_env._files import remove_temporaries
 from nclone_env.jit.sources import source_digest
 
 _UNUSED_DAYS = 30
@@ -23,23 +28,63 @@ _KERNEL_FOLDER = re.compile(r"(removed-)?[0-9a-f]{16}")
 
 def cache_root() -> Path:
     """Return the folder of everything this package keeps between processes; it need not exist."""
-    root = os.environ.get("NCLONE_ENV_CACHE_DIR")
-    return Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nclone_env"
+    root, cache = os.environ.get("NCLONE_ENV_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
+    if root:
+        return Path(root)
+    try:
+        return Path(cache or Path.home() / ".cache") / "nclone_env"
+    except RuntimeError:  # no HOME, and a user without an entry in passwd, as in containers
+        return Path(os.environ.get("TMPDIR") or "/tmp") / f"nclone_env-{os.getuid()}"
 
 
 @lru_cache(maxsize=1)
-def cache_folder() -> Path:
-    """Return the folder of compiled kernels; a temporary one if the user's cache cannot be written."""
+def cache_folder() -> Path | None:
+    """Return the folder of compiled kernels, None with a warning if there is none that can be trusted.
+
+    A folder that can only be read is used as far as it goes. Without one there is no temporary folder instead: compiled
+    kernels are in the memory of the process anyway, and no other process would find them. It is no error either, since
+    only time is lost, and jobs in containers and on clusters have foreign folders through no fault of their own.
+    """
     folder = cache_root() / source_digest()
-    try:
+    with suppress(OSError):  # what cannot be written may still be read
         if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             _remove_unused(folder.parent)
-        tempfile.TemporaryFile(dir=folder).close()
+        remove_temporaries(folder)
         os.utime(folder)  # the time of last use
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="nclone_env-"))
-    return folder
+    doubt = distrust(folder)
+    if doubt:
+        warnings.warn(
+            f"compiled kernels are not cached: {doubt}; set NCLONE_ENV_CACHE_DIR to a folder of your own",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return None if doubt else folder
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder in the cache that only this user can enter, and the cache if necessary.
+
+    Raises:
+        OSError: if it cannot be created.
+    """
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def distrust(folder: Path) -> str:
+    """Return why others than this user and root may have put files into a folder of the cache, empty if they cannot."""
+    for path in (folder, folder.parent):
+        try:
+            status = path.stat()
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+        if status.st_uid not in (os.geteuid(), 0):
+            return f"{path}: belongs to user {status.st_uid}"
+        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if others_write and not (path == folder.parent and status.st_mode & stat.S_ISVTX):
+            return f"{path}: can be written by others (chmod go-w)"
+    return ""
 
 
 def _remove_unused(root: Path) -> None:

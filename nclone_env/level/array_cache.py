@@ -18,9 +18,10 @@ offset size  content (numbers are little-endian)
 
 Opening a file verifies its contents (57 MB take 20 ms); a truncated, damaged or foreign file is removed and rebuilt.
 Existing files are never modified: a file is written under a temporary name and then linked to its own, so the first of
-several concurrent writers wins and all map the same pages. A crash leaves a temporary file, which is removed an hour
-later. A removed file stays valid in the processes that have mapped it. If the folder cannot be written, or the file
-does not fit within the limit, the arrays stay in the memory of the process; that is no error.
+several concurrent writers wins and all map the same pages. A crash leaves a temporary file, which the next process that
+writes removes. A removed file stays valid in the processes that have mapped it. If the folder cannot be written, others
+could have put files there (``jit.folder``), or the file does not fit within the limit, the arrays stay in the memory of
+the process; that is no error.
 
 The files of all versions are in ``levels``, beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
 limits their total size (256 by default, 0 disables the cache); there are at most 500. The least recently used go first.
@@ -34,7 +35,6 @@ import json
 import mmap
 import os
 import struct
-import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -42,9 +42,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env._files import temporary_beside
+from nclone_env._files import remove_temporaries_once, temporary_beside
 from nclone_env.errors import ConfigError
-from nclone_env.jit import cache_root, source_digest
+from nclone_env.jit import cache_root, distrust, make_private, source_digest
 
 MAGIC = b"\x89NARR\r\n\x1a"
 VERSION = 1
@@ -54,7 +54,6 @@ _DEFAULT_LIMIT_MB = 256
 _HEADER = struct.Struct("<8sIIQII32s")
 _ALIGNMENT = 64
 MAX_FILES = 500  # a folder is listed whenever a file is written
-_ABANDONED = 3600.0  # seconds after which a file under a temporary name belongs to a writer that crashed
 
 Arrays = dict[str, np.ndarray]
 Layout = Mapping[str, np.dtype]
@@ -94,7 +93,8 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
     key = hashlib.sha256(f"{VERSION} {source_digest()} {name} {content}".encode()).digest()
     path = folder() / f"{name}-{key.hex()[:32]}{SUFFIX}"
     limit = limit_bytes()
-    found = _open(path, key, layout) if limit else None
+    remove_temporaries_once(path.parent)
+    found = None if not limit or distrust(path.parent) else _open(path, key, layout)
     if found is not None:
         counts.file_hits += 1
         return found
@@ -127,7 +127,13 @@ def limit_bytes() -> int:
 
 def files() -> list[tuple[Path, os.stat_result]]:
     """Return the files with their sizes and times of last use (``st_mtime``), the most recent first."""
-    return [item for item in _scan() if not _is_temporary(item[0])]
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder()) as entries:
+        for entry in entries:
+            if entry.name.endswith(SUFFIX) and not entry.name.startswith("."):  # as temporary ones do
+                with contextlib.suppress(FileNotFoundError):  # removed by another process meanwhile
+                    found.append((Path(entry.path), entry.stat()))
+    return sorted(found, key=lambda item: (-item[1].st_mtime_ns, item[0]))
 
 
 def clear() -> int:
@@ -136,21 +142,6 @@ def clear() -> int:
     for path, _ in found:
         _remove(path)
     return len(found)
-
-
-def _scan() -> list[tuple[Path, os.stat_result]]:
-    """Return the files of the folder, temporary ones included, the most recently used first."""
-    found = []
-    with contextlib.suppress(OSError), os.scandir(folder()) as entries:
-        for entry in entries:
-            if entry.name.endswith(SUFFIX):
-                with contextlib.suppress(FileNotFoundError):  # removed by another process meanwhile
-                    found.append((Path(entry.path), entry.stat()))
-    return sorted(found, key=lambda item: (-item[1].st_mtime_ns, item[0]))
-
-
-def _is_temporary(path: Path) -> bool:
-    return path.name.startswith(".")
 
 
 def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
@@ -209,9 +200,11 @@ def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:
         return False
     header = _HEADER.pack(MAGIC, VERSION, checksum, length, len(description), 0, key)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
+        if distrust(path.parent):
+            return False
         with temporary_beside(path) as temporary:
-            with temporary.open("xb") as file:
+            with temporary.open("wb") as file:
                 file.writelines((header, *_chunks(description, arrays)))
             _link(temporary, path)
     except OSError:  # no such folder, no permission, no space
@@ -241,15 +234,11 @@ def _link(temporary: Path, path: Path) -> None:
 
 
 def _evict(limit: int) -> None:
-    """Remove the least recently used files beyond the limits, and abandoned temporary files."""
-    count = total = 0
-    for path, status in _scan():
-        if _is_temporary(path):
-            expired = time.time() - status.st_mtime > _ABANDONED
-        else:
-            count, total = count + 1, total + status.st_size
-            expired = count > MAX_FILES or total > limit
-        if expired:
+    """Remove the least recently used files beyond the limits."""
+    total = 0
+    for count, (path, status) in enumerate(files(), start=1):
+        total += status.st_size
+        if count > MAX_FILES or total > limit:
             _remove(path)
 
 

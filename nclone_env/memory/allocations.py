@@ -10,9 +10,10 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Any, NamedTuple
 
+from nclone_env._files import temporary_beside
 from nclone_env._optional import optional_module
 from nclone_env.memory.recording import AllocatingLine
 from nclone_env.memory.subject import Subject, Target
@@ -56,8 +57,8 @@ def record_allocations(target: Target, num_envs: int, steps: int) -> Allocations
         MissingExtraError: if memray is not installed.
     """
     memray, steps = memray_module(), min(steps, _STEPS)
-    with TemporaryDirectory(prefix="nclone-env-memray-") as folder:
-        made, stepped = Path(folder) / "made.bin", Path(folder) / "stepped.bin"
+    with temporary_beside(Path(gettempdir(), "memray"), folder=True) as folder:
+        made, stepped = folder / "made.bin", folder / "stepped.bin"
         aggregated = memray.FileFormat.AGGREGATED_ALLOCATIONS
         with memray.Tracker(made, native_traces=True, file_format=aggregated):
             subject = target.make(num_envs)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import subprocess
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +52,7 @@ def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
 
     Raises:
         MissingExtraError: if imageio-ffmpeg is not installed.
+        OSError: if the file cannot be written; it is left unchanged.
         ValueError: if there are no pictures.
     """
     ffmpeg = optional_module("imageio_ffmpeg", "video")
@@ -56,25 +61,44 @@ def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
     if first is None:
         raise ValueError("pictures: expected at least one, got none")
     height, width = first.shape[0] // 2 * 2, first.shape[1] // 2 * 2
+    cropped = (np.ascontiguousarray(picture[:height, :width]) for picture in itertools.chain((first,), iterator))
+    command = [ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    command += ["-s", f"{width}x{height}", "-r", str(Fraction(rate).limit_denominator()), "-i", "-"]
+    command += ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "25"]
     count = 0
 
     def write(temporary: Path) -> None:
         nonlocal count
-        writer = ffmpeg.write_frames(
-            str(temporary),
-            (width, height),
-            fps=rate,
-            codec="libx264",
-            macro_block_size=2,
-            ffmpeg_log_level="error",
-        )
-        writer.send(None)
-        try:
-            for picture in itertools.chain((first,), iterator):
-                writer.send(np.ascontiguousarray(picture[:height, :width]))
-                count += 1
-        finally:
-            writer.close()
+        count = _encode([*command, str(temporary)], cropped)
 
     fill_file(path, write)
+    return count
+
+
+def _encode(command: list[str], pictures: Iterable[np.ndarray]) -> int:
+    """Run ffmpeg on pictures and return their number.
+
+    Raises:
+        OSError: if it fails; the writer of imageio-ffmpeg does not look at its exit status.
+    """
+    count = 0
+    with subprocess.Popen(  # in a group of its own, which Ctrl-C does not reach
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, process_group=0
+    ) as process:
+        assert process.stdin is not None
+        try:
+            for picture in pictures:
+                process.stdin.write(picture.data)
+                count += 1
+        except BrokenPipeError:
+            pass  # its exit status tells
+        except BaseException:
+            process.kill()
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+            raise
+        _, said = process.communicate()
+    if process.returncode:
+        reason = said.decode(errors="replace").strip().splitlines() or [f"exit status {process.returncode}"]
+        raise OSError(errno.EIO, f"ffmpeg: {reason[-1]}")
     return count

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch.utils.tensorboard import SummaryWriter
 
-from nclone_env._files import write_file
+from nclone_env._files import naming, write_file
 from nclone_env.memory_tree import MemoryNode, arrays_node
 
 Row = dict[str, float]
@@ -103,15 +103,16 @@ class LearningCurve:
     def __init__(self, folder: Path, num_updates: int):
         self.folder = folder
         self.rows = Rows(num_updates)
+        self._events = folder / "tensorboard"
         self._writer: SummaryWriter | None = None
 
     def begin(self) -> None:
         """Open the files, to which ``rows`` are the beginning; later rows of an interrupted run are dropped."""
-        events = self.folder / "tensorboard"
-        shown = events.exists()
+        shown = self._events.exists()
         last = int(self.rows[-1]["timesteps"]) if self.rows else 0
-        _await_later_name(events)
-        self._writer = SummaryWriter(str(events), purge_step=last + 1 if shown else None)
+        _await_later_name(self._events)
+        with naming(self._events):
+            self._writer = SummaryWriter(str(self._events), purge_step=last + 1 if shown else None)
         for row in () if shown else self.rows:
             self._show(row)
         self.write_csv()
@@ -124,7 +125,8 @@ class LearningCurve:
     def flush(self) -> None:
         """Write all rows so far to the TensorBoard file."""
         if self._writer is not None:
-            self._writer.flush()
+            with naming(self._events):
+                self._writer.flush()
 
     def write_csv(self) -> Path:
         """Write all rows to ``learning_curve.csv`` and return its path."""
@@ -141,13 +143,15 @@ class LearningCurve:
         """Write the CSV and close the TensorBoard file, if they were opened."""
         if self._writer is not None:
             self.write_csv()
-            self._writer.close()
+            with naming(self._events):
+                self._writer.close()
 
     def _show(self, row: Row) -> None:
         """Send a row to TensorBoard."""
         assert self._writer is not None, "append() was called before begin()"
-        for name, value in row.items():
-            self._writer.add_scalar(name, value, int(row["timesteps"]))
+        with naming(self._events):
+            for name, value in row.items():
+                self._writer.add_scalar(name, value, int(row["timesteps"]))
 
 
 class KeptCurve(LearningCurve):

@@ -8,10 +8,11 @@ import fcntl
 import itertools
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from nclone_env._files import fill_file, remove_temporaries
+from nclone_env._files import fill_file, naming, remove_temporaries, temporary_beside
 from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train.config import TrainConfig
 
@@ -65,15 +66,24 @@ class RunFolder:
         """Copy the latest checkpoint, which was written after so many updates, to the older ones."""
         fill_file(self.path / f"checkpoint-{updates}.pt", lambda copy: shutil.copyfile(self.checkpoint, copy))
 
-    def clear(self) -> None:
-        """Remove the files of an earlier run, if there is one; other files stay."""
+    def replace_run(self, write: Callable[[Path], object]) -> None:
+        """Replace an earlier run, if there is one, by the first checkpoint of another; other files stay.
+
+        Nothing is removed before the checkpoint is complete, and the latest of the earlier run last.
+
+        Args:
+            write: writes the checkpoint, given its path.
+        """
         if not holds_run(self.path):
             return
-        for name in (LATEST, BEST, _CURVE, _LEVELS, JOB, *_REPORTS):
-            (self.path / name).unlink(missing_ok=True)
-        for path in self.older.values():
-            path.unlink()
-        shutil.rmtree(self.path / _EVENTS, ignore_errors=True)
+        with naming(self.checkpoint), temporary_beside(self.checkpoint) as temporary:
+            write(temporary)
+            for name in (BEST, _CURVE, _LEVELS, JOB, *_REPORTS):
+                (self.path / name).unlink(missing_ok=True)
+            for path in self.older.values():
+                path.unlink()
+            shutil.rmtree(self.path / _EVENTS, ignore_errors=True)
+            temporary.replace(self.checkpoint)
 
     def close(self) -> None:
         """Release the folder; remove it if nothing was written to it."""

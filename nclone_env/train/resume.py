@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import math
 from pathlib import Path
@@ -28,17 +29,24 @@ from nclone_env.train.run import Counters, Run, Score
 from nclone_env.train.warm_start import reference_state, restore_reference
 
 
-def save_run(run: Run) -> None:
+def save_run(run: Run, replaces: bool = False) -> None:
     """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
 
     Each file is replaced as a whole, and older checkpoints are removed last, so that a process killed at any point
     leaves a checkpoint to resume from.
+
+    Args:
+        run: the run.
+        replaces: whether it replaces another run in its folder.
     """
     if run.saved == run.counters.updates:
         return
     worlds = gather_worlds(run)
     if worlds is not None:
-        _write(run, checkpoint_of(run, worlds))
+        checkpoint = checkpoint_of(run, worlds)
+        if replaces:
+            run.folder.replace_run(lambda path: write_checkpoint(path, checkpoint))
+        _write(run, checkpoint)
     run.saved = run.counters.updates
 
 
@@ -46,14 +54,26 @@ def _write(run: Run, checkpoint: Checkpoint) -> None:
     run.curve.flush()
     reached = score(checkpoint)
     if reached is not None and (run.best is None or reached > run.best):
-        save_checkpoint(run.folder.best, checkpoint)
+        write_checkpoint(run.folder.best, checkpoint)
         run.best = reached
     if run.config.keep_last and run.saved >= 0:
         run.folder.keep_latest(run.saved)
-    save_checkpoint(run.folder.checkpoint, checkpoint)
+    write_checkpoint(run.folder.checkpoint, checkpoint)
     remove_older(run.folder, run.counters.updates, run.config.keep_last)
     run.curve.write_csv()
     write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint.
+
+    Raises:
+        OSError: if it cannot be written; of that torch only tells that it failed.
+    """
+    try:
+        save_checkpoint(path, checkpoint)
+    except RuntimeError as error:
+        raise OSError(errno.EIO, "torch cannot write it; the disk may be full", str(path)) from error
 
 
 def remove_older(folder: RunFolder, saved: int, keep_last: int) -> None:
@@ -75,14 +95,11 @@ def take_over_folder(run: Run, source: Path | None) -> None:
     continued = source is not None and source.parent.resolve() == folder.path.resolve()
     if source is not None and continued and source.name == folder.checkpoint.name:
         run.saved = run.counters.updates
+    if run.ranks.first and continued:
+        run.best = _best_score(folder)
+    save_run(run, replaces=not continued)
     if run.ranks.first:
-        if continued:
-            run.best = _best_score(folder)
-        else:
-            folder.clear()
         name_job(folder, job)
-    save_run(run)
-    if run.ranks.first:
         remove_older(folder, run.saved, run.config.keep_last)
 
 

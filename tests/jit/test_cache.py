@@ -6,7 +6,7 @@ import pytest
 from numba.core import config
 
 from nclone_env.jit import cache_folder, kernel, source_digest
-from nclone_env.jit.cache import KernelCache
+from nclone_env.jit.cache import CodeFiles, KernelCache
 from nclone_env.sim.tick import tick
 
 from ..processes import REPOSITORY, run_module
@@ -74,3 +74,40 @@ def test_both_ways_to_compile_have_files_of_their_own(monkeypatch):
         monkeypatch.setattr(cache, "IS_PLAIN", is_plain)
         keys.add(cache._Locator(function).get_disambiguator())
     assert len(keys) == 2
+
+
+class Key(str):
+    """Compares by a number that its text does not show."""
+
+    def __eq__(self, other):
+        return self.number == other.number
+
+    __hash__ = None
+
+
+def key(number):
+    made = Key("key")
+    made.number = number
+    return (made,)
+
+
+def test_code_is_found_by_its_key_alone(tmp_path):
+    files = CodeFiles(tmp_path, "kernel")
+    files.save(("one",), "code of one")
+    files.save(("two",), "code of two")
+    assert [files.load((name,)) for name in ("one", "two", "three")] == ["code of one", "code of two", None]
+    files.save(key(1), "code of 1")
+    assert files.load(key(1)) == "code of 1"
+    assert files.load(key(2)) is None, "the text of the keys is the same, and with it the name of the file"
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 5, -1])
+def test_damaged_code_is_none(tmp_path, size):
+    files = CodeFiles(tmp_path, "kernel")
+    files.save(("one",), "code")
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:size])
+    assert files.load(("one",)) is None
+    path.write_bytes(whole)
+    assert files.load(("one",)) == "code"

@@ -4,7 +4,9 @@ import os
 import time
 from pathlib import Path
 
-from nclone_env.jit import cache_folder, source_digest
+import pytest
+
+from nclone_env.jit import cache_folder, cache_root, distrust, source_digest
 
 from ..processes import REPOSITORY, run_module
 
@@ -19,14 +21,68 @@ def test_bounds_checks_have_a_folder_of_their_own(tmp_path):
     assert Path(folder).name != source_digest()
 
 
-def test_an_unwritable_cache_falls_back_to_a_temporary_folder(tmp_path, monkeypatch):
+def test_without_a_folder_there_is_a_warning(tmp_path, monkeypatch):
     blocker = tmp_path / "file"
     blocker.write_text("")
     monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(blocker))
-    folder = cache_folder.__wrapped__()
-    assert folder.is_dir()
-    assert tmp_path not in folder.parents
-    folder.rmdir()
+    with pytest.warns(RuntimeWarning, match="kernels are not cached: .*: Not a directory; set NCLONE_ENV_CACHE_DIR"):
+        assert cache_folder.__wrapped__() is None
+
+
+def test_it_is_private(tmp_path, monkeypatch):
+    before = os.umask(0)
+    try:
+        monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path / "cache"))
+        folder = cache_folder.__wrapped__()
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder.parent)] == [0o700, 0o700]
+    assert distrust(folder) == ""
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize("mode", [0o720, 0o702])
+def test_one_that_others_can_write_is_refused(tmp_path, monkeypatch, depth, mode):
+    monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path / "cache"))
+    path = (cache_folder.__wrapped__(), tmp_path / "cache")[depth]
+    path.chmod(mode)
+    with pytest.warns(RuntimeWarning, match=f"{path}: can be written by others"):
+        assert cache_folder.__wrapped__() is None
+    path.chmod(0o755)
+    assert cache_folder.__wrapped__() is not None
+
+
+def test_the_root_may_be_shared_if_no_user_can_rename_what_others_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o1777)
+    assert cache_folder.__wrapped__() is not None
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_one_of_another_user_is_refused(tmp_path, monkeypatch, depth):
+    monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path / "cache"))
+    path = (cache_folder.__wrapped__(), tmp_path / "cache")[depth]
+    owner = path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    if owner == 0:
+        assert cache_folder.__wrapped__() is not None, "what root has made is trusted"
+        os.chown(path, 54321, -1)
+        owner = 54321
+    with pytest.warns(RuntimeWarning, match=f"{path}: belongs to user {owner}"):
+        assert cache_folder.__wrapped__() is None
+
+
+def test_without_home_it_is_among_the_temporary_files(tmp_path, monkeypatch):
+    for name in ("NCLONE_ENV_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    assert cache_root() == tmp_path / f"nclone_env-{os.getuid()}"
 
 
 def make_folder(root: Path, name: str, days: float) -> None:

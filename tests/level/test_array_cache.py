@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import time
 from pathlib import Path
 
 import numba
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import ConfigError
+from nclone_env.jit import make_private
 from nclone_env.level import array_cache
 from nclone_env.level.level_set import LEVEL_HEADER, RUN
 
@@ -222,20 +222,22 @@ def test_a_limit_that_is_no_number(folder, monkeypatch, text):
         ask()
 
 
-def test_what_crashed_writers_left_is_removed_later(folder):
-    folder.mkdir()
-    old, young = folder / f".1-aa.things{array_cache.SUFFIX}", folder / f".2-bb.things{array_cache.SUFFIX}"
-    foreign = folder / "notes.txt"
-    for path in (old, young, foreign):
+def test_what_killed_writers_left_is_removed(folder):
+    make_private(folder)
+    left, foreign = folder / f".nclone_env-0123abcd.things{array_cache.SUFFIX}", folder / "notes.txt"
+    for path in (left, foreign):
         path.write_bytes(b"half of")
-    hours_ago = time.time() - 7200
-    os.utime(old, (hours_ago, hours_ago))
-    os.utime(foreign, (hours_ago, hours_ago))
     ask()
-    assert not old.exists()
-    assert young.exists()
+    assert not left.exists()
     assert foreign.exists()
     assert len(array_cache.files()) == 1
+
+
+def test_a_folder_that_others_can_write_is_not_used(folder):
+    ask()
+    folder.chmod(0o777)
+    assert contents(ask()) == contents(some_arrays())
+    assert array_cache.counts == array_cache.CacheCounts(misses=2)
 
 
 def test_removed_files_stay_whole_for_those_who_map_them(folder):

@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from nclone_env._files import fill_file, write_file
+from nclone_env._files import fill_file, temporary_beside, write_file
 from nclone_env.errors import CheckpointError, RunFolderError
+from nclone_env.train import resume
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.folder import RunFolder, checkpoint_file, claim_folder, settled_config
 from nclone_env.train.loop import train
@@ -107,15 +108,13 @@ def test_a_folder_that_stays_empty_is_removed(tmp_path):
 
 def test_remains_of_interrupted_writes_are_removed(tmp_path):
     path = make_run(tmp_path / "mine")
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    remains = [f".{ended.pid}-0123abcd.{name}" for name in ("checkpoint.pt", "best.pt", "episode.mp4")]
-    others = [f".{os.getpid()}-0123abcd.evaluation.txt", ".checkpoint.pt", f".{ended.pid}-short.pt"]
-    for name in (*remains, *others):
+    remains = [f".nclone_env-0123abcd.{name}" for name in ("checkpoint.pt", "best.pt", "episode.mp4")]
+    for name in (*remains, ".checkpoint.pt"):
         (path / name).write_bytes(b"half")
-    RunFolder(path).close()
-    names = {entry.name for entry in path.iterdir()}
-    assert names == {*others, "checkpoint.pt", "notes.txt", ".lock"}
+    with temporary_beside(path / "evaluation.txt") as used:
+        RunFolder(path).close()
+        names = {entry.name for entry in path.iterdir()}
+    assert names == {used.name, ".checkpoint.pt", "checkpoint.pt", "notes.txt", ".lock"}
 
 
 def test_written_files_reach_the_disk_before_their_name(tmp_path, monkeypatch):
@@ -166,6 +165,25 @@ def test_overwrite_replaces_the_run(tmp_path):
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert names == {path.name for path in (tmp_path / "alone").iterdir()} | {"notes.txt"}
     assert len(list((tmp_path / "run" / "tensorboard").iterdir())) == 1
+
+
+def test_overwrite_removes_nothing_before_the_new_checkpoint_is_complete(tmp_path, monkeypatch):
+    train(config(tmp_path, name="run", keep_last=5, checkpoint_interval=1), make_envs=LineWorld)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    monkeypatch.setattr(resume, "save_checkpoint", lambda path, checkpoint: path.write_bytes(b"half") / 0)
+    with pytest.raises(ZeroDivisionError):
+        train(config(tmp_path, name="run", seed=1), make_envs=LineWorld, overwrite=True)
+    assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+
+
+def test_a_checkpoint_that_torch_cannot_write_is_named(tmp_path, monkeypatch):
+    def fail(path, checkpoint):
+        raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534")
+
+    monkeypatch.setattr(resume, "save_checkpoint", fail)
+    with pytest.raises(OSError, match="torch cannot write it; the disk may be full") as error:
+        train(config(tmp_path, name="run"), make_envs=LineWorld)
+    assert error.value.filename == str(tmp_path / "run" / "checkpoint.pt")
 
 
 def test_the_last_checkpoints_and_the_best_are_kept(tmp_path):

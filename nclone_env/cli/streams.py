@@ -1,0 +1,70 @@
+"""What a command does when its files or its own output cannot be written: one line, or none, and an exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from nclone_env._files import naming
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """Call a command and return its exit status.
+
+    It is 1 after an error of the system, which one line on stderr tells. If the reader of the output ends first, as in
+    ``nclone-env ... | head``, it is 141 without any line, as for other programs.
+    """
+    _open_closed_streams()
+    try:
+        with _quiet_threads():
+            try:
+                return command()
+            finally:
+                with naming(Path("standard output")):
+                    sys.stdout.flush()
+    except OSError as error:
+        broken = isinstance(error, BrokenPipeError)
+        if broken or error.filename == "standard output":
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - Python flushes it at the end
+        if broken:
+            return 128 + signal.SIGPIPE
+        where = f"{error.filename}: " if error.filename else ""
+        with suppress(OSError):
+            sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")
+        return 1
+
+
+def _open_closed_streams() -> None:
+    """Open to nowhere what was closed of standard input, output and error.
+
+    Otherwise a file that the command writes gets the number of the stream, and with it what libraries print there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+
+
+@contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """Print no errors of the system in threads: TensorBoard's writer raises them again when it is used next."""
+    before = threading.excepthook
+
+    def hook(arguments: threading.ExceptHookArgs) -> None:
+        if not issubclass(arguments.exc_type, OSError):
+            before(arguments)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = before

@@ -1,0 +1,152 @@
+"""Temporary files: whose they are, when they are removed, and what errors say."""
+
+import errno
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from nclone_env import _files
+from nclone_env._files import fill_file, naming, remove_temporaries, temporary_beside, write_file
+from nclone_env.level import array_cache
+
+LAYOUT = {"numbers": np.dtype(np.int64)}
+
+
+@pytest.fixture
+def new_process(monkeypatch):
+    """What a process remembers of folders is forgotten."""
+    _files.remove_temporaries_once.cache_clear()
+    yield
+    _files.remove_temporaries_once.cache_clear()
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.usefixtures("new_process")
+def test_what_dead_processes_left_is_removed_by_the_next_write(tmp_path):
+    (tmp_path / ".nclone_env-0123abcd.run.mp4").write_text("half")
+    (tmp_path / ".nclone_env-0123abcd.pack-recordings").mkdir()
+    (tmp_path / ".nclone_env-0123abcd.pack-recordings" / "a").write_text("half")
+    others = [".nclone_env", ".1-0123abcd.run.mp4", "nclone_env-x"]
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    write_file(tmp_path / "new", b"")
+    assert names(tmp_path) == sorted([*others, "new"])
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_is_being_written_is_left_alone(tmp_path, folder):
+    with temporary_beside(tmp_path / "a", folder) as temporary:
+        remove_temporaries(tmp_path)
+        assert temporary.exists()
+        child = os.fork()
+        if child == 0:
+            remove_temporaries(tmp_path)
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert temporary.exists()
+    assert names(tmp_path) == []
+
+
+def test_a_file_taken_for_abandoned_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
+    taken = []
+
+    def lock(descriptor, real=_files._lock):
+        if not taken:
+            taken.extend(tmp_path.iterdir())
+            remove_temporaries(tmp_path)
+        real(descriptor)
+
+    monkeypatch.setattr(_files, "_lock", lock)
+    write_file(tmp_path / "a", b"x")
+    assert len(taken) == 1
+    assert names(tmp_path) == ["a"]
+
+
+def test_names_may_be_as_long_as_the_system_allows(tmp_path):
+    for name in ("x" * 251 + ".txt", "ä" * 125 + ".txt"):
+        write_file(tmp_path / name, b"")
+        fill_file(tmp_path / name, lambda temporary: temporary.with_suffix(".txt").write_text("suffix"))
+        assert (tmp_path / name).read_text() == "suffix"
+
+
+def test_errors_name_the_file_and_not_its_temporary_one(tmp_path):
+    missing = tmp_path / "missing" / "a"
+    with pytest.raises(FileNotFoundError) as error:
+        write_file(missing, b"")
+    assert error.value.filename == str(missing)
+    with pytest.raises(OSError, match="ends early") as error, naming(missing):
+        raise OSError("the writer ends early")
+    assert (error.value.errno, error.value.filename) == (errno.EIO, str(missing))
+    with pytest.raises(OSError, match="full") as error, naming(missing):
+        raise OSError(errno.ENOSPC, "full", "source", None, str(tmp_path / ".nclone_env-0123abcd.a"))
+    assert (error.value.filename, error.value.filename2) == (str(missing), None)
+    with pytest.raises(PermissionError) as error, naming(missing):
+        raise PermissionError(errno.EACCES, "no", "other")
+    assert error.value.filename == "other"
+
+
+def use_library(number, seed):
+    """Ask for arrays again and again, and end with 1 if one is wrong."""
+    dice = random.Random(seed)
+    while True:
+        size = dice.randrange(1, 6) * 30_000
+        found = array_cache.cached_arrays(
+            "killed", f"{size}", LAYOUT, lambda size=size: {"numbers": np.full(size, size, np.int64)}
+        )
+        if len(found["numbers"]) != size or not (found["numbers"] == size).all() or array_cache.counts.damaged:
+            os._exit(1)
+
+
+def library_under_kills(folder, seconds, seed):
+    """Kill readers and writers of the library at random times; return how many, and the codes of their exits."""
+    dice, codes, running = random.Random(seed), [], []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        while len(running) < 3:
+            child = os.fork()
+            if child == 0:
+                try:
+                    use_library(len(codes), dice.random())
+                finally:
+                    os._exit(2)
+            running.append(child)
+        time.sleep(dice.uniform(0, 0.02))
+        victim = running.pop(dice.randrange(3))
+        os.kill(victim, signal.SIGKILL)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]))
+    for child in running:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return codes
+
+
+@pytest.mark.parametrize("seconds", [1.5, pytest.param(10, marks=pytest.mark.slow)])
+def test_the_level_library_survives_kills_at_any_time(tmp_path, monkeypatch, new_process, seconds):
+    monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "2")  # files are written and removed all the time
+    codes = library_under_kills(tmp_path, seconds, seed=0)
+    assert set(codes) == {-signal.SIGKILL}, "none has seen a wrong or a damaged array"
+    assert len(codes) > 10
+    array_cache.cached_arrays("last", "", LAYOUT, lambda: {"numbers": np.zeros(9)})
+    assert not [name for name in names(tmp_path / "levels") if name.startswith(".")]
+    assert sum(status.st_size for _, status in array_cache.files()) <= 2_000_000
+
+
+@pytest.mark.usefixtures("new_process")
+def test_a_clock_that_went_back_harms_no_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "1")
+    later = time.time() + 86400 * 400
+    for content in "abcdef":
+        found = array_cache.cached_arrays("future", content, LAYOUT, lambda: {"numbers": np.arange(30_000)})
+        assert (found["numbers"] == np.arange(30_000)).all()
+        for path, _ in array_cache.files():
+            os.utime(path, (later, later))
+    assert sum(status.st_size for _, status in array_cache.files()) <= 1_000_000
