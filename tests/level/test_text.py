@@ -91,6 +91,7 @@ TILES_ROW = "." * 42
         (3, "[extra]\nx = 1", 3, "got 'extra'"),
         (4, "level_id = -1", 4, "expected level_id of a number from 0 to 4294967295, got -1"),
         (4, "level_id = 1.5", 4, "expected a whole number for 'level_id', got 1.5"),
+        (4, f"level_id = [0x{'f' * 5000}]", 4, "expected a whole number for 'level_id', got list too long to print"),
         (4, f"level_id = 0x{'f' * 9999}", 4, "expected a number of at most 64 bits for 'level_id'"),
         (4, f"level_id = {'9' * 9999}", len(LINES), "expected TOML"),
         (4, f"level_id = {'[' * 9999}", len(LINES), "expected TOML"),

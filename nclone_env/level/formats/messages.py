@@ -7,5 +7,8 @@ _MAX_LENGTH = 60
 
 def shortened(value: object) -> str:
     """Return the ``repr`` of a value, cut if it is long."""
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # Python refuses to print numbers of more than 4300 digits
+        return f"{type(value).__name__} too long to print"
     return shown if len(shown) <= _MAX_LENGTH else f"{shown[: _MAX_LENGTH - 3]}..."
