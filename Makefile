@@ -1,6 +1,8 @@
 # Start with `make train` and `make test`; both set up .venv on first use.
 PYTHON ?= python3
 ARGS ?=
+SECONDS ?= 60
+SEED ?= 0
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
@@ -9,7 +11,7 @@ PARALLEL := -n 2 --dist loadfile
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 
-.PHONY: train warmup test test-slow lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
+.PHONY: train warmup test test-slow fuzz lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
 
 train: warmup
 	@$(BIN)/nclone-env train $(ARGS)
@@ -24,6 +26,10 @@ test: warmup
 # Few and long, so whichever process is free takes the next one.
 test-slow: warmup
 	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
+
+# Damaged and forged files, arguments and calls (docs/security.md).
+fuzz: warmup
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
