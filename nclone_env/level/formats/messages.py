@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-_MAX_LENGTH = 60
+from nclone_env.errors import shortened
 
-
-def shortened(value: object) -> str:
-    """Return the ``repr`` of a value, cut if it is long."""
-    try:
-        shown = repr(value)
-    except ValueError:  # Python refuses to print numbers of more than 4300 digits
-        return f"{type(value).__name__} too long to print"
-    return shown if len(shown) <= _MAX_LENGTH else f"{shown[: _MAX_LENGTH - 3]}..."
+__all__ = ["shortened"]
