@@ -37,8 +37,23 @@ def archive_of(rng: random.Random, members: Members) -> bytes:
     return stream.getvalue()
 
 
-def with_other_members(rng: random.Random, data: bytes) -> bytes:
-    """Return an archive of which one to three members are damaged, missing or exchanged."""
+def plain_archive(members: Members) -> bytes:
+    """Return an archive of some members."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def with_other_members(rng: random.Random, data: bytes, header: int | None = None) -> bytes:
+    """Return an archive of which one to three members are damaged, missing or exchanged.
+
+    Args:
+        rng: random numbers.
+        data: the archive.
+        header: bytes of a member that may be damaged; None: all.
+    """
     members = members_of(data)
     for _ in range(rng.randint(1, 3)):
         name, other = rng.choice(list(members)), rng.choice(list(members))
@@ -50,7 +65,8 @@ def with_other_members(rng: random.Random, data: bytes) -> bytes:
         elif action < 0.25:
             members[name] += bytes(rng.choice((1, 64, 10**6)))
         else:
-            members[name] = damaged(rng, members[name], (b"\x80\x02", b"cos\nsystem\n", b"}q\x01", b"K\xff", b"<f8"))
+            start, end = members[name][:header], members[name][header:] if header else b""
+            members[name] = damaged(rng, start, (b"\x80\x02", b"cos\nsystem\n", b"}q\x01", b"K\xff", b"<f8")) + end
     return archive_of(rng, members)
 
 

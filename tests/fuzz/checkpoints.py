@@ -18,7 +18,7 @@ from .target import SOURCE, Target
 
 
 @lru_cache(maxsize=1)
-def _fields() -> dict[str, Any]:
+def fields() -> dict[str, Any]:
     """Return the fields of a small checkpoint."""
     import dataclasses
 
@@ -47,7 +47,7 @@ def _fields() -> dict[str, Any]:
     return {item.name: getattr(checkpoint, item.name) for item in dataclasses.fields(checkpoint)}
 
 
-def _saved(fields: Any) -> bytes:
+def saved(fields: Any) -> bytes:
     import torch
 
     stream = io.BytesIO()
@@ -57,7 +57,7 @@ def _saved(fields: Any) -> bytes:
 
 @lru_cache(maxsize=1)
 def checkpoints() -> list[bytes]:
-    return [_saved(_fields())]
+    return [saved(fields())]
 
 
 def checkpoint(rng: random.Random) -> bytes:
@@ -66,16 +66,16 @@ def checkpoint(rng: random.Random) -> bytes:
         return damaged(rng, checkpoints()[0])
     if share < 0.5:
         return with_other_members(rng, checkpoints()[0])
-    fields = dict(_fields())
+    changed = dict(fields())
     if share < 0.7:
         name = rng.choice(("train_config", "environment_config", "observation_shapes", "policy"))
-        fields[name] = with_other_values(rng, dict(fields[name]))
+        changed[name] = with_other_values(rng, dict(changed[name]))
     else:
-        fields = with_other_values(rng, fields)
+        changed = with_other_values(rng, changed)
     try:
-        return _saved(fields)
+        return saved(changed)
     except Exception:  # noqa: BLE001 - a value that no checkpoint can hold
-        return _saved({**_fields(), "format": drawn(rng, VALUES[:20])})
+        return saved({**fields(), "format": drawn(rng, VALUES[:20])})
 
 
 def read(data: bytes) -> None:

@@ -57,20 +57,32 @@ def file(rng: random.Random) -> bytes:
     data, share = _file()[1], rng.random()
     if share < 0.3:
         return damaged(rng, data)
-    fields = list(_HEADER.unpack_from(data))
-    size = fields[4]
-    text, rest = data[_HEADER.size : _HEADER.size + size], data[_HEADER.size + size :]
+    text, rest = _parts(data)
     if share < 0.4:
         text = damaged(rng, text)
-    elif share < 0.9:
+    elif share < 0.75:
         text = json_of(rng, with_other_values(rng, json.loads(text)))
     else:
-        rest = damaged(rng, rest)
-    fields[4] = len(text)
+        place = rng.randrange(len(rest) - 4)
+        rest = rest[:place] + rng.randbytes(4) + rest[place + 4 :]
+    forged = sealed(data, text, rest)
     if rng.random() < 0.1:
-        fields[rng.choice((1, 4))] = rng.choice((0, 1, 2, 63, 2**31, 2**32 - 1))
-    fields[2], fields[3] = zlib.crc32(text + rest), _HEADER.size + len(text) + len(rest)
+        place, number = rng.choice((8, 24)), rng.choice((0, 1, 2, 63, 2**31, 2**32 - 1))
+        return forged[:place] + struct.pack("<I", number) + forged[place + 4 :]
+    return forged
+
+
+def sealed(data: bytes, text: bytes, rest: bytes | None = None) -> bytes:
+    """Return a file with another description, and other arrays; sizes and checksum are right."""
+    fields, rest = list(_HEADER.unpack_from(data)), _parts(data)[1] if rest is None else rest
+    fields[2:5] = zlib.crc32(text + rest), _HEADER.size + len(text) + len(rest), len(text)
     return _HEADER.pack(*fields) + text + rest
+
+
+def _parts(data: bytes) -> tuple[bytes, bytes]:
+    """Return the description of a file, and what follows it."""
+    end = _HEADER.size + _HEADER.unpack_from(data)[4]
+    return data[_HEADER.size : end], data[end:]
 
 
 def read(data: bytes) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import random
 import tempfile
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ from nclone_env.plan.saved import load_search
 from nclone_env.plan.solve import MEMORY, solve
 
 from .accidents import damaged
-from .archives import archive_of, json_of, members_of, with_other_members, with_other_values
+from .archives import archive_of, json_of, members_of, plain_archive, with_other_members, with_other_values
 from .target import SOURCE, Target
 
 _FRAMES = 4000
+_TEXT = "text.npy"
 _ARGUMENTS: dict[str, Any] = {"seed": 1, "max_frames": 300, "hold": 2, "memory": MEMORY // 100}
 
 
@@ -79,15 +81,21 @@ def search(rng: random.Random) -> bytes:
     if share < 0.2:
         return damaged(rng, data)
     if share < 0.5:
-        return with_other_members(rng, data)
-    members = members_of(data)
+        return with_other_members(rng, data, header=80)
     if share < 0.8:
-        text = json.loads(np.load(io.BytesIO(members["text.npy"])).tobytes())
-        members["text.npy"] = _saved(np.frombuffer(json_of(rng, with_other_values(rng, text)), np.uint8))
-    else:
-        name = rng.choice([name for name in members if name != "text.npy"])
-        members[name] = _saved(_other_array(rng, np.load(io.BytesIO(members[name]))))
+        return with_text(data, lambda text: with_other_values(rng, text), lambda text: json_of(rng, text))
+    members = members_of(data)
+    name = rng.choice([name for name in members if name != _TEXT])
+    members[name] = saved_array(_other_array(rng, np.load(io.BytesIO(members[name]))))
     return archive_of(rng, members)
+
+
+def with_text(data: bytes, change: Callable[[Any], Any], write: Callable[[Any], bytes] | None = None) -> bytes:
+    """Return the file of a search with another text."""
+    members = members_of(data)
+    text = change(json.loads(np.load(io.BytesIO(members[_TEXT])).tobytes()))
+    members[_TEXT] = saved_array(np.frombuffer(write(text) if write else json.dumps(text).encode(), np.uint8))
+    return plain_archive(members)
 
 
 def _other_array(rng: random.Random, array: np.ndarray) -> np.ndarray:
@@ -98,7 +106,7 @@ def _other_array(rng: random.Random, array: np.ndarray) -> np.ndarray:
     )
 
 
-def _saved(array: np.ndarray) -> bytes:
+def saved_array(array: np.ndarray) -> bytes:
     stream = io.BytesIO()
     np.save(stream, array)
     return stream.getvalue()

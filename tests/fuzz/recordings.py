@@ -1,4 +1,4 @@
-"""Recordings: parts exchanged, damaged and packed again with the right sizes, digest and checksums, or with wrong ones."""
+"""Recordings: parts exchanged, damaged and packed again, with sizes, digest and checksums right or wrong."""
 
 from __future__ import annotations
 

@@ -11,11 +11,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from nclone_env.errors import shortened
+
 from .target import Target
 from .trial import Trial, attempt, memory
 
 FINDINGS = Path("runs/fuzz")
 _ADDRESS_SPACE = 8_000_000_000  # bytes beyond those at the start; more is a MemoryError
+_SHOWN = 100_000  # characters of an input that is no bytes
 _STUCK = 120.0  # seconds without a new input after which a process is ended
 
 HEADER = "target            tried   loaded  refused findings   slowest    growth   per s"
@@ -150,7 +153,7 @@ def write_finding(target: Target, seed: int, number: int, text: str, data: Any =
     data = target.input(seed, number) if data is None else data
     FINDINGS.mkdir(parents=True, exist_ok=True)
     path = FINDINGS / f"{target.name}-{seed}-{number}"
-    path.write_bytes(data if isinstance(data, bytes) else repr(data).encode())
+    path.write_bytes(data if isinstance(data, bytes) else shortened(data, _SHOWN).encode())
     path.with_name(f"{path.name}.txt").write_text(f"{repetition(target.name, seed, number)}\n{text}\n")
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from . import checkpoints, levels, library, plans, recordings, states
+from . import arguments, calls, checkpoints, commands, environments, levels, library, plans, recordings, states
 
-TARGETS = {
-    target.name: target
-    for module in (levels, recordings, states, checkpoints, library, plans)
-    for target in module.TARGETS
-}
+_MODULES = (levels, environments, recordings, states, checkpoints, library, plans, arguments, commands, calls)
+TARGETS = {target.name: target for module in _MODULES for target in module.TARGETS}
