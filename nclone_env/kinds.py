@@ -7,7 +7,9 @@ Numbers and rules are those of physics 02, section 3, and of physics 03; radii a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from nclone_env.kind import MOVER, STATE, TRAIL, Kind
 
 # The number of each kind, the type byte of a record in every file format.
 (
@@ -42,71 +44,6 @@ from dataclasses import dataclass, field, replace
     SHOVE_THWUMP,
 ) = range(29)
 
-STATE, MOVER, TRAIL = "state", "mover", "trail"
-"""The parts of a world that hold an entity: its state byte, its mover record, and the path of the ninja."""
-STATE_BYTES, MOVER_BYTES = 1, 40
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """The facts of one kind of entity."""
-
-    number: int
-    """Type byte of a record."""
-    name: str
-    """Name in level files, messages and documents."""
-    module: str | None = None
-    """Module under ``sim.entities`` that holds its rules; None if it has no entity, or one without behaviour."""
-    pack: str | None = "xy"
-    """Bytes of a record in the game's text packs, in order: x, y, o(rientation), m(ode), X and Y of the switch. None if
-    packs have no such record. The records of all other formats have x, y, orientation and mode for every kind."""
-    orientations: int = 256
-    """Valid orientations are below this; those of kinds that ignore it are not checked."""
-    modes: int = 256
-    """Valid modes are below this; likewise."""
-    switch: int | None = None
-    """Kind of the switch that belongs to it and has a record of its own."""
-    is_door: bool = False
-    """Whether a segment and lattice edges come and go with its state."""
-    has_entity: bool = True
-    """Whether worlds hold its state; the switch of a door is one entity with its door, under the kind of the door."""
-    has_mover: bool = False
-    """Whether it changes its position or aims, so that a world keeps a mover record of it."""
-    starts_in_cell: bool = True
-    """Whether its mover is registered in a cell, and can be touched, at the start of an episode."""
-    acts: bool = False
-    """Whether it moves or thinks in every frame."""
-    solid: bool = False
-    """Whether it pushes the ninja out."""
-    deadly: bool = False
-    """Whether touching it can kill."""
-    shoots: bool = False
-    """Whether it kills from a distance."""
-    collectable: bool = False
-    """Whether touching it once takes it, or works its exit or door."""
-    vanishes: bool = False
-    """Whether it is no longer active once its state byte is not 0 (physics 02, section 4.1)."""
-    radii: tuple[float, ...] = (0.0,)
-    """Radius or half side, pixels: one for all states, or one for each state byte."""
-    states: Mapping[str, int] = field(default_factory=dict)
-    """Values of the state byte by name; of kinds that pack several fields into the byte, bits by name."""
-    initial: int = 0
-    """State byte at the start of an episode, without the heading."""
-    has_heading: bool = False
-    """Whether bits 0 and 1 of the state are a heading, a quarter turn each, at first that of its orientation."""
-    ninja_changes: tuple[str, ...] = ()
-    """Parts that the ninja can change, by touching the entity or by being where it is."""
-    clock: tuple[str, ...] = ()
-    """Parts that change as frames pass even if the ninja never comes near."""
-    doors_matter: bool = False
-    """Whether its course depends on doors, which the ninja opens and closes."""
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes that one entity of this kind takes in every world, the trail of evil ninjas aside."""
-        return STATE_BYTES * self.has_entity + MOVER_BYTES * self.has_mover
-
-
 _MINE_STATES = {"armed": 0, "safe": 1, "stepped on": 2}
 _MINE_RADII = (4.0, 3.5, 4.5)
 _SWITCH_STATES = {"present": 0, "taken": 1}
@@ -140,6 +77,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=MINE,
         name="mine",
+        most=8192,
         module="mine",
         deadly=True,
         radii=_MINE_RADII,
@@ -149,6 +87,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=GOLD,
         name="gold",
+        most=8192,
         module="gold",
         collectable=True,
         vanishes=True,
@@ -159,6 +98,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=EXIT,
         name="exit",
+        most=64,
         module="exit",
         pack="xyXY",
         switch=EXIT_SWITCH,
@@ -171,6 +111,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=EXIT_SWITCH,
         name="exit_switch",
+        most=64,
         pack=None,
         module="exit",
         collectable=True,
@@ -194,6 +135,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=LOCKED_DOOR,
         name="locked_door",
+        most=256,
         module="door",
         pack="xyoXY",
         orientations=8,
@@ -207,6 +149,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=LOCKED_DOOR_SWITCH,
         name="locked_door_switch",
+        most=256,
         pack=None,
         module="door",
         has_entity=False,
@@ -216,6 +159,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TRAP_DOOR,
         name="trap_door",
+        most=256,
         module="door",
         pack="xyoXY",
         orientations=8,
@@ -229,6 +173,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TRAP_DOOR_SWITCH,
         name="trap_door_switch",
+        most=256,
         pack=None,
         module="door",
         has_entity=False,
@@ -236,7 +181,16 @@ KINDS: tuple[Kind, ...] = (
         radii=(5.0,),
     ),
     Kind(number=LAUNCH_PAD, name="launch_pad", module="launch_pad", pack="xyo", orientations=8, radii=(6.0,)),
-    Kind(number=ONE_WAY, name="one_way", module="one_way", pack="xyo", orientations=8, solid=True, radii=(12.0,)),
+    Kind(
+        number=ONE_WAY,
+        name="one_way",
+        module="one_way",
+        most=2048,
+        pack="xyo",
+        orientations=8,
+        solid=True,
+        radii=(12.0,),
+    ),
     replace(_SHOOTING_DRONE, number=CHAINGUN_DRONE, name="chaingun_drone"),
     replace(_SHOOTING_DRONE, number=LASER_DRONE, name="laser_drone"),
     replace(_DRONE, number=ZAP_DRONE, name="zap_drone", deadly=True),
@@ -287,6 +241,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=GAUSS_TURRET,
         name="gauss_turret",
+        most=256,
         module="gauss_turret",
         has_mover=True,
         starts_in_cell=False,
@@ -313,6 +268,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TOGGLE_MINE,
         name="toggle_mine",
+        most=8192,
         module="mine",
         acts=True,
         deadly=True,
@@ -358,6 +314,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=DEATH_BALL,
         name="death_ball",
+        most=256,
         module="death_ball",
         has_mover=True,
         acts=True,

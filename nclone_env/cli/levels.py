@@ -18,9 +18,11 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.library import level_library
+from nclone_env.level.load import load_level
 from nclone_env.level.raw import UNPUBLISHED, RawLevel
 from nclone_env.level.reference import LevelRef, listed_names, resolve
-from nclone_env.level.validate import validate
+from nclone_env.level.validate import Finding, validate
+from nclone_env.sim.speed import slow_frames_per_second
 
 
 def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
@@ -58,6 +60,8 @@ def show_level(level: Positional[str], output: Path | None = None, force: bool =
 
 def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
     """Check levels and print all findings; the exit status is 1 if a level is malformed or unplayable, else 0.
+
+    Levels with many moving entities are played for a moment: a slow one is a warning with its speed on this machine.
 
     Args:
         levels: built-in sets or levels by name, level files, folders of level files, packs, or levels of packs
@@ -128,6 +132,10 @@ def _print_findings(ref: LevelRef) -> bool:
         print(f"error: {error}")
         return True
     findings = validate(raw)
+    speed = slow_frames_per_second(load_level(raw))
+    if speed is not None:
+        text = f"slow: {speed:,.0f} frames/s by random play; levels of the game reach 75,000 and more"
+        findings.append(Finding("warning", text))
     for severity, text in findings:
         print(f"{severity}: {raw.source}: {text}")
     return any(finding.severity == "error" for finding in findings)
@@ -137,7 +145,6 @@ def _png(raw: RawLevel) -> bytes:
     """Return the picture of a level as a PNG file."""
     import cv2  # only this command needs OpenCV
 
-    from nclone_env.level.load import load_level
     from nclone_env.render.picture import level_picture
 
     picture = level_picture(load_level(raw))

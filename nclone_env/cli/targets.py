@@ -13,9 +13,10 @@ from gymnasium.vector import AutoresetMode
 from nclone_env._optional import optional_module
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
+from nclone_env.env.autoreset import AUTORESET_CODES
 from nclone_env.env.create import ENVIRONMENT_ID, create_environment
 from nclone_env.env.phases import measure_phases
-from nclone_env.env.vector import AUTORESET_CODES, NPlusPlusVectorEnv
+from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.memory.growth import FLOORS
 from nclone_env.memory.plan import extrapolated
 from nclone_env.memory.recording import PhaseTime

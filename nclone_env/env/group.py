@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 import numpy as np
@@ -24,6 +25,20 @@ class Group:
         self._memory = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring)
         self._job = Job()
         self._pending: Outputs | None = None
+        self._calling = threading.Lock()
+
+    def __enter__(self) -> None:
+        """Begin a call; those of other threads are rejected meanwhile.
+
+        Raises:
+            StepOrderError: if another thread is inside of a call.
+        """
+        if not self._calling.acquire(blocking=False):
+            raise StepOrderError("two threads call send() or recv() of the same group at the same time; use one")
+
+    def __exit__(self, *_: object) -> None:
+        """End the call."""
+        self._calling.release()
 
     @property
     def actions(self) -> np.ndarray:
@@ -62,17 +77,23 @@ class Group:
         self._pending = outputs
 
     def receive(self) -> Outputs:
-        """Wait for the step that was sent.
+        """Wait for the step that was sent; if the wait is interrupted, it can be waited for again.
 
         Raises:
-            StepOrderError: if none was sent.
+            StepOrderError: if it was sent before this process was forked.
         """
-        if self._pending is None:
-            raise StepOrderError("recv() was called before send(); send the actions of the step first")
-        outputs, self._pending = self._pending, None
+        assert self._pending is not None
+        outputs = self._pending
         self._job.finish()
+        self._pending = None
         self._complete(outputs)
         return outputs
+
+    def give_up(self) -> None:
+        """Wait until no thread works on a sent step."""
+        if self._pending is not None:
+            self._job.give_up()
+            self._pending = None
 
     def _step_call(self, outputs: Outputs) -> Call:
         outputs.final = self._memory.take_final()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from copy import deepcopy
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -101,7 +102,8 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
 
         Args:
             seed: seeds the random choice of levels, as it seeds environment 0 of a vector environment; None continues
-                the current sequence.
+                the current sequence. Seeds that differ by a multiple of 2**64 are
+                the same.
             options: ``{"level": name or index}`` plays that level in this episode; ``{"state": snapshot}`` begins it
                 in the world of the snapshot, whose frames count towards the time limit.
 
@@ -124,16 +126,16 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
             bits = self._any_seed()
         if bits is not None:
             self._batch.seed(np.array([bits], dtype=np.uint64), _ALL)
-        buffers = self._pool.take()
-        if start is not None:
-            self._batch.begin_at(start, 0)
-            self._batch.observe(0, buffers)
-        else:
-            if "level" in chosen:
-                self._batch.choose_level(chosen["level"], _ALL)
-            self._batch.reset_call(_ALL, buffers, 0)(CALLING_THREAD, 0, 1)
-            self._batch.finish(buffers)
-        self._lifecycle.phase = Phase.RUNNING
+        if "level" in chosen:
+            self._batch.choose_level(chosen["level"], _ALL)
+        with self._lifecycle:
+            buffers = self._pool.take()
+            if start is not None:
+                self._batch.begin_at(start, 0)
+                self._batch.observe(0, buffers)
+            else:
+                self._batch.reset_call(_ALL, buffers, 0)(CALLING_THREAD, 0, 1)
+                self._batch.finish(buffers)
         self._show()
         return self._row(buffers), self._info()
 
@@ -148,14 +150,17 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
 
         Raises:
             ActionError: if the action has the wrong dtype, shape or range.
-            ResetNeededError: before ``reset`` or after the end of the episode.
+            ResetNeededError: before ``reset``, after the end of the episode, and after a step that an error (of the
+                reward function, for example) or Ctrl-C ended before it was done.
+            StepOrderError: while another thread is inside of a call.
             ClosedError: after ``close``.
         """
         self._lifecycle.check("step", IN_EPISODE)
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
-        buffers = self._pool.take()
-        self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
-        self._batch.finish(buffers)
+        with self._lifecycle:
+            buffers = self._pool.take()
+            self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
+            self._batch.finish(buffers)
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
         if terminated or truncated:
@@ -203,11 +208,27 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         self._lifecycle.check("clone", NOT_CLOSED)
         other = type(self).__new__(type(self))
         other._set_up(self.config, self._reward_function, like=self._batch)
+        other.spec, other._np_random_seed, other._generator = self.spec, self._np_random_seed, deepcopy(self._generator)
         if self._lifecycle.phase is not Phase.NEW:
             other._batch.set_state(0, self._batch.get_state(0))
             other._batch.copy_stack(self._batch)
             other._lifecycle.phase = self._lifecycle.phase
         return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NPlusPlusEnv:
+        """Return a clone."""
+        return self.clone()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the configuration and a snapshot; stacked observations restart as after ``set_state``.
+
+        Raises:
+            ResetNeededError: after a call that was not completed.
+            ClosedError: after ``close``.
+        """
+        self._lifecycle.check("pickle", (Phase.NEW, *AFTER_RESET))
+        state = None if self._lifecycle.phase is Phase.NEW else self.get_state()
+        return _unpickled, (type(self), self.config, self._reward_function, state, self.spec, self._np_random_seed)
 
     def render(self) -> np.ndarray | None:
         """Return the picture, (600, 1056, 3) uint8 at scale 1, in ``rgb_array`` mode; show it in ``human`` mode.
@@ -258,6 +279,21 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
             "episode_steps": int(result["episode_steps"]),
             "episode_return": float(result["episode_return"]),
         }
+
+
+def _unpickled(
+    kind: type[NPlusPlusEnv],
+    config: EnvironmentConfig,
+    reward_function: RewardFunction | None,
+    state: bytes | None,
+    spec: Any,
+    seed: int | None,
+) -> NPlusPlusEnv:
+    env = kind(config, reward_function=reward_function)
+    env.spec, env._np_random_seed = spec, seed
+    if state is not None:
+        env.set_state(state)
+    return env
 
 
 def _shared(config: EnvironmentConfig) -> EnvironmentConfig:

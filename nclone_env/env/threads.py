@@ -7,13 +7,18 @@ import weakref
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
+from time import perf_counter, sleep
 from typing import Any
+
+from nclone_env.errors import StepOrderError
+from nclone_env.sim.pace import Pace
 
 Task = Callable[[int, int, int], None]
 """Called as ``task(worker, first, last)``; no two calls with the same worker slot run at the same time."""
 
 CALLING_THREAD = 0
 """Worker slot of the thread that calls."""
+_MOMENT = 0.001  # seconds
 _MIN_CHUNK = 64  # environments; handing over less work costs more than it saves
 _CHUNKS_PER_THREAD = 4  # unless they would be smaller than that
 
@@ -30,47 +35,80 @@ class Job:
     finished task: its arrays may be in use elsewhere by then.
     """
 
-    __slots__ = ("_chunks", "_done", "_first", "_last", "_numbers", "_outstanding", "_task")
+    __slots__ = (
+        "_busy",
+        "_chunks",
+        "_done",
+        "_first",
+        "_last",
+        "_numbers",
+        "_outstanding",
+        "_pace",
+        "_process",
+        "_task",
+    )
 
     def __init__(self) -> None:
         self._done: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._busy: set[int] = set()  # threads that may be processing a chunk
         self._task: Task | None = None
-        self._first = self._last = self._chunks = self._outstanding = 0
+        self._pace: Pace | None = None
+        self._first = self._last = self._chunks = self._outstanding = self._process = 0
         self._numbers = iter(range(0))
 
-    def begin(self, task: Task, first: int, last: int, chunks: int) -> None:
+    def begin(self, task: Task, first: int, last: int, chunks: int, pace: Pace) -> None:
         """Offer the chunks of a range to threads that call :meth:`work`.
 
-        If the caller was interrupted while it waited for an earlier range, that range is finished first.
+        What is left of an earlier range, if its caller was interrupted while it waited, is given up.
         """
-        self._await_outcomes()
-        self._task, self._first, self._last = task, first, last
+        if self._outstanding:
+            self.give_up()
+        self._task, self._first, self._last, self._pace = task, first, last, pace
         self._chunks = self._outstanding = chunks
+        self._process = os.getpid()
         self._numbers = iter(range(chunks))  # set last: threads look here; the interpreter hands out each number once
 
     def work(self, worker: int) -> None:
         """Process chunks until none is left, and report the outcome of each."""
+        self._busy.add(worker)
         for number in self._numbers:
+            first, last, began = self._bound(number), self._bound(number + 1), perf_counter()
             try:
-                self._task(worker, self._bound(number), self._bound(number + 1))  # type: ignore[misc]
-            except BaseException as failure:  # noqa: BLE001 - finish() raises it in the caller; this thread goes on
-                self._done.put(failure)
+                self._task(worker, first, last)  # type: ignore[misc]
+            except BaseException as failure:
+                if worker == CALLING_THREAD and not isinstance(failure, Exception):  # Ctrl-C: do not go on
+                    raise
+                self._done.put(failure)  # finish() raises it in the caller; this thread goes on
             else:
+                self._pace.adjust(last - first, perf_counter() - began)  # type: ignore[union-attr]
                 self._done.put(None)
+        self._busy.discard(worker)
 
     def finish(self) -> None:
-        """Wait for all chunks; raise the exception of one that failed."""
-        failure = self._await_outcomes()
-        self._task = None
-        if failure is not None:
-            raise failure
+        """Wait for all chunks; raise the exception of one that failed.
 
-    def _await_outcomes(self) -> BaseException | None:
+        Raises:
+            StepOrderError: if the range was begun in another process; a fork has no part in it.
+        """
+        if self._outstanding and self._process != os.getpid():
+            self.give_up()
+            raise StepOrderError("the step was sent before this process was forked; call reset() to use its copy")
         failure: BaseException | None = None
         while self._outstanding > 0:
             failure = self._done.get() or failure
             self._outstanding -= 1
-        return failure
+        self._task = None
+        if failure is not None:
+            raise failure
+
+    def give_up(self) -> None:
+        """Start no further chunk, and wait for those that threads of this process are processing."""
+        for _ in self._numbers:
+            pass
+        self._busy.discard(CALLING_THREAD)
+        while self._busy and self._process == os.getpid():
+            sleep(_MOMENT)
+        self._done, self._busy, self._task, self._outstanding = SimpleQueue(), set(), None, 0
 
     def _bound(self, number: int) -> int:
         return self._first + (self._last - self._first) * number // self._chunks
@@ -89,12 +127,12 @@ class Workers:
         min_chunk: smallest range that is worth handing over.
     """
 
-    __slots__ = ("__weakref__", "_inboxes", "_min_chunk", "_owner", "count")
+    __slots__ = ("__weakref__", "_inboxes", "_min_chunk", "_owner", "_pace", "count")
 
     def __init__(self, num_envs: int, num_threads: int | None = None, min_chunk: int = _MIN_CHUNK):
         threads = num_threads or min(available_cores(), max(1, num_envs // min_chunk))
         self.count = max(1, min(threads, num_envs))
-        self._min_chunk = min_chunk
+        self._min_chunk, self._pace = min_chunk, Pace()
         self._inboxes: Sequence[SimpleQueue[Any]] = ()
         self._owner = 0
 
@@ -113,21 +151,27 @@ class Workers:
             last: one past the last environment.
         """
         if self.count == 1:
-            task(CALLING_THREAD, first, last)
+            for piece in self._pace.pieces(first, last):
+                task(CALLING_THREAD, *piece)
             return
-        job.begin(task, first, last, self._count_chunks(last - first))
-        self._hand_out(job, self.count - 1)
-        job.work(CALLING_THREAD)
-        job.finish()
+        job.begin(task, first, last, self._count_chunks(last - first), self._pace)
+        try:
+            self._hand_out(job, self.count - 1)
+            job.work(CALLING_THREAD)
+            job.finish()
+        except BaseException:
+            job.give_up()
+            raise
 
     def start(self, job: Job, task: Task, first: int, last: int) -> None:
         """Begin to process a range in other threads; ``job.finish`` waits for it. Arguments as of :meth:`run`."""
-        job.begin(task, first, last, self._count_chunks(last - first))
+        job.begin(task, first, last, self._count_chunks(last - first), self._pace)
         self._hand_out(job, self.count)
 
     def _count_chunks(self, size: int) -> int:
-        """Return the number of chunks of a range: at least one per thread, more if there is enough work."""
-        return min(size, max(self.count, min(_CHUNKS_PER_THREAD * self.count, size // self._min_chunk)))
+        """Return the number of chunks of a range: at least one per thread, more if there is enough or slow work."""
+        enough = min(_CHUNKS_PER_THREAD * self.count, size // self._min_chunk)
+        return min(size, max(self.count, enough, self._pace.count(size)))
 
     def _hand_out(self, job: Job, threads: int) -> None:
         if self._owner != os.getpid():

@@ -23,8 +23,8 @@ from nclone_env.env.arguments import (
 )
 from nclone_env.env.arrays.buffers import Buffers, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, Outputs
+from nclone_env.env.autoreset import AUTORESET_CODES, autoreset_mode_of
 from nclone_env.env.batch import Batch
-from nclone_env.env.compiled import records
 from nclone_env.env.compiled.reward_function import RewardFunction
 from nclone_env.env.episode_choice import EpisodeChoice
 from nclone_env.env.group import Group
@@ -34,11 +34,6 @@ from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ConfigError, StepOrderError
 from nclone_env.memory_tree import MemoryNode
 
-AUTORESET_CODES = {
-    AutoresetMode.NEXT_STEP: records.NEXT_STEP,
-    AutoresetMode.SAME_STEP: records.SAME_STEP,
-    AutoresetMode.DISABLED: records.DISABLED,
-}
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
 Step = tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 
@@ -106,7 +101,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         if num_groups > 1 and self.config.observation.frame_stack > 1:
             raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
         self.num_envs = num_envs = int(num_envs)
-        mode = _autoreset_mode(autoreset_mode)
+        mode = autoreset_mode_of(autoreset_mode)
         self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)
         self._all = Group(self._batch, 0, num_envs, None if copy else ring)
         self._groups = [self._all]
@@ -140,7 +135,8 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         """Begin new episodes.
 
         Args:
-            seed: environment i gets ``seed + i``, or the i-th of a list; None continues the random sequence.
+            seed: environment i gets ``seed + i``, or the i-th of a list; None continues the random sequence. Seeds
+                that differ by a multiple of 2**64 are the same.
             options: ``{"level": name or index}`` plays that level; ``{"state": snapshot}`` begins in the world of the
                 snapshot; either may be a list with one item per environment; ``{"reset_mask": (n,) bool}`` resets
                 only those.
@@ -164,16 +160,19 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         chosen = check_options(options, ("level", "state", "reset_mask"))
         states = per_environment("options['state']", chosen["state"], self.num_envs) if "state" in chosen else {}
         starts = {index: self._batch.read_start(state) for index, state in states.items()}
-        mask = check_mask(chosen.get("reset_mask"), self.num_envs) if self._begun else self._all_mask
+        if self._lifecycle.phase is Phase.BROKEN:
+            self._give_up()
+        whole = self._lifecycle.phase in (Phase.NEW, Phase.BROKEN)
+        mask = self._all_mask if whole else check_mask(chosen.get("reset_mask"), self.num_envs)
         self._choose_levels(chosen.get("level"), mask)
         self._seed(seed, mask)
-        for index, start in starts.items():
-            if mask[index]:
-                self._batch.begin_at(start, index)
-        from_start = mask.copy()
-        from_start[list(starts)] = False
-        self._all.reset(from_start, outputs)
-        self._lifecycle.phase = Phase.RUNNING
+        with self._lifecycle:
+            for index, start in starts.items():
+                if mask[index]:
+                    self._batch.begin_at(start, index)
+            from_start = mask.copy()
+            from_start[list(starts)] = False
+            self._all.reset(from_start, outputs)
         return outputs.observations, outputs.info
 
     def step(self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None) -> Step:
@@ -190,13 +189,17 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             ActionError: if the actions have the wrong dtype, shape or range; no environment is stepped then.
             BufferError: if ``out`` does not fit.
             ResetNeededError: before the first ``reset``.
-            StepOrderError: while a sent step has not been received.
+            StepOrderError: while a sent step has not been received, or another thread is in a call.
             ClosedError: after ``close``.
+
+        An error in the step itself, such as one that the reward function raises, and Ctrl-C leave some environments
+        stepped and others not: the next call must be ``reset`` or ``close``.
         """
         self._check("step", AFTER_RESET)
         outputs = self._all.take(out)
         check_actions(actions, self.config.action_space, self._all.actions)
-        self._all.step(outputs)
+        with self._lifecycle:
+            self._all.step(outputs)
         return _returned(outputs)
 
     def send(self, actions: Any, group: int = 0, *, out: Mapping[str, np.ndarray] | None = None) -> None:
@@ -208,24 +211,34 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             out: as in ``step``, with g rows.
 
         Raises:
-            StepOrderError: if the last step of the group has not been received.
+            StepOrderError: if the last step of the group has not been received, or another thread is in a call.
             ActionError, BufferError, ResetNeededError, ClosedError: as ``step``.
         """
         chosen = self._group("send", group)
-        if chosen.pending:
-            raise StepOrderError(f"send() was called twice for group {group}; call recv({group}) in between")
-        outputs = chosen.take(out)
-        check_actions(actions, self.config.action_space, chosen.actions)
-        chosen.send(outputs)
+        with chosen:
+            if chosen.pending:
+                raise StepOrderError(f"send() was called twice for group {group}; call recv({group}) in between")
+            outputs = chosen.take(out)
+            check_actions(actions, self.config.action_space, chosen.actions)
+            chosen.send(outputs)
 
     def recv(self, group: int = 0) -> Step:
         """Wait for the step sent for a group; return the results of ``step`` for that group.
 
         Raises:
-            StepOrderError: if no step was sent.
+            StepOrderError: if no step was sent, or it was sent before this process was forked.
             ResetNeededError, ClosedError: as ``step``.
         """
-        return _returned(self._group("recv", group).receive())
+        chosen = self._group("recv", group)
+        with chosen:
+            if not chosen.pending:
+                raise StepOrderError("recv() was called before send(); send the actions of the step first")
+            try:
+                outputs = chosen.receive()
+            except Exception:
+                self._lifecycle.phase = Phase.BROKEN
+                raise
+        return _returned(outputs)
 
     def get_state(self, index: int) -> bytes:
         """Return a snapshot of one environment, as bytes that can be stored.
@@ -289,8 +302,9 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         self._check("gather", AFTER_RESET)
         chosen = check_indices(indices, self.num_envs)
         outputs = self._all.take(out)
-        self._batch.gather(chosen)
-        self._all.reset(~self._all_mask, outputs)
+        with self._lifecycle:
+            self._batch.gather(chosen)
+            self._all.reset(~self._all_mask, outputs)
         return outputs.observations, outputs.info
 
     def render(self) -> tuple[np.ndarray, ...] | None:
@@ -309,14 +323,23 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         children = (self._batch.memory(), *(node for node in outputs if node.total_bytes))
         return MemoryNode("vector environment", children=children)
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Refuse to be copied or pickled: threads, buffers and arrays of the caller belong to one process."""
+        raise TypeError(
+            "a vector environment cannot be copied or pickled; make another one with the same config, and carry "
+            "environments over with get_state() and set_state()"
+        )
+
     def close_extras(self, **kwargs: Any) -> None:
-        """Wait for sent steps, end the threads and close the window; called once by ``close``."""
-        for group in self._groups:
-            if group.pending:
-                group.receive()
+        """Give up sent steps, end the threads and close the window; called once by ``close``."""
+        self._give_up()
         self._viewer.close()
         self._batch.close()
         self._lifecycle.phase = Phase.CLOSED
+
+    def _give_up(self) -> None:
+        for group in self._groups:
+            group.give_up()
 
     def _choose_levels(self, level: Any, mask: np.ndarray) -> None:
         if isinstance(level, (list, tuple, np.ndarray)):
@@ -356,7 +379,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         """Reject a call in other phases than the allowed ones, or while a step is in flight."""
         self._lifecycle.check(call, allowed)
         for number, group in enumerate(self._groups):
-            if group.pending:
+            if group.pending and self._lifecycle.phase is not Phase.BROKEN:
                 raise StepOrderError(f"{call}() was called while a step of group {number} is sent; call recv({number})")
 
 
@@ -369,16 +392,3 @@ def _returned(outputs: Outputs) -> Step:
         columns["truncations"],
         outputs.info,
     )
-
-
-def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    """Return Gymnasium's mode given as such or by its value.
-
-    Raises:
-        ConfigError: if there is no such mode; the message lists the values.
-    """
-    try:
-        return AutoresetMode(mode)
-    except ValueError as error:
-        listed = ", ".join(repr(known.value) for known in AUTORESET_CODES)
-        raise ConfigError(f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {mode!r}") from error

@@ -19,7 +19,7 @@ import numpy as np
 from nclone_env.kinds import DOOR_SWITCHES, EXIT, KINDS, NINJA, SWITCH_OF, kind_name
 
 MAX_TYPE = 39  # the counts block has room for types 0..39
-MAX_RECORDS = 32767  # indices of entities are 16-bit; the game's own limits are far below
+MAX_RECORDS = 32767  # indices of entities are 16-bit
 
 
 class Fault(NamedTuple):
@@ -44,6 +44,9 @@ def loading_fault(records: np.ndarray) -> Fault | None:
         return Fault(MAX_RECORDS, f"at most {MAX_RECORDS} records", f"{len(rows)}")
     if rows[0][0] != NINJA:
         return Fault(0, "the ninja as the first record", kind_name(rows[0][0]))
+    crowd = _crowd_fault(records)
+    if crowd:
+        return crowd
     exits = count_exits(records)
     for index, row in enumerate(rows):
         fault = _value_fault(index, row) or _partner_missing(index, row, exits, len(rows))
@@ -80,6 +83,16 @@ def partner_index(index: int, kind: int, exits: int) -> int | None:
     if kind == EXIT:
         return index + exits
     return index + 1 if kind in DOOR_SWITCHES else None
+
+
+def _crowd_fault(records: np.ndarray) -> Fault | None:
+    """Return the first kind of which there are too many."""
+    counts = np.bincount(records[:, 0], minlength=len(KINDS))
+    for kind in KINDS:
+        if counts[kind.number] > kind.most:
+            first = int(np.flatnonzero(records[:, 0] == kind.number)[kind.most])
+            return Fault(first, f"at most {kind.most} {kind.name} records in a level", f"{counts[kind.number]}")
+    return None
 
 
 def _value_fault(index: int, row: Sequence[int]) -> Fault | None:

@@ -26,6 +26,7 @@ from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.sim.copy import copy_world, equal_worlds, gather_worlds, hash_world
 from nclone_env.sim.inputs import MAX_INPUT, check_inputs, check_world_inputs
+from nclone_env.sim.pace import Pace
 from nclone_env.sim.state import NINJA_RECORD, WorldArrays, make_worlds
 from nclone_env.sim.tick import start, tick
 
@@ -69,6 +70,7 @@ class Session:
         self._max_frames = max_frames
         self.worlds = make_worlds(num_worlds, self.level_set, max_frames)
         self._spare: WorldArrays | None = None  # for gather
+        self._pace = Pace()
         self._one_frame = np.zeros((1, num_worlds), dtype=np.uint8)
         self.start()
 
@@ -139,7 +141,9 @@ class Session:
         Raises:
             InputsError: if a value is not a whole number from 0 to 15, or the shape is wrong.
         """
-        play_worlds(self.levels, self.worlds, check_world_inputs(inputs, len(self)))
+        codes = check_world_inputs(inputs, len(self))
+        for first, last in self._pace.pieces(0, len(codes)):
+            play_worlds(self.levels, self.worlds, codes[first:last])
 
     def record(self, inputs: Any, world: SupportsIndex = 0, entities: bool = True) -> Frames:
         """Play T frames in one world; return its state after each of them.
@@ -160,7 +164,8 @@ class Session:
             np.zeros((rows, self.worlds.entity_states.shape[1]), dtype=np.uint8),
             np.zeros((rows, self.worlds.movers.shape[1]), dtype=self.worlds.movers.dtype),
         )
-        record_world(self.levels, self.worlds, index, codes, *frames)
+        for first, last in self._pace.pieces(0, len(codes)):
+            record_world(self.levels, self.worlds, index, codes, first, last, *frames)
         return frames
 
     def copy(self, source: SupportsIndex, target: SupportsIndex) -> None:
@@ -267,12 +272,13 @@ def play_worlds(levels, worlds, inputs):
 
 
 @kernel
-def record_world(levels, worlds, index, inputs, ninjas, entity_states, movers):
-    """Play one world with (T,) inputs and write its state after each frame into rows of the arrays of ``Frames``.
+def record_world(levels, worlds, index, inputs, first, last, ninjas, entity_states, movers):
+    """Play frames ``first`` to ``last - 1`` of (T,) inputs in one world and write its state after each of them.
 
-    Entities are left out if ``entity_states`` has no rows.
+    Row ``t`` of the arrays of ``Frames`` is the state after frame ``t``. Entities are left out if ``entity_states`` has
+    no rows.
     """
-    for frame in range(inputs.shape[0]):
+    for frame in range(first, last):
         tick(levels, worlds, index, inputs[frame])
         ninjas[frame] = worlds.ninjas[index]
         if entity_states.shape[0] > 0:

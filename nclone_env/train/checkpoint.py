@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import pickletools
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ from nclone_env.train.policy import ActorCritic, make_policy
 
 FORMAT = 5
 
+_OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
     OSError,
@@ -110,14 +112,20 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
     """Return the policy of a checkpoint that was loaded from ``path``.
 
+    No memory is allocated for what the checkpoint only claims to contain: the network is built without weights and
+    takes those of the file.
+
     Raises:
-        CheckpointError: if the parameters do not match the observation shapes.
+        CheckpointError: if the parameters do not match the observation shapes, or one is not finite.
     """
     with translated(path):
         config = build(TrainConfig, checkpoint.train_config, "train_config")
-        policy = make_policy(config, {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()})
-        policy.load_state_dict(checkpoint.policy)
-    return policy
+        shapes = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
+        with torch.device("meta"):
+            policy = make_policy(config, shapes)
+        _check_parameters(checkpoint.policy)
+        policy.load_state_dict(checkpoint.policy, assign=True)
+    return policy.requires_grad_()
 
 
 def restore_configs(checkpoint: Checkpoint, path: str | Path) -> tuple[TrainConfig, EnvironmentConfig]:
@@ -136,7 +144,7 @@ def translated(path: str | Path) -> Iterator[None]:
     """Convert errors raised while restoring a checkpoint to a :class:`CheckpointError` that names the file."""
     try:
         yield
-    except (ConfigError, RuntimeError, KeyError, ValueError, TypeError) as error:
+    except (ConfigError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
         cause = " ".join(" ".join(str(error).splitlines()[:2]).split())  # torch lists every parameter
         raise _error(path, f"it cannot be restored: {cause}") from error
 
@@ -152,12 +160,48 @@ def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Chec
         raise _error(path, f"expected a policy for observations {dict(expected)}, got one for {got}")
 
 
+def _check_parameters(parameters: Mapping[str, Tensor]) -> None:
+    """Check that parameters are finite float32 and stored in full; of a large one the file may hold a single number."""
+    for name, parameter in parameters.items():
+        if not isinstance(parameter, Tensor) or parameter.dtype != torch.float32 or not parameter.is_contiguous():
+            raise ValueError(f"{name}: expected a contiguous float32 tensor")
+        if not parameter.isfinite().all():
+            raise ValueError(f"{name}: expected finite parameters, got NaN or infinity; use an earlier checkpoint")
+
+
+def _find_damage(path: Path) -> str | None:
+    """Return the name of a damaged part of a zip file, None if all are intact.
+
+    Raises:
+        ValueError: if it could take more memory than its size: by compressed or overlapping parts, or by other objects
+            than the values and tensors of a checkpoint.
+    """
+    with zipfile.ZipFile(path) as archive:
+        parts = archive.infolist()
+        stored = all(part.compress_type == zipfile.ZIP_STORED for part in parts)
+        if not stored or sum(part.file_size for part in parts) > path.stat().st_size:
+            raise ValueError("it holds compressed or overlapping parts")
+        damaged = archive.testzip()
+        for part in parts:
+            if not damaged and part.filename.endswith(".pkl"):
+                _check_objects(archive.read(part))
+    return damaged
+
+
+def _check_objects(pickled: bytes) -> None:
+    """Check which classes and functions a pickle names; those that torch allows include ``bytearray``, of any size."""
+    for opcode, name, _ in pickletools.genops(pickled):
+        if "GLOBAL" in opcode.name or opcode.name == "INST":
+            module, _, attribute = str(name).partition(" ")
+            if name not in _OBJECTS and not (module == "torch" and attribute.endswith("Storage")):
+                raise ValueError(f"it holds an object of a kind that no checkpoint has, {name}")
+
+
 def _read(path: Path) -> Any:
     if not path.is_file():
         raise _error(path, "expected a checkpoint file, but the file does not exist")
     try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
+        damaged = _find_damage(path)
         fields = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as error:
         raise _error(path, f"expected a checkpoint, but the file cannot be read: {error}") from error

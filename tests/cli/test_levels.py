@@ -127,3 +127,14 @@ def test_show_writes_to_the_output_path(tmp_path, level, picture):
     assert show_level(str(level), tmp_path / "p.png") == 0
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert LevelFile.open(level).level().digest == RAW.digest
+
+
+def test_validate_warns_of_slow_levels(tmp_path, capsys, level):
+    crowd = np.array([*RECORDS, *[(25, 20 + i % 16 * 8, 20 + i // 16 * 4, 0, 0) for i in range(256)]], np.uint8)
+    path = tmp_path / "slow.map"
+    path.write_bytes(write_map(RawLevel(RAW.tiles, crowd)))
+    assert validate_levels((str(path), str(level))) == 0
+    warning, total = capsys.readouterr().out.splitlines()
+    assert warning.startswith(f"warning: {path}: slow: ")
+    assert warning.endswith(" frames/s by random play; levels of the game reach 75,000 and more")
+    assert total == "2 levels, 0 with errors"

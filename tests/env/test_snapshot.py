@@ -6,7 +6,9 @@ import multiprocessing
 import pickle
 import struct
 import zlib
+from copy import deepcopy
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -16,7 +18,7 @@ from nclone_env.env.snapshot import write_snapshot
 from nclone_env.errors import SnapshotError
 from nclone_env.level.scenes import moving
 
-from .bases import QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices, copies
+from .bases import ENVIRONMENT_ID, QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices, copies
 
 LEVELS = (moving(), "hazards", moving((70, 44), "other"))
 FIELDS = {"levels": LEVELS, "max_frames": 160}
@@ -150,6 +152,55 @@ def test_a_clone_is_as_far_as_its_source():
         pass
     with pytest.raises(errors.ResetNeededError, match="after the end of the episode"):
         env.clone().step(0)
+
+
+@pytest.mark.parametrize("copy", [deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("steps", [None, 0, 5])
+def test_a_copied_environment_has_the_same_future(copy, steps):
+    env = gymnasium.make(ENVIRONMENT_ID, levels="jumps", max_frames=200)
+    if steps is not None:
+        env.reset(seed=4)
+        for _ in range(steps):
+            env.step(2)
+    other = copy(env)
+    assert other.spec == env.spec
+    assert other.unwrapped.config == env.unwrapped.config
+    if steps is not None:
+        assert other.unwrapped.np_random_seed == env.unwrapped.np_random_seed == 4
+    if steps is None:
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            other.step(2)
+        env.reset(seed=1)
+        other.reset(seed=1)
+    for _ in range(10):
+        (left, *rest), (right, *others) = env.step(4), other.step(4)
+        assert_same(left, right)
+        assert rest == others
+    env.step(2)
+    assert env.unwrapped.get_state() != other.unwrapped.get_state()
+
+
+def test_a_copy_in_a_fresh_process_by_spawn():
+    """As vectorised environments of other libraries make theirs."""
+    env = NPlusPlusEnv(levels="jumps")
+    env.reset(seed=4)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        state = pool.apply(after_a_step, (env,))
+    env.step(2)
+    assert state == env.get_state()
+
+
+def after_a_step(env):
+    env.step(2)
+    return env.get_state()
+
+
+def test_vector_environments_say_that_they_cannot_be_copied():
+    envs = NPlusPlusVectorEnv(levels="jumps", num_envs=2)
+    for copy in (deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"make another one with the same config, .* get_state\(\)"):
+            copy(envs)
+    envs.close()
 
 
 def test_a_state_is_pickled_like_any_bytes():

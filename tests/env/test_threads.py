@@ -97,8 +97,8 @@ def test_an_exception_in_the_background_reaches_the_caller_that_waits(workers):
     assert played(workers, job) == list(range(10))
 
 
-def test_an_interrupted_wait_is_completed_before_the_next_range_begins(workers):
-    """As when a key interrupts the wait: the outcomes of the old range do not count for the new one."""
+def test_what_an_interrupted_wait_left_is_given_up_before_the_next_range_begins(workers):
+    """As when a key interrupts the wait: no thread works on the old range any more, and its outcomes do not count."""
     job, lock, running, most = Job(), threading.Lock(), set(), []
 
     def slow(worker, first, last):
@@ -116,3 +116,41 @@ def test_an_interrupted_wait_is_completed_before_the_next_range_begins(workers):
     workers.run(job, quick, 0, 10)
     assert not any(most)
     assert played(workers, job) == list(range(10))
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_a_key_that_interrupts_a_task_ends_the_range(num_threads):
+    """The rest of the range is not processed, and the next one is processed in full."""
+    pool, job, seen, caller = Workers(1000, num_threads, min_chunk=10), Job(), [], threading.get_ident()
+
+    def task(worker, first, last):
+        time.sleep(0.001)  # so that no thread processes all chunks
+        seen.append(first)
+        if threading.get_ident() == caller:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pool.run(job, task, 0, 1000)
+    count = len(seen)
+    assert count < 8
+    time.sleep(0.01)
+    assert len(seen) == count
+    assert played(pool, job) == list(range(10))
+    pool.close()
+
+
+def test_slow_work_is_cut_into_short_pieces():
+    """Between two pieces the interpreter can answer Ctrl-C."""
+    pool, sizes = Workers(10**6, num_threads=1), []
+
+    def slow(worker, first, last):
+        sizes.append(last - first)
+        time.sleep((last - first) * 1e-4)
+
+    pool.run(Job(), slow, 0, 3000)
+    assert sum(sizes) == 3000
+    assert max(sizes) < 1000
+    sizes.clear()
+    for _ in range(20):
+        pool.run(Job(), lambda worker, first, last: sizes.append(last - first), 0, 10**6)
+    assert sizes[-1] == 10**6

@@ -35,7 +35,8 @@ def test_legend_in_the_document_agrees():
 
 
 def test_names_and_keys_in_the_document_agree():
-    names = re.findall(r"^\| (\d+) \| `(\w\w+)` \|$", DOCUMENT, re.MULTILINE)
+    names = re.findall(r"^\| (\d+) \| `(\w\w+)` \| [\d,]+ \|$", DOCUMENT, re.MULTILINE)
+    assert all(f"| `{kind.name}` | {kind.most:,} |" in DOCUMENT for kind in KINDS)
     assert [name for _, name in names] == [kind.name for kind in KINDS]
     assert [int(number) for number, _ in names] == list(range(len(KINDS)))
     keys = re.search(r"\| key \| content \|\n\|---\|---\|\n(.*?)\n\n", DOCUMENT, re.DOTALL)[1]

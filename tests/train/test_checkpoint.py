@@ -2,6 +2,8 @@
 
 import dataclasses
 import random
+import resource
+import zipfile
 
 import pytest
 import torch
@@ -136,6 +138,59 @@ def test_parameters_that_do_not_fit(saved):
     other = dataclasses.replace(checkpoint, observation_shapes={"game_state": [31]})
     with pytest.raises(CheckpointError, match=r"checkpoint.pt: it cannot be restored: .*size mismatch"):
         restore_policy(other, path)
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"observation_shapes": {"game_state": [3_000_000_000]}}, "size mismatch"),
+        ({"observation_shapes": {"player_frame": [10**6, 10**6, 1]}}, "cannot be restored"),
+        ({"observation_shapes": None}, "cannot be restored"),
+        ({"train_config": {**CONFIG.to_dict(), "hidden_size": 20_000}}, "hidden_size: expected"),
+        ({"train_config": {**CONFIG.to_dict(), "hidden_size": 4096}}, "size mismatch"),
+    ],
+)
+def test_claims_that_the_file_does_not_hold(saved, claim, message):
+    path, checkpoint = saved
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(CheckpointError, match=rf"checkpoint.pt: .*{message}"):
+        restore_policy(dataclasses.replace(checkpoint, **claim), path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+
+
+def test_a_number_that_stands_for_a_large_parameter(saved):
+    path, checkpoint = saved
+    claimed = dataclasses.replace(checkpoint, observation_shapes={"game_state": [10**9]})
+    for name in ("actor.0.weight", "critic.0.weight"):
+        claimed.policy[name] = torch.zeros(1, 1).expand(8, 10**9)
+    with pytest.raises(CheckpointError, match=r"actor\.0\.weight: expected a contiguous float32 tensor"):
+        restore_policy(claimed, path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_parameters_that_are_not_finite(saved, value):
+    path, checkpoint = saved
+    checkpoint.policy["critic.4.bias"][0] = value
+    with pytest.raises(CheckpointError, match=r"critic.4.bias: expected finite parameters"):
+        restore_policy(checkpoint, path)
+
+
+def test_compressed_parts_are_refused_unread(saved):
+    path, _ = saved
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("checkpoint/more", bytes(10**8))
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: .*compressed or overlapping parts"):
+        load_checkpoint(path)
+
+
+def test_objects_that_claim_memory_are_refused(tmp_path):
+    path = tmp_path / "large.pt"
+    claim = b"\x80\x02cbuiltins\nbytearray\nJ" + (2**31 - 1).to_bytes(4, "little") + b"\x85R."
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("large/data.pkl", claim)
+        archive.writestr("large/version", "3")
+    with pytest.raises(CheckpointError, match=r"large.pt: .*builtins bytearray"):
+        load_checkpoint(path)
 
 
 def outcome(path, checkpoint):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -39,7 +40,8 @@ def check_buffers(
     """Check a mapping of output arrays.
 
     Raises:
-        BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape.
+        BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape, or
+            if two of them share memory.
     """
     known = 0
     if isinstance(out, Mapping):
@@ -52,6 +54,11 @@ def check_buffers(
         names, more = [spec.name for spec in required], [spec.name for spec in optional]
         got = list(out) if isinstance(out, Mapping) else type(out).__name__
         raise errors.BufferError(f"out: expected a mapping with the keys {names} and any of {more}, got {got}")
+    for left, right in itertools.combinations(out, 2):
+        if np.may_share_memory(out[left], out[right]):
+            raise errors.BufferError(
+                f"out: expected arrays apart from each other, but {left!r} and {right!r} share memory; pass two arrays"
+            )
 
 
 def check_buffer(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:

@@ -20,7 +20,8 @@ Readers skip blank lines. A pack has no author, level id or game mode.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -48,9 +49,8 @@ class Pack:
     """
 
     def __init__(self, data: bytes, source: str = "<bytes>"):
-        self._source = source
-        lines = ((number, line.strip()) for number, line in enumerate(data.split(b"\n"), start=1))
-        self._lines = [(number, line) for number, line in lines if line]
+        self._source, self._data = source, data
+        self._lines = list(_line_ends(data))
 
     def __len__(self) -> int:
         """Return the number of levels: of lines that are not blank."""
@@ -59,7 +59,8 @@ class Pack:
     @property
     def titles(self) -> tuple[str, ...]:
         """The title of each level; nothing is checked."""
-        return tuple(line[1:-1].rpartition(_END)[0].decode("latin-1") for _, line in self._lines)
+        lines = (self._data[first:last].strip() for _, first, last in self._lines)
+        return tuple(line[1:-1].rpartition(_END)[0].decode("latin-1") for line in lines)
 
     def level(self, number: int) -> RawLevel:
         """Parse one level.
@@ -73,9 +74,9 @@ class Pack:
         if number >= len(self):
             expected, got = "a pack with a line for it", f"{len(self)} levels"
             raise LevelFormatError(self._source, f"level {number}", expected, got)
-        line_number, line = self._lines[number]
+        line_number, first, last = self._lines[number]
         try:
-            return _parse_line(line, f"{self._source}#{number}")
+            return _parse_line(self._data[first:last].strip(), f"{self._source}#{number}")
         except _LineError as error:
             raise LevelFormatError(self._source, f"line {line_number}", *error.args) from None
 
@@ -89,6 +90,19 @@ class Pack:
             expected = f"one level, such as {self._source}#0"
             raise LevelFormatError(self._source, "file", expected, f"a pack of {len(self)} levels")
         return self.level(0)
+
+
+def _line_ends(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield number, start and end of each line that is not blank; lines are not copied, a pack can be large."""
+    first = 0
+    for number in itertools.count(1):
+        last = data.find(b"\n", first)
+        end = len(data) if last < 0 else last
+        if data[first:end].strip():
+            yield number, first, end
+        if last < 0:
+            return
+        first = last + 1
 
 
 def is_pack(data: bytes) -> bool:

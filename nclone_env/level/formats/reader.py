@@ -16,8 +16,8 @@ from nclone_env.level.formats.text import parse_text
 from nclone_env.level.raw import RawLevel
 
 TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
-MAX_FILE_SIZE = 1 << 24
-"""Bytes; the largest possible level with hours of recorded inputs is smaller."""
+MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26
+"""Bytes of a file with one level, and of a pack: hours of recorded inputs, or 20,000 levels, are smaller."""
 _PART = 1 << 16  # bytes read at a time: Python provides as many before it reads
 _PROBE = 24  # every binary format has zero bytes in its first 24: ids, modes and lengths of 32 bits
 
@@ -65,6 +65,8 @@ class LevelFile:
             raise LevelFormatError(source, "offset 0", "a level file (text, map bytes or attract file)", "no data")
         if self.pack is not None:
             return self.pack.only_level() if number is None else self.pack.level(number)
+        if len(data) > MAX_LEVEL_SIZE:
+            raise LevelFormatError(source, "file", f"at most {MAX_LEVEL_SIZE} bytes for a level", f"{len(data)}")
         if self.is_text or 0 not in data[:_PROBE]:
             return parse_text(data, source)
         return read_attract(data, source).level if is_attract(data) else read_map(data, source)

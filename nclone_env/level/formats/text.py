@@ -22,6 +22,9 @@ order that :mod:`nclone_env.level.records` requires.
 
 :func:`format_text` writes the canonical form: all keys in this order (``level_id`` only if there is one), no comments,
 trailing zeros left out. A file in canonical form is read and written back unchanged.
+
+Of TOML the format has only lines of one plain key with a string or a number. Tables, arrays and dotted keys are refused
+before the TOML parser sees them: its time grows with the square of the parts of a dotted key.
 '''
 
 from __future__ import annotations
@@ -50,7 +53,21 @@ KEYS: dict[str, type] = {
 }
 REQUIRED_KEYS = ("format", "title", "tiles", "entities")
 
+MAX_SIZE = 1 << 20
+"""Characters; the largest level is smaller."""
+
 _TYPE_NAMES = {int: "a whole number", str: "a string"}
+_LONGEST_KEY, _LONGEST_VALUE = 64, 20_000
+_STRINGS = (  # possessive: no position is tried twice
+    r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}',
+    r"'''(?:[^']|'(?!''))*+'{3,5}",
+    r'"(?:[^"\\\n]|\\.)*+"',
+    r"'[^'\n]*+'",
+)
+_BLANK = r"[ \t]*+(?:#[^\n]*+)?\r?+(?:\n|\Z)"
+_VALUE = rf"(?:{'|'.join(_STRINGS)}|[^\s#\[\]{{}}\"',]{{1,{_LONGEST_VALUE}}}+)"
+_KEY = rf"""[ \t]*+(?:[\w-]{{1,{_LONGEST_KEY}}}+|(["'])[^"'\\\n]{{0,{_LONGEST_KEY}}}+\1)[ \t]*+"""
+_LINE = re.compile(rf"{_BLANK}|{_KEY}=[ \t]*+{_VALUE}{_BLANK}", re.DOTALL)
 
 
 def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
@@ -115,12 +132,26 @@ class _Parser:
         return raw
 
     def _toml(self) -> dict[str, Any]:
+        self._check_lines()
         try:
             return tomllib.loads(self.text)
         except (ValueError, RecursionError) as error:  # huge numbers and deep nesting are no TOMLDecodeError
             place = re.search(r"\(at line (\d+), column \d+\)", str(error))
             line = int(place[1]) if place else self.text.count("\n") + 1
             raise self._error(line, "TOML", str(error) or "nesting too deep") from error
+
+    def _check_lines(self) -> None:
+        """Refuse what the format has no use for: long files, tables, arrays and dotted keys."""
+        if len(self.text) > MAX_SIZE:
+            raise self._error(1, f"at most {MAX_SIZE} characters", str(len(self.text)))
+        place = 0
+        while place < len(self.text):
+            match = _LINE.match(self.text, place)
+            if match is None:
+                got = shortened(self.text[place : place + 100].partition("\n")[0])
+                line = self.text.count("\n", 0, place) + 1
+                raise self._error(line, "TOML of the form key = value, with a string or a number", got)
+            place = match.end()
 
     def _check_keys(self) -> None:
         unknown = next((key for key in self.values if key not in KEYS), None)
