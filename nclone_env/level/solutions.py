@@ -22,6 +22,7 @@ SOLUTIONS_FILE = "solutions.toml"
 _INPUTS = {".": 0, "L": INPUT_LEFT, "R": INPUT_RIGHT, "J": INPUT_JUMP}
 _INPUTS |= {"LJ": INPUT_LEFT | INPUT_JUMP, "RJ": INPUT_RIGHT | INPUT_JUMP}
 _WORDS = {code: word for word, code in _INPUTS.items()}
+_ANY_WORD = re.compile(r"\S+")
 _WORD = re.compile(r"([1-9][0-9]{0,4})(\.|LJ|RJ|L|R|J)")
 
 
@@ -51,7 +52,8 @@ def parse_inputs(text: str, source: str = "<text>") -> bytes:
         LevelFormatError: if a word is malformed, or there are more than ``MAX_INPUTS`` frames; it names ``source``.
     """
     inputs = bytearray()
-    for number, word in enumerate(text.split(), start=1):
+    for number, found in enumerate(_ANY_WORD.finditer(text), start=1):  # a list of the words could be large
+        word = found[0]
         match = _WORD.fullmatch(word)
         if match is None:
             raise LevelFormatError(source, f"word {number}", "a count and one of . L R J LJ RJ", shortened(word))
