@@ -3,6 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 SECONDS ?= 60
 SEED ?= 0
+TARGET ?= recording
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
@@ -11,7 +12,7 @@ PARALLEL := -n 2 --dist loadfile
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 
-.PHONY: train warmup test test-slow fuzz lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
+.PHONY: train warmup test test-slow fuzz fuzz-coverage lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
 
 train: warmup
 	@$(BIN)/nclone-env train $(ARGS)
@@ -29,7 +30,11 @@ test-slow: warmup
 
 # Damaged and forged files, arguments and calls (docs/security.md).
 fuzz: warmup
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
+
+# Inputs that reach new code, with atheris in a separate environment; TARGET names the reader.
+fuzz-coverage: .venv-fuzz/.installed
+	@.venv-fuzz/bin/python -m tests.fuzz.coverage $(TARGET) -max_total_time=$(SECONDS) $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -66,7 +71,7 @@ compat-gymnasium: .venv-compat/gymnasium/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-compat .venv-cuda runs dist build
+	rm -rf .venv .venv-compat .venv-cuda .venv-fuzz runs dist build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two, once) ..."
@@ -79,4 +84,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv-cuda (a minute or two, once) ..."
 	@$(PYTHON) -m venv .venv-cuda
 	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[cuda]" pytest pytest-timeout
+	@touch $@
+
+.venv-fuzz/.installed: pyproject.toml constraints.txt
+	@echo "Setting up .venv-fuzz (a minute or two, once) ..."
+	@$(PYTHON) -m venv .venv-fuzz
+	@.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" atheris
 	@touch $@

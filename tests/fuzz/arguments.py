@@ -79,8 +79,6 @@ def call(rng: random.Random) -> Call:
         fields[name] = {rng.choice([*own, "x"]): drawn(rng, _ODD) for _ in range(rng.randint(1, 2))}
     if kind == "make" and not isinstance(fields.get("render_mode"), (str, type(None))):
         del fields["render_mode"]  # Gymnasium takes it for text
-    if not isinstance(fields.get("autoreset_mode", ""), str):
-        del fields["autoreset_mode"]
     if rng.random() < 0.03:
         fields[rng.choice(("x", "level", ""))] = 1
     return kind, fields

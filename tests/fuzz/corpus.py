@@ -20,24 +20,6 @@ FOLDER = Path(__file__).with_name("corpus")
 _EMPTY = np.zeros((23, 42), np.uint8)
 _START = ((0, 6, 6, 0, 0), (3, 60, 60, 0, 0), (4, 70, 60, 0, 0))
 
-OPEN = {
-    "text-dotted-key",
-    "text-dotted-table",
-    "text-dotted-inline-table",
-    "environment-16000-exits",
-    "environment-2000-death-balls",
-    "environment-orientation-41-of-a-thwump",
-    "checkpoint-hidden-size-20000",
-    "checkpoint-observation-of-3000000",
-    "checkpoint-packed-storage",
-    "checkpoint-unused-packed-member",
-    "checkpoint-without-shapes",
-    "checkpoint-shapes-in-a-list",
-    "checkpoint-observation-named-200-times",
-    "checkpoint-with-a-class",
-}
-"""What still fails."""
-
 
 def _map(*records: tuple[int, ...]) -> bytes:
     return map_of(raw_levels()[0], _EMPTY, np.array(_START + records, np.uint8))

@@ -12,13 +12,10 @@ INPUTS = corpus.inputs()
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_inputs_that_once_failed(name, monkeypatch):
-    if name in corpus.OPEN:
-        pytest.skip("still fails")
     monkeypatch.setattr(trial, "LIMIT", 20.0)
     done = trial.attempt(corpus.target_of(name, TARGETS), INPUTS[name]())
     assert not done.fault, done.detail
 
 
 def test_every_name_is_that_of_an_input():
-    assert set(INPUTS) >= corpus.OPEN
     assert set(TARGETS) >= {corpus.target_of(name, TARGETS).name for name in INPUTS}

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from nclone_env.errors import shortened
+from tests.processes import run_module
 
 from . import series, trial
 from .series import run, run_apart
@@ -18,8 +19,6 @@ SLOW = {"environment": 100, "command": 50, "single-calls": 8, "vector-calls": 4}
 """Inputs in the slow tests."""
 TRIES = {**dict.fromkeys(TARGETS, 120), "configuration": 60, **SLOW}
 """Inputs of each target; ``make fuzz`` tries more."""
-OPEN = {"checkpoint"}
-"""Targets with inputs that still fail."""
 SERIES = [pytest.param(target, marks=[pytest.mark.slow] * (name in SLOW)) for name, target in TARGETS.items()]
 
 
@@ -31,8 +30,6 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("target", SERIES, ids=TARGETS)
 def test_some_inputs(target, folder):
-    if target.name in OPEN:
-        pytest.skip("some inputs still fail")
     done = run(target, 20240229, 300, most=TRIES[target.name])
     findings = [path.read_text() for path in sorted(folder.glob("*.txt"))]
     assert not findings
@@ -120,3 +117,9 @@ def test_crashes_are_findings_and_the_series_goes_on(folder):
     assert done.tried == 60
     assert done.repeated + done.loaded == 60
     assert done.repeated > 1
+
+
+@pytest.mark.slow
+def test_played_with_bounds_checks():
+    words = run_module("tests.fuzz", "--target", "map", "--tries", "300", "--seconds", "60", NUMBA_BOUNDSCHECK="1")
+    assert words[-10:-8] == ["map", "300"]
