@@ -56,7 +56,9 @@ def _packed(name: str | None, size: int) -> bytes:
         for member, content in members.items():
             if name is not None or member != largest:
                 archive.writestr(member, content)
-        with archive.open(zipfile.ZipInfo(name or largest), "w", force_zip64=True) as opened:
+        info = zipfile.ZipInfo(name or largest)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        with archive.open(info, "w", force_zip64=True) as opened:
             for _ in range(size // 10**6):
                 opened.write(bytes(10**6))
     return stream.getvalue()
@@ -92,8 +94,8 @@ MADE: dict[str, Callable[[], Any]] = {
     "environment-orientation-41-of-a-thwump": lambda: _map((20, 50, 50, 41, 0)),
     "checkpoint-hidden-size-20000": lambda: _hidden(20_000),
     "checkpoint-observation-of-3000000": lambda: _checkpoint(observation_shapes={"game_state": [3_000_000]}),
-    "checkpoint-packed-storage": lambda: _packed(None, 10**9),
-    "checkpoint-unused-packed-member": lambda: _packed("archive/data/unused", 2 * 10**9),
+    "checkpoint-packed-storage": lambda: _packed(None, 2 * 10**8),
+    "checkpoint-unused-packed-member": lambda: _packed("archive/data/unused", 2 * 10**8),
     "checkpoint-without-shapes": lambda: _checkpoint(observation_shapes=None),
     "checkpoint-shapes-in-a-list": lambda: _checkpoint(observation_shapes=[30]),
     "checkpoint-observation-named-200-times": lambda: _observing(["game_state"] * 200),
