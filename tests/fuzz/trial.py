@@ -1,4 +1,4 @@
-"""One input, tried: what became of it, how long it took, and how far memory grew meanwhile."""
+"""One input, tried: the outcome, how long it took, and how far memory grew meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMIT = 60.0
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of an input.
+    """The outcome of one input.
 
     Attributes:
         loaded: whether it loaded; otherwise it was refused, or is a finding.
