@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 
 import pytest
@@ -72,7 +73,13 @@ def spend(seconds):
 
 
 def allocate(size):
-    return lambda data: bytearray(b"x") * size
+    def read(data):
+        with mmap.mmap(-1, size) as pages:  # not from memory that the process has kept
+            pages.write(b"x" * 4096)
+            for place in range(0, size, 4096):
+                pages[place] = 1
+
+    return read
 
 
 @pytest.mark.parametrize(
