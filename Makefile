@@ -1,6 +1,9 @@
 # Start with `make train` and `make test`; both set up .venv on first use.
 PYTHON ?= python3
 ARGS ?=
+SECONDS ?= 60
+SEED ?= 0
+TARGET ?= recording
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
@@ -9,7 +12,8 @@ PARALLEL := -n 2 --dist loadfile
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 
-.PHONY: train warmup test test-slow faults lint types contract cuda format clean compat compat-gymnasium $(COMPAT)
+.PHONY: train warmup test test-slow fuzz fuzz-coverage faults lint types contract cuda format clean compat
+.PHONY: compat-gymnasium $(COMPAT)
 
 train: warmup
 	@$(BIN)/nclone-env train $(ARGS)
@@ -28,6 +32,14 @@ test-slow: warmup
 # Kill and fail every system call that writes a file, and print what is left (docs/security.md). Requires strace.
 faults: warmup
 	$(BIN)/python -m tests.faults $(ARGS)
+
+# Damaged and forged files, arguments and calls (docs/security.md).
+fuzz: warmup
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
+
+# Inputs that reach new code, with atheris in a separate environment; TARGET names the reader.
+fuzz-coverage: .venv-fuzz/.installed
+	@.venv-fuzz/bin/python -m tests.fuzz.coverage $(TARGET) -max_total_time=$(SECONDS) $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -64,7 +76,7 @@ compat-gymnasium: .venv-compat/gymnasium/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-compat .venv-cuda runs dist build
+	rm -rf .venv .venv-compat .venv-cuda .venv-fuzz runs dist build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two, once) ..."
@@ -77,4 +89,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv-cuda (a minute or two, once) ..."
 	@$(PYTHON) -m venv .venv-cuda
 	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[cuda]" pytest pytest-timeout
+	@touch $@
+
+.venv-fuzz/.installed: pyproject.toml constraints.txt
+	@echo "Setting up .venv-fuzz (a minute or two, once) ..."
+	@$(PYTHON) -m venv .venv-fuzz
+	@.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" atheris
 	@touch $@

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from nclone_env.constants import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 
 ObservationName = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "graph", "action_mask"
@@ -125,6 +128,7 @@ class ObservationConfig:
     def __post_init__(self) -> None:
         """Reject sizes out of range."""
         _check_choice("dtype", self.dtype, get_args(VectorDtype))
+        _check_bool("local_position", self.local_position)
         check_integer("frame_stack", self.frame_stack, low=1, high=64)
         check_integer("max_entities", self.max_entities, low=1, high=MOST_LISTED_ENTITIES)
         check_integer("locals_size", self.locals_size, low=1, high=99)
@@ -176,8 +180,9 @@ class EnvironmentConfig:
         if not self.observations or len(set(self.observations)) != len(self.observations):
             raise ConfigError(
                 f"observations: expected one or more different names out of {', '.join(OBSERVATION_NAMES)}, "
-                f"got {self.observations!r}"
+                f"got {shortened(self.observations, 200)}"
             )
+        _check_bool("mirrored", self.mirrored)
         _check_choice("paths", self.paths, get_args(PathsName))
         _check_choice("action_space", self.action_space, get_args(ActionSpaceName))
         _check_choice("render_mode", self.render_mode, (None, *get_args(RenderMode)))
@@ -192,7 +197,7 @@ class EnvironmentConfig:
             if isinstance(value, Mapping):
                 object.__setattr__(self, name, build(expected, value, name))
             elif not isinstance(value, expected):
-                raise ConfigError(f"{name}: expected {expected.__name__} or a mapping, got {value!r}")
+                raise ConfigError(f"{name}: expected {expected.__name__} or a mapping, got {shortened(value)}")
 
     @property
     def frames_per_second(self) -> float:
@@ -249,7 +254,7 @@ def build(kind: type, fields: Mapping[str, Any], argument: str = "configuration"
     unknown = sorted(set(fields) - set(valid))
     if unknown:
         raise ConfigError(
-            f"{argument}: unknown field {', '.join(map(repr, unknown))}; valid fields: {', '.join(valid)}"
+            f"{argument}: unknown field {shortened(unknown, 200)[1:-1]}; valid fields: {', '.join(valid)}"
         )
     return kind(**fields)
 
@@ -264,28 +269,34 @@ def config_from(config: EnvironmentConfig | None, fields: Mapping[str, Any]) -> 
         return build(EnvironmentConfig, fields, "environment")
     if not isinstance(config, EnvironmentConfig):
         raise ConfigError(
-            f"config: expected an EnvironmentConfig, got {config!r}; pass its fields as keyword arguments (levels=...)"
+            f"config: expected an EnvironmentConfig, got {shortened(config)}; "
+            f"pass its fields as keyword arguments (levels=...)"
         )
     return config.replace(**fields)
 
 
 def _check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
-    if value not in choices:
+    if not isinstance(value, (str, Integral, type(None))) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ConfigError(f"{name}: expected one of {listed}, got {value!r}")
+        raise ConfigError(f"{name}: expected one of {listed}, got {shortened(value)}")
+
+
+def _check_bool(name: str, value: object) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ConfigError(f"{name}: expected True or False, got {shortened(value)}")
 
 
 def _view_size(size: Any) -> tuple[int, int]:
     """Return the height and width of ``global_view`` as a tuple."""
     if not isinstance(size, (tuple, list)) or len(size) != 2:
-        raise ConfigError(f"global_view_size: expected height and width, for example (128, 256), got {size!r}")
+        raise ConfigError(f"global_view_size: expected height and width, for example (128, 256), got {shortened(size)}")
     height, width = size
     check_integer("global_view_size[0], the height", height, low=16, high=WORLD_HEIGHT)
     check_integer("global_view_size[1], the width", width, low=16, high=WORLD_WIDTH)
     if height > width:
         raise ConfigError(
-            f"global_view_size: expected the height, then the width, of a picture no higher than wide, got {size!r}; "
-            f"the world is {WORLD_WIDTH} wide and {WORLD_HEIGHT} high: pass ({width}, {height})"
+            f"global_view_size: expected the height, then the width, of a picture no higher than wide, "
+            f"got {shortened(size)}; the world is {WORLD_WIDTH} wide and {WORLD_HEIGHT} high: pass ({width}, {height})"
         )
     return height, width
 
@@ -298,11 +309,12 @@ def check_integer(name: str, value: Any, low: int, high: int) -> None:
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not low <= value <= high:
-        raise ConfigError(f"{name}: expected a whole number from {low} to {high}, got {value!r}")
+        raise ConfigError(f"{name}: expected a whole number from {low} to {high}, got {shortened(value)}")
 
 
 def _check_number(name: str, value: Any, low: float, high: float) -> None:
-    finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not finite or not low <= value <= high:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    largest: Any = sys.float_info.max  # larger whole numbers have no float
+    if not is_number or not -largest <= value <= largest or not low <= value <= high:
         limits = f"number from {low:g} to {high:g}" if math.isfinite(high) else "finite number"
-        raise ConfigError(f"{name}: expected a {limits}, got {value!r}")
+        raise ConfigError(f"{name}: expected a {limits}, got {shortened(value)}")

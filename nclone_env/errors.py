@@ -7,6 +7,15 @@ Each message names the argument, the expected and the actual value, and how to f
 from __future__ import annotations
 
 
+def shortened(value: object, length: int = 60) -> str:
+    """Return the ``repr`` of a value for a message, cut if it is longer than ``length`` characters."""
+    try:
+        shown = repr(value)
+    except ValueError:  # Python refuses to print numbers of more than 4300 digits
+        return f"{type(value).__name__} too long to print"
+    return shown if len(shown) <= length else f"{shown[: length - 3]}..."
+
+
 class NcloneError(Exception):
     """Base class of all errors of this package."""
 

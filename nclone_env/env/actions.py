@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from nclone_env.actions import JUMP_INPUTS, NUM_ACTIONS, NUM_DIRECTIONS
-from nclone_env.errors import ActionError
+from nclone_env.errors import ActionError, shortened
 
 _PAIR = (NUM_DIRECTIONS, len(JUMP_INPUTS))
 _DISCRETE_RANGE = f"0..{NUM_ACTIONS - 1}"
@@ -34,7 +34,7 @@ def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
     try:
         array = np.asarray(actions)
     except ValueError as error:  # nested lists of unequal lengths
-        raise ActionError(f"action: expected an array of integers, got {actions!r}") from error
+        raise ActionError(f"action: expected an array of integers, got {shortened(actions)}") from error
     shape = out.shape if kind == "discrete" else (*out.shape, len(_PAIR))
     if array.dtype.kind not in "iu":
         raise ActionError(

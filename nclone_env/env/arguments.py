@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, UnknownLevelError
+from nclone_env.errors import ConfigError, UnknownLevelError, shortened
 
 
 def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[str, Any]:
@@ -17,11 +17,13 @@ def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[
         ConfigError: if they are no mapping, one is unknown (the message lists the valid ones), or two are exclusive.
     """
     if options is not None and not isinstance(options, Mapping):
-        raise ConfigError(f"options: expected a dict with some of the keys {', '.join(valid)}, got {options!r}")
+        raise ConfigError(
+            f"options: expected a dict with some of the keys {', '.join(valid)}, got {shortened(options)}"
+        )
     chosen = dict(options or {})
     unknown = sorted(set(chosen) - set(valid), key=str)
     if unknown:
-        raise ConfigError(f"options: unknown key {', '.join(map(repr, unknown))}; valid keys: {', '.join(valid)}")
+        raise ConfigError(f"options: unknown key {shortened(unknown, 200)[1:-1]}; valid keys: {', '.join(valid)}")
     if "level" in chosen and "state" in chosen:
         raise ConfigError("options: expected either 'level' or 'state', got both; a state includes its level")
     return chosen
@@ -47,7 +49,7 @@ def check_seed(seed: Any) -> int:
         ConfigError: if it is not a whole number of at least 0.
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ConfigError(f"seed: expected whole numbers of at least 0 or None, got {seed!r}")
+        raise ConfigError(f"seed: expected whole numbers of at least 0 or None, got {shortened(seed)}")
     return int(seed) % 2**64
 
 
@@ -78,7 +80,7 @@ def check_mask(mask: Any, num_envs: int) -> np.ndarray:
     if mask is None:
         return np.ones(num_envs, dtype=np.bool_)
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
-        raise ConfigError(f"options['reset_mask']: expected a bool array of shape ({num_envs},), got {mask!r}")
+        raise ConfigError(f"options['reset_mask']: expected a bool array of shape ({num_envs},), got {shortened(mask)}")
     return mask
 
 
@@ -111,12 +113,15 @@ def check_weights(weights: Any, names: Sequence[str]) -> np.ndarray:
     """
     if weights is None:
         return np.ones(len(names))
-    if isinstance(weights, Mapping):
-        array = np.zeros(len(names))
-        for name, weight in weights.items():
-            array[find_level(name, names, "weights")] = weight
-    else:
-        array = np.array(weights, dtype=np.float64)
+    try:
+        if isinstance(weights, Mapping):
+            array = np.zeros(len(names))
+            for name, weight in weights.items():
+                array[find_level(name, names, "weights")] = weight
+        else:
+            array = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(f"weights: expected numbers, got {shortened(weights)}") from error
     if array.shape != (len(names),):
         raise ConfigError(f"weights: expected one number for each of the {len(names)} levels, got shape {array.shape}")
     if not np.isfinite(array).all() or (array < 0).any() or not array.any():
@@ -141,7 +146,7 @@ def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs:
         return np.full(num_envs, -1)
     if isinstance(levels, (str, bytes)) or not isinstance(levels, (Sequence, np.ndarray)) or len(levels) != num_envs:
         raise ConfigError(
-            f"{argument}: expected one level or None for each of the {num_envs} environments, got {levels!r}"
+            f"{argument}: expected one level or None for each of the {num_envs} environments, got {shortened(levels)}"
         )
     drawn = [level is None or (not isinstance(level, str) and level == -1) for level in levels]
     pairs = zip(drawn, levels, strict=True)
@@ -159,6 +164,6 @@ def find_level(level: Any, names: Sequence[str], argument: str) -> int:
     if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < len(names):
         return int(level)
     raise UnknownLevelError(
-        f"{argument}: expected a name or an index below {len(names)}, got {level!r}; "
+        f"{argument}: expected a name or an index below {len(names)}, got {shortened(level)}; "
         f"levels of this environment: {', '.join(names)}"
     )

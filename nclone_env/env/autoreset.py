@@ -5,7 +5,7 @@ from __future__ import annotations
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.env.compiled import records
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 
 AUTORESET_CODES = {
     AutoresetMode.NEXT_STEP: records.NEXT_STEP,
@@ -24,4 +24,6 @@ def autoreset_mode_of(mode: AutoresetMode | str) -> AutoresetMode:
         return AutoresetMode(mode)
     except ValueError as error:
         listed = ", ".join(repr(known.value) for known in AUTORESET_CODES)
-        raise ConfigError(f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {mode!r}") from error
+        raise ConfigError(
+            f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {shortened(mode)}"
+        ) from error

@@ -27,7 +27,7 @@ from nclone_env.env.reachability.answer import Reachability
 from nclone_env.env.reachability.cache import CacheCounts, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
-from nclone_env.errors import ConfigError, SnapshotError
+from nclone_env.errors import ConfigError, SnapshotError, shortened
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.graph import Graphs, level_graphs
 from nclone_env.memory_limit import check_fits
@@ -171,8 +171,10 @@ class Batch:
 
         Raises:
             SnapshotError: if one does not fit, its episode is over, or no frame is left; it names the item.
-            ConfigError: as :meth:`set_start_shares`; nothing is changed in either case.
+            ConfigError: if the states are no sequence; as :meth:`set_start_shares`; nothing is changed in any case.
         """
+        if not isinstance(states, Iterable):
+            raise ConfigError(f"states: expected snapshots, got {shortened(states)}")
         starts = make_starts(self.level_set, (self._start_of(*item) for item in enumerate(states)))
         set_shares(starts, check_shares(share, starts))
         self._replace_arrays(starts=starts)

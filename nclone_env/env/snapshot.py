@@ -13,7 +13,8 @@ offset size  content
 ====== ===== ==============================================================================================
 
 The contents determine an environment's future, given its configuration and the actions, and include its last result.
-The checksum detects damage, not forgery: load only snapshots from trusted sources.
+The checksum detects damage. Of forged numbers, those that compiled code could not follow are refused
+(``sim.plausible``); others make an impossible state, but a harmless one.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import SnapshotError
 from nclone_env.level.level_set import LevelSet
+from nclone_env.sim.plausible import world_fault
 
 MAGIC = b"\x89NSTA\r\n\x1a"
 VERSION = 1
@@ -35,6 +38,7 @@ VERSION = 1
 _HEADER = struct.Struct("<8sII32s")
 _CHECKSUM = struct.Struct("<I")
 _SOURCE = "state"
+_MOST_EPISODES = 1 << 30
 
 Rows = dict[str, np.ndarray]
 """Arrays by name; here the rows of one environment, (1, ...)."""
@@ -89,7 +93,7 @@ def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], le
         end = place + row_bytes(array)
         rows[name] = np.frombuffer(contents[place:end], array.dtype).reshape(1, *array.shape[1:])
         place = end
-    _check_levels(rows, len(levels.levels))
+    _check_numbers(rows, levels)
     return rows
 
 
@@ -132,9 +136,23 @@ def _listed(levels: LevelSet) -> str:
     return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} levels from {names[0]!r} to {names[-1]!r}"
 
 
-def _check_levels(rows: Rows, count: int) -> None:
-    """Reject level numbers that do not exist: kernels use them unchecked."""
-    for name, field, least in (("ninjas", "level", 0), ("episodes", "next_level", -1), ("results", "level", 0)):
+def _check_numbers(rows: Rows, levels: LevelSet) -> None:
+    """Reject numbers that kernels, which use them unchecked, could not follow."""
+    last = len(levels.levels) - 1
+    ranges = (
+        ("ninjas", "level", 0, last),
+        ("episodes", "next_level", -1, last),
+        ("episodes", "own_level", -1, last),
+        ("episodes", "number", 0, _MOST_EPISODES),
+        ("episodes", "steps", 0, _MOST_EPISODES),
+        ("results", "level", 0, last),
+        ("results", "outcome", 0, len(OUTCOMES) - 1),
+    )
+    for name, field, least, most in ranges:
         value = int(rows[name][field][0])
-        if not least <= value < count:
-            raise SnapshotError(_SOURCE, f"{name}.{field}", f"a level from {least} to {count - 1}", str(value))
+        if not least <= value <= most:
+            what = "a level" if "level" in field else "a number"
+            raise SnapshotError(_SOURCE, f"{name}.{field}", f"{what} from {least} to {most}", str(value))
+    fault = world_fault(rows, levels)
+    if fault is not None:
+        raise SnapshotError(_SOURCE, *fault)

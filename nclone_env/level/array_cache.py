@@ -32,6 +32,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import mmap
 import os
 import struct
@@ -39,6 +40,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -154,8 +156,8 @@ def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
         memory = b""
     except OSError:  # missing or unreadable
         return None
-    shapes = _verified(memory, key)
-    if shapes is None or list(shapes) != list(layout):
+    shapes = _verified(memory, key, layout)
+    if shapes is None:
         counts.damaged += 1
         _remove(path)
         return None
@@ -164,7 +166,7 @@ def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
     return _views(memory, shapes, layout)
 
 
-def _verified(memory: mmap.mmap | bytes, key: bytes) -> dict[str, list[int]] | None:
+def _verified(memory: mmap.mmap | bytes, key: bytes, layout: Layout) -> dict[str, list[int]] | None:
     """Return the shapes of the arrays in a file; None if the file is not valid."""
     if len(memory) < _HEADER.size:
         return None
@@ -174,7 +176,31 @@ def _verified(memory: mmap.mmap | bytes, key: bytes) -> dict[str, list[int]] | N
     with memoryview(memory) as everything, everything[_HEADER.size :] as rest:
         if zlib.crc32(rest) != checksum:
             return None
-    return json.loads(memory[_HEADER.size : _HEADER.size + size])
+    shapes = _shapes(memory[_HEADER.size : _HEADER.size + size], layout)
+    return shapes if shapes is not None and _length(size, shapes, layout) == length else None
+
+
+def _shapes(description: bytes, layout: Layout) -> dict[str, list[int]] | None:
+    """Return the shapes that a description states; None if it is none of these arrays."""
+    try:
+        shapes = json.loads(description)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(shapes, dict) or list(shapes) != list(layout):
+        return None
+    return shapes if all(_is_shape(shape) for shape in shapes.values()) else None
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list) and all(type(size) is int and size >= 0 for size in value)
+
+
+def _length(description: int, shapes: Mapping[str, list[int]], layout: Layout) -> int:
+    """Return the length of a file, given the size of its description."""
+    place = _HEADER.size + description
+    for name, dtype in layout.items():
+        place = _aligned(place) + math.prod(shapes[name]) * dtype.itemsize
+    return place
 
 
 def _views(memory: mmap.mmap | bytes, shapes: Mapping[str, list[int]], layout: Layout) -> Arrays:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
@@ -34,10 +34,12 @@ def load_level(source: LevelSource) -> Level:
     if isinstance(source, bytes):
         return Level.of(LevelFile(source).level())
     if not isinstance(source, (str, Path)):
-        raise UnknownLevelError(f"level: expected a name, a path, bytes or a loaded level, got {source!r}")
+        raise UnknownLevelError(f"level: expected a name, a path, bytes or a loaded level, got {shortened(source)}")
     refs = resolve(source)
     if len(refs) > 1:
-        raise UnknownLevelError(f"level: expected one level, got {str(source)!r}, which contains {listed_names(refs)}")
+        raise UnknownLevelError(
+            f"level: expected one level, got {shortened(str(source), 200)}, which contains {listed_names(refs)}"
+        )
     return refs[0].load()
 
 

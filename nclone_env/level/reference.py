@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, LevelFile
 from nclone_env.level.level import Level
@@ -129,7 +129,9 @@ def _refs_in_pack(reference: str, packs: OpenedPacks) -> tuple[LevelRef, ...]:
         found = [number for number, title in enumerate(file.pack.titles) if title == levels]
         if len(found) > 1:
             numbers = ", ".join(map(str, found))
-            raise UnknownLevelError(f"level: expected the title of one level, got {reference!r}: numbers {numbers}")
+            raise UnknownLevelError(
+                f"level: expected the title of one level, got {shortened(reference, 200)}: numbers {numbers}"
+            )
         if found:
             return (_pack_ref(path, found[0], file),)
     raise FileNotFoundError(reference)
@@ -151,11 +153,15 @@ def _numbers(text: str, reference: str, size: int) -> list[int]:
         first, last = (int(bound) for bound in (part.split("-") * 2)[:2])
         if first > last:
             expected, fix = "ranges with the smaller number first", f"write {last}-{first}"
-            raise UnknownLevelError(f"level: expected {expected}, got {part!r} in {reference!r}; {fix}")
+            raise UnknownLevelError(
+                f"level: expected {expected}, got {shortened(part)} in {shortened(reference, 200)}; {fix}"
+            )
         if last >= size:
             expected = f"numbers from 0 to {size - 1} for a pack of {size} levels"
             fix = f"write {first}-{size - 1}" if first < size else "numbers count from 0"
-            raise UnknownLevelError(f"level: expected {expected}, got {part!r} in {reference!r}; {fix}")
+            raise UnknownLevelError(
+                f"level: expected {expected}, got {shortened(part)} in {shortened(reference, 200)}; {fix}"
+            )
         numbers += range(first, last + 1)
     return numbers
 
@@ -200,6 +206,6 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
         f"{key}: {', '.join(level.partition('/')[2] for level in levels)}" for key, levels in sets.items()
     )
     return (
-        f"level: expected a built-in set or level, a file or a folder, got {name!r}{hint}"
+        f"level: expected a built-in set or level, a file or a folder, got {shortened(name, 200)}{hint}"
         f" Built-in sets and their levels: {listed or 'none'}"
     )

@@ -12,13 +12,16 @@ import tomllib
 from pathlib import Path
 
 from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
-from nclone_env.errors import LevelFormatError
+from nclone_env.errors import LevelFormatError, shortened
 from nclone_env.level.catalog import levels_folder
 
+MAX_INPUTS = 1 << 24
+"""Frames; as many as a recording can hold."""
 SOLUTIONS_FILE = "solutions.toml"
 _INPUTS = {".": 0, "L": INPUT_LEFT, "R": INPUT_RIGHT, "J": INPUT_JUMP}
 _INPUTS |= {"LJ": INPUT_LEFT | INPUT_JUMP, "RJ": INPUT_RIGHT | INPUT_JUMP}
 _WORDS = {code: word for word, code in _INPUTS.items()}
+_ANY_WORD = re.compile(r"\S+")
 _WORD = re.compile(r"([1-9][0-9]{0,4})(\.|LJ|RJ|L|R|J)")
 
 
@@ -45,13 +48,16 @@ def parse_inputs(text: str, source: str = "<text>") -> bytes:
     """Return the input bytes of words such as ``24RJ 3.``.
 
     Raises:
-        LevelFormatError: if a word is malformed; it names ``source``.
+        LevelFormatError: if a word is malformed, or there are more than ``MAX_INPUTS`` frames; it names ``source``.
     """
     inputs = bytearray()
-    for number, word in enumerate(text.split(), start=1):
+    for number, found in enumerate(_ANY_WORD.finditer(text), start=1):  # a list of the words could be large
+        word = found[0]
         match = _WORD.fullmatch(word)
         if match is None:
-            raise LevelFormatError(source, f"word {number}", "a count and one of . L R J LJ RJ", repr(word))
+            raise LevelFormatError(source, f"word {number}", "a count and one of . L R J LJ RJ", shortened(word))
+        if len(inputs) + int(match[1]) > MAX_INPUTS:
+            raise LevelFormatError(source, f"word {number}", f"at most {MAX_INPUTS} frames", "more")
         inputs += bytes([_INPUTS[match[2]]]) * int(match[1])
     return bytes(inputs)
 

@@ -287,6 +287,8 @@ def _at(field: np.ndarray, landmark: _Landmark) -> float:
     around = int(landmark.reach / SPACING)
     rows = np.arange(max(row - around, 0), min(row + around + 1, LATTICE[0]))
     columns = np.arange(max(column - around, 0), min(column + around + 1, LATTICE[1]))
+    if not (len(rows) and len(columns)):
+        return FAR  # outside the world
     dx, dy = SPACING * columns - landmark.point[0], SPACING * rows - landmark.point[1]
     lengths = np.sqrt(dx * dx + (dy * dy)[:, None])
     return float((field[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] + lengths).min())

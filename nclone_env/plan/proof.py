@@ -19,14 +19,13 @@ layers     of a search: states and digest (hexadecimal) after 0, 1, 2... frames
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, FormatError, LevelFormatError
+from nclone_env.errors import ConfigError, FormatError, shortened
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
@@ -41,6 +40,7 @@ MEMORY = 1_000_000_000
 _LEAST_STATES = 10
 _WIDTHS = (1e-2, 3e-3, 1e-3, 2e-4)
 """Widths of the intervals of a bound, in the order they are tried; each takes several times as long as the last."""
+_LEAST_WIDTH = 1e-4  # a bound with a smaller one takes too much memory and time
 _STATE_BYTES = 32.0  # of the hashes and the way of a state
 
 
@@ -159,25 +159,27 @@ def read_certificate(data: bytes, source: str = "<bytes>") -> Certificate:
     """
     try:
         parts = json.loads(data)
-    except ValueError as error:
-        raise FormatError(source, "file", "the JSON of a certificate", str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise FormatError(source, "file", "the JSON of a certificate", shortened(str(error))) from error
     if not isinstance(parts, dict) or parts.get("format") != FORMAT:
         got = parts.get("format") if isinstance(parts, dict) else type(parts).__name__
-        raise FormatError(source, "format", str(FORMAT), repr(got))
+        raise FormatError(source, "format", str(FORMAT), shortened(got))
     try:
         return _certificate(parts, source)
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, LevelFormatError):
-            raise
-        raise FormatError(source, "certificate", "the parts that plan.proof describes", repr(error)) from error
+    except FormatError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise FormatError(source, "certificate", "the parts that plan.proof describes", shortened(error)) from error
 
 
 def _certificate(parts: Mapping[str, Any], source: str) -> Certificate:
     bound = Bound(int(parts["bound"]["frames"]), str(parts["bound"]["rule"]), float(parts["bound"]["width"]))
     if parts["method"] not in ("bound", "search"):
-        raise FormatError(source, "method", "'bound' or 'search'", repr(parts["method"]))
-    if not (math.isfinite(bound.width) and 0.0 <= bound.width < 1.0):
-        raise FormatError(source, "bound", "a width of at least 0 and below 1", repr(bound.width))
+        raise FormatError(source, "method", "'bound' or 'search'", shortened(parts["method"]))
+    if not (bound.width == 0.0 or _LEAST_WIDTH <= bound.width < 1.0):
+        raise FormatError(source, "bound", f"a width of 0, or from {_LEAST_WIDTH} to 1", repr(bound.width))
+    if not isinstance(parts["inputs"], str):
+        raise FormatError(source, "inputs", "words such as '24RJ'", shortened(parts["inputs"]))
     layers = tuple((int(states), int(digest, 16)) for states, digest in parts["layers"])
     inputs = parse_inputs(parts["inputs"], f"{source}: inputs")
     return Certificate(str(parts["digest"]), int(parts["frames"]), inputs, parts["method"], bound, layers)

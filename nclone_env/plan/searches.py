@@ -272,6 +272,16 @@ class PolishSearch:
 
 
 def fill(arrays: Mapping[str, np.ndarray], saved: Mapping[str, np.ndarray]) -> None:
-    """Copy saved arrays into the first rows of arrays with the same names."""
+    """Copy saved arrays into the first rows of arrays with the same names.
+
+    Raises:
+        ValueError: if one is missing, or has another dtype, other rows or too many.
+    """
+    for name, array in arrays.items():
+        rows = saved.get(name)
+        if rows is None or rows.dtype != array.dtype or rows.ndim != array.ndim:
+            raise ValueError(f"another dtype or number of axes for {name!r}")
+        if rows.shape[1:] != array.shape[1:] or len(rows) > len(array):
+            raise ValueError(f"shape {rows.shape} for {name!r}")
     for name, array in arrays.items():
         array[: len(saved[name])] = saved[name]

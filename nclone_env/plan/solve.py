@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.plan.archive import cells_that_fit
 from nclone_env.plan.objective import CLOCK, PRICES, Run, price_of, replay
@@ -288,12 +288,18 @@ class _Solver:
         """Go on with a saved search."""
         self._seconds_before = saved.seconds
         if saved.best is not None:
-            run = self._replay(saved.best)
+            try:
+                run = self._replay(saved.best)
+            except RuntimeError as error:
+                raise FormatError(saved.source, "best", "inputs that complete the level", "others") from error
             self._best = _Best(run, saved.stage, saved.won, saved.first, saved.before)
         self.rounds = self._rounds()
         self.rounds.number = saved.rounds
-        for search, state in zip(self.rounds.searches, saved.searches):
-            search.restore(state)
+        for number, (search, state) in enumerate(zip(self.rounds.searches, saved.searches)):
+            try:
+                search.restore(state)
+            except ValueError as error:
+                raise FormatError(saved.source, f"search {number}", "the arrays of this search", str(error)) from error
 
     @property
     def _is_switching(self) -> bool:
@@ -358,7 +364,7 @@ class _Solver:
             for one, archive, (rule, weight) in zip(tasks, self._archives, rules)
         ]
         if best is not None:
-            longest = task.max_frames if task.price else best.first
+            longest = task.max_frames if task.price else min(best.first, task.max_frames)
             polishers = (task_polisher(task, longest) for _ in range(_POLISHERS))
             searches += [PolishSearch(task, one, next(seeds), best.run, POLISHED, 1) for one in polishers]
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)

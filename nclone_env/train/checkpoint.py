@@ -26,6 +26,7 @@ from nclone_env.train.policy import ActorCritic, make_policy
 FORMAT = 5
 
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
+_MOST_CAUSE = 500  # characters
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
     OSError,
@@ -211,4 +212,5 @@ def _read(path: Path) -> Any:
 
 
 def _error(path: str | Path, cause: str) -> CheckpointError:
+    cause = cause if len(cause) <= _MOST_CAUSE else f"{cause[:_MOST_CAUSE]}..."  # it may quote the file
     return CheckpointError(f"{path}: {cause}; pass a file written by 'nclone-env train' of this version")

@@ -163,3 +163,10 @@ def test_a_one_way_platform_is_passed_from_behind_only():
     assert path_lengths(costs, *left, 10.0)[row, 100] < FAR
     forward = path_lengths(costs, *left, 10.0, barred=barred, towards=False)
     assert forward[row, 100] == pytest.approx(300.0, abs=15.0)
+
+
+def test_a_switch_outside_the_world_is_out_of_reach():
+    things = ("exit 60 60", "exit_switch 50 60")
+    level = build_level(*things, "locked_door 40 60", "locked_door_switch 40 255", tiles=HALL)
+    guides = [make_guide(pack([one])) for one in (level, build_level(*things, tiles=HALL))]
+    assert len(guides[0].landmarks) == len(guides[1].landmarks)

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nclone_env.errors import LevelFormatError
+from nclone_env.errors import LevelFormatError, shortened
 from nclone_env.kinds import kind_name
-from nclone_env.level.formats.messages import shortened
 from nclone_env.level.raw import Record
 from nclone_env.level.records import MAX_RECORDS, MAX_TYPE, writing_fault
 

@@ -33,10 +33,9 @@ import re
 import tomllib
 from typing import Any
 
-from nclone_env.errors import LevelFormatError
+from nclone_env.errors import LevelFormatError, shortened
 from nclone_env.level.formats.entity_lines import format_entity, parse_entities
 from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, header_fault
-from nclone_env.level.formats.messages import shortened
 from nclone_env.level.formats.tile_characters import format_tiles, parse_tiles
 from nclone_env.level.raw import UNPUBLISHED, RawLevel, Record
 from nclone_env.level.records import writing_fault

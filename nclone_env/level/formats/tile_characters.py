@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nclone_env.constants import MAX_TILE, TILE_COLUMNS, TILE_ROWS
-from nclone_env.errors import LevelFormatError
-from nclone_env.level.formats.messages import shortened
+from nclone_env.errors import LevelFormatError, shortened
 
 _CORNERS = ("top-left", "top-right", "bottom-right", "bottom-left")
 _CORNER_GROUPS = (  # characters and name of each group of four, by the corner that is solid

@@ -37,6 +37,8 @@ SAME = 0.0000001  # of two points, pixels
 _TO_SECOND, _TO_FIRST, _ROUND_SECOND, _ROUND_FIRST, _ALONG_ARC, _AT_REST, _BOUNCE_SECOND, _BOUNCE_FIRST = range(8)
 _COURSE_BITS, _PHASE_BITS = 3, 4  # of ``order``
 _COURSE, _PHASE = (1 << _COURSE_BITS) - 1, (1 << _PHASE_BITS) - 1
+SEGMENT_SHIFT = 2 * _PHASE_BITS + _COURSE_BITS
+"""A motion shifted right by it is the number of its segment in the level."""
 _FRAME = STEPS * STEP  # length of a frame, pixels
 # A frame's turn, radians, with its sine and cosine: ten times atan(STEP / radius), the radii of a laser outside and
 # inside an arc being 29.9 and 18.1. Round a corner it turns as inside an arc.
@@ -101,7 +103,7 @@ def set_motion(levels, level, mover, frames, segment, gap, since, course):
 @kernel
 def segment_of(levels, level, mover):
     """Return the segment of a laser's motion."""
-    return levels.segments[levels.segment_start[level, 0] + (mover[MOTION] >> (2 * _PHASE_BITS + _COURSE_BITS))]
+    return levels.segments[levels.segment_start[level, 0] + (mover[MOTION] >> SEGMENT_SHIFT)]
 
 
 @kernel

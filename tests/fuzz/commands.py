@@ -1,0 +1,93 @@
+"""Command lines with other words; each ends with an exit status and, if it fails, with a short message."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import random
+import tempfile
+from pathlib import Path
+
+from nclone_env.cli.app import main
+
+from .levels import any_level, changed, map_bytes, raw_levels, text_of
+from .plans import certificate, certificates
+from .recordings import recording, recordings
+from .target import Target
+
+_COMMANDS = (
+    "levels list", "levels list L", "levels show L --output o.png --force", "levels validate L L F",
+    "levels convert L o.toml --force", "levels convert F o.map --force", "levels cache",
+    "replay verify R", "replay verify R F", "replay record L --inputs 24RJ --output o.replay --force",
+    "check-proof C L", "run --headless --num-envs 2 --steps 3 --levels L --observations game_state --seed 5",
+    "solve L --frames 500 --output out --seed 3", "evaluate F --episodes 1", "levels generate --output o.txt --count 0",
+)  # fmt: skip
+_WORDS = (
+    "", "-1", "0", "1", "nan", "inf", "1e309", "nope", "é", "a" * 5000, "--", "-h", "--help", "../..", "/dev/null",
+    "/dev/zero", "/", "~", "s.toml#1", "p.txt#0-99999999999", "p.txt#-1", "p.txt#a", "p.txt#" + "0," * 3000,
+    "first-steps", "hazards/01-mind-the-mine", "--seed", "--force", "--x", "--levels", "None", "True", "24RJ 3.",
+    "9" * 5000, "99999R " * 300, "o.xyz", "s.toml/x", "{}", "'", "%s", "$HOME", "*", "global_view", "graph", "\udcff",
+)  # fmt: skip
+_FILES = {"L": ("s.toml", "p.txt#0", "m.map", "first-steps/01-walk"), "F": ("s.toml", "p.txt", "m.map", "."),
+          "R": ("r.replay", "m.map"), "C": ("c.json", "s.toml")}  # fmt: skip
+
+Command = tuple[tuple[str, ...], dict[str, bytes]]
+"""The words, and the files in the folder that the command is called in."""
+
+
+class _RefusedError(Exception):
+    """The exit status is not 0; the message is what was printed."""
+
+
+def command(rng: random.Random) -> Command:
+    words = [rng.choice(_FILES.get(word, (word,))) for word in rng.choice(_COMMANDS).split()]
+    for _ in range(rng.choice((0, 0, 1, 1, 2, 3))):
+        place, action = rng.randrange(len(words) + 1), rng.random()
+        if action < 0.5 and place < len(words):
+            words[place] = rng.choice(_WORDS)
+        elif action < 0.8:
+            words.insert(place, rng.choice(_WORDS))
+        elif place < len(words):
+            del words[place]
+    raw = rng.choice(raw_levels())
+    files = {
+        "s.toml": text_of(rng, *changed(rng, raw)).encode(),
+        "p.txt": any_level(rng),
+        "m.map": map_bytes(rng),
+        "r.replay": recording(rng),
+        "c.json": certificate(rng),
+    }
+    return tuple(words), files
+
+
+def call(given: Command) -> None:
+    words, files = given
+    output, errors, here = io.StringIO(), io.StringIO(), Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in files.items():
+            (Path(folder) / name).write_bytes(data)
+        os.chdir(folder)
+        try:
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+                status, message = main(words), errors.getvalue()
+        except SystemExit as end:  # the parser of the arguments
+            status, message = end.code, "usage"
+        finally:
+            os.chdir(here)
+    if status not in (0, 1, 2, None):
+        raise AssertionError(f"exit status {status!r}")
+    if status:
+        raise _RefusedError(message or "printed to the standard output")
+
+
+def examples() -> list[Command]:
+    rng = random.Random(0)
+    files = {"r.replay": recordings()[0], "c.json": certificates()[0], "m.map": b"", "s.toml": b"", "p.txt": b""}
+    assert command(rng)
+    listed = ["levels list", "replay verify r.replay", "levels show first-steps/01-walk --output o.png"]
+    listed += ["run --headless --num-envs 2 --steps 3 --levels hazards --observations game_state graph global_view"]
+    return [(tuple(line.split()), files) for line in listed]
+
+
+TARGETS = (Target("command", examples, command, call, (_RefusedError,), source=""),)

@@ -1,0 +1,138 @@
+"""Inputs that once failed, by target and name: small ones as files in ``corpus``, large ones made here."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import checkpoints, library, plans
+from .accidents import FLOATS
+from .archives import members_of, plain_archive
+from .levels import map_of, pack_line, raw_levels
+
+FOLDER = Path(__file__).with_name("corpus")
+_EMPTY = np.zeros((23, 42), np.uint8)
+_START = ((0, 6, 6, 0, 0), (3, 60, 60, 0, 0), (4, 70, 60, 0, 0))
+
+
+def _map(*records: tuple[int, ...]) -> bytes:
+    return map_of(raw_levels()[0], _EMPTY, np.array(_START + records, np.uint8))
+
+
+def _exits(count: int) -> bytes:
+    rows = [(0, 6, 6, 0, 0), *[(3, 60, 60, 0, 0)] * count, *[(4, 70, 60, 0, 0)] * count]
+    return map_of(raw_levels()[0], _EMPTY, np.array(rows, np.uint8))
+
+
+def _scattered(kind: int, count: int) -> bytes:
+    return _map(*((kind, 12 + 7 * number % 150, 12 + 5 * number % 80, 0, 0) for number in range(count)))
+
+
+def _checkpoint(**fields: Any) -> bytes:
+    return checkpoints.saved({**checkpoints.fields(), **fields})
+
+
+def _hidden(size: int) -> bytes:
+    config = {**checkpoints.fields()["train_config"], "hidden_size": size}
+    return _checkpoint(train_config=config)
+
+
+def _observing(names: list[str]) -> bytes:
+    return _checkpoint(environment_config={**checkpoints.fields()["environment_config"], "observations": names})
+
+
+def _packed(name: str | None, size: int) -> bytes:
+    """Return a checkpoint with a packed member of zeros: of another name, or instead of the largest one."""
+    members = members_of(checkpoints.checkpoints()[0])
+    largest = max(members, key=lambda member: len(members[member]))
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for member, content in members.items():
+            if name is not None or member != largest:
+                archive.writestr(member, content)
+        info = zipfile.ZipInfo(name or largest)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        with archive.open(info, "w", force_zip64=True) as opened:
+            for _ in range(size // 10**6):
+                opened.write(bytes(10**6))
+    return stream.getvalue()
+
+
+def _description(text: bytes) -> bytes:
+    return library.sealed(library.files()[0], text)
+
+
+def _search(**changes: Any) -> bytes:
+    return plans.with_text(plans.searches()[-1], lambda text: {**text, **changes})
+
+
+def _search_with(name: str, array: np.ndarray) -> bytes:
+    members = {**members_of(plans.searches()[-1]), f"{name}.npy": plans.saved_array(array)}
+    return plain_archive(members)
+
+
+def _certificate(**changes: Any) -> bytes:
+    return json.dumps({**json.loads(plans.certificates()[-1]), **changes}).encode()
+
+
+MADE: dict[str, Callable[[], Any]] = {
+    "text-dotted-key": lambda: b".".join([b"a"] * 50_000) + b" = 1",
+    "text-dotted-table": lambda: b"[" + b".".join([b"a"] * 50_000) + b"]",
+    "text-dotted-inline-table": lambda: b"x = {" + b".".join([b"a"] * 50_000) + b" = 1}",
+    "text-list-with-a-huge-number": lambda: b"format = 1\ntitle = [0x" + b"f" * 5000 + b"]\ntiles = ''\nentities = ''",
+    "text-nested-lists": lambda: b"title = " + b"[" * 10**5,
+    "map-3000-mines": lambda: _scattered(1, 3000),
+    "pack-of-an-empty-level": lambda: pack_line(b"", _EMPTY, np.zeros((0, 5), np.uint8)),
+    "environment-16000-exits": lambda: _exits(16_000),
+    "environment-2000-death-balls": lambda: _scattered(25, 2000),
+    "environment-orientation-41-of-a-thwump": lambda: _map((20, 50, 50, 41, 0)),
+    "checkpoint-hidden-size-20000": lambda: _hidden(20_000),
+    "checkpoint-observation-of-3000000": lambda: _checkpoint(observation_shapes={"game_state": [3_000_000]}),
+    "checkpoint-packed-storage": lambda: _packed(None, 2 * 10**8),
+    "checkpoint-unused-packed-member": lambda: _packed("archive/data/unused", 2 * 10**8),
+    "checkpoint-without-shapes": lambda: _checkpoint(observation_shapes=None),
+    "checkpoint-shapes-in-a-list": lambda: _checkpoint(observation_shapes=[30]),
+    "checkpoint-observation-named-200-times": lambda: _observing(["game_state"] * 200),
+    "checkpoint-with-a-class": lambda: _checkpoint(held_out={"digests": bytearray}),
+    "library-nested-description": lambda: _description(b"[" * 10**5),
+    "library-description-of-a-list": lambda: _description(b"[]"),
+    "library-description-that-is-no-text": lambda: _description(b"\xff"),
+    "library-infinite-shape": lambda: _description(library.files()[0][64:].split(b"]")[0][:-1] + b"1e999"),
+    "certificate-of-infinite-frames": lambda: _certificate(frames=float("inf")),
+    "certificate-with-a-narrow-bound": lambda: _certificate(bound={"frames": 1, "rule": "", "width": FLOATS[5]}),
+    "certificate-with-inputs-in-a-dict": lambda: _certificate(inputs={}),
+    "certificate-with-a-long-method": lambda: _certificate(method=[2**64] * 100),
+    "certificate-of-too-many-frames": lambda: _certificate(inputs="99999R " * 300),
+    "certificate-of-nested-lists": lambda: b"[" * 10**5,
+    "search-of-a-list": lambda: plans.with_text(plans.searches()[-1], lambda text: [text]),
+    "search-with-a-billion-searches": lambda: _search(searches=10**9),
+    "search-with-rounds-in-words": lambda: _search(rounds="three"),
+    "search-with-a-long-level": lambda: _search(level="x" * 10**5),
+    "search-without-its-best": lambda: plain_archive(
+        {name: data for name, data in members_of(plans.searches()[-1]).items() if name != "best.npy"}
+    ),
+    "search-whose-best-does-not-win": lambda: _search_with("best", np.zeros(9, np.uint8)),
+    "search-with-other-worlds": lambda: _search_with("0 world ninjas", np.zeros(3)),
+    "search-with-an-array-of-no-search": lambda: _search_with("../x", np.zeros(3)),
+    "configuration-local-position-a-function": lambda: ("make", {"observation": {"local_position": len}}),
+    "configuration-of-a-huge-number": lambda: ("make", {"frame_skip": 10**5000}),
+    "configuration-of-a-long-name": lambda: ("make", {"observations": ["y" * 5000] * 3}),
+}
+"""Functions that make an input, by target and name."""
+
+
+def inputs() -> dict[str, Callable[[], Any]]:
+    """Return all inputs by name, which begins with that of their target."""
+    files = {path.stem: path.read_bytes for path in sorted(FOLDER.iterdir())}
+    return {**files, **MADE}
+
+
+def target_of(name: str, targets: Any) -> Any:
+    """Return the target of an input."""
+    return next(target for key, target in targets.items() if name.startswith(f"{key}-"))

@@ -1,0 +1,43 @@
+"""Plays what has loaded; every number must stay finite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
+from nclone_env.sim.simulate import simulate
+from nclone_env.sim.state import WorldArrays, make_worlds
+from tests.sim.robustness import play
+
+FRAMES = 200
+_MOST_INPUTS = 1000
+
+
+def play_level(level: Level, frames: int = FRAMES) -> None:
+    """Play a level with random inputs that follow from its contents; restart it after every end."""
+    level_set = pack([level])
+    worlds = make_worlds(1, level_set)
+    play(level_set.arrays, worlds, 0, frames, int(level.raw.digest[:7], 16), np.zeros(1, np.int64))
+    check_worlds(worlds)
+
+
+def play_inputs(level: Level, inputs: np.ndarray) -> None:
+    """Play a level with given inputs."""
+    run = simulate(level, inputs[:_MOST_INPUTS])
+    for name in ("x", "y", "xspeed", "yspeed"):
+        assert np.isfinite(getattr(run, name)).all(), name
+
+
+def check_worlds(worlds: WorldArrays) -> None:
+    """Check that every number of some worlds is finite."""
+    for array in (worlds.ninjas, worlds.movers):
+        for name in array.dtype.names or ():
+            check_finite(name, array[name])
+    check_finite("trail", worlds.trail)
+
+
+def check_finite(name: str, array: np.ndarray) -> None:
+    """Raise ``AssertionError`` with the name if a number of an array is not finite."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise AssertionError(f"{name}: expected finite numbers, got {array[~np.isfinite(array)][:3]}")

@@ -1,0 +1,21 @@
+"""Inputs that once failed load, or are refused as their reader documents."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import corpus, trial
+from .targets import TARGETS
+
+INPUTS = corpus.inputs()
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_inputs_that_once_failed(name, monkeypatch):
+    monkeypatch.setattr(trial, "LIMIT", 20.0)
+    done = trial.attempt(corpus.target_of(name, TARGETS), INPUTS[name]())
+    assert not done.fault, done.detail
+
+
+def test_every_name_is_that_of_an_input():
+    assert set(TARGETS) >= {corpus.target_of(name, TARGETS).name for name in INPUTS}
