@@ -27,6 +27,12 @@ NOT_CLOSED = (Phase.NEW, Phase.RUNNING, Phase.OVER, Phase.BROKEN)
 AFTER_RESET = (Phase.RUNNING, Phase.OVER)
 IN_EPISODE = (Phase.RUNNING,)
 
+RUNNING, OVER, BROKEN = (
+    Phase.RUNNING,
+    Phase.OVER,
+    Phase.BROKEN,
+)  # in every step: attributes of enumerations take a while
+
 _REASONS = {
     Phase.NEW: "before the first reset",
     Phase.OVER: "after the end of the episode",
@@ -39,13 +45,17 @@ class Lifecycle:
 
     Calls that change the environment are made inside of ``with lifecycle``: it is ``RUNNING`` afterwards, ``BROKEN`` if
     the call raised, and calls of other threads are rejected meanwhile.
+
+    Attributes:
+        phase: the phase.
+        changing: locked inside of such a call.
     """
 
-    __slots__ = ("_changing", "phase")
+    __slots__ = ("changing", "phase")
 
     def __init__(self) -> None:
         self.phase = Phase.NEW
-        self._changing = threading.Lock()
+        self.changing = threading.Lock()
 
     def check(self, call: str, allowed: tuple[Phase, ...]) -> None:
         """Reject a call in other phases than the allowed ones, or while another thread is inside of one.
@@ -55,7 +65,7 @@ class Lifecycle:
             StepOrderError: while another thread is inside of a call.
             ClosedError: after ``close``.
         """
-        if self._changing.locked():
+        if self.changing.locked():
             raise StepOrderError(
                 f"{call}() was called while another thread is inside of a call of this environment, or was when this "
                 f"process was forked; use one environment in each thread and process"
@@ -68,12 +78,12 @@ class Lifecycle:
 
     def __enter__(self) -> None:
         """Begin a change."""
-        if not self._changing.acquire(blocking=False):
+        if not self.changing.acquire(False):
             raise StepOrderError("two threads call this environment at the same time; use one environment in each")
-        self.phase = Phase.BROKEN
+        self.phase = BROKEN
 
     def __exit__(self, kind: Any, *_: object) -> None:
         """End a change."""
         if kind is None:
-            self.phase = Phase.RUNNING
-        self._changing.release()
+            self.phase = RUNNING
+        self.changing.release()

@@ -19,7 +19,7 @@ from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.records import DISABLED, OUTCOMES
 from nclone_env.env.compiled.reward_function import RewardFunction
-from nclone_env.env.lifecycle import AFTER_RESET, IN_EPISODE, NOT_CLOSED, Lifecycle, Phase
+from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, IN_EPISODE, NOT_CLOSED, OVER, RUNNING, Lifecycle, Phase
 from nclone_env.env.spaces import observation_space
 from nclone_env.env.threads import CALLING_THREAD
 from nclone_env.env.viewer import Viewer
@@ -152,19 +152,17 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
             ActionError: if the action has the wrong dtype, shape or range.
             ResetNeededError: before ``reset``, after the end of the episode, and after a step that an error (of the
                 reward function, for example) or Ctrl-C ended before it was done.
-            StepOrderError: while another thread is inside of a call.
             ClosedError: after ``close``.
         """
         self._lifecycle.check("step", IN_EPISODE)
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
-        with self._lifecycle:
-            buffers = self._pool.take()
-            self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
-            self._batch.finish(buffers)
+        buffers = self._pool.take()
+        self._lifecycle.phase = BROKEN  # unless the step comes to its end
+        self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
+        self._batch.finish(buffers)
         result = self._batch.results[0]
         terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
-        if terminated or truncated:
-            self._lifecycle.phase = Phase.OVER
+        self._lifecycle.phase = OVER if terminated or truncated else RUNNING
         self._show()
         return self._row(buffers), float(result["reward"]), terminated, truncated, self._info()
 

@@ -153,8 +153,7 @@ class Workers:
             last: one past the last environment.
         """
         if self.count == 1:
-            for piece in self._pace.pieces(first, last):
-                task(CALLING_THREAD, *piece)
+            self._run_alone(task, first, last)
             return
         job.begin(task, first, last, self._count_chunks(last - first), self._pace)
         try:
@@ -165,6 +164,15 @@ class Workers:
             job.give_up()
             raise
 
+    def _run_alone(self, task: Task, first: int, last: int) -> None:
+        """Process a range in this thread: ``Pace.pieces`` without the cost of a generator."""
+        pace = self._pace
+        while first < last:
+            end, began = min(last, first + pace.size), perf_counter()
+            task(CALLING_THREAD, first, end)
+            pace.adjust(end - first, perf_counter() - began)
+            first = end
+
     def start(self, job: Job, task: Task, first: int, last: int) -> None:
         """Begin to process a range in other threads; ``job.finish`` waits for it. Arguments as of :meth:`run`."""
         job.begin(task, first, last, self._count_chunks(last - first), self._pace)
@@ -173,7 +181,7 @@ class Workers:
     def _count_chunks(self, size: int) -> int:
         """Return the number of chunks of a range: at least one per thread, more if there is enough or slow work."""
         enough = min(_CHUNKS_PER_THREAD * self.count, size // self._min_chunk)
-        return min(size, max(self.count, enough, self._pace.count(size)))
+        return min(size, max(self.count, enough, -(-size // self._pace.size)))
 
     def _hand_out(self, job: Job, threads: int) -> None:
         if self._owner != os.getpid():

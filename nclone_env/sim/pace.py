@@ -13,29 +13,27 @@ class Pace:
     """Cuts ranges into pieces of about a hundredth of a second, by how long the last pieces took.
 
     Results must not depend on where a range is cut. One slow piece makes the next ones shorter, a fast one longer.
+
+    Attributes:
+        size: most items of the next piece.
     """
 
-    __slots__ = ("_size",)
+    __slots__ = ("size",)
 
     def __init__(self) -> None:
-        self._size = _FIRST
+        self.size = _FIRST
 
     def pieces(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield the ends of the pieces of a range; each is to be processed before the next one is asked for."""
         while first < last:
-            end = min(last, first + self._size)
-            began = perf_counter()
+            end, began = min(last, first + self.size), perf_counter()
             yield first, end
             self.adjust(end - first, perf_counter() - began)
             first = end
 
-    def count(self, size: int) -> int:
-        """Return the number of pieces of a range of this size."""
-        return -(-size // self._size)
-
     def adjust(self, size: int, seconds: float) -> None:
-        """Take notice of how long a piece took."""
+        """Take notice of how long a piece took; the pieces of a range that is cut evenly may be half as long."""
         if seconds > _LONGEST:
-            self._size = max(1, int(size * _SHORTEST / seconds))
-        elif seconds < _SHORTEST and size == self._size:
-            self._size *= _GROWTH
+            self.size = max(1, int(size * _SHORTEST / seconds))
+        elif seconds < _SHORTEST and 2 * size >= self.size:
+            self.size *= _GROWTH
