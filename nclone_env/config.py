@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from nclone_env.constants import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, did_you_mean, shortened
 
 ObservationName = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "graph", "action_mask"
@@ -254,7 +254,8 @@ def build(kind: type, fields: Mapping[str, Any], argument: str = "configuration"
     unknown = sorted(set(fields) - set(valid))
     if unknown:
         raise ConfigError(
-            f"{argument}: unknown field {shortened(unknown, 200)[1:-1]}; valid fields: {', '.join(valid)}"
+            f"{argument}: unknown field {shortened(unknown, 200)[1:-1]}{did_you_mean(unknown[0], valid) or ';'} "
+            f"valid fields: {', '.join(valid)}"
         )
     return kind(**fields)
 

@@ -6,6 +6,9 @@ Each message names the argument, the expected and the actual value, and how to f
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 def shortened(value: object, length: int = 60) -> str:
     """Return the ``repr`` of a value for a message, cut if it is longer than ``length`` characters."""
@@ -14,6 +17,12 @@ def shortened(value: object, length: int = 60) -> str:
     except ValueError:  # Python refuses to print numbers of more than 4300 digits
         return f"{type(value).__name__} too long to print"
     return shown if len(shown) <= length else f"{shown[: length - 3]}..."
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return the end of a message that names the most similar of some known names, empty if none is similar."""
+    close = difflib.get_close_matches(str(name)[:100], list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 class NcloneError(Exception):

@@ -21,6 +21,12 @@ def test_example_runs(block, monkeypatch, tmp_path):
     exec(compile(block, "README.md", "exec"), {})
 
 
+def test_the_first_example_prints_what_stands_below_it(capsys):
+    below = re.search(r"```python\n.*?```\n\n```text\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    exec(compile(BLOCKS[0], "README.md", "exec"), {})
+    assert capsys.readouterr().out == below[1]
+
+
 def test_the_planning_example_wins(capsys):
     text = (ROOT / "docs" / "snapshots.md").read_text()
     block, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)

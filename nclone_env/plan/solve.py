@@ -247,7 +247,7 @@ class _Solver:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
         self._archives = [task_archive(task, cells) for _ in _FIRST_RULES]
         self._best: _Best | None = None
-        self._seconds_before = 0.0
+        self._seconds_before, self._source = 0.0, ""  # of the saved search, and its file
         if saved is None:
             self.rounds = self._rounds()
         else:
@@ -286,12 +286,9 @@ class _Solver:
 
     def _restore(self, saved: SavedSearch) -> None:
         """Go on with a saved search."""
-        self._seconds_before = saved.seconds
+        self._seconds_before, self._source = saved.seconds, saved.source
         if saved.best is not None:
-            try:
-                run = self._replay(saved.best)
-            except RuntimeError as error:
-                raise FormatError(saved.source, "best", "inputs that complete the level", "others") from error
+            run = self._replay(saved.best)
             self._best = _Best(run, saved.stage, saved.won, saved.first, saved.before)
         self.rounds = self._rounds()
         self.rounds.number = saved.rounds
@@ -349,7 +346,12 @@ class _Solver:
         return newest
 
     def _replay(self, inputs: np.ndarray) -> Run:
-        return replay(self._task.level_set, self._task.origin, inputs, self._task.price)
+        try:
+            return replay(self._task.level_set, self._task.origin, inputs, self._task.price)
+        except RuntimeError as error:
+            if not self._source:
+                raise
+            raise FormatError(self._source, "inputs", "those of a search on this level", "others") from error
 
     def _rounds(self) -> Rounds:
         """Begin the searches for a first solution, or those for better ones."""

@@ -29,11 +29,13 @@ _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
-    OSError,
+    AttributeError,
     EOFError,
+    LookupError,
+    OSError,
     RuntimeError,
+    TypeError,
     ValueError,
-    KeyError,
     zipfile.BadZipFile,
     zlib.error,
     pickle.UnpicklingError,

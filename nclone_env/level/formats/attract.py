@@ -89,6 +89,9 @@ def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
         raise LevelFormatError(source, f"offset {len(data)}", "an attract header of 8 bytes", "the end")
     map_length, replay_length = _LENGTHS.unpack_from(data)
     start = _LENGTHS.size + map_length
+    if start > len(data):
+        expected = f"a recording: a .replay file, or an attract file with a map block of {map_length} bytes"
+        raise LevelFormatError(source, "offset 0", expected, f"{len(data)} bytes, of another kind or cut")
     if len(data) != start + replay_length:
         lengths = f"8 + {map_length} (map block) + {replay_length} (replay block) bytes"
         raise LevelFormatError(source, "offset 0", lengths, f"a file of {len(data)}")
