@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -315,7 +314,10 @@ def check_integer(name: str, value: Any, low: int, high: int) -> None:
 
 def _check_number(name: str, value: Any, low: float, high: float) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    largest: Any = sys.float_info.max  # larger whole numbers have no float
-    if not is_number or not -largest <= value <= largest or not low <= value <= high:
+    try:
+        number = float(value) if is_number else math.nan
+    except OverflowError:  # a whole number too large for a float
+        number = math.inf
+    if not math.isfinite(number) or not low <= number <= high:
         limits = f"number from {low:g} to {high:g}" if math.isfinite(high) else "finite number"
         raise ConfigError(f"{name}: expected a {limits}, got {shortened(value)}")

@@ -16,8 +16,7 @@ from nclone_env.constants import CELLS, DISABLED
 from nclone_env.kind import Kind
 from nclone_env.kinds import KINDS, LASER_TURRET
 from nclone_env.level.level_set import LevelSet
-from nclone_env.sim.entities.laser.record import MOTION
-from nclone_env.sim.entities.laser.surface_skip import SEGMENT_SHIFT
+from nclone_env.sim.entities.laser.surface_skip import motion_segments
 from nclone_env.sim.entities.shooting_drone import PATROL, PHASE
 from nclone_env.sim.state import NO_CELL
 
@@ -87,7 +86,7 @@ def _entity_fault(states: np.ndarray, movers: np.ndarray, level: int, levels: Le
             return Fault("entity_states", f"a {kind.name} in a state from 0 to {most}", str(known.max()))
     slots = levels.mover_slots_of(level)
     lasers = movers[: len(slots)][types[slots] == LASER_TURRET]
-    segments = levels.arrays.segment_start[level, 0] + (lasers[MOTION] >> SEGMENT_SHIFT)
+    segments = motion_segments(levels.arrays, level, lasers)
     if not ((segments >= 0) & (segments < len(levels.arrays.segments))).all():
-        return Fault(f"movers.{MOTION}", "the motion of a laser along a segment", str(lasers[MOTION].tolist()))
+        return Fault("movers", "lasers that move along segments of the levels", f"segments {segments.tolist()}")
     return None

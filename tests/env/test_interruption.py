@@ -31,6 +31,14 @@ def slow_level() -> RawLevel:
     )
 
 
+@pytest.fixture(autouse=True)
+def answers_ctrl_c():
+    """Let SIGINT raise KeyboardInterrupt, also where a shell started the tests in the background and it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_after(seconds: float) -> threading.Timer:
     """Send Ctrl-C to this process."""
     timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -227,7 +235,7 @@ def test_a_process_ends_while_a_step_is_sent(ending):
 
 
 def test_garbage_collection_ends_the_threads():
-    before = threading.active_count()
+    before = threading.enumerate()
     for _ in range(5):
         envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
         envs.reset(seed=0)
@@ -235,9 +243,9 @@ def test_garbage_collection_ends_the_threads():
         del envs
     gc.collect()
     ended = time.monotonic() + 30
-    while threading.active_count() > before and time.monotonic() < ended:
+    while set(threading.enumerate()) - set(before) and time.monotonic() < ended:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert not set(threading.enumerate()) - set(before)
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

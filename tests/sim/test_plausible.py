@@ -41,7 +41,7 @@ CHANGES = {
     "ninjas.state": lambda rows: rows["ninjas"].__setitem__("state", 10),
     "movers.y": lambda rows: rows["movers"]["y"].__setitem__((0, 1), 1e10),
     "movers.cell": lambda rows: rows["movers"]["cell"].__setitem__((0, mover(SHOVE_THWUMP)), 1100),
-    f"movers.{MOTION}": lambda rows: rows["movers"][MOTION].__setitem__((0, mover(LASER_TURRET)), 2**31 - 1),
+    "movers": lambda rows: rows["movers"][MOTION].__setitem__((0, mover(LASER_TURRET)), 2**31 - 1),
     "trail": lambda rows: rows["trail"].__setitem__((0, 0, 0), np.inf),
 }
 

@@ -49,7 +49,7 @@ def test_the_policy_sees_stacks_and_the_environments_return_single_observations(
         ({"name": "."}, "name: expected a folder name without separators, neither . nor .., got '.'"),
         ({"keep_last": -1}, "keep_last: expected a whole number from 0 to 1e.06, got -1"),
         ({"anneal_lr": 1}, "anneal_lr: expected True or False, got 1"),
-        ({"reward": {"gama": 1}}, "reward: unknown field 'gama'; valid fields: .*gamma"),
+        ({"reward": {"gama": 1}}, "reward: unknown field 'gama'; did you mean 'gamma'. valid fields: .*gamma"),
     ],
 )
 def test_refuses(fields, message):

@@ -48,10 +48,11 @@ def test_a_run_begins_from_the_clone(tmp_path):
 def test_the_penalty_keeps_the_policy_close(tmp_path):
     strong, weak, none = (
         train(config(tmp_path, name=str(coef), clone_kl_coef=coef, clone_kl_steps=10**9, learning_rate=3e-3))
-        for coef in (10.0, 1e-6, 0.0)
+        for coef in (100.0, 1e-6, 0.0)
     )
-    assert strong.curve[-1]["clone_kl"] < 0.5 * weak.curve[-1]["clone_kl"]
-    assert none.curve[-1]["clone_kl"] == 0
+    far, near, unmeasured = (sum(row["clone_kl"] for row in result.curve) for result in (weak, strong, none))
+    assert near < 0.5 * far
+    assert unmeasured == 0
     np.testing.assert_allclose(vector(weak), vector(none), atol=1e-3)  # a millionth of the penalty is almost none
     assert not np.allclose(vector(strong), vector(none), atol=1e-3)
 

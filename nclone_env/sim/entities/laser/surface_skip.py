@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from nclone_env.constants import ARC_RADIUS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level.segments import DOOR_CLOSED_AT_0
@@ -37,8 +39,7 @@ SAME = 0.0000001  # of two points, pixels
 _TO_SECOND, _TO_FIRST, _ROUND_SECOND, _ROUND_FIRST, _ALONG_ARC, _AT_REST, _BOUNCE_SECOND, _BOUNCE_FIRST = range(8)
 _COURSE_BITS, _PHASE_BITS = 3, 4  # of ``order``
 _COURSE, _PHASE = (1 << _COURSE_BITS) - 1, (1 << _PHASE_BITS) - 1
-SEGMENT_SHIFT = 2 * _PHASE_BITS + _COURSE_BITS
-"""A motion shifted right by it is the number of its segment in the level."""
+_SEGMENT_SHIFT = 2 * _PHASE_BITS + _COURSE_BITS
 _FRAME = STEPS * STEP  # length of a frame, pixels
 # A frame's turn, radians, with its sine and cosine: ten times atan(STEP / radius), the radii of a laser outside and
 # inside an arc being 29.9 and 18.1. Round a corner it turns as inside an arc.
@@ -103,7 +104,12 @@ def set_motion(levels, level, mover, frames, segment, gap, since, course):
 @kernel
 def segment_of(levels, level, mover):
     """Return the segment of a laser's motion."""
-    return levels.segments[levels.segment_start[level, 0] + (mover[MOTION] >> SEGMENT_SHIFT)]
+    return levels.segments[levels.segment_start[level, 0] + (mover[MOTION] >> _SEGMENT_SHIFT)]
+
+
+def motion_segments(levels, level, movers):
+    """Return (n,) int64, the segments in ``levels.segments`` of the motions of (n,) movers of lasers, unchecked."""
+    return levels.segment_start[level, 0] + (movers[MOTION].astype(np.int64) >> _SEGMENT_SHIFT)
 
 
 @kernel
