@@ -21,7 +21,7 @@ from nclone_env.cli.solve import solve_levels
 from nclone_env.cli.streams import guarded
 from nclone_env.cli.train import train_command
 from nclone_env.cli.warmup import warmup
-from nclone_env.errors import ConfigError, NcloneError, did_you_mean
+from nclone_env.errors import ConfigError, NcloneError, did_you_mean, shortened
 
 PROGRAM = "nclone-env"
 LEVELS: Mapping[str, Callable[..., int]] = {
@@ -93,9 +93,8 @@ def _check_names(args: Sequence[str], commands: Mapping[str, Any]) -> None:
         return
     found = commands.get(args[0])
     if found is None:
-        raise ConfigError(
-            f"command: expected one of {', '.join(commands)}, got {args[0]!r}{did_you_mean(args[0], commands)}"
-        )
+        hint = did_you_mean(args[0], commands)
+        raise ConfigError(f"command: expected one of {', '.join(commands)}, got {shortened(args[0])}{hint}")
     if isinstance(found, Mapping):
         _check_names(args[1:], found)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
 
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+from nclone_env.errors import shortened
+
+_LARGEST = 2**53  # larger numbers with a decimal exponent are not exact
 
 NUMBERS = ConstructorRegistry()
 
@@ -29,10 +33,10 @@ def read_whole_number(word: str) -> int:
     Raises:
         ValueError: if it stands for none.
     """
-    try:
+    with suppress(ValueError):
         return int(word)
-    except ValueError:
-        value: Any = float(word)
-        if not value.is_integer() or abs(value) > 2**53:
-            raise ValueError(f"expected a whole number, such as 1000000 or 1e6, got {word!r}") from None
-        return int(value)
+    with suppress(ValueError):
+        value = float(word)
+        if value.is_integer() and abs(value) <= _LARGEST:
+            return int(value)
+    raise ValueError(f"expected a whole number, such as 1000000 or 1e6, got {shortened(word)}")
