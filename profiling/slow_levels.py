@@ -23,7 +23,7 @@ from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.load import load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
-from nclone_env.sim.session import Session
+from nclone_env.sim.speed import frames_per_second
 
 START = (88, 50)
 OBSERVATIONS = ("game_state", "locals", "entity_states", "reachability", "action_mask", "graph", "player_frame")
@@ -46,19 +46,6 @@ def level_of(records: list[tuple[int, ...]], tiles: np.ndarray | None = None) ->
     """Return a level, with an exit if it has none."""
     exits = [] if any(record[0] == EXIT for record in records) else [(EXIT, 8, 8, 0, 0), (EXIT_SWITCH, 8, 8, 0, 0)]
     return RawLevel(np.zeros((23, 42)) if tiles is None else tiles, [(NINJA, *START, 0, 0), *exits, *records])
-
-
-def frames_per_second(raw: RawLevel, seconds: float) -> float:
-    """Return the frames a second of random play."""
-    session, random, frames = Session(load_level(raw), max_frames=20_000), np.random.default_rng(0), 0
-    session.play(bytes(1))
-    began = time.process_time()
-    while (taken := time.process_time() - began) < seconds:
-        session.play(np.full(32, random.integers(0, 8)))
-        frames += 32
-        if session.over[0] or session.ninja["frame"] > 10_000:
-            session.start()
-    return frames / taken
 
 
 def cost(task: Callable[[], object]) -> str:

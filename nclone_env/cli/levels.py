@@ -132,7 +132,7 @@ def _print_findings(ref: LevelRef) -> bool:
         print(f"error: {error}")
         return True
     findings = validate(raw)
-    speed = slow_frames_per_second(load_level(raw))
+    speed = slow_frames_per_second(raw)
     if speed is not None:
         text = f"slow: {speed:,.0f} frames/s by random play; levels of the game reach 75,000 and more"
         findings.append(Finding("warning", text))

@@ -94,6 +94,7 @@ def _use(config: EnvironmentConfig) -> None:
     env.reset(seed=0)
     env.step(np.zeros(1, dtype=np.int64))
     env.gather([0])
+    env.set_state(0, env.get_state(0))
     env.close()
 
 

@@ -31,6 +31,7 @@ from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import SnapshotError
 from nclone_env.level.level_set import LevelSet
 from nclone_env.sim.plausible import world_fault
+from nclone_env.sim.state import WorldArrays
 
 MAGIC = b"\x89NSTA\r\n\x1a"
 VERSION = 1
@@ -153,6 +154,6 @@ def _check_numbers(rows: Rows, levels: LevelSet) -> None:
         if not least <= value <= most:
             what = "a level" if "level" in field else "a number"
             raise SnapshotError(_SOURCE, f"{name}.{field}", f"{what} from {least} to {most}", str(value))
-    fault = world_fault(rows, levels)
+    fault = world_fault(WorldArrays(*(rows[name] for name in WorldArrays._fields)), levels)
     if fault is not None:
         raise SnapshotError(_SOURCE, *fault)

@@ -62,8 +62,7 @@ class Job:
 
         What is left of an earlier range, if its caller was interrupted while it waited, is given up.
         """
-        if self._outstanding:
-            self.give_up()
+        self.give_up()
         self._task, self._first, self._last, self._pace = task, first, last, pace
         self._chunks = self._outstanding = chunks
         self._process = os.getpid()
@@ -103,7 +102,9 @@ class Job:
             raise failure
 
     def give_up(self) -> None:
-        """Start no further chunk, and wait for those that threads of this process are processing."""
+        """Start no further chunk, and wait for those that threads of this process are processing, if any are left."""
+        if not self._outstanding:
+            return
         for _ in self._numbers:
             pass
         self._busy.discard(CALLING_THREAD)
@@ -153,25 +154,16 @@ class Workers:
             last: one past the last environment.
         """
         if self.count == 1:
-            self._run_alone(task, first, last)
+            for piece in self._pace.pieces(first, last):
+                task(CALLING_THREAD, *piece)
             return
         job.begin(task, first, last, self._count_chunks(last - first), self._pace)
         try:
             self._hand_out(job, self.count - 1)
             job.work(CALLING_THREAD)
             job.finish()
-        except BaseException:
+        finally:
             job.give_up()
-            raise
-
-    def _run_alone(self, task: Task, first: int, last: int) -> None:
-        """Process a range in this thread: ``Pace.pieces`` without the cost of a generator."""
-        pace = self._pace
-        while first < last:
-            end, began = min(last, first + pace.size), perf_counter()
-            task(CALLING_THREAD, first, end)
-            pace.adjust(end - first, perf_counter() - began)
-            first = end
 
     def start(self, job: Job, task: Task, first: int, last: int) -> None:
         """Begin to process a range in other threads; ``job.finish`` waits for it. Arguments as of :meth:`run`."""

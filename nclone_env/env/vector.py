@@ -155,13 +155,14 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
         """
-        self._check("reset", NOT_CLOSED)
+        self._lifecycle.check("reset", NOT_CLOSED)
+        if self._lifecycle.phase is Phase.BROKEN:
+            self._give_up()
+        self._check_received("reset")
         outputs = self._all.take(out)
         chosen = check_options(options, ("level", "state", "reset_mask"))
         states = per_environment("options['state']", chosen["state"], self.num_envs) if "state" in chosen else {}
         starts = {index: self._batch.read_start(state) for index, state in states.items()}
-        if self._lifecycle.phase is Phase.BROKEN:
-            self._give_up()
         whole = self._lifecycle.phase in (Phase.NEW, Phase.BROKEN)
         mask = self._all_mask if whole else check_mask(chosen.get("reset_mask"), self.num_envs)
         self._choose_levels(chosen.get("level"), mask)
@@ -381,8 +382,11 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
     def _check(self, call: str, allowed: tuple[Phase, ...]) -> None:
         """Reject a call in other phases than the allowed ones, or while a step is in flight."""
         self._lifecycle.check(call, allowed)
+        self._check_received(call)
+
+    def _check_received(self, call: str) -> None:
         for number, group in enumerate(self._groups):
-            if group.pending and self._lifecycle.phase is not Phase.BROKEN:
+            if group.pending:
                 raise StepOrderError(f"{call}() was called while a step of group {number} is sent; call recv({number})")
 
 

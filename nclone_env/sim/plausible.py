@@ -10,29 +10,21 @@ import functools
 import operator
 from typing import NamedTuple
 
-import numpy as np
-
 from nclone_env.constants import CELLS, DISABLED
+from nclone_env.jit import each, kernel
 from nclone_env.kind import Kind
-from nclone_env.kinds import KINDS, LASER_TURRET
+from nclone_env.kinds import KINDS, LASER_TURRET, bits
 from nclone_env.level.level_set import LevelSet
-from nclone_env.sim.entities.laser.surface_skip import motion_segments
+from nclone_env.sim.entities.laser.surface_skip import motion_segment
 from nclone_env.sim.entities.shooting_drone import PATROL, PHASE
-from nclone_env.sim.state import NO_CELL
+from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
 
 _FARTHEST = 2.0**29  # pixels, and any other number; cells are computed from 32-bit integers
-_HEADINGS = 3  # bits 0 and 1
 _LONGEST = 1 << 30  # frames, and numbers of entries into cells
-_LIMITS = {
-    "frame": (0, _LONGEST),
-    "next_order": (0, _LONGEST),
-    "state": (0, DISABLED),
-    "airborne": (0, 1),
-    "walled": (0, 1),
-    "facing": (-1, 1),
-    "jump_held": (0, 1),
-}
-"""Least and largest value of fields of the ninja."""
+_NINJA_FLOATS = tuple(name for name in NINJA_RECORD.names or () if NINJA_RECORD[name].kind == "f")
+_MOVER_FLOATS = tuple(name for name in MOVER.names or () if MOVER[name].kind == "f")
+_FLAGS = ("airborne", "walled", "jump_held")
+_SHOOTING_DRONES = bits(kind for kind in KINDS if kind.has_heading and kind.shoots)
 
 
 class Fault(NamedTuple):
@@ -44,49 +36,117 @@ class Fault(NamedTuple):
     got: str
 
 
-def world_fault(rows: dict[str, np.ndarray], levels: LevelSet) -> Fault | None:
-    """Return the first reason why a world cannot be played, None if it can.
-
-    Args:
-        rows: the row of the world of each array of ``WorldArrays`` by name, (1, ...); its level is one of the set.
-        levels: the levels.
-    """
-    for name, array in rows.items():
-        for field in array.dtype.names or ("",):
-            values = array[field] if field else array
-            if values.dtype.kind == "f" and not (np.abs(values) <= _FARTHEST).all():
-                return Fault(f"{name}.{field}".rstrip("."), f"numbers from -{_FARTHEST:g} to {_FARTHEST:g}", "others")
-    for field, (least, most) in _LIMITS.items():
-        value = int(rows["ninjas"][field][0])
-        if not least <= value <= most:
-            return Fault(f"ninjas.{field}", f"a number from {least} to {most}", str(value))
-    return _entity_fault(rows["entity_states"][0], rows["movers"][0], int(rows["ninjas"]["level"][0]), levels)
+_FLOATS = f"finite numbers from -{_FARTHEST:g} to {_FARTHEST:g}"
+_FAULTS = (
+    Fault("ninjas.frame", f"a number from 0 to {_LONGEST}", "another"),
+    Fault("ninjas.next_order", f"a number from 0 to {_LONGEST}", "another"),
+    Fault("ninjas.state", f"a state from 0 to {DISABLED}", "another"),
+    Fault("ninjas", f"{_FLOATS}, 0 or 1 for {', '.join(_FLAGS)}, -1, 0 or 1 for facing", "others"),
+    Fault("trail", _FLOATS, "others"),
+    Fault("movers", _FLOATS, "others"),
+    Fault("movers.cell", f"cells from {NO_CELL} to {CELLS - 1}", "another"),
+    Fault("movers", "lasers that move along segments of the levels", "others"),
+    Fault("entity_states", "states that the entities of the level have", "others"),
+)
+_FRAME, _ORDER, _STATE, _NINJA, _TRAIL, _MOVER, _CELL, _LASER, _ENTITY = range(len(_FAULTS))
+_NONE = -1
 
 
 def _largest_state(kind: Kind) -> int:
-    """Return the largest state of a kind that kernels look something up by; 255 if they only compare it."""
+    """Return the largest state of a kind that kernels look something up by; 255 if they only compare it.
+
+    Drones that shoot use further bits, but not on patrol.
+    """
     if kind.has_heading:
-        return _HEADINGS if kind.shoots else functools.reduce(operator.or_, kind.states.values())
+        return 3 if kind.shoots else functools.reduce(operator.or_, kind.states.values())
     return len(kind.radii) - 1 if len(kind.radii) > 1 else 255
 
 
-def _looked_up(kind: Kind, states: np.ndarray) -> np.ndarray:
-    """Return the states by which kernels look something up: of drones that shoot, those on patrol."""
-    return states[states & PHASE == PATROL] if kind.has_heading and kind.shoots else states
+_LARGEST_STATES = tuple(map(_largest_state, KINDS))
 
 
-def _entity_fault(states: np.ndarray, movers: np.ndarray, level: int, levels: LevelSet) -> Fault | None:
-    cells = movers["cell"]
-    if not ((cells >= NO_CELL) & (cells < CELLS)).all():
-        return Fault("movers.cell", f"cells from {NO_CELL} to {CELLS - 1}", str(cells.max()))
-    types = levels.entities_of(level)["type"]
-    for kind in KINDS:
-        known, most = _looked_up(kind, states[: len(types)][types == kind.number]), _largest_state(kind)
-        if len(known) and known.max() > most:
-            return Fault("entity_states", f"a {kind.name} in a state from 0 to {most}", str(known.max()))
-    slots = levels.mover_slots_of(level)
-    lasers = movers[: len(slots)][types[slots] == LASER_TURRET]
-    segments = motion_segments(levels.arrays, level, lasers)
-    if not ((segments >= 0) & (segments < len(levels.arrays.segments))).all():
-        return Fault("movers", "lasers that move along segments of the levels", f"segments {segments.tolist()}")
-    return None
+def world_fault(world: WorldArrays, levels: LevelSet) -> Fault | None:
+    """Return the first reason why a world cannot be played, None if it can.
+
+    Args:
+        world: the arrays of one world, on a level of the set.
+        levels: the levels.
+    """
+    fault = find_fault(levels.arrays, world)
+    return None if fault == _NONE else _FAULTS[fault]
+
+
+@kernel
+def find_fault(levels, world):
+    """Return the number of the first fault of one world, -1 if there is none."""
+    ninja = world.ninjas[0]
+    if not 0 <= ninja["frame"] <= _LONGEST:
+        return _FRAME
+    if not 0 <= ninja["next_order"] <= _LONGEST:
+        return _ORDER
+    if not 0 <= ninja["state"] <= DISABLED:
+        return _STATE
+    if not (_has_floats(ninja) and _has_flags(ninja)):
+        return _NINJA
+    for row in range(world.trail.shape[1]):
+        if not (abs(world.trail[0, row, 0]) <= _FARTHEST and abs(world.trail[0, row, 1]) <= _FARTHEST):
+            return _TRAIL
+    fault = _mover_fault(levels, world, ninja["level"])
+    return fault if fault != _NONE else _state_fault(levels, world, ninja["level"])
+
+
+@kernel
+def _has_floats(ninja):
+    """Whether all floating-point numbers of a ninja are finite and not huge."""
+    fine = True
+    for name in each(_NINJA_FLOATS):
+        fine = fine and abs(ninja[name]) <= _FARTHEST
+    return fine
+
+
+@kernel
+def _has_flags(ninja):
+    """Whether the flags of a ninja are flags."""
+    fine = -1 <= ninja["facing"] <= 1
+    for name in each(_FLAGS):
+        fine = fine and 0 <= ninja[name] <= 1
+    return fine
+
+
+@kernel
+def _has_place(mover):
+    """Whether all floating-point numbers of a mover are finite and not huge."""
+    fine = True
+    for name in each(_MOVER_FLOATS):
+        fine = fine and abs(mover[name]) <= _FARTHEST
+    return fine
+
+
+@kernel
+def _mover_fault(levels, world, level):
+    """Return the number of the first fault of the movers of one world, -1 if there is none."""
+    header = levels.header[level]
+    for number in range(world.movers.shape[1]):
+        mover = world.movers[0, number]
+        if not _has_place(mover):
+            return _MOVER
+        if not NO_CELL <= mover["cell"] < CELLS:
+            return _CELL
+    for number in range(header["mover_count"]):
+        slot = levels.mover_slots[header["first_mover"] + number]
+        if levels.entities[header["first_entity"] + slot]["type"] == LASER_TURRET:
+            if not 0 <= motion_segment(levels, level, world.movers[0, number]) < levels.segments.shape[0]:
+                return _LASER
+    return _NONE
+
+
+@kernel
+def _state_fault(levels, world, level):
+    """Return the number of the first fault of the entities' states in one world, -1 if there is none."""
+    header = levels.header[level]
+    for slot in range(header["entity_count"]):
+        kind, state = levels.entities[header["first_entity"] + slot]["type"], world.entity_states[0, slot]
+        is_busy = _SHOOTING_DRONES >> kind & 1 != 0 and state & PHASE != PATROL
+        if not is_busy and state > _LARGEST_STATES[kind]:
+            return _ENTITY
+    return _NONE

@@ -80,6 +80,16 @@ class _Calls(RuleBasedStateMachine):
     def reset_with_wrong_seed(self, seed):
         self.call(self.expected(needs_reset=False) or errors.ConfigError, self.env.reset, seed=seed)
 
+    @rule()
+    def render(self):
+        self.call(self.expected(), self.env.render)
+
+    @rule(often=st.integers(0, 9))
+    def close(self, often):
+        if often == 0:
+            self.env.close()
+            self.phase = "closed"
+
 
 def _observations(result: Any) -> list[tuple[str, np.ndarray]]:
     first = result[0] if isinstance(result, tuple) and result else None
@@ -127,16 +137,6 @@ class SingleCalls(_Calls):
         if other:
             self.env.close()
             self.env = other
-
-    @rule()
-    def render(self):
-        self.call(self.expected(), self.env.render)
-
-    @rule(often=st.integers(0, 9))
-    def close(self, often):
-        if often == 0:
-            self.env.close()
-            self.phase = "closed"
 
 
 class VectorCalls(_Calls):
@@ -264,16 +264,6 @@ class VectorCalls(_Calls):
     @rule(share=st.sampled_from(([1.0], "x", -1.0, 2.0, float("nan"), None)))
     def set_wrong_shares(self, share):
         self.call(self.expected(needs_reset=False) or _REFUSED, self.env.set_start_shares, share)
-
-    @rule()
-    def render(self):
-        self.call(self.expected(), self.env.render)
-
-    @rule(often=st.integers(0, 9))
-    def close(self, often):
-        if often == 0:
-            self.env.close()
-            self.phase, self.sent = "closed", set()
 
 
 def run_calls(number: int, kind: type[_Calls]) -> None:

@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from nclone_env.kinds import LASER_TURRET, MINE, SHOVE_THWUMP, ZAP_DRONE
+from nclone_env.kinds import LASER_DRONE, LASER_TURRET, MINE, SHOVE_THWUMP, ZAP_DRONE
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.level.scenes import everything, mine_field, moving
 from nclone_env.sim.entities.laser.record import MOTION
 from nclone_env.sim.plausible import world_fault
 from nclone_env.sim.session import Session
+from nclone_env.sim.state import WorldArrays
 
 LEVELS = pack([everything(), moving(), mine_field(), *load_levels(["first-steps", "jumps", "hazards"])])
 
 
 def rows_of(session, world):
-    return {name: array[world : world + 1] for name, array in session.worlds._asdict().items()}
+    return WorldArrays(*(array[world : world + 1] for array in session.worlds))
 
 
 def test_what_play_reaches():
@@ -36,20 +37,20 @@ def mover(kind):
 
 
 CHANGES = {
-    "ninjas.x": lambda rows: rows["ninjas"].__setitem__("x", np.nan),
-    "ninjas.frame": lambda rows: rows["ninjas"].__setitem__("frame", -1),
-    "ninjas.state": lambda rows: rows["ninjas"].__setitem__("state", 10),
-    "movers.y": lambda rows: rows["movers"]["y"].__setitem__((0, 1), 1e10),
-    "movers.cell": lambda rows: rows["movers"]["cell"].__setitem__((0, mover(SHOVE_THWUMP)), 1100),
-    "movers": lambda rows: rows["movers"][MOTION].__setitem__((0, mover(LASER_TURRET)), 2**31 - 1),
-    "trail": lambda rows: rows["trail"].__setitem__((0, 0, 0), np.inf),
+    "ninjas": lambda rows: rows.ninjas.__setitem__("x", np.nan),
+    "ninjas.frame": lambda rows: rows.ninjas.__setitem__("frame", -1),
+    "ninjas.next_order": lambda rows: rows.ninjas.__setitem__("next_order", -1),
+    "ninjas.state": lambda rows: rows.ninjas.__setitem__("state", 10),
+    "movers.cell": lambda rows: rows.movers["cell"].__setitem__((0, mover(SHOVE_THWUMP)), 1100),
+    "movers": lambda rows: rows.movers[MOTION].__setitem__((0, mover(LASER_TURRET)), 2**31 - 1),
+    "trail": lambda rows: rows.trail.__setitem__((0, 0, 0), np.inf),
 }
 
 
 @pytest.mark.parametrize("where", CHANGES)
 def test_impossible_numbers(where):
     session = Session(LEVELS, max_frames=100)
-    rows = {name: array.copy() for name, array in rows_of(session, 0).items()}
+    rows = WorldArrays(*(array.copy() for array in rows_of(session, 0)))
     assert world_fault(rows, LEVELS) is None
     CHANGES[where](rows)
     fault = world_fault(rows, LEVELS)
@@ -57,13 +58,21 @@ def test_impossible_numbers(where):
     assert fault.where == where
 
 
-@pytest.mark.parametrize(("kind", "most"), [(ZAP_DRONE, 3)])
-def test_impossible_states(kind, most):
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e10])
+def test_a_mover_that_is_nowhere(value):
     session = Session(LEVELS, max_frames=100)
-    session.worlds.entity_states[0, slot(kind)] = most
-    assert world_fault(rows_of(session, 0), LEVELS) is None
-    session.worlds.entity_states[0, slot(kind)] = most + 1
-    assert world_fault(rows_of(session, 0), LEVELS).got == str(most + 1)
+    session.worlds.movers["y"][0, 1] = value
+    assert world_fault(rows_of(session, 0), LEVELS).where == "movers"
+
+
+@pytest.mark.parametrize(("kind", "states"), [(ZAP_DRONE, range(4)), (LASER_DRONE, (0, 3, 4, 15, 255))])
+def test_states_that_are_looked_up(kind, states):
+    session = Session(LEVELS, max_frames=100)
+    for state in states:
+        session.worlds.entity_states[0, slot(kind)] = state
+        assert world_fault(rows_of(session, 0), LEVELS) is None
+    session.worlds.entity_states[0, slot(kind)] = 16  # of a drone that shoots: on patrol, with shots fired
+    assert world_fault(rows_of(session, 0), LEVELS).where == "entity_states"
 
 
 def test_a_mine_has_three_states():

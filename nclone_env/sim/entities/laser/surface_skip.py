@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from nclone_env.constants import ARC_RADIUS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level.segments import DOOR_CLOSED_AT_0
@@ -104,12 +102,13 @@ def set_motion(levels, level, mover, frames, segment, gap, since, course):
 @kernel
 def segment_of(levels, level, mover):
     """Return the segment of a laser's motion."""
-    return levels.segments[levels.segment_start[level, 0] + (mover[MOTION] >> _SEGMENT_SHIFT)]
+    return levels.segments[motion_segment(levels, level, mover)]
 
 
-def motion_segments(levels, level, movers):
-    """Return (n,) int64, the segments in ``levels.segments`` of the motions of (n,) movers of lasers, unchecked."""
-    return levels.segment_start[level, 0] + (movers[MOTION].astype(np.int64) >> _SEGMENT_SHIFT)
+@kernel
+def motion_segment(levels, level, mover):
+    """Return the number in ``levels.segments`` of the segment of a laser's motion."""
+    return levels.segment_start[level, 0] + (mover[MOTION] >> _SEGMENT_SHIFT)
 
 
 @kernel
