@@ -30,7 +30,7 @@ import numpy as np
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import SnapshotError
 from nclone_env.level.level_set import LevelSet
-from nclone_env.sim.plausible import world_fault
+from nclone_env.sim.plausible import FARTHEST, world_fault
 from nclone_env.sim.state import WorldArrays
 
 MAGIC = b"\x89NSTA\r\n\x1a"
@@ -148,9 +148,13 @@ def _check_numbers(rows: Rows, levels: LevelSet) -> None:
         ("episodes", "steps", 0, _MOST_EPISODES),
         ("results", "level", 0, last),
         ("results", "outcome", 0, len(OUTCOMES) - 1),
+        ("episodes", "episode_return", -FARTHEST, FARTHEST),
+        ("episodes", "potential", -FARTHEST, FARTHEST),
+        ("results", "reward", -FARTHEST, FARTHEST),
+        ("results", "episode_return", -FARTHEST, FARTHEST),
     )
     for name, field, least, most in ranges:
-        value = int(rows[name][field][0])
+        value = rows[name][field].item()
         if not least <= value <= most:
             what = "a level" if "level" in field else "a number"
             raise SnapshotError(_SOURCE, f"{name}.{field}", f"{what} from {least} to {most}", str(value))

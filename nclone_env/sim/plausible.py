@@ -19,7 +19,8 @@ from nclone_env.sim.entities.laser.surface_skip import motion_segment
 from nclone_env.sim.entities.shooting_drone import PATROL, PHASE
 from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
 
-_FARTHEST = 2.0**29  # pixels, and any other number; cells are computed from 32-bit integers
+FARTHEST = 2.0**29
+"""Largest number of a world, in pixels or any other unit: cells are computed from 32-bit integers."""
 _LONGEST = 1 << 30  # frames, and numbers of entries into cells
 _NINJA_FLOATS = tuple(name for name in NINJA_RECORD.names or () if NINJA_RECORD[name].kind == "f")
 _MOVER_FLOATS = tuple(name for name in MOVER.names or () if MOVER[name].kind == "f")
@@ -36,7 +37,7 @@ class Fault(NamedTuple):
     got: str
 
 
-_FLOATS = f"finite numbers from -{_FARTHEST:g} to {_FARTHEST:g}"
+_FLOATS = f"finite numbers from -{FARTHEST:g} to {FARTHEST:g}"
 _FAULTS = (
     Fault("ninjas.frame", f"a number from 0 to {_LONGEST}", "another"),
     Fault("ninjas.next_order", f"a number from 0 to {_LONGEST}", "another"),
@@ -89,7 +90,7 @@ def find_fault(levels, world):
     if not (_has_floats(ninja) and _has_flags(ninja)):
         return _NINJA
     for row in range(world.trail.shape[1]):
-        if not (abs(world.trail[0, row, 0]) <= _FARTHEST and abs(world.trail[0, row, 1]) <= _FARTHEST):
+        if not (abs(world.trail[0, row, 0]) <= FARTHEST and abs(world.trail[0, row, 1]) <= FARTHEST):
             return _TRAIL
     fault = _mover_fault(levels, world, ninja["level"])
     return fault if fault != _NONE else _state_fault(levels, world, ninja["level"])
@@ -100,7 +101,7 @@ def _has_floats(ninja):
     """Whether all floating-point numbers of a ninja are finite and not huge."""
     fine = True
     for name in each(_NINJA_FLOATS):
-        fine = fine and abs(ninja[name]) <= _FARTHEST
+        fine = fine and abs(ninja[name]) <= FARTHEST
     return fine
 
 
@@ -118,7 +119,7 @@ def _has_place(mover):
     """Whether all floating-point numbers of a mover are finite and not huge."""
     fine = True
     for name in each(_MOVER_FLOATS):
-        fine = fine and abs(mover[name]) <= _FARTHEST
+        fine = fine and abs(mover[name]) <= FARTHEST
     return fine
 
 
