@@ -4,6 +4,7 @@ The processes of pytest-xdist hand their totals to the one that reports.
 """
 
 import gc
+import os
 from dataclasses import asdict
 
 import pytest
@@ -13,6 +14,7 @@ from .shared import COMPARISONS, Comparison
 
 def pytest_configure(config):
     config.stash[COMPARISONS] = {}
+    os.environ["NCLONE_ENV_QUIET"] = "1"  # tests that read stderr need not know what is compiled
 
 
 def pytest_sessionfinish(session):

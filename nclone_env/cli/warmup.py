@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -32,6 +33,7 @@ from nclone_env.train import require_training_extra
 
 def warmup() -> int:
     """Compile all kernels into the cache and report progress; a few seconds if they are cached."""
+    os.environ["NCLONE_ENV_QUIET"] = "1"  # in processes started here too: tasks have lines of their own
     print(f"kernels in {cache_folder() or 'memory only'}", flush=True)
     if available_cores() == 1:
         for lane in range(len(_LANES)):

@@ -22,6 +22,7 @@ from numba.core import caching
 from nclone_env._files import write_file
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.folder import cache_folder
+from nclone_env.jit.notice import notice
 from nclone_env.jit.sources import code_digest
 
 
@@ -45,8 +46,11 @@ class KernelCache(caching.NullCache):
         return self._files.cache_path
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code for a signature, None if there is none."""
-        return self._files.load_overload(sig, target_context)
+        """Return the compiled code for a signature; None if there is none, so it is about to be compiled."""
+        found = self._files.load_overload(sig, target_context)
+        if found is None:
+            notice.begin(self._function)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the compiled code for a signature; if that fails, with a warning, only this process has it."""

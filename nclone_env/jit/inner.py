@@ -22,6 +22,8 @@ from numba.core import compiler
 from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 
+from nclone_env.jit.notice import notice
+
 
 class _InnerLibrary(JITCodeLibrary):
     """The code of a kernel that only other kernels call."""
@@ -78,6 +80,7 @@ class _InnerDispatcher(CPUDispatcher):
         key = object()
         self.targetctx.insert_user_function(key, result.fndesc, [result.library])
         self.overloads[tuple(result.signature.args)] = result._replace(entry_point=key)
+        notice.advance()
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError(f"{self.py_func.__name__}: only other kernels can call .inner; call the kernel itself")
@@ -89,6 +92,13 @@ class KernelDispatcher(CPUDispatcher):
     def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any]):
         super().__init__(py_func, targetoptions=targetoptions, pipeline_class=_OuterCompiler)
         self.inner = _InnerDispatcher(py_func, targetoptions=targetoptions, pipeline_class=_InnerCompiler)
+
+    def compile(self, sig: Any) -> Any:
+        """Return the compiled code for a signature."""
+        try:
+            return super().compile(sig)
+        finally:
+            notice.end()
 
     @property
     def _numba_type_(self) -> types.Dispatcher:

@@ -83,7 +83,7 @@ def _parts(function: Callable[..., Any]) -> Iterator[str]:
 
 def _references(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     """Yield the globals and the closure of a function by name, and of modules the attributes that it names."""
-    names = list(_names(function.__code__))
+    names = list(names_in(function.__code__))
     pending = [*zip(function.__code__.co_freevars, _closure(function))]
     pending += [(name, function.__globals__[name]) for name in names if name in function.__globals__]
     for name, value in pending:  # which grows
@@ -97,11 +97,12 @@ def _closure(function: Callable[..., Any]) -> list[Any]:
     return [cell.cell_contents for cell in function.__closure__ or ()]
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
+    """Yield the names of globals and attributes that code uses, functions in it included."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in(constant)
 
 
 def _code_parts(code: CodeType) -> tuple[Any, ...]:

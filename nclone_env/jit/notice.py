@@ -1,0 +1,108 @@
+"""Says on stderr that kernels are being compiled: for half a minute, once, nothing else would be seen.
+
+A line, and on a terminal a bar below it. ``NCLONE_ENV_QUIET=1`` turns both off.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import FunctionType, ModuleType
+from typing import Any
+
+from nclone_env.jit.sources import names_in
+
+_SECONDS = 0.1  # to compile one function, with its share of the optimiser: one core of an AMD EPYC
+_WORTH_SAYING = 2.0  # seconds
+_INSIDE = 0.75  # of the time is spent before the last function is typed
+_BAR = 20
+_BETWEEN = 0.1  # seconds
+
+
+class Notice:
+    """What is said about the compilations of a process.
+
+    Nothing is said about kernels that take less than two seconds, nor about those inside of one that was announced.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[Callable[..., Any]] = set()
+        self._name = ""
+        self._count = self._done = 0
+        self._began = self._drawn = 0.0
+
+    def begin(self, function: Callable[..., Any]) -> None:
+        """Announce a kernel that is not in the cache, if it takes long.
+
+        Args:
+            function: the Python function of the kernel.
+        """
+        inside = kernels_in(function) - self._known
+        seconds = len(inside) * _SECONDS
+        if os.environ.get("NCLONE_ENV_QUIET") == "1" or seconds < _WORTH_SAYING:
+            return
+        self._known |= inside
+        self._name, self._count, self._done = function.__name__, len(inside), 0
+        self._began = self._drawn = time.monotonic()
+        _say(f"nclone_env: compiling {self._name} and {self._count - 1} functions in it, once: about {seconds:.0f} s\n")
+
+    def advance(self) -> None:
+        """Count a function that was compiled as a part of the announced kernel, and draw the bar on a terminal."""
+        self._done += 1
+        now = time.monotonic()
+        if self._name and now - self._drawn > _BETWEEN and _has_terminal():
+            self._drawn = now
+            _say(self._bar(min(1.0, self._done / self._count) * _INSIDE, now))
+
+    def end(self) -> None:
+        """Replace the bar: the announced kernel is compiled, or an error or Ctrl-C ended it."""
+        if self._name and self._drawn > self._began:
+            _say(self._bar(1.0, time.monotonic()) + "\n")
+        self._name = ""
+
+    def _bar(self, share: float, now: float) -> str:
+        return f"\r\x1b[K[{'#' * round(share * _BAR):<{_BAR}}] {share:4.0%} {now - self._began:3.0f} s"
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):  # no stderr, or a closed one
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _has_terminal() -> bool:
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+
+
+def kernels_in(function: Callable[..., Any]) -> set[Callable[..., Any]]:
+    """Return the Python functions of a kernel and of all kernels that it calls."""
+    found: set[Callable[..., Any]] = set()
+    pending = [function]
+    while pending:
+        current = pending.pop()
+        if current not in found:
+            found.add(current)
+            pending += [value.py_func for value in _values(current) if isinstance(_python(value), FunctionType)]
+    return found
+
+
+def _python(value: Any) -> Any:
+    return getattr(value, "py_func", None)
+
+
+def _values(function: Callable[..., Any]) -> Iterator[Any]:
+    """Yield what a function may refer to: its closure, its globals, and attributes of modules among them."""
+    yield from (cell.cell_contents for cell in function.__closure__ or ())
+    names = set(names_in(function.__code__))
+    for value in [function.__globals__[name] for name in names & function.__globals__.keys()]:
+        if isinstance(value, ModuleType):
+            yield from (getattr(value, name) for name in names if hasattr(value, name))
+        else:
+            yield value
+
+
+notice = Notice()
+"""The one of this process."""
