@@ -9,6 +9,7 @@ from typing import Any
 import tyro
 
 from nclone_env import __version__
+from nclone_env.cli.compare import compare
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.generate import generate_levels
 from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
@@ -41,6 +42,7 @@ REPLAY: Mapping[str, Callable[..., int]] = {
 COMMANDS: Mapping[str, Callable[..., Any] | Mapping[str, Callable[..., int]]] = {
     "train": train_command,
     "evaluate": evaluate,
+    "compare": compare,
     "run": run,
     "solve": solve_levels,
     "prove": prove_levels,

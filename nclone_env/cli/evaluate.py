@@ -83,7 +83,7 @@ def evaluate_and_report(
     attempts: int = 1,
     held_out: Sequence[str] = (),
 ) -> dict[Mode, tuple[LevelResult, ...]]:
-    """Evaluate a policy, print the table of success rates, and save the table and a video to ``folder``.
+    """Evaluate a policy, print the table of success rates, and save it, as text and as CSV, and a video to ``folder``.
 
     Args:
         policy: the policy.
@@ -109,6 +109,7 @@ def evaluate_and_report(
     print(table)
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / "evaluation.txt", f"{table}\n".encode())
+    report.write_results(results, folder / "evaluation.csv")
     if video:
         write_episode(best_episode(results), environment, folder / "episode.mp4")
     print(f"saved to {folder}")

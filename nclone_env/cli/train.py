@@ -34,7 +34,7 @@ def train(
 
     The run folder contains ``checkpoint.pt`` (the latest), ``best.pt`` (the best recent success),
     ``learning_curve.csv``, ``learning_curve.png``, ``levels.csv`` (results of each level), ``evaluation.txt``,
-    ``episode.mp4`` and TensorBoard files.
+    ``evaluation.csv``, ``episode.mp4`` and TensorBoard files. ``nclone-env compare`` compares runs.
 
     Runs never mix: without ``--name`` a new run gets a new folder (``first-steps-seed0``, then
     ``first-steps-seed0-2``); with ``--name`` the folder must not hold another run, unless ``--overwrite`` replaces it.
@@ -57,6 +57,7 @@ def train(
     from nclone_env.cli.evaluate import evaluate_and_report  # requires torch, an optional dependency
     from nclone_env.train import loop, report
     from nclone_env.train.estimate import check_memory
+    from nclone_env.train.plots import write_learning_curve
     from nclone_env.train.ranks import joined_ranks
 
     def announce(folder: Path) -> None:
@@ -87,9 +88,11 @@ def train(
         return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
-    report.write_learning_curve(result.curve, folder / "learning_curve.png")
     reported = (config.evaluation_attempts, result.held_out)
-    evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video, *reported)
+    results = evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video, *reported)
+    title = f"{', '.join(config.levels)} · seed {config.seed} · {config.num_envs} environments"
+    random = report.mean_success(results["random"])
+    write_learning_curve(result.curve, folder / "learning_curve.png", title, random)
     return 0
 
 

@@ -18,7 +18,7 @@ from nclone_env.train.config import TrainConfig
 
 LATEST, BEST = "checkpoint.pt", "best.pt"
 _CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
-_REPORTS = ("learning_curve.png", "evaluation.txt", "episode.mp4")
+_REPORTS = ("learning_curve.png", "evaluation.txt", "evaluation.csv", "episode.mp4")
 _LOCK = ".lock"
 JOB = ".job"
 """File that names the launchers of a job of several processes, one a line; see ``train.restart``."""

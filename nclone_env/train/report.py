@@ -1,7 +1,9 @@
-"""Human-readable reports of a run: a table of success rates, the learning curve, the pictures of an episode."""
+"""Human-readable reports of a run: a table of success rates, the same as a file, the pictures of an episode."""
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._files import fill_file
-from nclone_env._optional import optional_module
+from nclone_env._files import write_file
 from nclone_env.train.evaluate import LevelResult
 from nclone_env.train.warm_start import WarmStart
+
+RESULT_COLUMNS = ("level", "mode", "episodes", "success_rate", "mean_return", "mean_frames", "best_frames")
+"""Columns of ``evaluation.csv``: fields of a :class:`LevelResult`."""
 
 
 def success_table(
@@ -68,6 +72,22 @@ def mean_success(results: Sequence[LevelResult]) -> float:
     return float(np.mean([result.success_rate for result in results]))
 
 
+def write_results(results: Mapping[Any, Sequence[LevelResult]], path: Path) -> None:
+    """Write success rates as CSV: one row for each mode and level.
+
+    Args:
+        results: mode to the results of all levels.
+        path: file to replace as a whole.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(RESULT_COLUMNS)
+    for result in itertools.chain.from_iterable(results.values()):
+        values = (getattr(result, name) for name in RESULT_COLUMNS)
+        table.writerow("" if value is None else value for value in values)
+    write_file(path, text.getvalue().encode())
+
+
 def warm_start_text(started: WarmStart) -> str:
     """Return what a warm start used, and what came of it, as lines of text."""
     cloning, (trajectories, _, skipped) = started.cloning, started.demonstrated
@@ -78,36 +98,6 @@ def warm_start_text(started: WarmStart) -> str:
         f"cross-entropy {cloning.loss:.3f} nats{held_out}, {cloning.accuracy:.1%} of the actions most probable"
     )
     return "\n".join(lines)
-
-
-def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path) -> None:
-    """Plot success rate, that on held-out levels, and mean return over timesteps as PNG.
-
-    Args:
-        rows: rows of the learning curve.
-        path: PNG file to write.
-
-    Raises:
-        MissingExtraError: if matplotlib is not installed.
-    """
-    figure_class = optional_module("matplotlib.figure", "train").Figure  # uses Agg, needs no display
-    figure = figure_class(figsize=(8, 6), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    timesteps = [row["timesteps"] for row in rows]
-    upper.plot(timesteps, [row["success_rate"] for row in rows], label="mean over levels")
-    upper.plot(timesteps, [row["min_success_rate"] for row in rows], label="worst level", linewidth=0.8)
-    evaluated = [row for row in rows if "held_out_success" in row]
-    for name, label in (("held_out_success", "held-out levels"), ("held_out_any", "held-out levels, any attempt")):
-        if evaluated:
-            steps = [row["timesteps"] for row in evaluated]
-            upper.plot(steps, [row[name] for row in evaluated], label=label, marker=".")
-    upper.set(ylabel="success rate of recent episodes", ylim=(-0.02, 1.02))
-    upper.legend(loc="lower right")
-    lower.plot(timesteps, [row["mean_return"] for row in rows])
-    lower.set(xlabel="timesteps", ylabel="mean return of recent episodes")
-    for axes in (upper, lower):
-        axes.grid(alpha=0.3)
-    fill_file(path, lambda temporary: figure.savefig(temporary, dpi=120, format="png"))
 
 
 def episode_pictures(environment: Any, level: str, actions: np.ndarray) -> Iterator[np.ndarray]:

@@ -70,6 +70,7 @@ def test_train_then_evaluate(toy, tmp_path, capsys, heads):
         "learning_curve.png",
         "levels.csv",
         "evaluation.txt",
+        "evaluation.csv",
         "episode.mp4",
     }
     assert written == files | {"tensorboard"}
@@ -79,7 +80,7 @@ def test_train_then_evaluate(toy, tmp_path, capsys, heads):
     other = tmp_path / "other"
     assert evaluate(tmp_path / "toy" / "checkpoint.pt", episodes=20, output=other) == 0
     assert (other / "evaluation.txt").read_text() == table, "the same policy and seed give the same table"
-    assert {path.name for path in other.iterdir()} == {"evaluation.txt", "episode.mp4"}
+    assert {path.name for path in other.iterdir()} == {"evaluation.txt", "evaluation.csv", "episode.mp4"}
 
 
 def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):

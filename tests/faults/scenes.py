@@ -31,7 +31,7 @@ from nclone_env.replay.video import write_video
 from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
 from nclone_env.train.curve import LearningCurve
 from nclone_env.train.folder import RunFolder
-from nclone_env.train.report import write_learning_curve
+from nclone_env.train.plots import write_learning_curve
 from nclone_env.train.resume import write_checkpoint
 
 from ..memory import by_hand
@@ -97,7 +97,7 @@ def write_csv(folder: Path, version: int) -> None:
 
 
 def write_png(folder: Path, version: int) -> None:
-    write_learning_curve(rows(version), folder / "learning_curve.png")
+    write_learning_curve(rows(version), folder / "learning_curve.png", "title", 0.1)
 
 
 def write_level_csv(folder: Path, version: int) -> None:

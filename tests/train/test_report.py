@@ -1,11 +1,9 @@
 """The success table, the plot of the learning curve, the pictures of an episode."""
 
-import importlib
-
 import numpy as np
 import pytest
 
-from nclone_env.errors import ConfigError, MissingExtraError
+from nclone_env.errors import ConfigError
 from nclone_env.train import report
 from nclone_env.train.evaluate import LevelResult
 
@@ -29,19 +27,14 @@ def test_table():
     ]
 
 
-def test_learning_curve_picture(tmp_path):
-    rows = [
-        {"timesteps": s, "success_rate": rate, "min_success_rate": rate, "mean_return": rate}
-        for s, rate in ((1, float("nan")), (2, 0.1), (3, 0.7))
+def test_results_as_a_file(tmp_path):
+    results = {"sampled": [result("a, b", "sampled", 1.0)], "random": [result("a, b", "random", 0.25)]}
+    report.write_results(results, tmp_path / "evaluation.csv")
+    assert (tmp_path / "evaluation.csv").read_text().splitlines() == [
+        "level,mode,episodes,success_rate,mean_return,mean_frames,best_frames",
+        '"a, b",sampled,100,1.0,1.0,200.0,88',
+        '"a, b",random,100,0.25,1.0,200.0,',
     ]
-    path = tmp_path / "curve.png"
-    report.write_learning_curve(rows, path)
-    plain = path.read_bytes()
-    evaluated = [{**row, "held_out_success": 0.5, "held_out_any": 0.9} if n == 1 else row for n, row in enumerate(rows)]
-    report.write_learning_curve(evaluated, path)
-    assert path.read_bytes() != plain
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert [p.name for p in path.parent.iterdir()] == ["curve.png"]
 
 
 def test_table_with_attempts_and_held_out_levels():
@@ -93,12 +86,3 @@ def test_episode_pictures_stop_at_the_end():
     pictures = list(report.episode_pictures(player, "walk", np.array([2, 2, 5, 1, 0, 0], np.int8)))
     assert player.calls == [{"level": "walk"}, 2, 2, 5, 1]
     assert [picture[0, 0, 0] for picture in pictures] == [0, 40, 80, 120, 160]
-
-
-def test_the_missing_package_is_named(tmp_path, monkeypatch):
-    def refuse(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(importlib, "import_module", refuse)
-    with pytest.raises(MissingExtraError, match=r'matplotlib .* pip install "nclone-env\[train\]"'):
-        report.write_learning_curve([], tmp_path / "x")

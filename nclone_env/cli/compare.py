@@ -1,0 +1,39 @@
+"""``nclone-env compare``: training runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from nclone_env.errors import ConfigError
+from nclone_env.train import require_training_extra
+
+
+def compare(runs: Positional[tuple[Path, ...]], output: Path = Path("comparison.png"), force: bool = False) -> int:
+    """Compare training runs: print tables, and plot their learning curves.
+
+    Runs that differ only in their seed are one group, named after the options that distinguish it from the others. Its
+    values are means over seeds, with the range in brackets and as a band in the plot. The first table has a row for
+    each level (sampled actions), the second for each group: success rates of the evaluation at the end of a run,
+    recent success in training and on held-out levels, mean return and steps per second.
+
+    Args:
+        runs: folders of runs, or checkpoints.
+        output: PNG file to write.
+        force: overwrite an existing file.
+    """
+    if not runs:
+        raise ConfigError("runs: expected folders of runs, got none; pass for example runs/*")
+    if output.exists() and not force:
+        raise ConfigError(f"output: {output} already exists; --force overwrites it, --output names another")
+    require_training_extra()
+    from nclone_env.train.comparison import comparison_table, group_runs, level_table, read_runs
+    from nclone_env.train.plots import write_comparison
+
+    groups, title = group_runs(read_runs(runs))
+    write_comparison(groups, output, title)
+    levels = level_table(groups)
+    print(f"{levels}\n\n{comparison_table(groups)}" if levels else comparison_table(groups))
+    print(f"wrote {output}")
+    return 0

@@ -1,0 +1,71 @@
+"""The subcommand ``compare`` on short runs."""
+
+import shutil
+
+import pytest
+
+from nclone_env.cli.app import main
+from nclone_env.train.loop import train
+from nclone_env.train.report import RESULT_COLUMNS
+
+from ..train.runs import config
+
+RESULTS = ",".join(RESULT_COLUMNS) + "\na,sampled,10,0.5,0,0,\na,random,10,0.1,0,0,\n"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Three runs of one update: two seeds, and another learning rate; one was evaluated."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, fields in (("a", {}), ("b", {"seed": 1}), ("c", {"learning_rate": 0.1})):
+        train(config(folder, levels=("first-steps/01-walk",), total_timesteps=32 * 16, name=name, **fields))
+    (folder / "c" / "evaluation.csv").write_text(RESULTS)
+    return folder
+
+
+@pytest.fixture
+def copies(runs, tmp_path, monkeypatch):
+    for folder in runs.iterdir():
+        shutil.copytree(folder, tmp_path / folder.name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_tables_and_plot(copies, capsys):
+    assert main(["compare", "a", "b", "c"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].split() == ["level", "learning_rate", "0.003", "learning_rate", "0.1"]
+    assert printed[1].split() == ["a", "-", "50.0%"]
+    assert printed[3].split()[:5] == ["runs", "seeds", "timesteps", "sampled", "random"]
+    assert printed[4].split()[:6] == ["learning_rate", "0.003", "2", "512", "-", "-"]
+    assert printed[5].split()[:6] == ["learning_rate", "0.1", "1", "512", "50.0%", "10.0%"]
+    assert printed[-1] == "wrote comparison.png"
+    assert (copies / "comparison.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_one_group(copies, capsys):
+    assert main(["compare", "a", "b/checkpoint.pt", "--output", "x.png"]) == 0
+    assert "all runs      2" in capsys.readouterr().out
+
+
+def refused(capsys, *arguments):
+    assert main(["compare", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+def test_wrong_arguments(copies, capsys):
+    assert "runs: expected folders of runs, got none; pass for example runs/*" in refused(capsys)
+    assert "nowhere: expected a checkpoint file, but the file does not exist" in refused(capsys, "a", "nowhere")
+    (copies / "comparison.png").touch()
+    message = "output: comparison.png already exists; --force overwrites it, --output names another"
+    assert message in refused(capsys, "a")
+    assert main(["compare", "a", "--force"]) == 0
+
+
+@pytest.mark.parametrize("text", ["x\n1\n", "mode,level,success_rate\nsampled,a,much\n", "mode\nsampled\n", "\xff\xfe"])
+def test_a_damaged_table_of_results(copies, capsys, text):
+    (copies / "c" / "evaluation.csv").write_bytes(text.encode("latin-1"))
+    message = "evaluation.csv: expected a table with the columns level, mode, episodes, success_rate"
+    assert message in refused(capsys, "c", "--force")
