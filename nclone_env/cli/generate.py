@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from nclone_env.cli.output import check_free
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
 from nclone_env.generate.collection import Entry, Files, Order, entries, write_collection
@@ -48,10 +49,8 @@ def generate_levels(
     """
     order = _checked(Order(family, seed, split, _range(difficulty)), count, processes)
     files = Files(output)
-    existing = files.existing()
-    if existing and not force:
-        sys.stderr.write(f"error: {existing[0]}: already exists; --force overwrites it\n")
-        return 1
+    for file in files.existing():
+        check_free(file, force)
     output.parent.mkdir(parents=True, exist_ok=True)
     progress = _Progress(count)
     with stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop:

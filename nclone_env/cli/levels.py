@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.errors import LevelFormatError
+from nclone_env.cli.output import check_free
+from nclone_env.errors import ConfigError, LevelFormatError
 from nclone_env.kinds import kind_name
 from nclone_env.level import array_cache
 from nclone_env.level.catalog import level_sets
@@ -47,15 +47,13 @@ def show_level(level: Positional[str], output: Path | None = None, force: bool =
         output: PNG file to write; ``<name>.png`` in the current directory by default.
         force: overwrite an existing file.
     """
-    ref = _only_level(level)
-    if ref is None:
-        return 1
+    ref = _only_level("level", level)
+    target = output or Path(f"{ref.path.stem if ref.number is None else ref.name}.png")
+    check_free(target, force)
     raw = ref.load().raw
     _print_summary(raw)
-    target = output or Path(f"{ref.path.stem if ref.number is None else ref.name}.png")
-    if not _may_write(target, force):
-        return 1
-    return _save(target, _png(raw))
+    _save(target, _png(raw))
+    return 0
 
 
 def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
@@ -81,15 +79,12 @@ def convert_level(source: Positional[str], target: Positional[Path], force: bool
         target: file to write; the suffix selects the format: ``.toml`` text, ``.map`` map bytes.
         force: overwrite an existing file.
     """
-    ref = _only_level(source)
-    if ref is None:
-        return 1
     if target.suffix not in (TEXT_SUFFIX, MAP_SUFFIX):
-        return _fail(f"target: expected a file name ending in {TEXT_SUFFIX} or {MAP_SUFFIX}, got {str(target)!r}")
-    if not _may_write(target, force):
-        return 1
-    raw = ref.load().raw
-    return _save(target, format_text(raw).encode() if target.suffix == TEXT_SUFFIX else write_map(raw))
+        raise ConfigError(f"target: expected a name ending in {TEXT_SUFFIX} or {MAP_SUFFIX}, got {str(target)!r}")
+    check_free(target, force)
+    raw = _only_level("source", source).load().raw
+    _save(target, format_text(raw).encode() if target.suffix == TEXT_SUFFIX else write_map(raw))
+    return 0
 
 
 def show_library(clear: bool = False) -> int:
@@ -104,13 +99,16 @@ def show_library(clear: bool = False) -> int:
     return 0
 
 
-def _only_level(level: str) -> LevelRef | None:
-    """Return the level of a name; print an error and return None if the name denotes several."""
-    refs = resolve(level)
-    if len(refs) == 1:
-        return refs[0]
-    _fail(f"level: expected one level, got {len(refs)} in {level!r}: {listed_names(refs)}")
-    return None
+def _only_level(argument: str, name: str) -> LevelRef:
+    """Return the level of a name.
+
+    Raises:
+        ConfigError: if the name denotes several.
+    """
+    refs = resolve(name)
+    if len(refs) != 1:
+        raise ConfigError(f"{argument}: expected one level, got {len(refs)} in {name!r}: {listed_names(refs)}")
+    return refs[0]
 
 
 def _print_summary(raw: RawLevel) -> None:
@@ -151,23 +149,7 @@ def _png(raw: RawLevel) -> bytes:
     return cv2.imencode(".png", picture[:, :, ::-1])[1].tobytes()
 
 
-def _may_write(target: Path, force: bool) -> bool:
-    if force or not target.exists():
-        return True
-    _fail(f"{target}: file already exists; --force overwrites it")
-    return False
-
-
-def _save(target: Path, data: bytes) -> int:
-    """Write a file and print its path; return the exit status."""
-    try:
-        write_file(target, data)
-    except OSError as error:
-        return _fail(f"{target}: cannot be written: {error.strerror}")
+def _save(target: Path, data: bytes) -> None:
+    """Write a file and print its path."""
+    write_file(target, data)
     print(f"wrote {target} ({len(data)} bytes)")
-    return 0
-
-
-def _fail(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
-    return 1

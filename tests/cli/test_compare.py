@@ -59,7 +59,7 @@ def test_wrong_arguments(copies, capsys):
     assert "runs: expected folders of runs, got none; pass for example runs/*" in refused(capsys)
     assert "nowhere: expected a checkpoint file, but the file does not exist" in refused(capsys, "a", "nowhere")
     (copies / "comparison.png").touch()
-    message = "output: comparison.png already exists; --force overwrites it, --output names another"
+    message = "comparison.png: already exists; --force overwrites it"
     assert message in refused(capsys, "a")
     assert main(["compare", "a", "--force"]) == 0
 

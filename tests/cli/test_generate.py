@@ -67,7 +67,7 @@ def test_fewer_levels_are_the_first_ones(folder):
 
 def test_files_are_overwritten_on_request_only(folder, capsys):
     (folder / "pack.jsonl").write_text("mine")
-    assert run("--output", "pack.txt", "--count", 1, *FAST) == 1
+    assert run("--output", "pack.txt", "--count", 1, *FAST) == 2
     assert "pack.jsonl: already exists; --force overwrites it" in capsys.readouterr().err
     assert contents(folder) == {"pack.jsonl": b"mine"}
     assert run("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0

@@ -4,8 +4,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from nclone_env.cli.app import main
 from nclone_env.cli.levels import convert_level, list_levels, show_level, validate_levels
-from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError
 from nclone_env.level import catalog
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import LevelFile
@@ -53,32 +54,40 @@ def test_convert_to_map_and_back_gives_the_same_file(tmp_path, level, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.toml", "small.map", "small.toml"]
 
 
-def test_existing_files_need_force(tmp_path, level, capsys):
+def test_existing_files_need_force(tmp_path, level):
     target = tmp_path / "x.map"
     target.write_bytes(b"precious")
-    assert convert_level(str(level), target) == 1
+    with pytest.raises(ConfigError, match=r"x\.map: already exists; --force overwrites it"):
+        convert_level(str(level), target)
     assert target.read_bytes() == b"precious"
-    assert "file already exists; --force overwrites it" in capsys.readouterr().err
     assert convert_level(str(level), target, force=True) == 0
     assert target.read_bytes() == write_map(RAW)
 
 
-def test_invalid_targets_are_refused(tmp_path, level, capsys):
-    assert convert_level(str(level), tmp_path / "x.png") == 1
-    assert "target: expected a file name ending in .toml or .map, got" in capsys.readouterr().err
-    assert convert_level(str(level), tmp_path / "none" / "x.map") == 1
-    assert "cannot be written: No such file or directory" in capsys.readouterr().err
+def test_invalid_targets_are_refused(tmp_path, level):
+    with pytest.raises(ConfigError, match=r"target: expected a name ending in \.toml or \.map, got"):
+        convert_level(str(level), tmp_path / "x.png")
+    with pytest.raises(FileNotFoundError, match=r"none/x\.map"):
+        convert_level(str(level), tmp_path / "none" / "x.map")
     (tmp_path / "folder.map").mkdir()
-    assert convert_level(str(level), tmp_path / "folder.map", force=True) == 1
-    assert "cannot be written: Is a directory" in capsys.readouterr().err
+    with pytest.raises(IsADirectoryError, match=r"folder\.map"):
+        convert_level(str(level), tmp_path / "folder.map", force=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.map", "small.toml"]
 
 
-def test_several_levels_are_refused(tmp_path, level, capsys):
+def test_errors_are_one_line_and_a_status(tmp_path, level, capsys):
+    assert main(["levels", "convert", str(level), str(tmp_path / "x.png")]) == 2
+    assert capsys.readouterr().err.startswith("nclone-env: target: expected a name ending in")
+    assert main(["levels", "convert", str(level), str(tmp_path / "none" / "x.map")]) == 1
+    assert capsys.readouterr().err == f"nclone-env: {tmp_path}/none/x.map: No such file or directory\n"
+
+
+def test_several_levels_are_refused(tmp_path, level):
     (tmp_path / "other.toml").write_text(level.read_text())
-    assert convert_level(str(tmp_path), tmp_path / "x.map") == 1
-    assert show_level(str(tmp_path)) == 1
-    assert "expected one level, got 2 in" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="source: expected one level, got 2 in"):
+        convert_level(str(tmp_path), tmp_path / "x.map")
+    with pytest.raises(ConfigError, match="level: expected one level, got 2 in"):
+        show_level(str(tmp_path))
 
 
 def test_bad_sources_raise(tmp_path):
@@ -119,8 +128,8 @@ def test_show_prints_a_summary_and_writes_a_picture(tmp_path, monkeypatch, level
     image = cv2.imread("small.png")
     assert image.shape == (600, 1056, 3)
     assert image[0, 0].tolist() == [0, 0, 255]  # OpenCV reads blue first
-    assert show_level(str(level)) == 1
-    assert "--force overwrites it" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="--force overwrites it"):
+        show_level(str(level))
 
 
 def test_show_writes_to_the_output_path(tmp_path, level, picture):
