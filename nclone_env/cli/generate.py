@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from nclone_env.cli.output import check_free
+from nclone_env.cli.progress import remaining
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
 from nclone_env.generate.collection import Entry, Files, Order, entries, write_collection
@@ -92,8 +93,13 @@ class _Progress:
         bar = "#" * (_BAR * self._accepted // self._total)
         return (
             f"[{bar:<{_BAR}}] {self._accepted}/{self._total} levels  {self._rejected.total():,} sketches rejected  "
-            f"{self._accepted / seconds:.1f} levels/s  {seconds:.0f} s"
+            f"{self._accepted / seconds:.1f} levels/s  {seconds:.0f} s{self._left(seconds)}"
         )
+
+    def _left(self, seconds: float) -> str:
+        if not 0 < self._accepted < self._total:
+            return ""
+        return f", {remaining(seconds * (self._total - self._accepted) / self._accepted)}"
 
 
 def _range(text: str) -> tuple[int, int]:

@@ -46,6 +46,13 @@ class TrainingProgress:
             print(f"\r\x1b[K{self._shown}" if self._live else self._shown, file=self._stream, flush=True)
 
 
+def remaining(seconds: float) -> str:
+    """Return a remaining time as text: seconds below two minutes, minutes below two hours, then hours."""
+    if seconds < 120:
+        return f"{seconds:.0f} s left"
+    return f"{seconds / 60:.0f} min left" if seconds < 7200 else f"{seconds / 3600:.1f} h left"
+
+
 def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float) -> str:
     """Format a row of the learning curve as one line."""
     done = min(1.0, row["timesteps"] / total_timesteps)
@@ -57,7 +64,8 @@ def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float
     )
     if "held_out_success" in row:
         played += f"held out {row['held_out_success']:.1%} (any {row['held_out_any']:.1%})  "
+    left = max(0, total_timesteps - row["timesteps"]) / row["steps_per_second"]
     return (
-        f"[{bar:<{_BAR}}] {done:4.0%} {seconds:4.0f} s  {row['steps_per_second']:,.0f} steps/s  "
+        f"[{bar:<{_BAR}}] {done:4.0%} {seconds:4.0f} s, {remaining(left)}  {row['steps_per_second']:,.0f} steps/s  "
         f"{row['episodes']:,.0f} episodes  {played}{row['kilobytes_per_environment']:.1f} KB/env"
     )

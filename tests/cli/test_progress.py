@@ -2,7 +2,7 @@
 
 import io
 
-from nclone_env.cli.progress import TrainingProgress, progress_line
+from nclone_env.cli.progress import TrainingProgress, progress_line, remaining
 
 ROW = {
     "timesteps": 250_000,
@@ -17,9 +17,14 @@ ROW = {
 
 def test_line():
     assert progress_line(ROW, 1_000_000, 12.4) == (
-        "[#####               ]  25%   12 s  43,211 steps/s  1,234 episodes  success 50.0% (worst 25.0%)  "
+        "[#####               ]  25%   12 s, 17 s left  43,211 steps/s  1,234 episodes  success 50.0% (worst 25.0%)  "
         "return 3.14  0.7 KB/env"
     )
+
+
+def test_remaining_time():
+    texts = [remaining(seconds) for seconds in (0.0, 119.4, 120.0, 7100.0, 7200.0, 90_000.0)]
+    assert texts == ["0 s left", "119 s left", "2 min left", "118 min left", "2.0 h left", "25.0 h left"]
 
 
 def test_line_before_the_first_episode_ends():
