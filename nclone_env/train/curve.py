@@ -35,8 +35,8 @@ class Rows(Sequence[Row]):
     def __init__(self, expected: int):
         capacity = min(expected, _MOST_ALLOCATED)
         self._columns: dict[str, type] = {}
-        self._values = np.zeros((capacity, _MOST_COLUMNS))
-        self._given = np.zeros((capacity, _MOST_COLUMNS), dtype=np.bool_)
+        self._values = np.full((capacity, _MOST_COLUMNS), 0.0)  # `zeros` would take its pages one by one in training
+        self._given = np.full((capacity, _MOST_COLUMNS), False)
         self._count = 0
 
     @staticmethod
