@@ -7,6 +7,8 @@ from gymnasium import spaces
 
 from nclone_env.env.threads import Job, Workers
 from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.level.formats.text import format_text
+from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
 from nclone_env.train.checkpoint import load_checkpoint
@@ -43,6 +45,19 @@ def test_a_run_begins_from_the_clone(tmp_path):
     assert [row["clone_kl"] > 0 for row in result.curve] == [True, True, True, False], "the coefficient has decayed"
     assert all(row["clone_kl"] == 0 for row in without.curve)
     assert load_checkpoint(without.checkpoint).reference == {}
+
+
+def test_a_run_begins_from_what_the_planner_shows(tmp_path):
+    started = []
+    path = tmp_path / "mine.toml"
+    path.write_text(format_text(load_level(LEVEL).raw))
+    planned = config(tmp_path, levels=(str(path),), warm_start=("planned",), success_window=10)
+    result = train(planned, on_warm_start=started.append)
+    (warm,) = started
+    assert warm.cloning.accuracy > 0.8
+    assert len(warm.demonstrated.trajectories) == 1
+    assert result.curve[0]["entropy"] < 1.0
+    assert result.curve[-1]["success_rate"] > 0.5  # about 0 with random actions
 
 
 def test_the_penalty_keeps_the_policy_close(tmp_path):
