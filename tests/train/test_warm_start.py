@@ -51,7 +51,7 @@ def test_a_run_begins_from_what_the_planner_shows(tmp_path):
     started = []
     path = tmp_path / "mine.toml"
     path.write_text(format_text(load_level(LEVEL).raw))
-    planned = config(tmp_path, levels=(str(path),), warm_start=("planned",), success_window=10)
+    planned = config(tmp_path, levels=(str(path),), warm_start=("planned",), max_frames=480)
     result = train(planned, on_warm_start=started.append)
     (warm,) = started
     assert warm.cloning.accuracy > 0.8
