@@ -13,6 +13,7 @@ from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.render import raster
+from nclone_env.render.colour import colour_stamp
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.glyphs import glyphs
 from nclone_env.render.looks import LOOKS, Appearance, appearance, layers_of
@@ -32,10 +33,13 @@ def zoomed(picture: np.ndarray, zoom: int = ZOOM) -> np.ndarray:
 
 def on_background(shown: Appearance, colours: bool, below: str = "background") -> np.ndarray:
     """Return (24, 24, 3) uint8: an appearance over a plain paint."""
-    inks = raster.COLOURS if colours else raster.GREYS
-    alpha, ink = raster.stamp(layers_of(shown), inks)
-    base = np.array(inks[below], dtype=np.float32)
-    return np.broadcast_to(base * (1 - alpha[..., None]) + ink + 0.5, (24, 24, 3)).astype(np.uint8)
+    if colours:
+        alpha, ink = colour_stamp(shown, 1)
+    else:
+        opaque, ink = raster.stamp(layers_of(shown), raster.GREYS)
+        alpha = opaque[..., None]
+    base = np.array((raster.COLOURS if colours else raster.GREYS)[below], dtype=np.float32)
+    return np.broadcast_to(base * (1 - alpha) + ink + 0.5, (24, 24, 3)).astype(np.uint8)
 
 
 def grid(pictures: list[np.ndarray]) -> np.ndarray:

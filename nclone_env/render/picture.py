@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import cv2
 import numpy as np
 
-from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS, WORLD_HEIGHT
 from nclone_env.jit import kernel
 from nclone_env.kinds import DOOR_SWITCHES, KINDS, LASER_TURRET, NINJA, REGULAR_DOOR, ROCKET_TURRET, initial_state
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
-from nclone_env.render import raster
+from nclone_env.render.area import WORLD, Area, used_area
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
+from nclone_env.render.bar import title_bar
 from nclone_env.render.beams import BEAM_COLOURS, draw_beams
+from nclone_env.render.colour import colour_stamp, walls
 from nclone_env.render.looks import (
     DOOR_LIES,
     DOOR_UPRIGHT,
     Appearance,
     appearance,
-    layers_of,
 )
-from nclone_env.render.shapes import PAINTS, tile_outline
 from nclone_env.sim.entities.laser.turret import orientation as beam_orientation
 from nclone_env.sim.entities.rocket_turret import is_flying
 from nclone_env.sim.query import place_of
 
 _SHOOTING = tuple(kind.number for kind in KINDS if kind.shoots)
 _DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
+_GHOST_OPACITY = 0.4
 
 
 Item = tuple[float, float, Appearance | None]
 """Drawn at x, y (world pixels): an appearance, or nothing."""
 
 
-def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> np.ndarray:
+def world_picture(
+    levels: Any, worlds: Any, index: int, scale: float = 1.0, area: Area = WORLD, ghosts: Iterable[np.void] = ()
+) -> np.ndarray:
     """Return a picture of one world.
 
     Args:
@@ -46,9 +48,12 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
         worlds: packed world arrays.
         index: world.
         scale: pixels of the picture per pixel of the world.
+        area: the part of the world that is shown.
+        ghosts: ``NINJA_RECORD`` of ninjas of other runs, drawn translucent.
 
     Returns:
-        (round(600 * scale), round(1056 * scale), 3) uint8, RGB; a new array.
+        (round(area.height * scale), round(area.width * scale), 3) uint8, RGB; a new array. Of the whole world it is
+        (round(600 * scale), round(1056 * scale), 3).
     """
     ninja = worlds.ninjas[index]
     header, states = levels.header[ninja["level"]], worlds.entity_states[index]
@@ -62,9 +67,17 @@ def world_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
     find_places(entities, worlds, index, places)
     for entity, state, (x, y) in zip(entities, states.tolist(), places.tolist()):
         items.extend(_entity_items(entity, state, x, y, worlds.movers[index]))
+    canvas = Canvas(levels.tiles[ninja["level"]], scale, area)
+    _draw_beams(levels, worlds, index, canvas.pixels)
+    canvas.draw(items)
+    canvas.draw(map(_ninja_item, ghosts), _GHOST_OPACITY)
+    canvas.draw([_ninja_item(ninja)])
+    return canvas.picture()
+
+
+def _ninja_item(ninja: np.void) -> Item:
     orientation = FACES_RIGHT if ninja["facing"] >= 0 else FACES_LEFT
-    items.append((float(ninja["x"]), float(ninja["y"]), appearance(NINJA, orientation, int(ninja["state"]))))
-    return _picture(levels.tiles[ninja["level"]], items, scale, partial(_draw_beams, levels, worlds, index))
+    return float(ninja["x"]), float(ninja["y"]), appearance(NINJA, orientation, int(ninja["state"]))
 
 
 def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> None:
@@ -77,10 +90,6 @@ def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> No
     if np.isin(kinds, _SHOOTING).any():
         magnification = picture.shape[0] / WORLD_HEIGHT
         draw_beams(levels, worlds, index, BEAM_COLOURS, (0.0, 0.0, magnification, magnification), picture)
-
-
-def _no_beams(picture: np.ndarray) -> None:
-    """Draw nothing: no entity shoots before play."""
 
 
 @kernel
@@ -101,8 +110,18 @@ def _entity_items(entity: np.void, state: int, x: float, y: float, movers: np.nd
         yield x, y, appearance(DOOR_SWITCHES.get(kind, kind), orientation, state)
 
 
-def level_picture(level: RawLevel | Level) -> np.ndarray:
-    """Return a picture of a level before play: (600, 1056, 3) uint8, RGB."""
+def level_picture(level: RawLevel | Level, scale: float = 1.0, crop: bool = False, title: bool = False) -> np.ndarray:
+    """Return a picture of a level before play.
+
+    Args:
+        level: the level.
+        scale: pixels of the picture per pixel of the world.
+        crop: show only the part of the world that is not solid, and a cell of wall around it.
+        title: write the title of the level, and its author if it has one, into a bar above.
+
+    Returns:
+        (height, width, 3) uint8, RGB: (600, 1056, 3) by default, ``BAR_HEIGHT`` rows more with a title.
+    """
     raw = level if isinstance(level, RawLevel) else level.raw
     tiles = np.ones((ROWS, COLUMNS), dtype=np.uint8)
     tiles[1:-1, 1:-1] = raw.tiles
@@ -113,7 +132,17 @@ def level_picture(level: RawLevel | Level) -> np.ndarray:
             items.append((x * MAP_UNIT, y * MAP_UNIT, shown))
     for _, x, y, _, _ in raw.records[:1].tolist():
         items.append((x * MAP_UNIT, y * MAP_UNIT, appearance(NINJA, FACES_RIGHT, IMMOBILE)))
-    return _picture(tiles, items, 1.0)
+    canvas = Canvas(tiles, scale, used_area_of(raw) if crop else WORLD)
+    canvas.draw(items)
+    picture = canvas.picture()
+    return np.vstack([title_bar(raw.title, raw.author, picture.shape[1]), picture]) if title else picture
+
+
+def used_area_of(raw: RawLevel) -> Area:
+    """Return the part of the world that a level uses."""
+    tiles = np.ones((ROWS, COLUMNS), dtype=np.uint8)
+    tiles[1:-1, 1:-1] = raw.tiles
+    return used_area(tiles, raw.records[:, 1:3] * MAP_UNIT)
 
 
 def _drawing_order(record: list[int]) -> tuple[bool, int]:
@@ -121,23 +150,41 @@ def _drawing_order(record: list[int]) -> tuple[bool, int]:
     return record[0] not in _DOORS, record[0]
 
 
-def _picture(
-    tiles: np.ndarray, items: Iterable[Item], scale: float, beams: Callable[[np.ndarray], None] = _no_beams
-) -> np.ndarray:
-    """Draw tiles (25, 44), beams and items, later ones on top, at the next whole magnification; then reduce."""
-    magnification = max(1, math.ceil(scale))
-    side = CELL * magnification
-    cells = _tile_colours(magnification)[np.where(tiles > MAX_TILE, 0, tiles)]
-    picture = cells.transpose(0, 2, 1, 3, 4).reshape(ROWS * side, COLUMNS * side, 3)
-    beams(picture)
-    for x, y, shown in items:
-        if shown is not None:
-            left, top = round(x * magnification) - side // 2, round(y * magnification) - side // 2
-            _put(picture, *_colour_stamp(shown, magnification), left, top)
-    if scale == magnification:
-        return picture
-    size = (round(WORLD_WIDTH * scale), round(WORLD_HEIGHT * scale))
-    return cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+class Canvas:
+    """The whole world at the next whole magnification, of which a part is taken when it is drawn.
+
+    Args:
+        tiles: (25, 44) numbers of the tiles of the world.
+        scale: pixels of the picture per pixel of the world.
+        area: the part of the world that the picture shows.
+
+    Attributes:
+        pixels: (600 * m, 1056 * m, 3) uint8, m the magnification.
+    """
+
+    def __init__(self, tiles: np.ndarray, scale: float, area: Area):
+        self._scale, self._area = scale, area
+        self._magnification = max(1, math.ceil(scale))
+        self.pixels = walls(tiles.tobytes(), self._magnification).copy()
+
+    def draw(self, items: Iterable[Item], opacity: float = 1.0) -> None:
+        """Draw items, later ones on top."""
+        magnification, half = self._magnification, CELL * self._magnification // 2
+        for x, y, shown in items:
+            if shown is not None:
+                alpha, ink = colour_stamp(shown, magnification)
+                left, top = round(x * magnification) - half, round(y * magnification) - half
+                _put(self.pixels, alpha * opacity, ink * opacity, left, top)
+
+    def picture(self) -> np.ndarray:
+        """Return the picture of the area at the scale."""
+        left, top, width, height = (side * self._magnification for side in self._area)
+        part = self.pixels[top : top + height, left : left + width]
+        if self._scale == self._magnification:
+            return np.ascontiguousarray(part)
+        size = (round(self._area.width * self._scale), round(self._area.height * self._scale))
+        interpolation = cv2.INTER_AREA if self._scale < 1 else cv2.INTER_LINEAR  # the average over areas is slow
+        return cv2.resize(part, size, interpolation=interpolation)
 
 
 def _put(picture: np.ndarray, alpha: np.ndarray, ink: np.ndarray, left: int, top: int) -> None:
@@ -150,19 +197,3 @@ def _put(picture: np.ndarray, alpha: np.ndarray, ink: np.ndarray, left: int, top
     below = picture[rows, columns]
     if below.size:
         below[:] = below * (1 - alpha[inner]) + ink[inner] + 0.5
-
-
-@lru_cache(maxsize=2)
-def _tile_colours(magnification: int) -> np.ndarray:
-    """Return (38, n, n, 3) uint8 pictures of all tiles."""
-    background, solid = (np.array(PAINTS[name].colour, dtype=np.float32) for name in ("background", "solid"))
-    covered = [raster.coverage([tile_outline(tile)], magnification) for tile in range(MAX_TILE + 1)]
-    mixed = background + np.array(covered)[..., None] * (solid - background)
-    return (mixed + 0.5).astype(np.uint8)
-
-
-@lru_cache(maxsize=256)
-def _colour_stamp(shown: Appearance, magnification: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return alpha (n, n, 1) and ink (n, n, 3), float32."""
-    alpha, ink = raster.stamp(layers_of(shown), raster.COLOURS, magnification)
-    return alpha[..., None], ink

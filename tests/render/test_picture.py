@@ -6,10 +6,14 @@ import pytest
 from nclone_env.kinds import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
+from nclone_env.render.bar import BAR_HEIGHT
+from nclone_env.render.colour import EDGE
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS
 
 from .scenes import NO_TILES, make_levels, put_worlds, random_entities, random_scene
+
+BARE = {PAINTS["background"].colour, PAINTS["solid"].colour, EDGE}
 
 
 def colour_at(picture, x, y):
@@ -97,4 +101,69 @@ def test_a_ninja_outside_the_world_is_left_out():
     rows, columns = np.nonzero((empty != partly).any(2))
     assert len(rows) > 20
     assert columns.max() < 8
-    assert len(np.unique(empty.reshape(-1, 3), axis=0)) == 2
+    assert {tuple(colour) for colour in np.unique(empty.reshape(-1, 3), axis=0)} <= BARE
+    assert not {tuple(colour) for colour in np.unique(partly.reshape(-1, 3), axis=0)} <= BARE
+
+
+def test_walls_have_an_edge_line_inside_of_them_and_only_towards_air():
+    picture = level_picture(simple_level())
+    wall, air = PAINTS["solid"].colour, PAINTS["background"].colour
+    assert colour_at(picture, 500, 311) == air  # the floor begins at y = 312
+    assert colour_at(picture, 500, 312) == colour_at(picture, 500, 313) == EDGE
+    assert colour_at(picture, 500, 315) == wall
+    assert (picture[316:, 4:-4] == wall).all()
+
+
+def test_the_edge_of_a_slope_lies_inside_the_wall():
+    tiles = np.zeros((23, 42), dtype=np.uint8)
+    tiles[10, 10] = 6  # solid above the diagonal from lower left to upper right
+    picture = level_picture(build_level(tiles=tiles, spawn=(20, 40)).raw)[264:288, 264:288]
+    rows, columns = np.mgrid[:24, :24]
+    beyond = rows + columns > 25
+    assert (picture[beyond] == PAINTS["background"].colour).all()
+    assert (picture[(rows + columns < 18) & (rows > 2) & (columns > 2)] == PAINTS["solid"].colour).all()
+
+
+@pytest.mark.parametrize("below", [0, 1])
+def test_a_light_rim_surrounds_the_ninja_on_walls_and_on_air(below):
+    tiles = np.full((23, 42), below, dtype=np.uint8)
+    levels = make_levels((tiles, []))
+    around = world_picture(levels.arrays, put_worlds(levels, [(500.0, 300.0, 0, 0, 1)]), 0)[286:314, 486:514]
+    dark = np.argwhere(around.max(axis=2) < 60)
+    assert len(dark) > 80
+    lightest = [around[max(y - 4, 0) : y + 5, max(x - 4, 0) : x + 5].min(axis=2).max() for y, x in dark]
+    assert np.mean(np.array(lightest) > 235) > 0.9
+
+
+def test_a_cropped_picture_shows_what_is_used_and_a_cell_of_wall():
+    tiles = np.ones((23, 42), dtype=np.uint8)
+    tiles[9:12, 4:20] = 0
+    level = build_level("gold 60 46", "gold 150 46", tiles=tiles, spawn=(32, 44))
+    whole, cropped = level_picture(level), level_picture(level, crop=True)
+    assert cropped.shape == (5 * 24, 35 * 24, 3)  # the gold in the wall at x = 900 counts
+    np.testing.assert_array_equal(cropped, whole[9 * 24 : 14 * 24, 4 * 24 : 39 * 24])
+    assert (level_picture(level, 0.5, crop=True).shape) == (60, 420, 3)
+
+
+def test_the_title_stands_in_a_bar_above_the_picture():
+    level = build_level("gold 60 46", title="the well")
+    titled, bare = level_picture(level, title=True), level_picture(level)
+    np.testing.assert_array_equal(titled[BAR_HEIGHT:], bare)
+    other = level_picture(build_level("gold 60 46", title="another one"), title=True)
+    assert (titled[:BAR_HEIGHT] != other[:BAR_HEIGHT]).any()
+
+
+def test_ghosts_are_translucent_and_below_the_ninja():
+    levels = make_levels((NO_TILES, []))
+    worlds = put_worlds(levels, [(500.0, 300.0, 0, 0, 1), (560.0, 320.0, 0, 0, 1)])
+    bare = world_picture(levels.arrays, worlds, 0)
+    ghostly = world_picture(levels.arrays, worlds, 0, ghosts=[worlds.ninjas[1]])
+    rows, columns = np.nonzero((bare != ghostly).any(2))
+    assert abs(rows - 320).max() <= 12
+    assert abs(columns - 560).max() <= 12
+    solid = world_picture(levels.arrays, worlds, 1)
+    assert 60 < ghostly[308:332, 548:572].min() < bare[308:332, 548:572].min()
+    assert solid[308:332, 548:572].min() < 30
+    below = world_picture(levels.arrays, worlds, 0, ghosts=[worlds.ninjas[0]])
+    dark = (bare < 30).all(2)
+    np.testing.assert_array_equal(below[dark], bare[dark])
