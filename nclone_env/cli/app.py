@@ -14,6 +14,7 @@ from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.generate import generate_levels
 from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
 from nclone_env.cli.numbers import NUMBERS
+from nclone_env.cli.play import play_levels
 from nclone_env.cli.profile import profile_command, with_default_target
 from nclone_env.cli.prove import check_proof, prove_levels
 from nclone_env.cli.replay import export_video, play_replay, record_replay, verify_replays
@@ -22,6 +23,7 @@ from nclone_env.cli.solve import solve_levels
 from nclone_env.cli.streams import guarded
 from nclone_env.cli.train import train_command
 from nclone_env.cli.warmup import warmup
+from nclone_env.cli.watch import watch_runs
 from nclone_env.errors import ConfigError, NcloneError, did_you_mean, shortened
 
 PROGRAM = "nclone-env"
@@ -43,6 +45,8 @@ COMMANDS: Mapping[str, Callable[..., Any] | Mapping[str, Callable[..., int]]] = 
     "train": train_command,
     "evaluate": evaluate,
     "compare": compare,
+    "play": play_levels,
+    "watch": watch_runs,
     "run": run,
     "solve": solve_levels,
     "prove": prove_levels,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,7 @@ import tyro
 from nclone_env._files import write_file
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING
-from nclone_env.env.create import create_environment
+from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
@@ -151,10 +149,8 @@ def winning_recording(level: Level, win: LevelResult, frame_skip: int) -> Record
 
 
 def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Path) -> None:
-    """Replay an evaluated episode and save it as a video."""
-    from nclone_env.train.report import episode_pictures
+    """Save an evaluated episode as a video of 60 frames per second."""
+    from nclone_env.replay.watch import run_pictures  # OpenCV is only needed to draw
+    from nclone_env.train.watch import evaluated_run
 
-    shown = environment.replace(render_mode="rgb_array")
-    with closing(create_environment(shown)) as player:
-        pictures = episode_pictures(player, episode.level, episode.actions)
-        write_video(pictures, path, environment.frames_per_second)
+    write_video(run_pictures(evaluated_run(episode, environment)), path, FRAMES_PER_SECOND)

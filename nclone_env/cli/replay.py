@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import FormatError
 from nclone_env.level.formats.attract import read_attract
@@ -48,8 +49,8 @@ def record_replay(
         output: file to write; ``<level>.replay`` in the current directory by default.
         inputs: frame counts and keys, for example "24RJ 3.": 24 frames of right and jump, then 3 without keys; L left,
             R right, J jump.
-        human: play with the keyboard in a window; S saves the run so far.
-        scale: scale of the window; 1 is 1056 x 600 pixels.
+        human: play with the keyboard in a window, as ``play`` does; S saves the run so far to ``output``.
+        scale: size of the window; 1 is 1056 x 600 pixels and a bar below.
         force: overwrite an existing file.
     """
     if human == bool(inputs):
@@ -60,10 +61,7 @@ def record_replay(
         return _fail(f"{target}: file already exists; --force overwrites it")
     if not human:
         return _save(Recording.of(compiled, parse_inputs(inputs, "inputs"), {"level": compiled.name}), target)
-    from nclone_env.replay import play
-
-    print(play.HELP)
-    play.play(compiled, lambda recording: _save(recording, target), play.open_window(compiled.name, scale), scale)
+    play_in_window([compiled], lambda recording: saved_text(recording, target), scale)
     return 0
 
 
@@ -72,12 +70,14 @@ def play_replay(file: Positional[Path], scale: float = 1.0) -> int:
 
     Args:
         file: an attract file of the game, or a recording made by ``replay record``.
-        scale: scale of the window; 1 is 1056 x 600 pixels.
+        scale: size of the window; 1 is 1056 x 600 pixels and a bar below.
     """
     from nclone_env.replay import play
+    from nclone_env.replay.view import view_size
 
+    check_scale(scale)
     recording = load_any_recording(file)
-    play.watch(recording_pictures(recording, scale), play.open_window(file.name, scale))
+    play.watch(recording_pictures(recording, scale), play.open_window(file.name, view_size(scale)))
     return 0
 
 
@@ -89,12 +89,13 @@ def export_video(
     Args:
         file: an attract file of the game, or a recording made by ``replay record``.
         output: MP4 file to write; ``<file>.mp4`` in the current directory by default.
-        scale: scale of the video; 1 is 1056 x 600 pixels.
+        scale: size of the video; 1 is 1056 x 600 pixels and a bar below.
         every: keep every n-th frame.
         force: overwrite an existing file.
     """
     if every < 1:
         return _fail(f"every: expected a whole number of at least 1, got {every}")
+    check_scale(scale)
     target = output or Path(f"{file.stem}.mp4")
     if target.exists() and not force:
         return _fail(f"{target}: file already exists; --force overwrites it")

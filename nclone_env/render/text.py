@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
+_LONGEST = 200  # characters; names come from files
 _HEIGHT = 22.0  # pixels of a capital letter at scale 1
 
 
@@ -38,6 +39,7 @@ def text_width(text: str, height: float) -> float:
 
 def fitting(text: str, height: float, width: float) -> str:
     """Return the text, shortened to ``...`` at its end if it is wider than so many pixels."""
+    text = text[:_LONGEST]
     if text_width(text, height) <= width:
         return text
     while text and text_width(f"{text}...", height) > width:

@@ -18,8 +18,10 @@ class Window:
         size: width and height in pixels.
         title: text of the title bar.
         frames_per_second: limit on the rate of pictures, for which ``show`` waits; 0 does not wait.
+        closing_key: name of a key that closes the window like its button.
 
     Attributes:
+        rate: pictures per second of late; 0 while it is not known.
         pressed: names of the keys pressed between the last two calls of ``show``, such as ``left`` or ``space``.
         held: names of the keys that are down.
 
@@ -27,15 +29,23 @@ class Window:
         MissingExtraError: if pygame-ce is not installed.
     """
 
-    def __init__(self, size: tuple[int, int], title: str = "nclone_env", frames_per_second: float = FRAMES_PER_SECOND):
+    def __init__(
+        self,
+        size: tuple[int, int],
+        title: str = "nclone_env",
+        frames_per_second: float = FRAMES_PER_SECOND,
+        closing_key: str = "",
+    ):
         self._pygame = _import_pygame()
         self._pygame.display.init()
-        self._pygame.display.set_caption(title)
+        self.set_title(title)
         self._surface = self._pygame.display.set_mode(size)
         self._clock = self._pygame.time.Clock()
         self._frames_per_second = frames_per_second
+        self._closing_key = closing_key
         self.size = size
         self.is_open = True
+        self.rate = 0.0
         self.pressed: set[str] = set()
         self.held: set[str] = set()
 
@@ -69,7 +79,12 @@ class Window:
         self._pygame.display.flip()
         if self._frames_per_second:
             self._clock.tick(self._frames_per_second)
+            self.rate = self._clock.get_fps()
         return True
+
+    def set_title(self, title: str) -> None:
+        """Change the text of the title bar."""
+        self._pygame.display.set_caption(title)
 
     def _user_closes(self) -> bool:
         """Process the user's events; return whether one closes the window."""
@@ -81,6 +96,8 @@ class Window:
                 name = self._pygame.key.name(event.key)
                 self.pressed.add(name)
                 self.held.add(name)
+                if name == self._closing_key:
+                    return True
             elif event.type == self._pygame.KEYUP:
                 self.held.discard(self._pygame.key.name(event.key))
             elif event.type == self._pygame.WINDOWFOCUSLOST:  # keys released now are never reported

@@ -1,20 +1,13 @@
-"""Play levels with the keyboard and play back recordings in a window. Requires pygame-ce."""
+"""Play levels with the keyboard, and watch moving pictures, in a window. Requires pygame-ce."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from nclone_env.constants import (
-    FRAMES_PER_SECOND,
-    INPUT_JUMP,
-    INPUT_LEFT,
-    INPUT_RIGHT,
-    WORLD_HEIGHT,
-    WORLD_WIDTH,
-)
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.level.level import Level
 from nclone_env.render.window import Window
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.session import Session
@@ -25,8 +18,29 @@ KEYS = {
     **dict.fromkeys(("space", "z", "up", "w"), INPUT_JUMP),
 }
 """Key name to input bit."""
-RESTART, SAVE, QUIT = "r", "s", "escape"
-HELP = "arrows or A D: move   space, Z, W or up: jump   R: restart   S: save the recording   Esc: quit"
+RESTART, SAVE, NEXT, PREVIOUS, GHOST, HELP_KEY, QUIT = "r", "s", "n", "p", "g", "h", "escape"
+SLOW, PAUSE, STEP = "t", "return", "."
+HELP = (
+    ("arrows or A D", "move"),
+    ("space, Z, W or up", "jump"),
+    ("R", "restart"),
+    ("N  P", "next, previous level"),
+    ("S", "save the run as a recording"),
+    ("G", "show or hide the ghost"),
+    ("T", "slow motion"),
+    ("Enter", "pause; again: go on"),
+    (".", "one frame, while paused"),
+    ("H", "show or hide these keys"),
+    ("Esc", "quit"),
+)
+"""Keys and what they do."""
+_WELCOME = "arrows: move    space: jump    H: all keys"  # until the first key that moves the ninja
+_SLOWNESS = 4  # pictures for each frame in slow motion
+_MESSAGE_PICTURES = 150  # for which a message stays
+_SLOW_RATE = 0.95 * FRAMES_PER_SECOND
+
+Ghosts = dict[str, np.ndarray]
+"""Digest of a level to the ``NINJA_RECORD`` after each frame of a run on it, (T,)."""
 
 
 def input_byte(keys: Iterable[str]) -> int:
@@ -37,49 +51,191 @@ def input_byte(keys: Iterable[str]) -> int:
     return code
 
 
-def open_window(title: str, scale: float = 1.0) -> Window:
-    """Return a window for pictures of this scale that runs at 60 frames per second.
+def open_window(title: str, size: tuple[int, int]) -> Window:
+    """Return a window of width and height, pixels, that runs at 60 frames per second and that Esc closes.
 
     Raises:
         MissingExtraError: if pygame-ce is not installed.
     """
-    return Window((round(WORLD_WIDTH * scale), round(WORLD_HEIGHT * scale)), title, FRAMES_PER_SECOND)
+    return Window(size, title, FRAMES_PER_SECOND, closing_key=QUIT)
 
 
-def play(level: LevelSource, save: Callable[[Recording], object], window: Window, scale: float = 1.0) -> None:
-    """Play a level with the keyboard until the window is closed.
+def ghosts_of(recordings: Iterable[Recording]) -> Ghosts:
+    """Return the ghosts of recordings, the last one of each level."""
+    return {recording.level.digest: _track(recording) for recording in recordings}
 
-    The first key that moves the ninja starts the simulation. After death or victory it pauses until a restart.
+
+def _track(recording: Recording) -> np.ndarray:
+    return Session(recording.level).record(recording.inputs, entities=False).ninjas
+
+
+class Play:
+    """Levels that are played in a window, a frame for each picture.
+
+    The first key that moves the ninja starts a run. After death or victory it stands still until a restart.
 
     Args:
-        level: the level, in any form that ``load_level`` accepts.
-        save: called with the recording of the run so far when the save key is pressed.
-        window: the window; closed on return.
-        scale: pixels of the window per pixel of the world.
+        levels: the levels, of which the first comes first.
+        save: saves the recording of a run; returns what the window says then.
+        window: the window; closed on return of :meth:`run`.
+        scale: size of the window as a multiple of 1056 x 600 pixels.
+        ghosts: runs that are shown at first.
     """
-    from nclone_env.render.picture import world_picture  # OpenCV is only needed to draw
 
-    loaded = load_level(level)
-    session = Session(loaded)
-    inputs = bytearray()
-    while window.show(world_picture(session.levels, session.worlds, 0, scale)) and QUIT not in window.pressed:
-        if RESTART in window.pressed:
-            session.start()
-            inputs.clear()
-        if SAVE in window.pressed and inputs:
-            save(Recording.of(loaded, bytes(inputs)))
-        code = _input_of(window.held, window.pressed)
-        if (code or inputs) and not session.over[0]:
-            session.tick(code)
-            inputs.append(code)
-    window.close()
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        save: Callable[[Recording], str],
+        window: Window,
+        scale: float = 1.0,
+        ghosts: Mapping[str, np.ndarray] | None = None,
+    ):
+        self._levels, self._save, self._window, self._scale = levels, save, window, scale
+        self._ghosts: Ghosts = dict(ghosts or {})
+        self._shows_ghost, self._shows_help, self._slow, self._paused = bool(ghosts), False, False, False
+        self._beat = 0
+        self._taps: set[str] = set()  # pressed since the last frame
+        self._message, self._message_left = "", 0
+        self._inputs = bytearray()
+        self._actions: dict[str, Callable[[], None]] = {
+            RESTART: self._restart,
+            SAVE: self._save_run,
+            NEXT: lambda: self._open(self._number + 1),
+            PREVIOUS: lambda: self._open(self._number - 1),
+            GHOST: self._toggle_ghost,
+            SLOW: self._toggle_slow,
+            PAUSE: self._toggle_pause,
+            HELP_KEY: self._toggle_help,
+        }
+        self._open(0)
+        self._say(_WELCOME)
+
+    def run(self) -> None:
+        """Play until the window is closed."""
+        while self._window.show(self.picture()):
+            pressed = self._window.pressed
+            self._taps |= pressed
+            self._message_left -= self._message != _WELCOME
+            for key, act in self._actions.items():
+                if key in pressed:
+                    act()
+            if self._is_time(STEP in pressed):
+                self._tick()
+        self._window.close()
+
+    def picture(self) -> np.ndarray:
+        """Return what the window shows, (h, w, 3) uint8, RGB."""
+        from nclone_env.render.overlay import draw_message, draw_table  # OpenCV is only needed to draw
+
+        picture = self._view.picture(self._ghost())
+        text = self._message if self._message_left > 0 else self._ending()
+        if self._shows_help:
+            draw_table(picture, HELP)
+        elif text:
+            draw_message(picture, text)
+        return np.vstack([picture, self._bar()])
+
+    def _bar(self) -> np.ndarray:
+        from nclone_env.render.bar import BAD, DIM, write_right
+        from nclone_env.render.overlay import draw_keys
+
+        bar = self._view.bar()
+        code = input_byte(self._window.held)
+        held = [bool(code & bit) for bit in (INPUT_LEFT, INPUT_RIGHT, INPUT_JUMP)]
+        right: float = draw_keys(bar, held, bar.shape[1] - 6) - 12
+        if self._paused:
+            right = write_right(bar, "paused", right, DIM)
+        if self._slow:
+            right = write_right(bar, "slow motion", right, DIM)
+        if 0 < self._window.rate < _SLOW_RATE:
+            write_right(bar, f"slow: {self._window.rate:.0f} of {FRAMES_PER_SECOND} frames/s", right, BAD)
+        return bar
+
+    def _ending(self) -> str:
+        """Return what is said when the run is over, else an empty text."""
+        if self._view.state == DEAD:
+            return "dead    R: restart"
+        if self._view.state == CELEBRATING:
+            return f"won in {self._view.frames} frames    R: restart    N: next level    S: save"
+        return ""
+
+    def _open(self, number: int) -> None:
+        """Begin a level; numbers wrap around."""
+        from nclone_env.replay.view import View
+
+        self._number = number % len(self._levels)
+        level = self._levels[self._number]
+        self._view = View(level, self._scale)
+        self._inputs.clear()
+        self._message_left = 0
+        title = "" if level.raw.title in ("", level.name) else f" - {level.raw.title}"
+        self._window.set_title(f"{level.name}{title}")
+
+    def _restart(self) -> None:
+        self._view.start()
+        self._inputs.clear()
+        self._message_left = 0
+
+    def _save_run(self) -> None:
+        if not self._inputs:
+            self._say("nothing to save yet: move first")
+            return
+        level = self._view.level
+        recording = Recording.of(level, bytes(self._inputs), {"level": level.name})
+        self._say(self._save(recording))
+        self._ghosts[level.raw.digest] = _track(recording)
+
+    def _toggle_ghost(self) -> None:
+        if self._view.level.raw.digest not in self._ghosts:
+            self._say("no ghost of this level yet: save a run with S")
+            return
+        self._shows_ghost = not self._shows_ghost
+        self._say(f"ghost {'on' if self._shows_ghost else 'off'}")
+
+    def _toggle_slow(self) -> None:
+        self._slow = not self._slow
+
+    def _toggle_pause(self) -> None:
+        self._paused = not self._paused
+
+    def _toggle_help(self) -> None:
+        self._shows_help = not self._shows_help
+
+    def _say(self, text: str) -> None:
+        self._message, self._message_left = text, _MESSAGE_PICTURES
+
+    def _is_time(self, step: bool) -> bool:
+        """Return whether a frame is played now."""
+        if self._shows_help:
+            return False
+        if self._paused:
+            return step
+        self._beat = (self._beat + 1) % _SLOWNESS
+        return not self._slow or self._beat == 0
+
+    def _tick(self) -> None:
+        """Play one frame; a key pressed and released since the last one counts."""
+        code = _input_of(self._window.held, self._taps)
+        self._taps.clear()
+        if (code or self._inputs) and not self._view.over:
+            if self._message == _WELCOME:
+                self._message_left = 0
+            self._view.tick(code)
+            self._inputs.append(code)
+
+    def _ghost(self) -> Sequence[np.void]:
+        """Return where the ghost is now: nowhere before the first frame, and where it ended after its last."""
+        track = self._ghosts.get(self._view.level.raw.digest)
+        if not self._shows_ghost or track is None or not len(track) or not self._inputs:
+            return ()
+        return (track[min(len(self._inputs), len(track)) - 1],)
 
 
 def watch(pictures: Iterable[np.ndarray], window: Window) -> int:
     """Show pictures until they end or the window is closed; return the number of pictures shown."""
     shown = 0
     for picture in pictures:
-        if not window.show(picture) or QUIT in window.pressed:
+        if not window.show(picture):
             break
         shown += 1
     window.close()

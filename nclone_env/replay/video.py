@@ -15,7 +15,7 @@ import numpy as np
 
 from nclone_env._files import fill_file
 from nclone_env._optional import optional_module
-from nclone_env.sim.session import Session
+from nclone_env.level.level import Level
 
 if TYPE_CHECKING:
     from nclone_env.replay.recording import Recording
@@ -26,20 +26,21 @@ def recording_pictures(recording: Recording, scale: float = 1.0, every: int = 1)
 
     Args:
         recording: the recording.
-        scale: pixels of a picture per pixel of the world.
-        every: yield every n-th frame.
+        scale: size of the pictures as a multiple of 1056 x 600 pixels.
+        every: yield every n-th frame, and the last.
 
     Yields:
-        (round(600 * scale), round(1056 * scale), 3) uint8, RGB.
+        (round(600 * scale) + 28, round(1056 * scale), 3) uint8, RGB; the last 28 rows tell level, time and gold.
     """
-    from nclone_env.render.picture import world_picture  # OpenCV is only needed to draw
+    from nclone_env.replay.watch import Run, run_pictures  # OpenCV is only needed to draw
 
-    session = Session(recording.level)
-    yield world_picture(session.levels, session.worlds, 0, scale)
-    for frame, code in enumerate(recording.inputs, start=1):
-        session.tick(code)
-        if frame % every == 0 or frame == len(recording.inputs):
-            yield world_picture(session.levels, session.worlds, 0, scale)
+    return run_pictures(Run(named_level(recording), recording.inputs), scale, every)
+
+
+def named_level(recording: Recording) -> Level:
+    """Return the level of a recording by the name that its settings give it, else by its title."""
+    level = Level.of(recording.level)
+    return Level(recording.level, str(recording.settings.get("level", level.name)))
 
 
 def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:

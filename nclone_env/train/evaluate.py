@@ -87,7 +87,7 @@ def evaluate(
     if policy is None or mode == "random":
         policy, mode = None, "random"
     with closing(make_envs(environment, episodes_per_level)) as envs:
-        chooser = _Chooser(policy, mode, envs.num_envs, seed)
+        chooser = Chooser(policy, mode, envs.num_envs, seed)
         return tuple(_play_level(envs, level, chooser, environment.max_steps, seed) for level in envs.level_names)
 
 
@@ -109,7 +109,7 @@ def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
     return max(candidates, key=lambda result: (result.won, len(result.actions)))
 
 
-class _Chooser:
+class Chooser:
     """Chooses the actions of all environments according to a mode."""
 
     def __init__(self, policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int):
@@ -135,7 +135,7 @@ class _Chooser:
         return self._actions
 
 
-def _play_level(envs: VectorEnvironment, level: str, choose: _Chooser, most_steps: int, seed: int) -> LevelResult:
+def _play_level(envs: VectorEnvironment, level: str, choose: Chooser, most_steps: int, seed: int) -> LevelResult:
     """Play the first episode of every environment on one level."""
     observations, _ = envs.reset(seed=seed, options={"level": level})
     actions = np.zeros((most_steps, envs.num_envs), np.int8)

@@ -1,11 +1,11 @@
-"""Human-readable reports of a run: a table of success rates, the same as a file, the pictures of an episode."""
+"""Human-readable reports of a run: a table of success rates, the same as a file."""
 
 from __future__ import annotations
 
 import csv
 import io
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,20 +98,3 @@ def warm_start_text(started: WarmStart) -> str:
         f"cross-entropy {cloning.loss:.3f} nats{held_out}, {cloning.accuracy:.1%} of the actions most probable"
     )
     return "\n".join(lines)
-
-
-def episode_pictures(environment: Any, level: str, actions: np.ndarray) -> Iterator[np.ndarray]:
-    """Replay an episode and yield its pictures (height, width, 3) uint8, starting with the initial state.
-
-    Args:
-        environment: a single environment with ``render_mode="rgb_array"``; the caller closes it.
-        level: name of the level.
-        actions: (k,) actions of the episode.
-    """
-    environment.reset(options={"level": level})
-    yield environment.render()
-    for action in actions:
-        _, _, terminated, truncated, _ = environment.step(int(action))
-        yield environment.render()
-        if terminated or truncated:
-            return

@@ -3,16 +3,25 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.level.level import Level
+from nclone_env.render.area import close_up
+from nclone_env.render.bar import BAR_HEIGHT
+from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.window import Window
-from nclone_env.replay.play import KEYS, input_byte, play, watch
+from nclone_env.replay.play import KEYS, Play, ghosts_of, input_byte, watch
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.video import recording_pictures
+from nclone_env.replay.view import view_size
+from nclone_env.sim.session import Session
 
-from .bases import DEADLY, RIGHT
+from .bases import DEADLY, RIGHT, WINNABLE
 
-SCALE = 0.1
-SIZE = (106, 60)
+SCALE = 0.25
+WIDTH, HEIGHT = view_size(SCALE)
+GAME, BAR = slice(0, HEIGHT - BAR_HEIGHT), slice(HEIGHT - BAR_HEIGHT, HEIGHT)
+MESSAGE = slice(HEIGHT - BAR_HEIGHT - 48, HEIGHT - BAR_HEIGHT - 16)
+KEY_CAPS = WIDTH - 78  # x at which they begin
 
 
 @pytest.fixture
@@ -31,7 +40,7 @@ class ScriptedWindow(Window):
     """
 
     def __init__(self, pygame, events: dict[int, str]):
-        super().__init__(SIZE, frames_per_second=0)
+        super().__init__((WIDTH, HEIGHT), frames_per_second=0, closing_key="escape")
         self._module, self.events, self.pictures = pygame, events, []
         pygame.event.clear()
 
@@ -49,12 +58,25 @@ class ScriptedWindow(Window):
         return self._module.event.Event(kind, key=self._module.key.key_code(event[1:]))
 
 
-def played(pygame, events):
-    """Return the window, and the recordings saved."""
+def tap(key):
+    return f"+{key} -{key}"
+
+
+def played(pygame, events, levels=(DEADLY,), ghosts=(), answer="saved to x.replay"):
+    """Return the pictures, and the recordings saved."""
     window, saved = ScriptedWindow(pygame, events), []
-    play(DEADLY, saved.append, window, SCALE)
+
+    def save(recording):
+        saved.append(recording)
+        return answer
+
+    Play(levels, save, window, SCALE, ghosts_of(ghosts)).run()
     assert not window.is_open
-    return window, saved
+    return window.pictures, saved
+
+
+def same(left, right, rows=slice(None)):
+    return bool((left[rows] == right[rows]).all())
 
 
 def test_keys_make_inputs(pygame):
@@ -64,6 +86,7 @@ def test_keys_make_inputs(pygame):
     assert recording.inputs.tolist() == wanted
     assert recording.verify().agrees
     assert recording.level.digest == DEADLY.raw.digest
+    assert recording.settings == {"level": DEADLY.name}
 
 
 @pytest.mark.parametrize(("key", "code"), KEYS.items())
@@ -78,21 +101,177 @@ def test_a_tap_within_one_frame_counts(pygame):
 
 
 def test_restart_discards_the_run(pygame):
-    window, (recording,) = played(pygame, {0: "+right", 20: "-right +r", 30: "+left", 33: "+s", 34: "quit"})
+    events = {0: tap("left"), 3: tap("r"), 5: "+right", 20: "-right", 22: tap("r"), 30: "+left", 33: "+s", 34: "quit"}
+    pictures, (recording,) = played(pygame, events)
     assert recording.inputs.tolist() == [4] * 3
-    assert (window.pictures[21] == window.pictures[0]).all()
-    assert (window.pictures[20] != window.pictures[0]).any()
+    assert same(pictures[23], pictures[4])
+    assert not same(pictures[22], pictures[4])
 
 
-def test_nothing_is_recorded_after_death(pygame):
-    _, (recording,) = played(pygame, {0: "+right", 300: "+s", 301: "quit"})
+def test_death_is_said_and_nothing_is_recorded_after_it(pygame):
+    pictures, (recording,) = played(pygame, {0: "+right", 300: "+s", 301: tap("r"), 303: "quit"})
     assert recording.verify().state == DEAD
-    assert len(recording.inputs) < 290
+    died = len(recording.inputs)
+    assert died < 290
+    assert not same(pictures[died], pictures[died - 1], MESSAGE)
+    assert not same(pictures[died], pictures[died - 1], BAR)
+    assert same(pictures[died], pictures[299]), "the message stays"
+    assert same(pictures[died - 1], pictures[302], MESSAGE), "until a restart"
+    assert same(pictures[died - 2], pictures[died - 1], MESSAGE)
 
 
-def test_saving_twice_and_saving_without_frames(pygame):
-    _, saved = played(pygame, {0: "+s -s", 5: "+right", 10: "+s -s", 12: "+s", 15: "quit"})
-    assert [len(recording.inputs) for recording in saved] == [5, 7]
+def test_victory_is_said(pygame):
+    pictures, (recording,) = played(pygame, {0: "+right", 300: "+s", 301: "quit"}, [WINNABLE])
+    assert recording.verify().state == CELEBRATING
+    won = len(recording.inputs)
+    assert not same(pictures[won], pictures[won - 1], MESSAGE)
+    lost, (other,) = played(pygame, {0: "+right", 300: "+s", 301: "quit"})
+    assert not same(pictures[won], lost[len(other.inputs)], MESSAGE)
+
+
+def test_saving_is_said_for_a_while(pygame):
+    events = {1: "+right", 20: tap("s"), 220: "quit"}
+    pictures, saved = played(pygame, {**events, 30: "-right", 100: tap("left")})
+    assert len(saved) == 1
+    assert not same(pictures[21], pictures[20], MESSAGE)
+    assert same(pictures[21], pictures[60], MESSAGE)
+    others, _ = played(pygame, events, answer="not saved: the disk is full")
+    assert not same(pictures[21], others[21], MESSAGE)
+
+
+def test_saving_without_a_run_says_why(pygame):
+    pictures, saved = played(pygame, {2: tap("s"), 5: tap("right"), 8: tap("s"), 10: "quit"})
+    assert [len(recording.inputs) for recording in saved] == [3]
+    assert same(pictures[2], pictures[1])
+    assert not same(pictures[3], pictures[2], MESSAGE), "nothing to save yet"
+    assert not same(pictures[9], pictures[3], MESSAGE), "saved"
+
+
+def test_the_first_move_ends_the_welcome(pygame):
+    pictures, _ = played(pygame, {400: tap("right"), 404: "quit"})
+    assert same(pictures[0], pictures[399])
+    assert not same(pictures[401], pictures[400], MESSAGE)
+
+
+def test_keys_are_shown_while_they_are_held(pygame):
+    pictures, _ = played(pygame, {1: "+left", 3: "-left +right", 5: "+up", 7: "-right -up", 9: "quit"})
+    bars = [picture[BAR, KEY_CAPS:].tobytes() for picture in pictures]
+    assert bars[0] == bars[1] == bars[8]
+    assert len({bars[2], bars[4], bars[6], bars[8]}) == 4
+
+
+def test_next_and_previous_level_wrap_around(pygame):
+    events = {1: tap("n"), 3: tap("n"), 5: tap("p"), 7: "+right", 9: "+s", 10: "quit"}
+    pictures, (recording,) = played(pygame, events, [DEADLY, WINNABLE])
+    assert recording.level.digest == WINNABLE.raw.digest
+    assert same(pictures[4], pictures[1], BAR)
+    assert not same(pictures[2], pictures[1], GAME)
+    assert same(pictures[2], pictures[6])
+
+
+def test_slow_motion_plays_every_fourth_picture(pygame):
+    _, (recording,) = played(pygame, {0: tap("t"), 2: "+right", 42: "-right", 60: tap("t"), 70: "+s", 71: "quit"})
+    assert recording.inputs.tolist().count(RIGHT) == 10
+    assert len(recording.inputs) == 14 + 10 + 1
+
+
+def test_a_tap_between_frames_of_slow_motion_counts(pygame):
+    _, (recording,) = played(pygame, {0: tap("t"), 5: tap("up"), 12: "+s", 13: "quit"})
+    assert recording.inputs.tolist().count(1) == 1
+
+
+def test_pause_and_single_frames(pygame):
+    events = {0: "+right", 5: tap("return"), 20: tap("."), 25: tap("."), 30: tap("return"), 33: "+s", 34: "quit"}
+    pictures, (recording,) = played(pygame, events)
+    assert len(recording.inputs) == 5 + 2 + 3
+    assert same(pictures[8], pictures[20])
+    assert not same(pictures[20], pictures[21], GAME)
+    assert not same(pictures[5], pictures[6], BAR), "paused"
+
+
+def test_help_covers_the_game_and_stops_it(pygame):
+    pictures, (recording,) = played(pygame, {0: "+right", 5: tap("h"), 20: tap("h"), 23: "+s", 24: "quit"})
+    assert len(recording.inputs) == 5 + 3
+    assert not same(pictures[5], pictures[6], GAME)
+    assert same(pictures[6], pictures[20], GAME)
+
+
+def ghostly(pictures, others):
+    """Return the rectangle (top, bottom, left, right) in which pictures differ, None if they do not."""
+    rows, columns = np.nonzero((pictures[GAME] != others[GAME]).any(2))
+    return (rows.min(), rows.max(), columns.min(), columns.max()) if len(rows) else None
+
+
+def test_a_ghost_is_drawn_where_its_recording_is(pygame):
+    ghost = Recording.of(DEADLY, [RIGHT] * 30)
+    events = {0: tap("left"), 60: "quit"}
+    without, _ = played(pygame, events)
+    with_ghost, _ = played(pygame, events, ghosts=[ghost])
+    area, zoom = close_up(used_area_of(DEADLY.raw))
+    session = Session(DEADLY)
+    assert same(without[0], with_ghost[0]), "it starts with the run"
+    for frame in range(1, 60):
+        if frame <= 30:
+            session.tick(RIGHT)
+        middle = ((session.ninja["y"] - area.top) * zoom * SCALE, (session.ninja["x"] - area.left) * zoom * SCALE)
+        if frame > 10:  # the ninjas no longer overlap
+            top, bottom, left, right = ghostly(without[frame], with_ghost[frame])
+            assert max(abs(top - middle[0]), abs(bottom - middle[0])) < 12 * zoom * SCALE + 1
+            assert max(abs(left - middle[1]), abs(right - middle[1])) < 12 * zoom * SCALE + 1
+    ninja = world_picture(session.levels, session.worlds, 0, SCALE * zoom, area)
+    place = int(middle[0]), int(middle[1])
+    assert with_ghost[59][place].max() > ninja[place].max() + 40, "translucent"
+
+
+def test_ghosts_are_switched_by_a_key_and_a_saved_run_becomes_one(pygame):
+    events = {
+        0: "+right",
+        30: "-right",
+        31: tap("s"),
+        32: tap("r"),
+        33: tap("g"),
+        34: tap("left"),
+        70: tap("g"),
+        90: "quit",
+    }
+    pictures, _ = played(pygame, events)
+    plain, _ = played(pygame, {key: word for key, word in events.items() if word != tap("g")})
+    top = slice(0, HEIGHT - BAR_HEIGHT - 50)  # above the message
+    assert not same(pictures[60], plain[60], top)
+    assert same(pictures[75], plain[75], top)
+
+
+def test_without_a_ghost_the_key_says_so(pygame):
+    pictures, _ = played(pygame, {3: tap("g"), 6: "quit"}, [DEADLY, WINNABLE], [Recording.of(WINNABLE, [RIGHT])])
+    assert not same(pictures[4], pictures[3], MESSAGE)
+
+
+@pytest.mark.parametrize("before", ["", "+t -t", "+return", "+h", "+right +n"])
+def test_escape_ends_at_once(pygame, before):
+    """No further frame is drawn or played, whatever is going on."""
+    pictures, saved = played(pygame, {3: before, 8: "+escape +s +right"})
+    assert len(pictures) == 9
+    assert not saved
+
+
+def test_a_slow_window_says_so(pygame):
+    class Slow(ScriptedWindow):
+        def show(self, picture):
+            self.rate = {3: 41.0, 4: 59.9}.get(len(self.pictures), 0.0)
+            return super().show(picture)
+
+    window = Slow(pygame, {8: "quit"})
+    Play([DEADLY], lambda recording: "", window, SCALE).run()
+    bars = [picture[BAR] for picture in window.pictures]
+    assert same(bars[0], bars[3])
+    assert not same(bars[4], bars[3]), "slow: 41 of 60 frames/s"
+    assert same(bars[5], bars[3]), "fast enough"
+
+
+def test_names_and_titles_of_any_length_fit(pygame):
+    long = Level(DEADLY.raw, "a/level with\na name\u2026 " + "x" * 100_000)
+    pictures, _ = played(pygame, {2: tap("right"), 4: "quit"}, [long])
+    assert pictures[0].shape == (HEIGHT, WIDTH, 3)
 
 
 def test_keys_together():
@@ -102,10 +281,10 @@ def test_keys_together():
 
 def test_losing_the_focus_releases_all_keys(pygame):
     window = ScriptedWindow(pygame, {0: "+right"})
-    window.show(np.zeros((60, 106, 3), np.uint8))
+    window.show(np.zeros((HEIGHT, WIDTH, 3), np.uint8))
     assert window.held == {"right"}
     pygame.event.post(pygame.event.Event(pygame.WINDOWFOCUSLOST))
-    window.show(np.zeros((60, 106, 3), np.uint8))
+    window.show(np.zeros((HEIGHT, WIDTH, 3), np.uint8))
     assert window.held == window.pressed == set()
     window.close()
 

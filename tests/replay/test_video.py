@@ -5,11 +5,16 @@ import importlib
 import numpy as np
 import pytest
 
+from nclone_env.constants import DEAD
 from nclone_env.errors import MissingExtraError
-from nclone_env.render.picture import world_picture
+from nclone_env.render.area import close_up
+from nclone_env.render.bar import BAR_HEIGHT
+from nclone_env.render.bar import GOLD as YELLOW
+from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.video import recording_pictures, write_video
 from nclone_env.sim.session import Session
+from nclone_env.sim.simulate import simulate
 
 from .bases import DEADLY, RIGHT
 
@@ -19,12 +24,36 @@ imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
 def test_pictures_show_the_run():
     pictures = list(recording_pictures(Recording.of(DEADLY, [RIGHT] * 20), scale=0.5))
     assert len(pictures) == 21
-    assert all(picture.shape == (300, 528, 3) and picture.dtype == np.uint8 for picture in pictures)
-    session = Session(DEADLY)
+    assert all(picture.shape == (300 + BAR_HEIGHT, 528, 3) and picture.dtype == np.uint8 for picture in pictures)
+    session, (area, zoom) = Session(DEADLY), close_up(used_area_of(DEADLY.raw))
     for picture in pictures:
-        assert (picture == world_picture(session.levels, session.worlds, 0, 0.5)).all()
+        assert (picture[:300] == world_picture(session.levels, session.worlds, 0, 0.5 * zoom, area)).all()
         session.tick(RIGHT)
     assert (pictures[0] != pictures[-1]).any()
+
+
+def test_the_bar_tells_time_gold_and_the_end():
+    run = Recording.of(DEADLY, [RIGHT] * 200)
+    bars = [picture[300:].tobytes() for picture in recording_pictures(run, scale=0.5)]
+    frames = simulate(DEADLY, run.inputs)
+    died = int(np.argmax(frames.state == DEAD)) + 1
+    changes = {frame for frame in range(1, len(bars)) if bars[frame] != bars[frame - 1]}
+    assert changes == set(range(1, died + 1)), "the time stands still after death"
+    (took,) = np.flatnonzero(np.diff(frames.gold)) + 2
+    gold = {frame for frame in range(1, died) if yellow_pixels(bars[frame]) != yellow_pixels(bars[frame - 1])}
+    assert gold == {took}
+
+
+def yellow_pixels(bar):
+    """Return the number of pixels of a bar that are yellow, right of the name."""
+    pixels = np.frombuffer(bar, np.uint8).reshape(BAR_HEIGHT, 528, 3)
+    return (pixels == YELLOW).all(axis=2)[:, 100:].sum()
+
+
+def test_the_name_in_the_bar_is_that_of_the_recording():
+    names = ({}, {"level": "first"}, {"level": "another"}, {"level": "x" * 1_000_000})
+    recordings = [Recording.of(DEADLY, [RIGHT], settings) for settings in names]
+    assert len({next(iter(recording_pictures(each, 0.5))).tobytes() for each in recordings}) == 4
 
 
 def test_every_nth_frame_and_the_last():

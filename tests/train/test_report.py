@@ -61,28 +61,3 @@ def test_any_of_all_episodes_is_whether_one_succeeded():
     assert result("a", "sampled", 0.25).any_of(1) == 0.25
     with pytest.raises(ConfigError, match="attempts: expected a whole number from 1 to 100, got 101"):
         result("a", "sampled", 0.5).any_of(101)
-
-
-class Player:
-    """Four steps, then the end; each picture says which step it shows."""
-
-    def __init__(self):
-        self.calls, self.step_count = [], 0
-
-    def reset(self, options):
-        self.calls.append(options)
-
-    def render(self):
-        return np.full((50, 65, 3), 40 * self.step_count, np.uint8)
-
-    def step(self, action):
-        self.step_count += 1
-        self.calls.append(action)
-        return None, 0.0, self.step_count == 4, False, {}
-
-
-def test_episode_pictures_stop_at_the_end():
-    player = Player()
-    pictures = list(report.episode_pictures(player, "walk", np.array([2, 2, 5, 1, 0, 0], np.int8)))
-    assert player.calls == [{"level": "walk"}, 2, 2, 5, 1]
-    assert [picture[0, 0, 0] for picture in pictures] == [0, 40, 80, 120, 160]

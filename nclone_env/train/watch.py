@@ -1,0 +1,58 @@
+"""Episodes of a policy, frame by frame, to be watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import numpy as np
+
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.playable import playable_levels
+from nclone_env.env.single import NPlusPlusEnv
+from nclone_env.level.level import Level
+from nclone_env.replay.watch import Run
+from nclone_env.train.evaluate import Chooser, LevelResult, Mode
+from nclone_env.train.policy import ActorCritic
+
+
+def policy_runs(
+    policy: ActorCritic, environment: EnvironmentConfig, mode: Mode = "sampled", seed: int = 0, label: str = ""
+) -> list[Run]:
+    """Return an episode of a policy on each level, which is played as its inputs are taken.
+
+    Args:
+        policy: the policy.
+        environment: configuration of the environments.
+        mode: how actions are chosen.
+        seed: fixes the sampled actions.
+        label: begins the labels of the runs.
+    """
+    return [
+        Run(level, episode_inputs(policy, environment, level, mode, seed), f"{label}{level.name}")
+        for level in playable_levels(environment).levels
+    ]
+
+
+def episode_inputs(
+    policy: ActorCritic, environment: EnvironmentConfig, level: Level, mode: Mode, seed: int
+) -> Iterator[int]:
+    """Play an episode on a level; yield the input byte of each frame."""
+    config = environment.replace(levels=(level,), mirrored=False, render_mode=None)
+    choose = Chooser(policy, mode, 1, seed)
+    with closing(NPlusPlusEnv(config)) as env:
+        observation, _ = env.reset(seed=seed)
+        ended = False
+        while not ended:
+            action = int(choose({name: np.asarray(array)[None] for name, array in observation.items()})[0])
+            observation, _, terminated, truncated, info = env.step(action)
+            yield from (INPUT_OF_ACTION[action],) * info["frames"]
+            ended = terminated or truncated
+
+
+def evaluated_run(episode: LevelResult, environment: EnvironmentConfig) -> Run:
+    """Return an evaluated episode as a run."""
+    (level, *_) = (level for level in playable_levels(environment).levels if level.name == episode.level)
+    inputs = np.array(INPUT_OF_ACTION, np.uint8)[episode.actions].repeat(environment.frame_skip)
+    return Run(level, inputs[: environment.max_frames].tolist())
