@@ -42,6 +42,11 @@ def write_texts(bar: np.ndarray, texts: list[tuple[str, Colour]], left: float, r
     return left
 
 
+def fitted(text: str, width: float) -> str:
+    """Return a text, shortened if it takes more than so many pixels of a bar."""
+    return fitting(text, _LETTER, width)
+
+
 def write_right(bar: np.ndarray, text: str, right: float, colour: Colour) -> float:
     """Write a text that ends at x = ``right``; return the x that the text before it may reach."""
     left = right - text_width(text, _LETTER)

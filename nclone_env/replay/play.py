@@ -136,10 +136,10 @@ class Play:
         return np.vstack([picture, self._bar()])
 
     def _bar(self) -> np.ndarray:
-        from nclone_env.render.bar import BAD, DIM, write_right
+        from nclone_env.render.bar import BAD, DIM, empty_bar, write_right
         from nclone_env.render.overlay import draw_keys
 
-        bar = self._view.bar()
+        bar = empty_bar(self._window.size[0])
         code = input_byte(self._window.held)
         held = [bool(code & bit) for bit in (INPUT_LEFT, INPUT_RIGHT, INPUT_JUMP)]
         right: float = draw_keys(bar, held, bar.shape[1] - 6) - 12
@@ -148,7 +148,8 @@ class Play:
         if self._slow:
             right = write_right(bar, "slow motion", right, DIM)
         if 0 < self._window.rate < _SLOW_RATE:
-            write_right(bar, f"slow: {self._window.rate:.0f} of {FRAMES_PER_SECOND} frames/s", right, BAD)
+            right = write_right(bar, f"slow: {self._window.rate:.0f} of {FRAMES_PER_SECOND} frames/s", right, BAD)
+        self._view.describe(bar, right)
         return bar
 
     def _ending(self) -> str:

@@ -10,10 +10,12 @@ from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, WORLD_HEI
 from nclone_env.kinds import GOLD
 from nclone_env.level.level import Level
 from nclone_env.render.area import close_up
-from nclone_env.render.bar import BAD, BAR_HEIGHT, BRIGHT, DIM, GOOD, Colour, empty_bar, write_texts
+from nclone_env.render.bar import BAD, BAR_HEIGHT, BRIGHT, DIM, GOOD, Colour, empty_bar, fitted, write_texts
 from nclone_env.render.bar import GOLD as YELLOW
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.sim.session import Session
+
+_NAME_SHARE = 0.4  # of the bar, at most: a long name leaves room for the rest
 
 
 def view_size(scale: float) -> tuple[int, int]:
@@ -80,8 +82,13 @@ class View:
             label: what is written instead of the name of the level.
         """
         bar = empty_bar(self._width)
-        write_texts(bar, self._texts(label or self.level.name), 10, self._width - 10)
+        self.describe(bar, self._width - 10, label)
         return bar
+
+    def describe(self, bar: np.ndarray, right: float, label: str = "") -> None:
+        """Write what :meth:`bar` shows into a bar, left of x = ``right``."""
+        name = fitted(label or self.level.name, _NAME_SHARE * right)
+        write_texts(bar, self._texts(name), 10, right)
 
     def _texts(self, label: str) -> list[tuple[str, Colour]]:
         texts = [(label, BRIGHT), (f"{self.frames / FRAMES_PER_SECOND:.2f} s", BRIGHT)]

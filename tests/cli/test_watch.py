@@ -1,0 +1,257 @@
+"""The commands ``nclone-env watch`` and ``nclone-env play``."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from nclone_env.cli.app import main
+from nclone_env.config import EnvironmentConfig
+from nclone_env.constants import CELEBRATING
+from nclone_env.level.build import build_room
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.level import Level
+from nclone_env.render.window import Window
+from nclone_env.replay import play
+from nclone_env.replay.recording import Recording, load_recording
+from nclone_env.sim.simulate import simulate
+from nclone_env.train.checkpoint import Checkpoint, environment_fields, save_checkpoint
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.evaluate import evaluate
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.watch import episode_inputs, evaluated_run, policy_runs
+
+from ..replay.bases import DEADLY, RIGHT, WINNABLE
+
+MINED = Level(build_room("mine 60 58", "exit 100 58", "exit_switch 110 58").raw, "mined")
+OPEN = Level(WINNABLE.raw, "open")
+ENVIRONMENT = EnvironmentConfig(levels=(MINED, OPEN), observations=("game_state",), max_frames=400)
+ALWAYS_RIGHT = 2  # an action
+
+
+def runner(towards=ALWAYS_RIGHT):
+    """Return a policy whose most probable action is always the same."""
+    policy = ActorCritic({"game_state": (30,)}, hidden_size=8)
+    with torch.no_grad():
+        for parameter in policy.actor.parameters():
+            parameter.zero_()
+        policy.actor[4].bias[towards] = 1.0
+    return policy
+
+
+def write_checkpoint(path, levels=("first-steps/01-walk", "first-steps/02-step")):
+    config = TrainConfig(hidden_size=8, levels=levels, max_frames=60)
+    save_checkpoint(
+        path,
+        Checkpoint(
+            train_config=config.to_dict(),
+            environment_config=environment_fields(config.environment()),
+            observation_shapes={"game_state": [30]},
+            policy=runner().state_dict(),
+            optimiser={},
+            counters={},
+            episodes={},
+            observations={},
+            environments={},
+            curve=[],
+            held_out={},
+            selection={},
+            reference={},
+        ),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current directory, with a run and two recordings."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    write_checkpoint(tmp_path / "run" / "checkpoint.pt")
+    Recording.of(DEADLY, [RIGHT] * 20).save(tmp_path / "a.replay")
+    Recording.of(WINNABLE, [RIGHT] * 30).save(tmp_path / "b.replay")
+    return tmp_path
+
+
+@pytest.fixture
+def pictures(monkeypatch):
+    """The pictures that windows show, at most 100 each; then they are closed."""
+    pytest.importorskip("pygame")
+    shown = []
+
+    class Recorded(Window):
+        def __init__(self, size, title, frames_per_second, closing_key):
+            super().__init__(size, title, 0, closing_key)
+            shown.append([])
+
+        def show(self, picture):
+            shown[-1].append(picture.copy())
+            if len(shown[-1]) == 100:
+                self._pygame.event.post(self._pygame.event.Event(self._pygame.QUIT))
+            return super().show(picture)
+
+    monkeypatch.setattr(play, "Window", Recorded)
+    return shown
+
+
+def test_an_episode_is_played_as_it_is_evaluated():
+    policy = runner()
+    died, won = evaluate(policy, ENVIRONMENT, "argmax", 1)
+    for result, level in ((died, MINED), (won, OPEN)):
+        inputs = list(episode_inputs(policy, ENVIRONMENT, level, "argmax", 0))
+        assert inputs == [RIGHT] * int(result.mean_frames)
+    assert simulate(OPEN, inputs).state[-1] == CELEBRATING
+    assert won.won
+    again = evaluated_run(won, ENVIRONMENT)
+    assert again.level.name == won.level
+    assert again.inputs[: len(inputs)] == inputs
+
+
+def test_sampled_actions_depend_on_the_seed_and_most_probable_ones_do_not():
+    policy = runner()
+
+    def first_inputs(mode, seed):
+        return [list(run.inputs) for run in policy_runs(policy, ENVIRONMENT, mode, seed)]
+
+    assert first_inputs("sampled", 1) == first_inputs("sampled", 1)
+    assert first_inputs("sampled", 1) != first_inputs("sampled", 2)
+    assert first_inputs("argmax", 1) == first_inputs("argmax", 2)
+
+
+def test_an_episode_ends_at_the_limit_of_frames():
+    standing = list(episode_inputs(runner(0), ENVIRONMENT.replace(max_frames=42), MINED, "argmax", 0))
+    assert standing == [0] * 42
+
+
+def test_a_checkpoint_is_watched_in_a_window(folder, pictures):
+    assert main(["watch", "run", "--scale", "0.6"]) == 0
+    (shown,) = pictures
+    assert len(shown) == 100
+    left, right = (slice(0, 317), slice(321, 638))
+    for cell in (left, right):
+        moved = [(one[:, cell] != other[:, cell]).any() for one, other in itertools.pairwise(shown)]
+        assert all(moved[:59]), "60 frames of an episode"
+        assert not any(moved[61:])
+
+
+def test_recordings_are_watched_again_and_again(folder, pictures):
+    assert main(["watch", "a.replay", "b.replay", "--views", "1", "--scale", "0.2"]) == 0
+    assert main(["watch", "a.replay", "b.replay", "--views", "1", "--scale", "0.2", "--argmax"]) == 0
+    shown, again = pictures
+    assert all((one == other).all() for one, other in zip(shown, again, strict=True))
+    assert (shown[20] == shown[80]).all(), "the end stays for a second"
+    assert (shown[80] != shown[81]).any(), "the next one"
+    assert (shown[81] != shown[0]).any()
+
+
+def test_a_video_of_both(folder, capsys):
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    command = ["watch", "run/checkpoint.pt", "a.replay", "--levels", "first-steps/01-walk", "--scale", "0.4"]
+    assert main([*command, "--output", "x.mp4"]) == 0
+    assert capsys.readouterr().out == "wrote x.mp4 (2.0 s)\n"
+    reader = imageio_ffmpeg.read_frames("x.mp4")
+    facts = next(reader)
+    assert facts["fps"] == 60
+    frames = [np.frombuffer(frame, np.uint8) for frame in reader]
+    assert len(frames) == 61 + 60
+    assert (frames[0] != frames[20]).mean() > 0.001
+    assert main([*command, "--output", "x.mp4"]) == 2
+    assert "output: x.mp4 already exists; --force overwrites it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["none.pt"],
+            "sources: expected a checkpoint, the folder of a run, or a recording, got 'none.pt': No such file",
+        ),
+        (["."], "checkpoint.pt: expected a checkpoint file, but the file does not exist"),
+        (["a.replay", "--levels", "jumps"], "levels: expected none for recordings, which have a level of their own"),
+        (["a.replay", "--views", "0"], "views: expected a whole number from 1 to 64, got 0"),
+        (["a.replay", "--scale", "-1"], "scale: expected a number from 0.1 to 4, got -1.0"),
+        (["run", "--levels", "nosuch"], "level: expected a built-in set or level"),
+        ([], "sources: expected at least one checkpoint, folder of a run or recording, got none"),
+    ],
+)
+def test_watch_refuses(folder, capsys, words, message):
+    assert main(["watch", *words]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("nclone-env: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+class Person(Window):
+    """A window whose keys are pressed by a script, one for each picture."""
+
+    keys: tuple[str, ...] = ()
+
+    def __init__(self, size, title, frames_per_second, closing_key):
+        super().__init__(size, title, 0, closing_key)
+        self._keys = iter(self.keys)
+
+    def show(self, picture):
+        pygame = self._pygame
+        for kind in (pygame.KEYDOWN, pygame.KEYUP):
+            name = next(self._keys) if kind == pygame.KEYDOWN else name  # noqa: F821
+            pygame.event.post(pygame.event.Event(kind, key=pygame.key.key_code(name)))
+        return super().show(picture)
+
+
+@pytest.fixture
+def person(monkeypatch):
+    pytest.importorskip("pygame")
+    monkeypatch.setattr(play, "Window", Person)
+
+    def press(*keys):
+        Person.keys = keys
+
+    return press
+
+
+def test_play_saves_runs_under_free_names(folder, person, capsys):
+    person("s", "right", "right", "s", "r", "left", "s", "escape")
+    assert main(["play", "first-steps/01-walk", "--scale", "0.1"]) == 0
+    names = ["first-steps-01-walk.replay", "first-steps-01-walk-2.replay"]
+    assert [load_recording(folder / name).inputs.tolist() for name in names] == [[2, 2], [4]]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" (")[0] for line in lines] == [f"saved to {name}" for name in names]
+    assert all(load_recording(folder / name).verify().agrees for name in names)
+
+
+def test_play_without_levels_begins_with_the_first(folder, person, capsys):
+    person("right", "s", "n", "right", "s", "escape")
+    assert main(["play", "--scale", "0.1", "--output", "run"]) == 0
+    assert {path.name for path in (folder / "run").glob("*.replay")} == {
+        "first-steps-01-walk.replay",
+        "first-steps-02-step.replay",
+    }
+
+
+def test_what_cannot_be_saved_is_said(folder, person, capsys):
+    person("right", "s", "escape")
+    assert main(["play", "first-steps/01-walk", "--scale", "0.1", "--output", "none"]) == 0
+    assert "not saved: none/first-steps-01-walk.replay cannot be written" in capsys.readouterr().out
+
+
+def test_ghosts_need_a_level_that_is_played(folder, person, capsys):
+    (folder / "deadly").write_bytes(write_map(DEADLY.raw))
+    person("right", "escape")
+    assert main(["play", "deadly", "--ghost", "a.replay", "--scale", "0.1"]) == 0
+    assert main(["play", "deadly", "--ghost", "b.replay", "--scale", "0.1"]) == 2
+    error = capsys.readouterr().err
+    assert "ghost: b.replay: expected a recording of a level that is played (deadly), got a recording of" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nosuch"], "level: expected a built-in set or level"),
+        (["jumps", "--scale", "9"], "scale: expected a number from 0.1 to 4, got 9.0"),
+        (["jumps", "--ghost", "none"], "none: expected"),
+    ],
+)
+def test_play_refuses(folder, capsys, words, message):
+    assert main(["play", *words]) == 2
+    assert message in capsys.readouterr().err
