@@ -39,12 +39,16 @@ def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
     return 0
 
 
-def show_level(level: Positional[str], output: Path | None = None, force: bool = False) -> int:
+def show_level(
+    level: Positional[str], output: Path | None = None, crop: bool = False, title: bool = False, force: bool = False
+) -> int:
     """Print a summary of a level and save a picture of it.
 
     Args:
         level: name of a built-in level, or path of a level file.
         output: PNG file to write; ``<name>.png`` in the current directory by default.
+        crop: show only the part of the level that is used.
+        title: write title and author above the picture.
         force: overwrite an existing file.
     """
     ref = _only_level("level", level)
@@ -52,7 +56,7 @@ def show_level(level: Positional[str], output: Path | None = None, force: bool =
     check_free(target, force)
     raw = ref.load().raw
     _print_summary(raw)
-    _save(target, _png(raw))
+    _save(target, _png(raw, crop, title))
     return 0
 
 
@@ -139,13 +143,13 @@ def _print_findings(ref: LevelRef) -> bool:
     return any(finding.severity == "error" for finding in findings)
 
 
-def _png(raw: RawLevel) -> bytes:
+def _png(raw: RawLevel, crop: bool, title: bool) -> bytes:
     """Return the picture of a level as a PNG file."""
     import cv2  # only this command needs OpenCV
 
     from nclone_env.render.picture import level_picture
 
-    picture = level_picture(load_level(raw))
+    picture = level_picture(load_level(raw), crop=crop, title=title)
     return cv2.imencode(".png", picture[:, :, ::-1])[1].tobytes()
 
 

@@ -10,7 +10,8 @@ from nclone_env.constants import COLUMNS, ROWS, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.render.arrays import CELL
 
 _FULL_TILE = 1
-_ZOOMS = (2.0, 1.5)
+_CLOSE_UPS = (528, 660, 704, 792, 880)
+"""Widths of the areas that are drawn enlarged: those of the world's proportions have a whole number of rows."""
 
 
 class Area(NamedTuple):
@@ -50,13 +51,13 @@ def used_area(tiles: np.ndarray, places: np.ndarray) -> Area:
 def close_up(used: Area) -> tuple[Area, float]:
     """Return the smallest area of the world's proportions around a used one, and how many times larger it is drawn.
 
-    It is half or two thirds of the world in each direction, or the whole world.
+    It is between half of the world in each direction and the whole world.
     """
-    for zoom in _ZOOMS:
-        width, height = round(WORLD_WIDTH / zoom), round(WORLD_HEIGHT / zoom)
+    for width in _CLOSE_UPS:
+        height = width * WORLD_HEIGHT // WORLD_WIDTH
         if used.width <= width and used.height <= height:
             left = used.left + (used.width - width) // 2
             top = used.top + (used.height - height) // 2
             left, top = min(max(left, 0), WORLD_WIDTH - width), min(max(top, 0), WORLD_HEIGHT - height)
-            return Area(left, top, width, height), zoom
+            return Area(left, top, width, height), WORLD_WIDTH / width
     return WORLD, 1.0

@@ -17,6 +17,7 @@ BAD: Colour = (255, 128, 112)
 GOLD: Colour = (255, 208, 32)
 _LETTER = 10.0  # height of a capital letter, pixels
 _MARGIN, _GAP = 10, 18
+_LEAST_NAME = 0.2  # of the bar
 
 
 def empty_bar(width: int) -> np.ndarray:
@@ -42,9 +43,11 @@ def write_texts(bar: np.ndarray, texts: list[tuple[str, Colour]], left: float, r
     return left
 
 
-def fitted(text: str, width: float) -> str:
-    """Return a text, shortened if it takes more than so many pixels of a bar."""
-    return fitting(text, _LETTER, width)
+def write_named(bar: np.ndarray, name: str, texts: list[tuple[str, Colour]], right: float) -> None:
+    """Write a name and texts into a bar, left of x = ``right``; a name that leaves no room is shortened."""
+    needed = sum(text_width(text, _LETTER) + _GAP for text, _ in texts)
+    room = max(right - _MARGIN - needed, _LEAST_NAME * right)
+    write_texts(bar, [(fitting(name, _LETTER, room), BRIGHT), *texts], _MARGIN, right)
 
 
 def write_right(bar: np.ndarray, text: str, right: float, colour: Colour) -> float:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
+from collections import deque
 from typing import Any
 
 import numpy as np
 
 from nclone_env import errors
 from nclone_env.constants import FRAMES_PER_SECOND
+
+_MEASURED = 40  # pictures over which the rate is measured
 
 
 class Window:
@@ -40,7 +44,8 @@ class Window:
         self._pygame.display.init()
         self.set_title(title)
         self._surface = self._pygame.display.set_mode(size)
-        self._clock = self._pygame.time.Clock()
+        self._due = 0.0
+        self._times: deque[float] = deque(maxlen=_MEASURED)
         self._frames_per_second = frames_per_second
         self._closing_key = closing_key
         self.size = size
@@ -78,9 +83,17 @@ class Window:
         self._pygame.surfarray.blit_array(self._surface, picture.transpose(1, 0, 2))
         self._pygame.display.flip()
         if self._frames_per_second:
-            self._clock.tick(self._frames_per_second)
-            self.rate = self._clock.get_fps()
+            self._wait()
         return True
+
+    def _wait(self) -> None:
+        """Wait until a picture is due after the one before, and measure the rate; pygame's clock counts whole ms."""
+        now = time.perf_counter()
+        self._due = max(self._due + 1.0 / self._frames_per_second, now)  # what was late stays late
+        time.sleep(self._due - now)
+        self._times.append(time.perf_counter())
+        if len(self._times) == _MEASURED:
+            self.rate = (_MEASURED - 1) / (self._times[-1] - self._times[0])
 
     def set_title(self, title: str) -> None:
         """Change the text of the title bar."""

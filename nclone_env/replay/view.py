@@ -10,12 +10,10 @@ from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, WORLD_HEI
 from nclone_env.kinds import GOLD
 from nclone_env.level.level import Level
 from nclone_env.render.area import close_up
-from nclone_env.render.bar import BAD, BAR_HEIGHT, BRIGHT, DIM, GOOD, Colour, empty_bar, fitted, write_texts
+from nclone_env.render.bar import BAD, BAR_HEIGHT, BRIGHT, DIM, GOOD, Colour, empty_bar, write_named
 from nclone_env.render.bar import GOLD as YELLOW
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.sim.session import Session
-
-_NAME_SHARE = 0.4  # of the bar, at most: a long name leaves room for the rest
 
 
 def view_size(scale: float) -> tuple[int, int]:
@@ -87,11 +85,10 @@ class View:
 
     def describe(self, bar: np.ndarray, right: float, label: str = "") -> None:
         """Write what :meth:`bar` shows into a bar, left of x = ``right``."""
-        name = fitted(label or self.level.name, _NAME_SHARE * right)
-        write_texts(bar, self._texts(name), 10, right)
+        write_named(bar, label or self.level.name, self._texts(), right)
 
-    def _texts(self, label: str) -> list[tuple[str, Colour]]:
-        texts = [(label, BRIGHT), (f"{self.frames / FRAMES_PER_SECOND:.2f} s", BRIGHT)]
+    def _texts(self) -> list[tuple[str, Colour]]:
+        texts = [(f"{self.frames / FRAMES_PER_SECOND:.2f} s", BRIGHT)]
         if self._gold:
             texts.append((f"gold {self._session.ninja['gold']}/{self._gold}", YELLOW))
         if self.state == DEAD:

@@ -12,6 +12,7 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.raw import RawLevel
+from nclone_env.render.bar import BAR_HEIGHT
 
 RECORDS = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0), (2, 70, 70, 0, 0)]
 RAW = RawLevel(np.zeros((23, 42), np.uint8), np.array(RECORDS, np.uint8), title="small", author="me")
@@ -31,7 +32,7 @@ def picture(monkeypatch):
     red = np.zeros((600, 1056, 3), np.uint8)
     red[..., 0] = 255
     monkeypatch.setattr(loader, "load_level", lambda raw: raw, raising=False)
-    monkeypatch.setattr(drawer, "level_picture", lambda level: red, raising=False)
+    monkeypatch.setattr(drawer, "level_picture", lambda level, crop, title: red, raising=False)
     monkeypatch.setitem(sys.modules, loader.__name__, loader)
     monkeypatch.setitem(sys.modules, drawer.__name__, drawer)
 
@@ -136,6 +137,18 @@ def test_show_writes_to_the_output_path(tmp_path, level, picture):
     assert show_level(str(level), tmp_path / "p.png") == 0
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert LevelFile.open(level).level().digest == RAW.digest
+
+
+def test_show_crops_and_writes_the_title(tmp_path):
+    cv2 = pytest.importorskip("cv2")
+    tiles = np.ones((23, 42), np.uint8)
+    tiles[1:12, 1:12] = 0
+    path, picture, shapes = tmp_path / "corner.map", tmp_path / "p.png", []
+    path.write_bytes(write_map(RawLevel(tiles, np.array(RECORDS, np.uint8), title="corner")))
+    for options in ({}, {"crop": True}, {"crop": True, "title": True}):
+        assert show_level(str(path), picture, force=True, **options) == 0
+        shapes.append(cv2.imread(str(picture)).shape)
+    assert shapes == [(600, 1056, 3), (432, 432, 3), (432 + BAR_HEIGHT, 432, 3)]
 
 
 def test_validate_warns_of_slow_levels(tmp_path, capsys, level):

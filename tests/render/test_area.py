@@ -38,9 +38,11 @@ def test_the_margin_ends_at_the_world():
         (Area(480, 240, 240, 96), (Area(336, 138, 528, 300), 2.0)),
         (Area(0, 24, 528, 72), (Area(0, 0, 528, 300), 2.0)),
         (Area(936, 500, 120, 100), (Area(528, 300, 528, 300), 2.0)),
-        (Area(240, 48, 600, 312), (Area(188, 4, 704, 400), 1.5)),
-        (Area(24, 24, 744, 96), (WORLD, 1.0)),
-        (Area(24, 24, 96, 408), (WORLD, 1.0)),
+        (Area(240, 48, 600, 312), (Area(210, 16, 660, 375), 1.6)),
+        (Area(24, 24, 744, 96), (Area(0, 0, 792, 450), 4 / 3)),
+        (Area(24, 24, 864, 96), (Area(16, 0, 880, 500), 1.2)),
+        (Area(24, 24, 888, 96), (WORLD, 1.0)),
+        (Area(24, 24, 96, 504), (WORLD, 1.0)),
     ],
 )
 def test_close_ups_hold_what_is_used_at_the_proportions_of_the_world(used, shown):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nclone_env import errors
+from nclone_env.render import window as module
 from nclone_env.render.window import Window
 
 PICTURE = np.zeros((60, 100, 3), dtype=np.uint8)
@@ -49,6 +50,51 @@ def test_a_picture_of_another_size_is_refused(pygame):
     with pytest.raises(errors.BufferError, match="float64"):
         window.show(PICTURE.astype(float))
     window.close()
+
+
+class Time:
+    """Time that passes only when a window sleeps or a test says so."""
+
+    def __init__(self):
+        self.now, self.slept = 100.0, []
+
+    def perf_counter(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def test_the_window_keeps_its_rate_and_measures_it(pygame, monkeypatch):
+    clock = Time()
+    monkeypatch.setattr(module, "time", clock)
+    window = Window((100, 60), frames_per_second=60)
+    for _ in range(100):
+        clock.now += 0.004  # of work
+        window.show(PICTURE)
+    assert clock.now - 100.0 == pytest.approx(99 / 60 + 0.004)
+    assert window.rate == pytest.approx(60.0)
+    for _ in range(100):
+        clock.now += 0.025
+        window.show(PICTURE)
+    assert window.rate == pytest.approx(40.0)
+    assert clock.slept[-1] == 0.0
+    clock.now += 0.004
+    window.show(PICTURE)
+    assert clock.slept[-1] == pytest.approx(1 / 60 - 0.004), "late pictures are not made up for"
+    window.close()
+
+
+def test_a_key_can_close_the_window(pygame):
+    closing = Window((100, 60), frames_per_second=0, closing_key="escape")
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_ESCAPE))
+    assert not closing.show(PICTURE)
+    assert not closing.is_open
+    other = make_window()
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_ESCAPE))
+    assert other.show(PICTURE)
+    other.close()
 
 
 def test_without_pygame_the_extra_is_named(monkeypatch):
