@@ -116,6 +116,10 @@ class MissingExtraError(NcloneError, ImportError):
     """An optional dependency is missing; the message names the extra to install."""
 
 
+class DisplayError(NcloneError, RuntimeError):
+    """There is no screen to open a window on."""
+
+
 class CheckpointError(NcloneError, ValueError):
     """A checkpoint cannot be read or does not match the configuration."""
 

@@ -53,12 +53,15 @@ def play_in_window(
 
     Raises:
         ConfigError: if the scale is out of range.
+        DisplayError: if there is no screen.
         MissingExtraError: if pygame-ce is not installed.
     """
+    from nclone_env.render.window import check_display
     from nclone_env.replay import play
     from nclone_env.replay.view import View, view_size
 
     check_scale(scale)
+    check_display()
     first = View(levels[0], scale)
     first.tick(0)  # compiles the kernels while there is no window yet that would not answer
     first.picture()

@@ -71,9 +71,11 @@ def watch_runs(
 
 def _show(rounds: Rounds, views: int, scale: float) -> None:
     """Show round after round in a window."""
+    from nclone_env.render.window import check_display
     from nclone_env.replay.play import open_window, watch
     from nclone_env.replay.watch import grid_pictures, grid_size
 
+    check_display()
     first = rounds(0)
     count = min(views, len(first))
     pictures = grid_pictures(itertools.chain(first, _later(rounds)), count, scale, _HOLD)

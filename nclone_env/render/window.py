@@ -12,6 +12,7 @@ import numpy as np
 from nclone_env import errors
 from nclone_env.constants import FRAMES_PER_SECOND
 
+_INVISIBLE = ("offscreen", "dummy")  # drivers that SDL falls back on
 _MEASURED = 40  # pictures over which the rate is measured
 
 
@@ -30,6 +31,7 @@ class Window:
         held: names of the keys that are down.
 
     Raises:
+        DisplayError: if there is no screen.
         MissingExtraError: if pygame-ce is not installed.
     """
 
@@ -40,8 +42,7 @@ class Window:
         frames_per_second: float = FRAMES_PER_SECOND,
         closing_key: str = "",
     ):
-        self._pygame = _import_pygame()
-        self._pygame.display.init()
+        self._pygame = _started_pygame()
         self.set_title(title)
         self._surface = self._pygame.display.set_mode(size)
         self._due = 0.0
@@ -124,13 +125,35 @@ class Window:
             self._pygame.display.quit()
 
 
+def check_display() -> None:
+    """Check that windows can be opened.
+
+    Raises:
+        DisplayError, MissingExtraError: as :class:`Window`.
+    """
+    _started_pygame().display.quit()
+
+
+def _started_pygame() -> Any:
+    """Return the module with its display started."""
+    pygame = _import_pygame()
+    fix = "set DISPLAY or WAYLAND_DISPLAY, or write pictures or a video instead"
+    try:
+        pygame.display.init()
+    except pygame.error as error:
+        raise errors.DisplayError(f"window: expected a screen, got none ({error}); {fix}") from error
+    if pygame.display.get_driver() in _INVISIBLE and "SDL_VIDEODRIVER" not in os.environ:
+        pygame.display.quit()
+        raise errors.DisplayError(f"window: expected a screen, got none; {fix}")
+    return pygame
+
+
 def _import_pygame() -> Any:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         import pygame
     except ImportError as error:
         raise errors.MissingExtraError(
-            "window: render_mode 'human' expected pygame-ce, which is not installed; "
-            'install it with pip install "nclone-env[human]"'
+            'window: expected pygame-ce, which is not installed; install it with pip install "nclone-env[human]"'
         ) from error
     return pygame

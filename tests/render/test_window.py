@@ -97,6 +97,24 @@ def test_a_key_can_close_the_window(pygame):
     other.close()
 
 
+def test_without_a_screen_no_invisible_window_is_opened(pygame, monkeypatch):
+    make_window().close()
+    monkeypatch.delenv("SDL_VIDEODRIVER")
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
+    monkeypatch.setattr(pygame.display, "init", lambda: None)
+    with pytest.raises(errors.DisplayError, match="window: expected a screen, got none; set DISPLAY"):
+        make_window()
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "x11")
+    module.check_display()
+
+    def fail():
+        raise pygame.error("no display")
+
+    monkeypatch.setattr(pygame.display, "init", fail)
+    with pytest.raises(errors.DisplayError, match=r"got none \(no display\)"):
+        module.check_display()
+
+
 def test_without_pygame_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pygame", None)
     with pytest.raises(errors.MissingExtraError, match=r"nclone-env\[human\]"):
