@@ -33,13 +33,15 @@ def zoomed(picture: np.ndarray, zoom: int = ZOOM) -> np.ndarray:
 
 def on_background(shown: Appearance, colours: bool, below: str = "background") -> np.ndarray:
     """Return (24, 24, 3) uint8: an appearance over a plain paint."""
-    if colours:
-        alpha, ink = colour_stamp(shown, 1)
-    else:
-        opaque, ink = raster.stamp(layers_of(shown), raster.GREYS)
-        alpha = opaque[..., None]
     base = np.array((raster.COLOURS if colours else raster.GREYS)[below], dtype=np.float32)
-    return np.broadcast_to(base * (1 - alpha) + ink + 0.5, (24, 24, 3)).astype(np.uint8)
+    picture = np.broadcast_to(base, (24, 24, len(base))).copy()
+    if not colours:
+        alpha, ink = raster.stamp(layers_of(shown), raster.GREYS)
+        return (picture * (1 - alpha[..., None]) + ink + 0.5).astype(np.uint8).repeat(3, axis=2)
+    keep, ink, left, top = colour_stamp(shown, 1)
+    part = picture[12 + top :, 12 + left :][: len(keep), : keep.shape[1]]
+    part[:] = part * keep + ink
+    return picture.astype(np.uint8)
 
 
 def grid(pictures: list[np.ndarray]) -> np.ndarray:

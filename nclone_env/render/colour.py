@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -27,6 +28,7 @@ _EDGE_WIDTH = 2.0  # world pixels
 _RIM: Colour = (250, 250, 252)
 _RIM_WIDTH, _NINJA_RIM_WIDTH = 0.75, 1.5  # world pixels
 _RIM_OPACITY, _NINJA_RIM_OPACITY = 0.55, 1.0
+_PARTS = 64  # samples from which the coverage of a pixel is counted
 _FINER = 4  # samples per pixel and axis from which a rim is averaged
 
 
@@ -42,24 +44,54 @@ def walls(tiles: bytes, magnification: int) -> np.ndarray:
         (600 * magnification, 1056 * magnification, 3) uint8, RGB, read-only: later calls return the same array.
     """
     numbers = np.frombuffer(tiles, np.uint8).reshape(ROWS, COLUMNS)
-    cells = _coverages(magnification)[np.where(numbers > MAX_TILE, 0, numbers)]
+    cells = _covered_parts(magnification)[np.where(numbers > MAX_TILE, 0, numbers)]
     side = CELL * magnification
     solid = cells.transpose(0, 2, 1, 3).reshape(ROWS * side, COLUMNS * side)
     inner = cv2.erode(solid, _disc(_EDGE_WIDTH * magnification), borderType=cv2.BORDER_REPLICATE)
-    background, edge, fill = (PAINTS["background"].colour, EDGE, PAINTS["solid"].colour)
-    picture = np.empty((*solid.shape, 3), np.uint8)
-    for channel, (air, line, wall) in enumerate(zip(background, edge, fill, strict=True)):
-        picture[..., channel] = air + solid * (line - air) + inner * (wall - line) + 0.5
+    picture = _mixtures().take(solid.astype(np.uint16) * (_PARTS + 1) + inner, axis=0)
     picture.flags.writeable = False
     return picture
 
 
+@lru_cache(maxsize=1)
+def _mixtures() -> np.ndarray:
+    """Return (65 * 65, 3) uint8: the colour of a pixel by the parts of it that walls, and their inside, cover."""
+    solid, inner = (part[..., None] / _PARTS for part in np.mgrid[: _PARTS + 1, : _PARTS + 1])
+    air, line, wall = (np.array(colour) for colour in (PAINTS["background"].colour, EDGE, PAINTS["solid"].colour))
+    return (air + solid * (line - air) + inner * (wall - line) + 0.5).clip(0, 255).astype(np.uint8).reshape(-1, 3)
+
+
+class Stamp(NamedTuple):
+    """A figure and its rim: over a background b the result is ``b * keep + ink``, rounded down.
+
+    Attributes:
+        keep: (h, w, 1) float32, 0..1; what is left of the background.
+        ink: (h, w, 3) float32, colour times what it covers, and 0.5.
+        left: x of the first column relative to the centre, pixels.
+        top: y of the first row.
+    """
+
+    keep: np.ndarray
+    ink: np.ndarray
+    left: int
+    top: int
+
+    def faded(self, opacity: float) -> Stamp:
+        """Return a translucent stamp."""
+        return self._replace(keep=1 - (1 - self.keep) * opacity, ink=(self.ink - 0.5) * opacity + 0.5)
+
+
 @lru_cache(maxsize=256)
-def colour_stamp(shown: Appearance, magnification: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return alpha (n, n, 1) and ink (n, n, 3), float32, of a figure and its rim, n = 24 * magnification."""
+def colour_stamp(shown: Appearance, magnification: int) -> Stamp:
+    """Return the stamp of an appearance, in pixels of a whole number per pixel of the world."""
     alpha, ink = raster.stamp(layers_of(shown), raster.COLOURS, magnification)
     rim = _rim(shown, magnification) * (1 - alpha)
-    return (alpha + rim)[..., None], ink + rim[..., None] * np.array(_RIM, np.float32)
+    ink += rim[..., None] * np.array(_RIM, np.float32)
+    alpha += rim
+    rows, columns = (np.flatnonzero(alpha.any(axis=axis)) for axis in (1, 0))
+    box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    half = len(alpha) // 2
+    return Stamp(1 - alpha[box][..., None], ink[box] + 0.5, int(columns[0]) - half, int(rows[0]) - half)
 
 
 def _rim(shown: Appearance, magnification: int) -> np.ndarray:
@@ -74,10 +106,10 @@ def _rim(shown: Appearance, magnification: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def _coverages(magnification: int) -> np.ndarray:
-    """Return (38, n, n) float32, 0..1: how much each tile covers of each pixel."""
+def _covered_parts(magnification: int) -> np.ndarray:
+    """Return (38, n, n) uint8, 0..64: how many parts of 64 of each pixel each tile covers."""
     covered = [raster.coverage([tile_outline(tile)], magnification) for tile in range(MAX_TILE + 1)]
-    return np.array(covered, np.float32)
+    return (np.array(covered) * _PARTS + 0.5).astype(np.uint8)
 
 
 def _disc(radius: float) -> np.ndarray:

@@ -15,10 +15,10 @@ from nclone_env.kinds import DOOR_SWITCHES, KINDS, LASER_TURRET, NINJA, REGULAR_
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
 from nclone_env.render.area import WORLD, Area, used_area
-from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
+from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
 from nclone_env.render.bar import title_bar
 from nclone_env.render.beams import BEAM_COLOURS, draw_beams
-from nclone_env.render.colour import colour_stamp, walls
+from nclone_env.render.colour import Stamp, colour_stamp, walls
 from nclone_env.render.looks import (
     DOOR_LIES,
     DOOR_UPRIGHT,
@@ -169,12 +169,12 @@ class Canvas:
 
     def draw(self, items: Iterable[Item], opacity: float = 1.0) -> None:
         """Draw items, later ones on top."""
-        magnification, half = self._magnification, CELL * self._magnification // 2
+        magnification = self._magnification
         for x, y, shown in items:
             if shown is not None:
-                alpha, ink = colour_stamp(shown, magnification)
-                left, top = round(x * magnification) - half, round(y * magnification) - half
-                _put(self.pixels, alpha * opacity, ink * opacity, left, top)
+                stamp = colour_stamp(shown, magnification)
+                stamp = stamp if opacity == 1.0 else stamp.faded(opacity)
+                _put(self.pixels, stamp, round(x * magnification), round(y * magnification))
 
     def picture(self) -> np.ndarray:
         """Return the picture of the area at the scale."""
@@ -187,13 +187,12 @@ class Canvas:
         return cv2.resize(part, size, interpolation=interpolation)
 
 
-def _put(picture: np.ndarray, alpha: np.ndarray, ink: np.ndarray, left: int, top: int) -> None:
-    """Blend a stamp with its upper left corner at (left, top), as far as it is inside the picture."""
-    height, width = picture.shape[:2]
-    side = len(alpha)
-    rows = slice(max(top, 0), max(min(top + side, height), 0))
-    columns = slice(max(left, 0), max(min(left + side, width), 0))
-    inner = slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left)
+def _put(picture: np.ndarray, stamp: Stamp, x: int, y: int) -> None:
+    """Blend a stamp with its centre at (x, y), as far as it is inside the picture."""
+    (height, width), (left, top) = picture.shape[:2], (x + stamp.left, y + stamp.top)
+    rows = slice(max(top, 0), max(min(top + stamp.keep.shape[0], height), 0))
+    columns = slice(max(left, 0), max(min(left + stamp.keep.shape[1], width), 0))
     below = picture[rows, columns]
     if below.size:
-        below[:] = below * (1 - alpha[inner]) + ink[inner] + 0.5
+        inner = slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left)
+        below[:] = below * stamp.keep[inner] + stamp.ink[inner]
