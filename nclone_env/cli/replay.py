@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from tyro.conf import Positional
 
+from nclone_env.cli.output import check_free
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import FormatError
+from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import load_level
@@ -26,7 +26,7 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
         files: attract files of the game, or recordings made by ``replay record``.
     """
     if not files:
-        return _fail("files: expected at least one recording, got none")
+        raise ConfigError("files: expected at least one recording, got none")
     width = max([len("file"), *(len(str(path)) for path in files)])
     print(f"{'file':<{width}}  agrees  frames  {'end':<12}  gold  reason")
     disagreeing = sum(not _print_verdict(path, width) for path in files)
@@ -54,14 +54,16 @@ def record_replay(
         force: overwrite an existing file.
     """
     if human == bool(inputs):
-        return _fail("inputs, human: expected exactly one of --inputs '24RJ 3.' and --human")
+        raise ConfigError("inputs, human: expected exactly one of --inputs '24RJ 3.' and --human")
     compiled = load_level(level)
     target = output or Path(f"{compiled.name.replace('/', '-')}{SUFFIX}")
-    if target.exists() and not force:
-        return _fail(f"{target}: file already exists; --force overwrites it")
-    if not human:
-        return _save(Recording.of(compiled, parse_inputs(inputs, "inputs"), {"level": compiled.name}), target)
-    play_in_window([compiled], lambda recording: saved_text(recording, target), scale)
+    check_free(target, force)
+    if human:
+        play_in_window([compiled], lambda recording: saved_text(recording, target), scale)
+        return 0
+    recording = Recording.of(compiled, parse_inputs(inputs, "inputs"), {"level": compiled.name})
+    recording.save(target)
+    print(f"wrote {target} ({len(recording.inputs)} frames, hash {recording.trajectory_hash})")
     return 0
 
 
@@ -77,7 +79,7 @@ def play_replay(file: Positional[Path], scale: float = 1.0) -> int:
 
     check_scale(scale)
     recording = load_any_recording(file)
-    play.watch(recording_pictures(recording, scale), play.open_window(file.name, view_size(scale)))
+    play.show(recording_pictures(recording, scale), file.name, view_size(scale))
     return 0
 
 
@@ -94,16 +96,12 @@ def export_video(
         force: overwrite an existing file.
     """
     if every < 1:
-        return _fail(f"every: expected a whole number of at least 1, got {every}")
+        raise ConfigError(f"every: expected a whole number of at least 1, got {every}")
     check_scale(scale)
     target = output or Path(f"{file.stem}.mp4")
-    if target.exists() and not force:
-        return _fail(f"{target}: file already exists; --force overwrites it")
+    check_free(target, force)
     pictures = recording_pictures(load_any_recording(file), scale, every)
-    try:
-        count = write_video(pictures, target, FRAMES_PER_SECOND / every)
-    except OSError as error:
-        return _fail(f"{target}: cannot be written: {error.strerror}")
+    count = write_video(pictures, target, FRAMES_PER_SECOND / every)
     print(f"wrote {target} ({count} pictures)")
     return 0
 
@@ -123,18 +121,3 @@ def _print_verdict(path: Path, width: int) -> bool:
 def _verify_any(path: Path) -> Verdict:
     data = read_bytes(path)
     return read_recording(data, str(path)).verify() if is_recording(data) else verify(read_attract(data, str(path)))
-
-
-def _save(recording: Recording, target: Path) -> int:
-    """Write a recording and print its path; return the exit status."""
-    try:
-        recording.save(target)
-    except OSError as error:
-        return _fail(f"{target}: cannot be written: {error.strerror}")
-    print(f"wrote {target} ({len(recording.inputs)} frames, hash {recording.trajectory_hash})")
-    return 0
-
-
-def _fail(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
-    return 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
+from nclone_env.cli.output import check_free
 from nclone_env.cli.play import check_scale
 from nclone_env.config import check_integer
 from nclone_env.constants import FRAMES_PER_SECOND
@@ -54,8 +55,8 @@ def watch_runs(
         raise ConfigError("sources: expected at least one checkpoint, folder of a run or recording, got none")
     check_scale(scale)
     check_integer("views", views, low=1, high=64)
-    if output is not None and output.exists() and not force:
-        raise ConfigError(f"output: {output} already exists; --force overwrites it")
+    if output is not None:
+        check_free(output, force)
     rounds = _rounds(sources, levels, "argmax" if argmax else "sampled", seed)
     if output is None:
         _show(rounds, views, scale)
@@ -71,16 +72,13 @@ def watch_runs(
 
 def _show(rounds: Rounds, views: int, scale: float) -> None:
     """Show round after round in a window."""
-    from nclone_env.render.window import check_display
-    from nclone_env.replay.play import open_window, watch
+    from nclone_env.replay.play import show
     from nclone_env.replay.watch import grid_pictures, grid_size
 
-    check_display()
     first = rounds(0)
     count = min(views, len(first))
     pictures = grid_pictures(itertools.chain(first, _later(rounds)), count, scale, _HOLD)
-    ready = list(itertools.islice(pictures, 2))  # compiles the kernels while there is no window yet
-    watch(itertools.chain(ready, pictures), open_window("nclone-env watch", grid_size(count, scale)))
+    show(pictures, "nclone-env watch", grid_size(count, scale))
 
 
 def _later(rounds: Rounds) -> Iterator[Run]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.level import Level
-from nclone_env.render.window import Window
+from nclone_env.render.window import Window, check_display
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.session import Session
 
@@ -230,6 +231,24 @@ class Play:
         if not self._shows_ghost or track is None or not len(track) or not self._inputs:
             return ()
         return (track[min(len(self._inputs), len(track)) - 1],)
+
+
+def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> int:
+    """Open a window and show pictures in it as :func:`watch`.
+
+    Args:
+        pictures: (height, width, 3) uint8, RGB.
+        title: text of the title bar.
+        size: width and height of the pictures, pixels.
+
+    Raises:
+        DisplayError: if there is no screen.
+        MissingExtraError: if pygame-ce is not installed.
+    """
+    check_display()
+    iterator = iter(pictures)
+    ready = list(itertools.islice(iterator, 2))  # compiles the kernels while there is no window that would not answer
+    return watch(itertools.chain(ready, iterator), open_window(title, size))
 
 
 def watch(pictures: Iterable[np.ndarray], window: Window) -> int:

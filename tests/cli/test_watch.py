@@ -156,7 +156,7 @@ def test_a_video_of_both(folder, capsys):
     assert len(frames) == 61 + 60
     assert (frames[0] != frames[20]).mean() > 0.001
     assert main([*command, "--output", "x.mp4"]) == 2
-    assert "output: x.mp4 already exists; --force overwrites it" in capsys.readouterr().err
+    assert "x.mp4: already exists; --force overwrites it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
