@@ -12,7 +12,7 @@ PARALLEL := -n 2 --dist loadfile
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 
-.PHONY: train warmup test test-slow fuzz fuzz-coverage faults lint types contract cuda format clean compat
+.PHONY: train warmup test test-slow docs wheel-test fuzz fuzz-coverage faults lint types contract cuda format clean compat
 .PHONY: compat-gymnasium $(COMPAT)
 
 train: warmup
@@ -28,6 +28,14 @@ test: warmup
 # Few and long, so whichever process is free takes the next one.
 test-slow: warmup
 	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
+
+# Build the documentation site into site/, with warnings as errors; nothing in it is loaded from elsewhere.
+docs: .venv-docs/.installed
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
+
+# Install the wheel for every Python on the PATH and run the examples of the README with it (docs/installation.md).
+wheel-test: $(INSTALLED)
+	$(BIN)/python -m profiling.wheel_test $(ARGS)
 
 # Kill and fail every system call that writes a file, and print what is left (docs/security.md). Requires strace.
 faults: warmup
@@ -76,7 +84,7 @@ compat-gymnasium: .venv-compat/gymnasium/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-compat .venv-cuda .venv-fuzz runs dist build
+	rm -rf .venv .venv-compat .venv-cuda .venv-docs .venv-fuzz runs dist build site
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two, once) ..."
@@ -89,6 +97,14 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv-cuda (a minute or two, once) ..."
 	@$(PYTHON) -m venv .venv-cuda
 	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[cuda]" pytest pytest-timeout
+	@touch $@
+
+# The reference is made from the sources, which are read and not imported, so the package is not installed.
+.venv-docs/.installed: pyproject.toml constraints.txt
+	@echo "Setting up .venv-docs (half a minute, once) ..."
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $$($(PYTHON) -c \
+		'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
 	@touch $@
 
 .venv-fuzz/.installed: pyproject.toml constraints.txt

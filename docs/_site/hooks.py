@@ -1,0 +1,50 @@
+"""What the documentation site adds to the Markdown pages: pages from outside of ``docs``, and links that leave it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[2]
+ADOPTED = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+"""Pages of the repository that are pages of the site as well."""
+LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that lie outside of ``docs``."""
+    for source, target in ADOPTED.items():
+        files.append(File.generated(config, target, content=(ROOT / source).read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Make links that leave ``docs`` lead to the page of the site, or to the file in the repository."""
+    sources = {target: source for source, target in ADOPTED.items()}
+    source = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    return relinked(markdown, source, page.file.src_uri, config["repo_url"])
+
+
+def relinked(markdown: str, source: str, place: str, repository: str) -> str:
+    """Return Markdown whose relative links are those of a page of the site; code blocks are left as they are.
+
+    Args:
+        markdown: the page.
+        source: its path in the repository.
+        place: its path in the site.
+        repository: address of the repository.
+    """
+
+    def target(found: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), found[1]))
+        if path not in ADOPTED and not path.startswith("docs/"):
+            return f"{repository}/blob/main/{path}"
+        inside = ADOPTED.get(path) or path.removeprefix("docs/")
+        return posixpath.relpath(inside, posixpath.dirname(place) or ".")
+
+    parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if part.startswith("```") else LINK.sub(target, part) for part in parts)
