@@ -107,7 +107,10 @@ def test_extras_are_constrained():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {name(line) for line in lines if line and not line.startswith("#")}
     extras = project["optional-dependencies"]
-    lists = [project["dependencies"], *(extras[extra] for extra in ("train", "human", "video", "profile", "dev", "docs"))]
+    lists = [
+        project["dependencies"],
+        *(extras[extra] for extra in ("train", "human", "video", "profile", "dev", "docs")),
+    ]
     assert {name(each) for requirements in lists for each in requirements} - pinned == set()
 
 

@@ -7,16 +7,19 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File
-
 ROOT = Path(__file__).parents[2]
 ADOPTED = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the repository that are pages of the site as well."""
+LOADED = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"([^\"]+)|<link\b(?![^>]*canonical)[^>]*?href=\"([^\"]+)"
+)
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages that lie outside of ``docs``."""
+    from mkdocs.structure.files import File  # only here, so that the tests do without MkDocs
+
     for source, target in ADOPTED.items():
         files.append(File.generated(config, target, content=(ROOT / source).read_text()))
     return files
@@ -48,3 +51,19 @@ def relinked(markdown: str, source: str, place: str, repository: str) -> str:
 
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else LINK.sub(target, part) for part in parts)
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Refuse a page that would load something from another host."""
+    from mkdocs.exceptions import PluginError
+
+    found = loaded_from_elsewhere(output)
+    if found:
+        raise PluginError(f"{page.file.src_uri}: expected a page that loads nothing from elsewhere, got {found}")
+    return output
+
+
+def loaded_from_elsewhere(html: str) -> list[str]:
+    """Return the addresses of scripts, style sheets, pictures and frames on other hosts."""
+    found = (first or second for first, second in LOADED.findall(html))
+    return [address for address in found if re.match(r"(?:https?:)?//", address)]

@@ -1,0 +1,117 @@
+"""The documentation site: its pages, the reference of every public name, links that leave it, and what pages load."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+
+import pytest
+
+import nclone_env
+from nclone_env import errors, memory
+from nclone_env.cli.app import COMMANDS
+
+from .pages import PAGES, ROOT
+from .test_examples import blocks
+
+DOCS = ROOT / "docs"
+REFERENCE = "\n".join(page.read_text() for page in sorted((DOCS / "reference").glob("*.md")))
+DOCUMENTED = re.findall(r"^::: ([\w.]+)$", REFERENCE, flags=re.MULTILINE)
+SITE = re.findall(r"^ +- ([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
+
+_spec = importlib.util.spec_from_file_location("hooks", DOCS / "_site" / "hooks.py")
+assert _spec is not None
+assert _spec.loader is not None
+hooks = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(hooks)
+
+
+def find(path: str) -> object:
+    """Return the object of a dotted path: a module, or an attribute of one."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        module, _, name = path.rpartition(".")
+        return getattr(find(module), name)
+
+
+def imported_names(block: str) -> set[str]:
+    """Return the dotted paths of what a block imports from the package."""
+    found = re.findall(r"^from (nclone_env[\w.]*) import (.+)$", block, flags=re.MULTILINE)
+    return {f"{module}.{name.strip()}" for module, names in found for name in names.split(",")}
+
+
+def test_every_page_has_its_place():
+    """A page that is new goes into ``nav`` of mkdocs.yml, below a heading of its kind."""
+    pages = {page.relative_to(DOCS).as_posix() for page in PAGES if page.is_relative_to(DOCS)}
+    assert len(set(SITE)) == len(SITE)
+    assert set(SITE) == pages | set(hooks.ADOPTED.values())
+
+
+@pytest.mark.parametrize("package", [nclone_env, memory], ids=lambda package: package.__name__)
+def test_every_public_name_is_documented(package):
+    assert {f"{package.__name__}.{name}" for name in package.__all__} - {"nclone_env.NcloneError"} <= set(DOCUMENTED)
+    assert errors.__name__ in DOCUMENTED
+    assert issubclass(nclone_env.NcloneError, Exception)
+
+
+def test_every_name_that_the_examples_import_is_documented():
+    names = set().union(*(imported_names(block) for page in PAGES for block in blocks(page, "python")))
+    wholes = {path for path in DOCUMENTED if (ROOT / f"{path.replace('.', '/')}.py").is_file()}  # modules
+    missing = {name for name in names if name not in DOCUMENTED and name.rpartition(".")[0] not in wholes}
+    assert missing - NUMBERS == set()
+
+
+NUMBERS = {"nclone_env.env.compiled.records.WON", "nclone_env.plan.expand.WON", "nclone_env.plan.table.EMPTY"}
+"""Constants, which the pages that use them explain."""
+
+
+def test_every_documented_name_exists_and_is_described():
+    assert len(set(DOCUMENTED)) == len(DOCUMENTED)
+    for path in DOCUMENTED:
+        found = find(path) if not path.endswith("NPlusPlusVecEnv") else object
+        if inspect.ismodule(found) or inspect.isclass(found) or inspect.isroutine(found):
+            assert inspect.getdoc(found), path
+
+
+def test_names_are_found():
+    assert find("nclone_env.sim.session.Session") is find("nclone_env.sim.session").Session
+    assert imported_names("from nclone_env.a import b, c\nfrom os import d") == {"nclone_env.a.b", "nclone_env.a.c"}
+    with pytest.raises(AttributeError):
+        find("nclone_env.sim.session.Sessions")
+
+
+def test_every_command_is_documented():
+    names = {
+        f"{name} {each}" if each else name
+        for name, found in COMMANDS.items()
+        for each in (found if isinstance(found, dict) else [""])
+    }
+    page = (DOCS / "reference" / "command-line.md").read_text()
+    assert set(re.findall(r"^\| `([a-z -]+)` \|", page, flags=re.MULTILINE)) == names
+
+
+def test_links_that_leave_the_pages():
+    text = (
+        "[a](../CONTRIBUTING.md#rules) [b](levels.md) [c](../profiling/x.py) [d](https://e.org)\n```\n[e](../f)\n```\n"
+    )
+    assert hooks.relinked(text, "docs/memory.md", "memory.md", "https://host") == (
+        "[a](contributing.md#rules) [b](levels.md) [c](https://host/blob/main/profiling/x.py) [d](https://e.org)\n"
+        "```\n[e](../f)\n```\n"
+    )
+    assert hooks.relinked("[a](docs/physics/README.md)", "CONTRIBUTING.md", "contributing.md", "") == (
+        "[a](physics/README.md)"
+    )
+    assert hooks.relinked("[a](../../README.md)", "docs/physics/README.md", "physics/README.md", "h") == (
+        "[a](h/blob/main/README.md)"
+    )
+
+
+def test_what_pages_load_from_elsewhere_is_found():
+    page = (
+        '<link rel="canonical" href="https://a.org"><a href="https://b.org">b</a><img src="c.png">'
+        '<script src="https://d.org/e.js"></script><link href="//f.org/g.css" rel="stylesheet">'
+    )
+    assert hooks.loaded_from_elsewhere(page) == ["https://d.org/e.js", "//f.org/g.css"]
