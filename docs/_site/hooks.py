@@ -13,6 +13,7 @@ ADOPTED = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"([^\"]+)|<link\b(?![^>]*canonical)[^>]*?href=\"([^\"]+)"
 )
+ROLE = re.compile(r":(?:class|meth|func|attr|mod|data):(?=<code)")
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -54,13 +55,13 @@ def relinked(markdown: str, source: str, place: str, repository: str) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Refuse a page that would load something from another host."""
+    """Remove the roles of docstrings, which are no Markdown; refuse a page that loads something from another host."""
     from mkdocs.exceptions import PluginError
 
     found = loaded_from_elsewhere(output)
     if found:
         raise PluginError(f"{page.file.src_uri}: expected a page that loads nothing from elsewhere, got {found}")
-    return output
+    return ROLE.sub("", output)
 
 
 def loaded_from_elsewhere(html: str) -> list[str]:
