@@ -93,6 +93,14 @@ def test_every_command_is_documented():
     assert set(re.findall(r"^\| `([a-z -]+)` \|", page, flags=re.MULTILINE)) == names
 
 
+def test_every_variable_of_the_environment_is_documented():
+    sources = "".join(path.read_text() for path in (ROOT / "nclone_env").rglob("*.py"))
+    page = (DOCS / "reference" / "command-line.md").read_text()
+    assert set(re.findall(r"^\| `(NCLONE_\w+)` \|", page, flags=re.MULTILINE)) == set(
+        re.findall(r"NCLONE_ENV_[A-Z_]+", sources)
+    )
+
+
 def test_links_that_leave_the_pages():
     text = (
         "[a](../CONTRIBUTING.md#rules) [b](levels.md) [c](../profiling/x.py) [d](https://e.org)\n```\n[e](../f)\n```\n"
