@@ -1,7 +1,7 @@
 """N++ as a bit-exact, memory-lean Gymnasium environment for reinforcement learning.
 
-Importing the package registers ``nclone/NPlusPlus-v0`` with Gymnasium. It does not import torch, OpenCV, matplotlib or
-pygame. Kernels are compiled on first use, or ahead of time by ``nclone-env warmup``.
+Importing the package registers ``nclone/NPlusPlus-v0`` and its variants with Gymnasium. It does not import torch,
+OpenCV, matplotlib or pygame. Kernels are compiled on first use, or ahead of time by ``nclone-env warmup``.
 """
 
 from __future__ import annotations

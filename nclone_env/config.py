@@ -18,6 +18,7 @@ ObservationName = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "graph", "action_mask"
 ]
 OBSERVATION_NAMES: tuple[str, ...] = get_args(ObservationName)
+_OF_SEVERAL_ARRAYS = ("entity_states", "graph")
 DEFAULT_OBSERVATIONS: tuple[str, ...] = ("game_state", "player_frame", "global_view")
 VectorDtype = Literal["float32", "float16"]
 MOST_LISTED_ENTITIES = 128
@@ -148,6 +149,9 @@ class EnvironmentConfig:
     """Also play the mirror image of each level, with left and right exchanged."""
     observations: tuple[str, ...] = DEFAULT_OBSERVATIONS
     """Names of the observations, from ``OBSERVATION_NAMES``; the others cost nothing."""
+    dict_observations: bool = True
+    """Return observations as a dict of arrays by name. False: return the array of the only observation, with a Box as
+    its space; a stack of pictures then has its frames in place of the channel, (k, height, width)."""
     action_space: ActionSpaceName = "discrete"
     """``discrete``: 3 * jump + direction; ``multi_discrete``: [direction, jump]. Directions: none, left, right."""
     frame_skip: int = 4
@@ -181,6 +185,12 @@ class EnvironmentConfig:
                 f"observations: expected one or more different names out of {', '.join(OBSERVATION_NAMES)}, "
                 f"got {shortened(self.observations, 200)}"
             )
+        _check_bool("dict_observations", self.dict_observations)
+        if not self.dict_observations and (len(self.observations) > 1 or self.observations[0] in _OF_SEVERAL_ARRAYS):
+            raise ConfigError(
+                f"observations: expected one name of a single array with dict_observations=False, such as "
+                f"'game_state', got {shortened(self.observations, 200)}; name one, or leave dict_observations out"
+            )
         _check_bool("mirrored", self.mirrored)
         _check_choice("paths", self.paths, get_args(PathsName))
         _check_choice("action_space", self.action_space, get_args(ActionSpaceName))
@@ -199,9 +209,15 @@ class EnvironmentConfig:
                 raise ConfigError(f"{name}: expected {expected.__name__} or a mapping, got {shortened(value)}")
 
     @property
+    def only_observation(self) -> str | None:
+        """Name of the array that is the observation; None if observations are dicts."""
+        return None if self.dict_observations else self.observations[0]
+
+    @property
     def frames_per_second(self) -> float:
-        """Steps per second at the speed of the game."""
-        return FRAMES_PER_SECOND / self.frame_skip
+        """Steps per second at the speed of the game; an int if it is whole, as Gymnasium's ``play`` asks for."""
+        exact = FRAMES_PER_SECOND / self.frame_skip
+        return int(exact) if exact.is_integer() else exact
 
     @property
     def max_steps(self) -> int:

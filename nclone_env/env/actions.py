@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import gymnasium
@@ -10,6 +11,9 @@ import numpy as np
 from nclone_env.actions import JUMP_INPUTS, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.errors import ActionError, shortened
 
+_RIGHT_ARROW, _LEFT_ARROW, _UP_ARROW = 0x4000004F, 0x40000050, 0x40000052
+_DIRECTION_KEYS = ((None,), (_LEFT_ARROW, ord("a")), (_RIGHT_ARROW, ord("d")))
+_JUMP_KEYS = ((None,), (ord(" "), ord("z"), ord("w"), _UP_ARROW))
 _PAIR = (NUM_DIRECTIONS, len(JUMP_INPUTS))
 _DISCRETE_RANGE = f"0..{NUM_ACTIONS - 1}"
 _PAIR_RANGE = f"[direction 0..{_PAIR[0] - 1}, jump 0..{_PAIR[1] - 1}]"
@@ -18,6 +22,25 @@ _PAIR_RANGE = f"[direction 0..{_PAIR[0] - 1}, jump 0..{_PAIR[1] - 1}]"
 def action_space(kind: str) -> gymnasium.Space:
     """Return the single action space: ``discrete`` or ``multi_discrete`` ([direction, jump])."""
     return gymnasium.spaces.Discrete(NUM_ACTIONS) if kind == "discrete" else gymnasium.spaces.MultiDiscrete(list(_PAIR))
+
+
+def keys_to_action(kind: str) -> dict[tuple[int, ...], Any]:
+    """Return the action for each combination of held keys: arrows or A and D, and space, Z, W or up to jump.
+
+    Args:
+        kind: name of the action space.
+
+    Returns:
+        Actions by the key codes of SDL, as pygame reports them.
+    """
+    table: dict[tuple[int, ...], Any] = {}
+    for (direction, sides), (jump, jumps) in itertools.product(enumerate(_DIRECTION_KEYS), enumerate(_JUMP_KEYS)):
+        action = jump * NUM_DIRECTIONS + direction
+        for keys in itertools.product(sides, jumps):
+            held = tuple(key for key in keys if key is not None)
+            if held:
+                table[held] = action if kind == "discrete" else np.array([direction, jump])
+    return table
 
 
 def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:

@@ -22,7 +22,8 @@ class Group:
     def __init__(self, batch: Batch, first: int, last: int, ring: int | None):
         self.first, self.last = first, last
         self._batch = batch
-        self._memory = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring)
+        only = batch.config.only_observation
+        self._memory = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring, only)
         self._job = Job()
         self._pending: Outputs | None = None
         self._calling = threading.Lock()

@@ -12,12 +12,14 @@ import numpy as np
 from gymnasium.utils import seeding
 
 from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.actions import action_space, check_actions
+from nclone_env.env.actions import action_space, check_actions, keys_to_action
 from nclone_env.env.arguments import check_options, check_seed
+from nclone_env.env.arrays.buffers import Buffers, alone
+from nclone_env.env.arrays.infos import single_info
 from nclone_env.env.arrays.pool import RecyclingPool
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
-from nclone_env.env.compiled.records import DISABLED, OUTCOMES
+from nclone_env.env.compiled.records import DISABLED
 from nclone_env.env.compiled.reward_function import RewardFunction
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, IN_EPISODE, NOT_CLOSED, OVER, RUNNING, Lifecycle, Phase
 from nclone_env.env.spaces import observation_space
@@ -25,19 +27,16 @@ from nclone_env.env.threads import CALLING_THREAD
 from nclone_env.env.viewer import Viewer
 from nclone_env.memory_tree import MemoryNode
 
-Observation = dict[str, np.ndarray]
-
-
 _ALL = np.ones(1, dtype=np.bool_)
 
 
-class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
+class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
     """N++ as a Gymnasium environment.
 
-    Observations are a dict of the configured names (``obs.spec``). They are safe to keep: a buffer is reused only once
-    all references to it are gone. ``info`` has ``level`` (name), ``frames`` (simulated in this step), ``outcome``
-    (``playing``, ``won``, ``died``, ``timed_out``), ``gold``, and, about the episode so far, ``episode_frames``,
-    ``episode_steps`` and ``episode_return``.
+    Observations are a dict of the configured names (``obs.spec``), or one array with ``dict_observations=False``. They
+    are safe to keep: a buffer is reused only once all references to it are gone. ``info`` has ``level`` (name),
+    ``frames`` (simulated in this step), ``outcome`` (``playing``, ``won``, ``died``, ``timed_out``), ``gold``, and,
+    about the episode so far, ``episode_frames``, ``episode_steps`` and ``episode_return``.
 
     Args:
         config: configuration; the defaults of :class:`EnvironmentConfig` if None.
@@ -88,16 +87,16 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         self._generator = generator
 
     @cached_property
-    def observation_space(self) -> gymnasium.spaces.Dict:  # type: ignore[override]
+    def observation_space(self) -> gymnasium.Space:  # type: ignore[override]
         """The space of the observations; made on first use."""
-        return observation_space(self._batch.specs)
+        return observation_space(self._batch.specs, self.config.only_observation)
 
     @cached_property
     def action_space(self) -> gymnasium.Space:  # type: ignore[override]
         """The space of the actions; made on first use."""
         return action_space(self.config.action_space)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         """Begin an episode.
 
         Args:
@@ -139,7 +138,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         self._show()
         return self._row(buffers), self._info()
 
-    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play ``frame_skip`` frames with one action, fewer if the episode ends.
 
         Args:
@@ -176,7 +175,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         self._lifecycle.check("get_state", AFTER_RESET)
         return self._batch.get_state(0)
 
-    def set_state(self, state: bytes) -> tuple[Observation, dict[str, Any]]:
+    def set_state(self, state: bytes) -> tuple[Any, dict[str, Any]]:
         """Restore a snapshot; the same actions then have the same results as after it was taken.
 
         Args:
@@ -239,7 +238,14 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
         if self.render_mode is None:
             gymnasium.logger.warn("render() draws nothing without a render_mode; make the environment with one")
             return None
-        return self._viewer.render(self._batch)
+        if self.render_mode == "human":
+            self._viewer.show(self._batch)
+            return None
+        return self._viewer.picture(self._batch)
+
+    def get_keys_to_action(self) -> dict[tuple[int, ...], Any]:
+        """Return the action for each combination of keys, for ``gymnasium.utils.play.play``."""
+        return keys_to_action(self.config.action_space)
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes that this environment owns."""
@@ -260,23 +266,13 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Observation, Any]):
 
     def _show(self) -> None:
         if self.render_mode == "human":
-            self._viewer.render(self._batch)
+            self._viewer.show(self._batch)
 
-    @staticmethod
-    def _row(buffers: Observation) -> Observation:
-        return {name: array[0] for name, array in buffers.items()}
+    def _row(self, buffers: Buffers) -> Any:
+        return alone({name: array[0] for name, array in buffers.items()}, self.config.only_observation)
 
     def _info(self) -> dict[str, Any]:
-        result = self._batch.results[0]
-        return {
-            "level": self.level_names[result["level"]],
-            "frames": int(result["frames"]),
-            "outcome": OUTCOMES[result["outcome"]],
-            "gold": int(result["gold"]),
-            "episode_frames": int(result["episode_frames"]),
-            "episode_steps": int(result["episode_steps"]),
-            "episode_return": float(result["episode_return"]),
-        }
+        return single_info(self._batch.results[0], self.level_names)
 
 
 def _unpickled(

@@ -10,14 +10,18 @@ import numpy as np
 from nclone_env.obs.spec import ObservationSpec
 
 
-def observation_space(specs: Sequence[ObservationSpec]) -> gymnasium.spaces.Dict:
-    """Return the single observation space: a Dict with one Box per array."""
-    return gymnasium.spaces.Dict({spec.name: _box(spec, spec.shape) for spec in specs})
+def observation_space(specs: Sequence[ObservationSpec], only: str | None = None) -> gymnasium.Space:
+    """Return the single observation space: a Dict with one Box per array, or the Box of the array named ``only``."""
+    return _space({spec.name: _box(spec, spec.shape) for spec in specs}, only)
 
 
-def batched_space(specs: Sequence[ObservationSpec], num_envs: int) -> gymnasium.spaces.Dict:
+def batched_space(specs: Sequence[ObservationSpec], num_envs: int, only: str | None = None) -> gymnasium.Space:
     """Return the observation space of ``num_envs`` environments, equal to Gymnasium's ``batch_space``."""
-    return gymnasium.spaces.Dict({spec.name: _box(spec, (num_envs, *spec.shape)) for spec in specs})
+    return _space({spec.name: _box(spec, (num_envs, *spec.shape)) for spec in specs}, only)
+
+
+def _space(boxes: dict[str, gymnasium.Space], only: str | None) -> gymnasium.Space:
+    return gymnasium.spaces.Dict(boxes) if only is None else boxes[only]
 
 
 def _box(spec: ObservationSpec, shape: tuple[int, ...]) -> gymnasium.spaces.Box:

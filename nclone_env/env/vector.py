@@ -15,17 +15,17 @@ from nclone_env.config import EnvironmentConfig, check_integer, config_from
 from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.arguments import (
     check_assignment,
-    check_indices,
     check_mask,
     check_options,
     check_seeds,
     per_environment,
 )
-from nclone_env.env.arrays.buffers import Buffers, make_buffers
-from nclone_env.env.arrays.outputs import COLUMNS, Outputs
+from nclone_env.env.arrays.infos import gathered_info
+from nclone_env.env.arrays.outputs import Outputs
 from nclone_env.env.autoreset import AUTORESET_CODES, autoreset_mode_of
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.reward_function import RewardFunction
+from nclone_env.env.copies import Copies
 from nclone_env.env.episode_choice import EpisodeChoice
 from nclone_env.env.group import Group
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, Lifecycle, Phase
@@ -35,14 +35,14 @@ from nclone_env.errors import ConfigError, StepOrderError
 from nclone_env.memory_tree import MemoryNode
 
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
-Step = tuple[Buffers, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
+Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 
 
-class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.ndarray, np.ndarray]):
+class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
     """``num_envs`` environments in one process, stepped by compiled code on several threads.
 
-    Observations are a dict of arrays (num_envs, ...). Three contracts define who owns what a call returns
-    (docs/memory.md):
+    Observations are a dict of arrays (num_envs, ...), or one array with ``dict_observations=False``. Three contracts
+    define who owns what a call returns (docs/memory.md):
 
     - default: everything returned is safe to keep; a buffer is reused once all references to it are gone.
     - ``out``: observations are written into arrays of the caller.
@@ -69,6 +69,8 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         copy: whether returned arrays are safe to keep.
         ring: number of batches used in turn with ``copy=False``.
         num_groups: number of equal groups of environments that ``send`` and ``recv`` step independently.
+        gymnasium_infos: return ``info`` as Gymnasium's ``SyncVectorEnv`` does: ``level`` and ``outcome`` as names,
+            ``final_obs`` as an array of objects, all arrays new (``env.arrays.infos``). Costs time in every step.
         reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
             replaces the configured one. Numba compiles it unless it is compiled already.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
@@ -88,6 +90,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         copy: bool = True,
         ring: int = 2,
         num_groups: int = 1,
+        gymnasium_infos: bool = False,
         reward_function: RewardFunction | None = None,
         **fields: Any,
     ):
@@ -101,6 +104,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         if num_groups > 1 and self.config.observation.frame_stack > 1:
             raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
         self.num_envs = num_envs = int(num_envs)
+        self.gymnasium_infos = bool(gymnasium_infos)
         mode = autoreset_mode_of(autoreset_mode)
         self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)
         self._all = Group(self._batch, 0, num_envs, None if copy else ring)
@@ -119,9 +123,10 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             "autoreset_mode": mode,
         }
         self.render_mode = self.config.render_mode
-        self.single_observation_space = observation_space(self._batch.specs)
+        self._only = only = self.config.only_observation
+        self.single_observation_space = observation_space(self._batch.specs, only)
         self.single_action_space = action_space(self.config.action_space)
-        self.observation_space = batched_space(self._batch.specs, num_envs)
+        self.observation_space = batched_space(self._batch.specs, num_envs, only)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.closed = False
 
@@ -131,7 +136,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
         out: Mapping[str, np.ndarray] | None = None,
-    ) -> tuple[Buffers, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes.
 
         Args:
@@ -140,8 +145,8 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             options: ``{"level": name or index}`` plays that level; ``{"state": snapshot}`` begins in the world of the
                 snapshot; either may be a list with one item per environment; ``{"reset_mask": (n,) bool}`` resets
                 only those.
-            out: arrays to write, by name: all observations, and any of rewards, terminations, truncations and the
-                columns of ``info``.
+            out: arrays to write, by name: all observations, and any of rewards (float64 or float32), terminations,
+                truncations and the columns of ``info``.
 
         Returns:
             Observations and info.
@@ -174,7 +179,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             from_start = mask.copy()
             from_start[list(starts)] = False
             self._all.reset(from_start, outputs)
-        return outputs.observations, outputs.info
+        return self._began(outputs, mask)
 
     def step(self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None) -> Step:
         """Advance every environment by one step.
@@ -204,7 +209,7 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             lifecycle.phase = BROKEN
             self._all.step(outputs)
             lifecycle.phase = RUNNING
-        return _returned(outputs)
+        return self._stepped(outputs)
 
     def send(self, actions: Any, group: int = 0, *, out: Mapping[str, np.ndarray] | None = None) -> None:
         """Begin a step of one group in the background and return at once; ``recv`` returns its results.
@@ -242,82 +247,26 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             except Exception:
                 self._lifecycle.phase = Phase.BROKEN
                 raise
-        return _returned(outputs)
-
-    def get_state(self, index: int) -> bytes:
-        """Return a snapshot of one environment, as bytes that can be stored.
-
-        Raises:
-            ConfigError: if there is no such environment.
-            ResetNeededError: before the first ``reset``.
-            ClosedError: after ``close``.
-        """
-        self._check_index("get_state", "index", index)
-        return self._batch.get_state(index)
-
-    def set_state(self, index: int, state: bytes) -> tuple[Buffers, dict[str, Any]]:
-        """Restore one environment from a snapshot; the same actions then have the same results.
-
-        Args:
-            index: environment.
-            state: from ``get_state`` of a single or vector environment with the same levels.
-
-        Returns:
-            Its observation and the values of the ``info`` columns.
-
-        Raises:
-            SnapshotError: if it is malformed, damaged, of other levels or another version, or if its episode is over in
-                same-step mode; nothing is changed.
-            ConfigError, ResetNeededError, ClosedError: as ``get_state``.
-        """
-        self._check_index("set_state", "index", index)
-        self._batch.set_state(index, state)
-        return self._observed(index)
-
-    def copy_world(self, source: int, target: int) -> tuple[Buffers, dict[str, Any]]:
-        """Copy the whole state of one environment to another: world, episode and random state.
-
-        Returns:
-            Observation of the copy and the values of the ``info`` columns.
-
-        Raises:
-            ConfigError, ResetNeededError, ClosedError: as ``get_state``.
-        """
-        self._check_index("copy_world", "source", source)
-        self._check_index("copy_world", "target", target)
-        self._batch.copy(source, target)
-        return self._observed(target)
-
-    def gather(self, indices: Any, *, out: Mapping[str, np.ndarray] | None = None) -> tuple[Buffers, dict[str, Any]]:
-        """Copy the whole state of environment ``indices[i]`` to environment i, for all i, as population methods do.
-
-        Args:
-            indices: (n,) integers, with repetitions.
-            out: as in ``reset``.
-
-        Returns:
-            Observations and info of all environments, as ``reset``.
-
-        Raises:
-            ConfigError: if the indices have the wrong dtype, shape or range; nothing is changed.
-            BufferError: if ``out`` does not fit.
-            ResetNeededError, ClosedError: as ``get_state``.
-        """
-        self._check("gather", AFTER_RESET)
-        chosen = check_indices(indices, self.num_envs)
-        outputs = self._all.take(out)
-        with self._lifecycle:
-            self._batch.gather(chosen)
-            self._all.reset(~self._all_mask, outputs)
-        return outputs.observations, outputs.info
+        return self._stepped(outputs)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """Return a tuple with the picture of the first environment, or show it in ``human`` mode."""
+        """Return the pictures of all environments in ``rgb_array`` mode; show the first one in ``human`` mode.
+
+        Returns:
+            A tuple of n arrays (600, 1056, 3) uint8 at ``picture_scale`` 1, each drawn in this call; None in
+            ``human`` mode and without a mode.
+
+        Raises:
+            MemoryLimitError: if the pictures need more memory than is available.
+            ResetNeededError, ClosedError: as ``step``.
+        """
         self._check("render", AFTER_RESET)
         if self.render_mode is None:
             return None
-        picture = self._viewer.render(self._batch)
-        return None if picture is None else (picture,)
+        if self.render_mode == "human":
+            self._viewer.show(self._batch)
+            return None
+        return self._viewer.pictures(self._batch)
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes that this environment owns."""
@@ -364,17 +313,6 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             bits, given = check_seeds(seed, self.num_envs)
             self._batch.seed(bits, given & mask)
 
-    def _check_index(self, call: str, name: str, index: int) -> None:
-        self._check(call, AFTER_RESET)
-        check_integer(name, index, low=0, high=self.num_envs - 1)
-
-    def _observed(self, index: int) -> tuple[Buffers, dict[str, Any]]:
-        """Return copies of one environment's observation and ``info`` columns."""
-        buffers = make_buffers(self._batch.specs, 1)
-        self._batch.observe(index, buffers)
-        row = {name: array[0] for name, array in buffers.items()}
-        return row, {name: self._batch.results[name][index].item() for name in COLUMNS}
-
     @property
     def _begun(self) -> bool:
         return self._lifecycle.phase is not Phase.NEW
@@ -389,13 +327,14 @@ class NPlusPlusVectorEnv(EpisodeChoice, gymnasium.vector.VectorEnv[Buffers, np.n
             if group.pending:
                 raise StepOrderError(f"{call}() was called while a step of group {number} is sent; call recv({number})")
 
+    def _began(self, outputs: Outputs, mask: np.ndarray | None = None) -> tuple[Any, dict[str, Any]]:
+        """Return what a call returns that begins episodes in the environments of ``mask``, (n,) bool."""
+        observations = outputs.observations if self._only is None else outputs.observations[self._only]
+        if self.gymnasium_infos:
+            return observations, gathered_info(outputs, self.level_names, self._only, mask)
+        return observations, outputs.info
 
-def _returned(outputs: Outputs) -> Step:
-    columns = outputs.columns
-    return (
-        outputs.observations,
-        columns["rewards"],
-        columns["terminations"],
-        columns["truncations"],
-        outputs.info,
-    )
+    def _stepped(self, outputs: Outputs) -> Step:
+        columns = outputs.columns
+        observations, info = self._began(outputs)
+        return observations, columns["rewards"], columns["terminations"], columns["truncations"], info

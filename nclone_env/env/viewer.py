@@ -1,4 +1,4 @@
-"""The picture or window of ``render()``; drawing libraries are imported on first use."""
+"""The pictures or the window of ``render()``; drawing libraries are imported on first use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
+from nclone_env.memory_limit import check_fits
 
 if TYPE_CHECKING:
     from nclone_env.env.batch import Batch
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Viewer:
-    """Draws the first world of a batch in the mode of the configuration."""
+    """Draws the worlds of a batch at the scale of the configuration."""
 
     __slots__ = ("_config", "_window")
 
@@ -22,20 +23,31 @@ class Viewer:
         self._config = config
         self._window: Window | None = None
 
-    def render(self, batch: Batch) -> np.ndarray | None:
-        """Return the picture in ``rgb_array`` mode; show it and return None in ``human`` mode."""
+    def picture(self, batch: Batch, index: int = 0) -> np.ndarray:
+        """Return the picture of a world, (height, width, 3) uint8."""
         from nclone_env.render.picture import world_picture
 
-        picture = world_picture(batch.level_set.arrays, batch.worlds, 0, self._config.render.picture_scale)
-        if self._config.render_mode != "human":
-            return picture
+        return world_picture(batch.level_set.arrays, batch.worlds, index, self._config.render.picture_scale)
+
+    def pictures(self, batch: Batch) -> tuple[np.ndarray, ...]:
+        """Return the pictures of all worlds.
+
+        Raises:
+            MemoryLimitError: if they need more memory than is available.
+        """
+        first = self.picture(batch)
+        check_fits("render: pictures of num_envs", batch.num_envs, first.nbytes)
+        return (first, *(self.picture(batch, index) for index in range(1, batch.num_envs)))
+
+    def show(self, batch: Batch) -> None:
+        """Show the first world in a window."""
+        picture = self.picture(batch)
         if self._window is None:
             from nclone_env.render.window import Window
 
             size = (picture.shape[1], picture.shape[0])
             self._window = Window(size, frames_per_second=self._config.frames_per_second)
         self._window.show(picture)
-        return None
 
     def close(self) -> None:
         """Close the window if there is one."""

@@ -110,6 +110,9 @@ REACHABILITY = (
 """The 11 elements of ``reachability``, in order."""
 
 
+_PICTURES = ("player_frame", "global_view")
+
+
 def observation_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tuple[ObservationSpec, ...]:
     """Return the specs of the arrays an agent gets, in the order of the configuration.
 
@@ -120,7 +123,13 @@ def observation_specs(config: EnvironmentConfig, levels: LevelSet | None = None)
     depth, specs = config.observation.frame_stack, frame_specs(config, levels)
     if depth == 1:
         return specs
-    return tuple(dataclasses.replace(spec, shape=(depth, *spec.shape)) if spec.stacks else spec for spec in specs)
+    return tuple(_stacked(spec, depth, config.dict_observations) if spec.stacks else spec for spec in specs)
+
+
+def _stacked(spec: ObservationSpec, depth: int, with_channel: bool) -> ObservationSpec:
+    """Return the spec of a stack; without a channel, frames take its place in pictures, as networks expect."""
+    shape = spec.shape[:-1] if spec.name in _PICTURES and not with_channel else spec.shape
+    return dataclasses.replace(spec, shape=(depth, *shape))
 
 
 def frame_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tuple[ObservationSpec, ...]:

@@ -10,7 +10,6 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
@@ -22,8 +21,9 @@ _VecEnv: Any = optional_module("stable_baselines3.common.vec_env", "sb3").VecEnv
 class NPlusPlusVecEnv(_VecEnv):
     """A Stable-Baselines3 ``VecEnv`` backed by one native vector environment in one process.
 
-    Observations are a dict of arrays (num_envs, ...), so use ``MultiInputPolicy``. They are safe to keep, but
-    Stable-Baselines3 copies them into its rollout or replay buffer anyway: budget memory for both.
+    Observations are a dict of arrays (num_envs, ...) for ``MultiInputPolicy``; with ``dict_observations=False`` they
+    are one array, for ``MlpPolicy`` or, if it is a picture, ``CnnPolicy``. They are safe to keep, but Stable-Baselines3
+    copies them into its rollout or replay buffer anyway: budget memory for both.
 
     The info dict of an environment is empty while its episode continues. When the episode ends it contains ``level``
     (name), ``outcome``, ``gold``, ``frames``, ``episode_frames``, ``episode_steps`` and ``episode_return`` of that
@@ -55,7 +55,7 @@ class NPlusPlusVecEnv(_VecEnv):
         self._actions: Any = None
         super().__init__(self.native.num_envs, self.native.single_observation_space, self.native.single_action_space)
 
-    def reset(self) -> Buffers:
+    def reset(self) -> Any:
         """Start new episodes with the seeds of ``seed()`` and the options of ``set_options()``, then clear both.
 
         Raises:
@@ -72,7 +72,7 @@ class NPlusPlusVecEnv(_VecEnv):
         """Store the actions for ``step_wait``."""
         self._actions = actions
 
-    def step_wait(self) -> tuple[Buffers, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step every environment once; finished environments are reset in the same step.
 
         Returns:
@@ -86,8 +86,7 @@ class NPlusPlusVecEnv(_VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for place, index in enumerate(np.flatnonzero(ended).tolist()):
             infos[index] = self._final_info(info, index, bool(truncated[index] and not terminated[index]))
-            last = {name: array[place].copy() for name, array in info["final_obs"].items()}
-            infos[index]["terminal_observation"] = last
+            infos[index]["terminal_observation"] = self._last_observation(info["final_obs"], place)
         return observations, rewards, ended, infos
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
@@ -106,7 +105,7 @@ class NPlusPlusVecEnv(_VecEnv):
         )
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Render the first environment; ``"render"`` is the only supported method.
+        """Render environments; ``"render"`` is the only supported method.
 
         Raises:
             ConfigError: for any other method.
@@ -116,14 +115,15 @@ class NPlusPlusVecEnv(_VecEnv):
                 f"env_method: expected 'render', as one object holds all environments, got {method_name!r}; "
                 f"call the methods of .native, which take an index"
             )
-        return [self.native.render()] * len(self._chosen(indices))
+        pictures = self.native.render()
+        return [None if pictures is None else pictures[index] for index in self._chosen(indices)]
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
         """Return False for every environment: none is wrapped."""
         return [False] * len(self._chosen(indices))
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """Return the picture of the first environment, (height, width, 3) uint8."""
+        """Return the picture of each environment, (height, width, 3) uint8; none in other modes than ``rgb_array``."""
         return list(self.native.render() or ())
 
     def memory(self) -> MemoryNode:
@@ -133,6 +133,12 @@ class NPlusPlusVecEnv(_VecEnv):
     def close(self) -> None:
         """Stop the threads and close the window; idempotent."""
         self.native.close()
+
+    def _last_observation(self, final: Any, row: int) -> Any:
+        """Return a copy of a row of ``final_obs``."""
+        if self.native.config.dict_observations:
+            return {name: array[row].copy() for name, array in final.items()}
+        return final[row].copy()
 
     def _final_info(self, info: dict[str, Any], index: int, only_truncated: bool) -> dict[str, Any]:
         columns = info["final_info"]

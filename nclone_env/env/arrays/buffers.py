@@ -29,13 +29,26 @@ class ArraySpec(Protocol):
         """Type of the elements."""
 
 
+class OptionalSpec(ArraySpec, Protocol):
+    """An array that callers may provide, also of other dtypes than the one of arrays made here."""
+
+    @property
+    def dtypes(self) -> tuple[np.dtype, ...]:
+        """All types of elements that are accepted."""
+
+
+def alone(buffers: Mapping[str, Any], only: str | None) -> Any:
+    """Return the array named ``only``, or the arrays by name if it is None."""
+    return buffers if only is None else buffers[only]
+
+
 def make_buffers(specs: Sequence[ArraySpec], num_envs: int) -> Buffers:
     """Return zeroed arrays by name, each (num_envs, *shape); pages are committed on first write."""
     return {spec.name: np.zeros((num_envs, *spec.shape), dtype=spec.dtype) for spec in specs}
 
 
 def check_buffers(
-    out: Mapping[str, Any], required: Sequence[ArraySpec], optional: Sequence[ArraySpec], num_envs: int
+    out: Mapping[str, Any], required: Sequence[ArraySpec], optional: Sequence[OptionalSpec], num_envs: int
 ) -> None:
     """Check a mapping of output arrays.
 
@@ -45,11 +58,14 @@ def check_buffers(
     """
     known = 0
     if isinstance(out, Mapping):
-        for specs in (required, optional):
-            for spec in specs:
-                if spec.name in out:
-                    known += 1
-                    check_buffer(spec.name, out[spec.name], (num_envs, *spec.shape), spec.dtype)
+        for spec in required:
+            if spec.name in out:
+                known += 1
+                check_buffer(spec.name, out[spec.name], (num_envs, *spec.shape), spec.dtype)
+        for chosen in optional:
+            if chosen.name in out:
+                known += 1
+                check_buffer(chosen.name, out[chosen.name], (num_envs, *chosen.shape), *chosen.dtypes)
     if not isinstance(out, Mapping) or known != len(out) or not all(spec.name in out for spec in required):
         names, more = [spec.name for spec in required], [spec.name for spec in optional]
         got = list(out) if isinstance(out, Mapping) else type(out).__name__
@@ -81,20 +97,20 @@ def _check_apart(out: Mapping[str, np.ndarray]) -> None:
             )
 
 
-def check_buffer(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Check that kernels can write an array directly.
+def check_buffer(name: str, array: Any, shape: tuple[int, ...], *dtypes: np.dtype) -> None:
+    """Check that an array can be written directly; its dtype must be one of ``dtypes``.
 
     Raises:
         BufferError: if dtype, shape, layout or writability is wrong.
     """
-    if isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape and array.flags.carray:
+    if isinstance(array, np.ndarray) and array.dtype in dtypes and array.shape == shape and array.flags.carray:
         return
-    argument = f"out[{name!r}]"
+    argument, dtype = f"out[{name!r}]", " or ".join(str(dtype) for dtype in dtypes)
     if not isinstance(array, np.ndarray):
         raise errors.BufferError(
             f"{argument}: expected a NumPy array, {dtype} {shape}, got {type(array).__name__}; pass tensor.numpy()"
         )
-    if array.dtype != dtype or array.shape != shape:
+    if array.dtype not in dtypes or array.shape != shape:
         raise errors.BufferError(f"{argument}: expected {dtype} {shape}, got {array.dtype} {array.shape}")
     if not array.flags.c_contiguous or not array.flags.aligned:
         got = "an unaligned one" if array.flags.c_contiguous else f"strides {array.strides}"

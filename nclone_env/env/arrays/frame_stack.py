@@ -106,7 +106,8 @@ class FrameStack:
             if not spec.stacks:
                 out[spec.name][out_rows] = newest[spec.name]
                 continue
-            out[spec.name][out_rows, depth - 1] = newest[spec.name]
+            stacks = out[spec.name].reshape(-1, depth, *spec.shape)  # a view, with the channel that ``out`` may lack
+            stacks[out_rows, depth - 1] = newest[spec.name]
             for place in range(depth - 1):
                 buffers = self._ring[(self._newest + 1 + place) % depth]
-                out[spec.name][out_rows, place] = buffers[spec.name][rows]
+                stacks[out_rows, place] = buffers[spec.name][rows]

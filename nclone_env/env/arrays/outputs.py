@@ -33,16 +33,22 @@ _PLURALS = {"reward": "rewards", "terminated": "terminations", "truncated": "tru
 
 
 class ColumnSpec(NamedTuple):
-    """A column of the results: its name in ``out`` and ``info``, and its field of ``RESULT``."""
+    """A column of the results: its name in ``out`` and ``info``, field of ``RESULT``, and the dtypes in ``out``."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype
     result: str
+    dtypes: tuple[np.dtype, ...]
 
 
-RESULT_SPECS = tuple(ColumnSpec(_PLURALS.get(name, name), (), RESULT[name], name) for name in (*_PLURALS, *COLUMNS))
-_ENDED = ColumnSpec("ended", (), np.dtype(np.bool_), "")
+def _column(result: str) -> ColumnSpec:
+    others = (np.dtype(np.float32),) if result == "reward" else ()
+    return ColumnSpec(_PLURALS.get(result, result), (), RESULT[result], result, (RESULT[result], *others))
+
+
+RESULT_SPECS = tuple(_column(result) for result in (*_PLURALS, *COLUMNS))
+_ENDED = ColumnSpec("ended", (), np.dtype(np.bool_), "", (np.dtype(np.bool_),))
 
 
 @dataclass(eq=False)
@@ -55,6 +61,7 @@ class Outputs:
         final: the last observations of episodes; None unless for a step in same-step mode.
         ended: (n,) bool, mask of the episodes that ended, in such a step.
         info: the ``info`` dict; after :meth:`select_info` with ``final_obs`` if any episode ended.
+        only: name of the array that is the observation; None: observations are dicts.
     """
 
     observations: Buffers
@@ -63,16 +70,17 @@ class Outputs:
     info: dict[str, Any]
     final: FinalRows | None = None
     final_obs: Buffers = field(default_factory=dict)
+    only: str | None = None
     _plain: dict[str, Any] = field(default_factory=dict)
     _with_final: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, observations: Buffers, columns: Buffers, all_mask: np.ndarray) -> Outputs:
+    def of(cls, observations: Buffers, columns: Buffers, all_mask: np.ndarray, only: str | None = None) -> Outputs:
         """Return outputs over arrays; ``columns`` includes ``ended``, ``all_mask`` is (n,) True."""
         info: dict[str, Any] = {}
         for name in COLUMNS:
             info[name], info[f"_{name}"] = columns[name], all_mask
-        return cls(observations, columns, columns["ended"], info, _plain=info)
+        return cls(observations, columns, columns["ended"], info, only=only, _plain=info)
 
     def fill(self, results: np.ndarray) -> None:
         """Copy the (n,) ``RESULT`` records into the columns."""
@@ -89,11 +97,15 @@ class Outputs:
         for name in self.final.arrays:
             self.final_obs[name] = self.final.view(name)
         self.info = self.info_with_final()
+        if self.only is not None:
+            self.info["final_obs"] = self.final_obs[self.only]
 
     def drop_final(self) -> None:
         """Give up the final observations, which are reused unless the caller keeps them."""
         self.final = None
         self.final_obs.clear()
+        if self.only is not None:
+            self._with_final.pop("final_obs", None)
 
     def info_with_final(self) -> dict[str, Any]:
         """Return the info for calls in which episodes ended, made on first use."""
@@ -114,10 +126,13 @@ class OutputMemory:
         num_envs: n.
         keeps_final: whether calls return ``final_obs``.
         ring: number of batches used in turn; None: recycled arrays.
+        only: name of the array that is the observation; None: observations are dicts.
     """
 
-    def __init__(self, specs: Sequence[ArraySpec], num_envs: int, keeps_final: bool, ring: int | None):
-        self._specs, self._num_envs = tuple(specs), num_envs
+    def __init__(
+        self, specs: Sequence[ArraySpec], num_envs: int, keeps_final: bool, ring: int | None, only: str | None = None
+    ):
+        self._specs, self._num_envs, self._only = tuple(specs), num_envs, only
         self._all_mask = np.ones(num_envs, dtype=np.bool_)
         self._all_mask.flags.writeable = False
         self._observations = RecyclingPool(self._specs, num_envs)
@@ -141,7 +156,7 @@ class OutputMemory:
             outputs = self._ring.take()
             outputs.drop_final()
             return outputs
-        return Outputs.of(self._observations.take(), self._columns.take(), self._all_mask)
+        return Outputs.of(self._observations.take(), self._columns.take(), self._all_mask, self._only)
 
     def take_final(self) -> FinalRows | None:
         """Return the memory for the final observations of the next step; None unless calls return them."""
@@ -160,7 +175,7 @@ class OutputMemory:
         if len(out) == len(self._specs):
             return outputs
         columns = {name: out.get(name, array) for name, array in outputs.columns.items()}
-        with_columns = Outputs.of(outputs.observations, columns, self._all_mask)
+        with_columns = Outputs.of(outputs.observations, columns, self._all_mask, self._only)
         with_columns.final_obs = outputs.final_obs
         return with_columns
 
@@ -172,7 +187,7 @@ class OutputMemory:
 
     def _prepared(self, observations: Buffers) -> Outputs:
         columns = make_buffers((*RESULT_SPECS, _ENDED), self._num_envs)
-        outputs = Outputs.of(observations, columns, self._all_mask)
+        outputs = Outputs.of(observations, columns, self._all_mask, self._only)
         outputs.info_with_final()
         return outputs
 
