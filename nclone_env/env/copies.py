@@ -28,7 +28,7 @@ class Copies(BaseEnvironment):
     def _check(self, call: str, allowed: tuple[Phase, ...]) -> None:
         raise NotImplementedError
 
-    def _began(self, outputs: Outputs) -> tuple[Any, dict[str, Any]]:
+    def _returned(self, group: Group, outputs: Outputs) -> tuple[Any, dict[str, Any]]:
         raise NotImplementedError
 
     def get_state(self, index: int) -> bytes:
@@ -96,7 +96,7 @@ class Copies(BaseEnvironment):
         with self._lifecycle:
             self._batch.gather(chosen)
             self._all.reset(~self._all_mask, outputs)
-        return self._began(outputs)
+        return self._returned(self._all, outputs)
 
     def _check_index(self, call: str, name: str, index: int) -> None:
         self._check(call, AFTER_RESET)

@@ -179,7 +179,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
             from_start = mask.copy()
             from_start[list(starts)] = False
             self._all.reset(from_start, outputs)
-        return self._began(outputs, mask)
+        return self._returned(self._all, outputs, mask)
 
     def step(self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None) -> Step:
         """Advance every environment by one step.
@@ -209,7 +209,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
             lifecycle.phase = BROKEN
             self._all.step(outputs)
             lifecycle.phase = RUNNING
-        return self._stepped(outputs)
+        return self._stepped(self._all, outputs)
 
     def send(self, actions: Any, group: int = 0, *, out: Mapping[str, np.ndarray] | None = None) -> None:
         """Begin a step of one group in the background and return at once; ``recv`` returns its results.
@@ -247,7 +247,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
             except Exception:
                 self._lifecycle.phase = Phase.BROKEN
                 raise
-        return self._stepped(outputs)
+        return self._stepped(chosen, outputs)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return the pictures of all environments in ``rgb_array`` mode; show the first one in ``human`` mode.
@@ -327,14 +327,15 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
             if group.pending:
                 raise StepOrderError(f"{call}() was called while a step of group {number} is sent; call recv({number})")
 
-    def _began(self, outputs: Outputs, mask: np.ndarray | None = None) -> tuple[Any, dict[str, Any]]:
-        """Return what a call returns that begins episodes in the environments of ``mask``, (n,) bool."""
+    def _returned(self, group: Group, outputs: Outputs, mask: np.ndarray | None = None) -> tuple[Any, dict[str, Any]]:
+        """Return observations and info of a call, those of the environments in ``mask``, (n,) bool; None: of all."""
         observations = outputs.observations if self._only is None else outputs.observations[self._only]
         if self.gymnasium_infos:
-            return observations, gathered_info(outputs, self.level_names, self._only, mask)
+            ninjas = self._batch.worlds.ninjas[group.first : group.last]
+            return observations, gathered_info(outputs, ninjas, self.level_names, self._only, mask)
         return observations, outputs.info
 
-    def _stepped(self, outputs: Outputs) -> Step:
+    def _stepped(self, group: Group, outputs: Outputs) -> Step:
         columns = outputs.columns
-        observations, info = self._began(outputs)
+        observations, info = self._returned(group, outputs)
         return observations, columns["rewards"], columns["terminations"], columns["truncations"], info

@@ -101,10 +101,27 @@ def test_results_go_into_the_arrays_of_the_caller_too():
 
 def test_results_of_another_dtype_are_refused():
     envs = make(observations="game_state")
-    out = {"game_state": np.zeros((4, 30), np.float32), "rewards": np.zeros(4, np.float32)}
+    out = {"game_state": np.zeros((4, 30), np.float32)}
     envs.reset(seed=1)
-    with pytest.raises(errors.BufferError, match=r"out\['rewards'\]: expected float64 \(4,\), got float32 \(4,\)"):
-        envs.step([0, 0, 0, 0], out=out)
+    for name, expected, got in (("rewards", "float64 or float32", "float16"), ("gold", "int16", "int32")):
+        with pytest.raises(errors.BufferError, match=rf"out\['{name}'\]: expected {expected} \(4,\), got {got} \(4,\)"):
+            envs.step([0, 0, 0, 0], out=out | {name: np.zeros(4, got)})
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_rewards_can_be_written_as_float32(mode):
+    envs, plain = make(autoreset_mode=mode, observations="game_state"), make(autoreset_mode=mode)
+    out = {"game_state": np.zeros((4, 30), np.float32), "rewards": np.full(4, 7, np.float32)}
+    envs.reset(seed=1, out=out)
+    plain.reset(seed=1)
+    assert not out["rewards"].any()
+    rounded = 0
+    for actions in choices(60, 4):
+        rewards, exact = envs.step(actions, out=out)[1], plain.step(actions)[1]
+        assert rewards is out["rewards"]
+        assert rewards.tobytes() == exact.astype(np.float32).tobytes()
+        rounded += int((rewards != exact).sum())
+    assert rounded > 20
 
 
 @pytest.mark.parametrize(("name", "value"), [("ring", 0), ("ring", 1.5), ("num_groups", 0), ("num_groups", 5)])

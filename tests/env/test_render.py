@@ -50,15 +50,16 @@ def test_without_a_mode_there_is_a_warning_and_no_picture():
         assert env.render() is None
 
 
-def test_a_vector_environment_shows_its_first():
+def test_a_vector_environment_draws_what_a_single_one_draws():
     envs = NPlusPlusVectorEnv(None, 3, levels=WALK, observations="game_state", render_mode="rgb_array")
     env = NPlusPlusEnv(levels=WALK, observations="game_state", render_mode="rgb_array")
     envs.reset()
     env.reset()
     envs.step([RIGHT, 0, 0])
     env.step(RIGHT)
-    (picture,) = envs.render()
-    np.testing.assert_array_equal(picture, env.render())
+    pictures = envs.render()
+    assert len(pictures) == 3
+    np.testing.assert_array_equal(pictures[0], env.render())
     quiet = NPlusPlusVectorEnv(None, 3, observations="game_state")
     quiet.reset()
     assert quiet.render() is None

@@ -33,25 +33,31 @@ def single_info(result: Any, level_names: Sequence[str]) -> dict[str, Any]:
 
 
 def gathered_info(
-    outputs: Outputs, level_names: Sequence[str], only: str | None, mask: np.ndarray | None = None
+    outputs: Outputs, ninjas: Any, level_names: Sequence[str], only: str | None, mask: np.ndarray | None = None
 ) -> dict[str, Any]:
     """Return the info of a call as Gymnasium's ``SyncVectorEnv`` gathers it; all of its arrays are new.
 
     Args:
         outputs: of the call.
+        ninjas: (n,) records of the worlds; episodes that began in the same step as another ended are described by them.
         level_names: names of the levels.
         only: name of the array that is the observation; None: a dict of all.
         mask: (n,) bool, the environments that have an info; None: all.
     """
     columns, ended = outputs.columns, outputs.ended
-    info = _gathered(columns, level_names, np.ones(len(ended), dtype=np.bool_) if mask is None else mask)
-    if outputs.final is not None and outputs.final.length:
-        arrays = {name: outputs.final.view(name) for name in outputs.final.arrays}
-        info["final_obs"] = last = np.full(len(ended), None, dtype=object)
-        for row, index in enumerate(np.flatnonzero(ended)):
-            last[index] = alone({name: array[row] for name, array in arrays.items()}, only)
-        info["final_info"] = _gathered(columns, level_names, ended)
-        info["_final_obs"], info["_final_info"] = ended.copy(), ended.copy()
+    mask = np.ones(len(ended), dtype=np.bool_) if mask is None else mask
+    if outputs.final is None or not outputs.final.length:
+        return _gathered(columns, level_names, mask)
+    begun = {name: np.where(ended, 0, columns[name]) for name in ("outcome", *_NUMBERS)}
+    for name, field in (("level", "level"), ("gold", "gold"), ("episode_frames", "frame")):
+        begun[name] = np.where(ended, ninjas[field], columns[name])
+    info = _gathered(begun, level_names, mask)
+    arrays = {name: outputs.final.view(name) for name in outputs.final.arrays}
+    info["final_obs"] = last = np.full(len(ended), None, dtype=object)
+    for row, index in enumerate(np.flatnonzero(ended)):
+        last[index] = alone({name: array[row] for name, array in arrays.items()}, only)
+    info["final_info"] = _gathered(columns, level_names, ended)
+    info["_final_obs"], info["_final_info"] = ended.copy(), ended.copy()
     return info
 
 
