@@ -60,5 +60,22 @@ def test_one_iteration_of_ppo():
 
 
 @pytest.mark.usefixtures("local_ray")
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "nclone_env:nclone/NPlusPlus-Hazards-v0"])
+def test_a_script_needs_no_other_change_than_the_id(env_id):
+    config = (
+        PPOConfig()
+        .environment(env_id)
+        .env_runners(num_env_runners=1, num_envs_per_env_runner=2)
+        .learners(num_learners=0)
+        .training(train_batch_size_per_learner=1024, minibatch_size=256, num_epochs=1)
+    )
+    algorithm = config.build_algo()
+    result = algorithm.train()["env_runners"]
+    assert result["num_env_steps_sampled"] >= 1024
+    assert np.isfinite(result["episode_return_mean"])
+    algorithm.stop()
+
+
+@pytest.mark.usefixtures("local_ray")
 def test_the_example_of_the_documents():
     assert run_example("RLlib")["algorithm"].iteration == 1

@@ -9,6 +9,7 @@ pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
 
@@ -18,6 +19,7 @@ from nclone_env.train.sb3 import NPlusPlusVecEnv
 from ..env.bases import QUICK_DEATH, QUICK_WIN, RIGHT
 from .bases import FIELDS, Kept, check_learned, numbers, run_example
 
+PREFIX = "nclone_env:nclone/NPlusPlus"
 SMALL = {"n_steps": 64, "batch_size": 256, "n_epochs": 2, "seed": 7, "device": "cpu"}
 
 
@@ -116,6 +118,44 @@ def test_pictures_go_through_the_network_for_pictures():
     env.close()
 
 
+@pytest.mark.parametrize(
+    ("env_id", "policy"),
+    [("CartPole-v1", "MlpPolicy"), (f"{PREFIX}-State-v0", "MlpPolicy"), (f"{PREFIX}-Pixels-v0", "CnnPolicy")],
+)
+def test_a_script_needs_no_other_change_than_the_id(env_id, policy):
+    model = PPO(policy, make_vec_env(env_id, 2, seed=1), **SMALL | {"n_steps": 16, "batch_size": 32})
+    before = numbers(model.policy)
+    model.learn(32)
+    check_learned(before, numbers(model.policy), 0.1)
+
+
+@pytest.mark.parametrize("picture", [False, True])
+def test_the_adapter_with_one_array(picture):
+    pixels = {"observations": "player_frame", "observation": {"frame_stack": 4}, "render": {"player_frame_size": 36}}
+    fields = FIELDS | {"dict_observations": False} | (pixels if picture else {})
+    env = NPlusPlusVecEnv(num_envs=4, **fields)
+    assert env.observation_space.shape == ((4, 36, 36) if picture else (30,))
+    model = PPO("CnnPolicy" if picture else "MlpPolicy", env, **SMALL | {"n_steps": 16, "batch_size": 32})
+    model.learn(64)
+    twin = NPlusPlusVecEnv(num_envs=4, **fields | {"dict_observations": True})
+    (name,) = twin.observation_space
+    env.seed(2)
+    twin.seed(2)
+    assert env.reset().tobytes() == twin.reset()[name].tobytes()
+    ends = 0
+    for actions in np.random.default_rng(0).integers(0, 6, (80, 4)):
+        (seen, *_, infos), (expected, *_, others) = env.step(actions), twin.step(actions)
+        assert seen.tobytes() == expected[name].tobytes()
+        for info, other in zip(infos, others, strict=True):
+            if info:
+                assert info["terminal_observation"].tobytes() == other["terminal_observation"][name].tobytes()
+                assert info["terminal_observation"].shape == env.observation_space.shape
+                ends += 1
+    assert ends > 3
+    env.close()
+    twin.close()
+
+
 def test_wrappers_that_look_at_the_last_observation():
     env = VecNormalize(VecFrameStack(VecMonitor(NPlusPlusVecEnv(num_envs=8, **FIELDS)), 3))
     model = PPO("MultiInputPolicy", env, **SMALL)
@@ -151,7 +191,10 @@ def test_seeds_and_options_hold_for_one_reset():
 def test_what_holds_for_all_environments_at_once():
     env = NPlusPlusVecEnv(num_envs=3, **FIELDS, render_mode="rgb_array")
     env.reset()
-    assert env.render().shape == (600, 1056, 3)
+    pictures = env.get_images()
+    assert [picture.shape for picture in pictures] == [(600, 1056, 3)] * 3
+    assert env.render().shape == (1200, 2112, 3)  # tiles, as of any environments
+    np.testing.assert_array_equal(env.env_method("render", indices=[2])[0], pictures[2])
     assert env.get_attr("render_mode") == ["rgb_array"] * 3
     assert env.get_attr("num_envs", indices=[0, 2]) == [3, 3]
     assert not env.has_attr("nonsense")

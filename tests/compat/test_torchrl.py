@@ -76,6 +76,37 @@ def test_the_vector_environment_does_in_torchrl_what_it_does_alone():
     env.close()
 
 
+@pytest.mark.parametrize("fields", [{}, {"dict_observations": False}], ids=["dict", "box"])
+def test_last_observations_in_same_step_mode(fields):
+    options = {"autoreset_mode": "SameStep", "gymnasium_infos": True, **FIELDS, **fields}
+    env = GymWrapper(NPlusPlusVectorEnv(None, 8, **options), categorical_action_encoding=True)
+    key = "observation" if fields else "game_state"
+    env.set_seed(3)
+    rollout = env.rollout(100, break_when_any_done=False)
+    twin = NPlusPlusVectorEnv(None, 8, autoreset_mode="SameStep", **FIELDS)
+    twin.reset(seed=3)
+    twin.reset()  # rollout() resets once more
+    ends = 0
+    for t in range(100):
+        observations, *_, info = twin.step(rollout["action"][:, t].numpy())
+        expected = observations["game_state"].copy()
+        if "final_obs" in info:
+            expected[info["_final_obs"]] = info["final_obs"]["game_state"]
+            ends += len(info["final_obs"]["game_state"])
+        np.testing.assert_array_equal(rollout["next", key][:, t], expected)
+    assert ends >= 16
+    env.close()
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "nclone_env:nclone/NPlusPlus-Hazards-v0"])
+def test_a_script_needs_no_other_change_than_the_id(env_id):
+    env = GymWrapper(gymnasium.make(env_id), categorical_action_encoding=True)
+    check_env_specs(env)
+    rollout = env.rollout(300, break_when_any_done=False)
+    assert rollout["observation"].shape == (300, *env.observation_spec["observation"].shape)
+    env.close()
+
+
 def test_the_mode_that_torchrl_cannot_take_is_refused_by_it():
     with pytest.raises(RuntimeError, match="auto-reset mode must be one of SAME_STEP or DISABLED"):
         GymWrapper(NPlusPlusVectorEnv(None, 2, **FIELDS))
