@@ -76,26 +76,55 @@ def test_the_vector_environment_does_in_torchrl_what_it_does_alone():
     env.close()
 
 
-@pytest.mark.parametrize("fields", [{}, {"dict_observations": False}], ids=["dict", "box"])
-def test_last_observations_in_same_step_mode(fields):
+class Numbers(gymnasium.vector.VectorWrapper):
+    """Leaves out the names in infos, for which TorchRL has no tensors."""
+
+    autoreset_mode = gymnasium.vector.AutoresetMode.SAME_STEP  # where TorchRL looks for it
+
+    def reset(self, **arguments):
+        observations, info = self.env.reset(**arguments)
+        return observations, self._kept(info)
+
+    def step(self, actions):
+        *results, info = self.env.step(actions)
+        return *results, self._kept(info)
+
+    def _kept(self, info):
+        kept = {name: value for name, value in info.items() if name.strip("_") not in ("level", "outcome")}
+        return kept | ({"final_info": self._kept(kept["final_info"])} if "final_info" in kept else {})
+
+
+def gathered(num_envs, **fields):
     options = {"autoreset_mode": "SameStep", "gymnasium_infos": True, **FIELDS, **fields}
-    env = GymWrapper(NPlusPlusVectorEnv(None, 8, **options), categorical_action_encoding=True)
-    key = "observation" if fields else "game_state"
+    return NPlusPlusVectorEnv(None, num_envs, **options)
+
+
+def test_last_observations_in_same_step_mode():
+    fields = FIELDS | {"max_frames": 5000}  # only deaths end episodes: TorchRL resets once more if all end together
+    env = GymWrapper(Numbers(gathered(8, dict_observations=False, **fields)), categorical_action_encoding=True)
     env.set_seed(3)
-    rollout = env.rollout(100, break_when_any_done=False)
-    twin = NPlusPlusVectorEnv(None, 8, autoreset_mode="SameStep", **FIELDS)
+    rollout = env.rollout(300, break_when_any_done=False)
+    twin = NPlusPlusVectorEnv(None, 8, autoreset_mode="SameStep", **fields)
     twin.reset(seed=3)
     twin.reset()  # rollout() resets once more
     ends = 0
-    for t in range(100):
+    for t in range(300):
         observations, *_, info = twin.step(rollout["action"][:, t].numpy())
         expected = observations["game_state"].copy()
         if "final_obs" in info:
             expected[info["_final_obs"]] = info["final_obs"]["game_state"]
-            ends += len(info["final_obs"]["game_state"])
-        np.testing.assert_array_equal(rollout["next", key][:, t], expected)
-    assert ends >= 16
+            ends += int(info["_final_obs"].sum())
+        np.testing.assert_array_equal(rollout["next", "observation"][:, t], expected)
+    assert ends >= 8
     env.close()
+
+
+def test_names_in_infos_are_refused_as_those_of_gymnasiums_vector_environment_are():
+    single = [lambda: gymnasium.make("nclone/NPlusPlus-v0", **FIELDS)] * 4
+    theirs = gymnasium.vector.SyncVectorEnv(single, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+    for envs in (theirs, gathered(4)):
+        with pytest.raises(KeyError, match="mismatch"):
+            GymWrapper(envs, categorical_action_encoding=True)
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "nclone_env:nclone/NPlusPlus-Hazards-v0"])
