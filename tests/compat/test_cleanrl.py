@@ -86,7 +86,7 @@ def make_env(env_id):
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", HAZARDS])
 def test_a_script_needs_no_other_change_than_the_id(env_id):
-    returns = train(gymnasium.vector.SyncVectorEnv([make_env(env_id) for _ in range(4)]), 400)
+    returns = train(gymnasium.vector.SyncVectorEnv([make_env(env_id) for _ in range(4)]), 120)
     assert len(returns) > 3
 
 
@@ -94,7 +94,7 @@ def test_a_script_needs_no_other_change_than_the_id(env_id):
 def test_nor_does_one_that_makes_a_native_vector_environment(env_id):
     native = {"vectorization_mode": "vector_entry_point"}
     envs = gymnasium.make_vec(env_id, NUM_ENVS, **native)
-    assert len(train(RecordEpisodeStatistics(envs), 400)) > 3
+    assert len(train(RecordEpisodeStatistics(envs), 120)) > 3
 
 
 def test_a_network_for_atari_takes_pixels():
