@@ -128,7 +128,7 @@ class ObservationConfig:
     def __post_init__(self) -> None:
         """Reject sizes out of range."""
         _check_choice("dtype", self.dtype, get_args(VectorDtype))
-        _check_bool("local_position", self.local_position)
+        check_bool("local_position", self.local_position)
         check_integer("frame_stack", self.frame_stack, low=1, high=64)
         check_integer("max_entities", self.max_entities, low=1, high=MOST_LISTED_ENTITIES)
         check_integer("locals_size", self.locals_size, low=1, high=99)
@@ -185,13 +185,13 @@ class EnvironmentConfig:
                 f"observations: expected one or more different names out of {', '.join(OBSERVATION_NAMES)}, "
                 f"got {shortened(self.observations, 200)}"
             )
-        _check_bool("dict_observations", self.dict_observations)
+        check_bool("dict_observations", self.dict_observations)
         if not self.dict_observations and (len(self.observations) > 1 or self.observations[0] in _OF_SEVERAL_ARRAYS):
             raise ConfigError(
                 f"observations: expected one name of a single array with dict_observations=False, such as "
-                f"'game_state', got {shortened(self.observations, 200)}; name one, or leave dict_observations out"
+                f"'game_state', got {shortened(self.observations, 200)}; name one, or set dict_observations=True"
             )
-        _check_bool("mirrored", self.mirrored)
+        check_bool("mirrored", self.mirrored)
         _check_choice("paths", self.paths, get_args(PathsName))
         _check_choice("action_space", self.action_space, get_args(ActionSpaceName))
         _check_choice("render_mode", self.render_mode, (None, *get_args(RenderMode)))
@@ -297,7 +297,12 @@ def _check_choice(name: str, value: object, choices: tuple[Any, ...]) -> None:
         raise ConfigError(f"{name}: expected one of {listed}, got {shortened(value)}")
 
 
-def _check_bool(name: str, value: object) -> None:
+def check_bool(name: str, value: object) -> None:
+    """Reject what is neither True nor False.
+
+    Raises:
+        ConfigError: if it is not.
+    """
     if not isinstance(value, (bool, np.bool_)):
         raise ConfigError(f"{name}: expected True or False, got {shortened(value)}")
 

@@ -55,7 +55,7 @@ def test_the_package_registers_itself_once():
     code = (
         "import importlib, gymnasium, nclone_env\n"
         "importlib.reload(nclone_env)\n"
-        "assert [name for name in gymnasium.registry if 'NPlusPlus' in name] == ['nclone/NPlusPlus-v0']"
+        "assert [name for name in gymnasium.registry if 'NPlusPlus' in name] == list(nclone_env.env.create.REGISTERED)"
     )
     modules_after(code)
 

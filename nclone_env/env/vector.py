@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from nclone_env.config import EnvironmentConfig, check_integer, config_from
+from nclone_env.config import EnvironmentConfig, check_bool, check_integer, config_from
 from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.arguments import (
     check_assignment,
@@ -104,6 +104,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         if num_groups > 1 and self.config.observation.frame_stack > 1:
             raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
         self.num_envs = num_envs = int(num_envs)
+        check_bool("gymnasium_infos", gymnasium_infos)
         self.gymnasium_infos = bool(gymnasium_infos)
         mode = autoreset_mode_of(autoreset_mode)
         self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)

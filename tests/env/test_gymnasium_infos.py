@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.env.compiled.records import OUTCOMES
 
 from .bases import QUICK_DEATH, QUICK_WIN, choices
@@ -71,6 +71,11 @@ def test_by_default_infos_are_columns_of_numbers():
         assert [ours.level_names[level] for level in right["level"]] == left["level"].tolist()
         assert [OUTCOMES[outcome] for outcome in right["outcome"]] == left["outcome"].tolist()
         left, right = theirs.step(actions)[4], ours.step(actions)[4]
+
+
+def test_the_argument_is_a_truth_value():
+    with pytest.raises(errors.ConfigError, match="gymnasium_infos: expected True or False, got 'yes'"):
+        native(AutoresetMode.NEXT_STEP, gymnasium_infos="yes")
 
 
 def test_with_arrays_of_the_caller():
