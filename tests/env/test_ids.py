@@ -199,7 +199,7 @@ def test_wrappers_that_need_a_box():
     "names", [("game_state", "locals"), ("entity_states",), ("graph",), ("game_state", "player_frame", "global_view")]
 )
 def test_several_arrays_cannot_be_one(names):
-    with pytest.raises(errors.ConfigError, match="expected one name of a single array .* or set dict_observations=True"):
+    with pytest.raises(errors.ConfigError, match=r"expected one name of a single array .* or set dict_obs"):
         EnvironmentConfig(observations=names, dict_observations=False)
     EnvironmentConfig(observations=names, dict_observations=True)
 
