@@ -118,9 +118,10 @@ def test_two_threads_in_one_environment():
     envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
     envs.reset(seed=0)
     actions, rejected, other = np.zeros(512, np.int64), [0, 0], []
+    latest = time.monotonic() + 60
 
     def call(number):
-        for _ in range(1000):
+        while not any(rejected) and time.monotonic() < latest:
             try:
                 envs.step(actions)
             except StepOrderError:
@@ -133,10 +134,10 @@ def test_two_threads_in_one_environment():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
         assert not thread.is_alive()
     assert not other
-    assert 0 < sum(rejected) < 2000
+    assert any(rejected)
     envs.step(actions)
     envs.close()
 
