@@ -65,7 +65,7 @@ def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault)
     """
     packs: OpenedPacks = {}
     refs = [ref for name in names for ref in resolve(name, packs)]
-    levels = [level for ref in refs if (level := _tried(ref.load, on_fault)) is not None]
+    levels = [level for ref in refs if (level := _tried(on_fault, ref.load)) is not None]
     generated = [Files(path) for path in dict.fromkeys(ref.path for ref in refs if ref.number is not None)]
     runs = _known_runs(levels, on_fault)
     for path in recordings:
@@ -76,14 +76,14 @@ def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault)
         levels = _levels_of(runs)
     rows: dict[str, Mapping[str, Any]] = {}
     for files in generated:
-        rows |= (_tried(lambda table=files.table: read_table(table), on_fault) or {}) if files.table.exists() else {}
+        rows |= (_tried(on_fault, read_table, files.table) or {}) if files.table.exists() else {}
     return _exhibits(levels, runs, rows, on_fault)
 
 
-def _tried(task: Callable[[], Any], on_fault: OnFault) -> Any:
+def _tried(on_fault: OnFault, task: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result of a task; report a fault of what it reads and return None."""
     try:
-        return task()
+        return task(*arguments)
     except FormatError as fault:
         on_fault(fault)
         return None
@@ -92,15 +92,15 @@ def _tried(task: Callable[[], Any], on_fault: OnFault) -> Any:
 def _known_runs(levels: Sequence[Level], on_fault: OnFault) -> list[Run]:
     known = known_solutions()
     solved = [level for level in levels if level.name in known]
-    found = [_tried(lambda level=level: solution_of(level, known[level.name]), on_fault) for level in solved]
+    found = [_tried(on_fault, solution_of, level, known[level.name]) for level in solved]
     return [run for run in found if run is not None]
 
 
 def _runs_at(path: Path, on_fault: OnFault) -> list[Run]:
-    files = _tried(lambda: list(recording_files(path)), on_fault) or []
+    files = _tried(on_fault, recording_files, path) or []
     if not files and path.is_dir():
         on_fault(RecordingError(str(path), "folder", "at least one recording (.replay or attract file)", "none in it"))
-    found = [_tried(lambda file=file: load_run(file), on_fault) for file in files]
+    found = [_tried(on_fault, load_run, file) for file in files]
     return [run for run in found if run is not None]
 
 

@@ -11,12 +11,11 @@ from nclone_env.gallery.facts import seconds
 from nclone_env.gallery.markup import Markup, escaped, fill, joined, script_data
 from nclone_env.gallery.runs import Run
 from nclone_env.gallery.tracks import STEPS, Tracks
-from nclone_env.render.arrays import CELL
 from nclone_env.render.beams import BEAM_COLOURS, BEAM_WIDTHS
-from nclone_env.render.sprites import SHEET_COLUMNS
+from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE
 from nclone_env.replay.verify import STATE_NAMES
 
-MAGNIFICATION = 2
+MAGNIFICATION = 4
 """Pixels of a sprite per pixel of the world."""
 _EMPTY = Markup("")
 _SCRIPTS = ("tracks", "scene", "player")
@@ -35,13 +34,14 @@ _ORDERS = {
 def index_page(title: str, exhibits: Sequence[Exhibit]) -> Markup:
     """Return the list of levels."""
     runs = sum(len(exhibit.runs) for exhibit in exhibits)
+    several = len({exhibit.level.raw.author for exhibit in exhibits}) > 1
     return fill(
         "index",
         title=title,
         count=_counted(len(exhibits), "level"),
         runs=_counted(runs, "run"),
         orders=joined(_orders(exhibits)),
-        cards=joined(_card(number, exhibit) for number, exhibit in enumerate(exhibits)),
+        cards=joined(_card(number, exhibit, several) for number, exhibit in enumerate(exhibits)),
     )
 
 
@@ -85,7 +85,7 @@ def _orders(exhibits: Sequence[Exhibit]) -> Iterator[Markup]:
             yield Markup(f'<option value="{value}">{text}</option>')
 
 
-def _card(number: int, exhibit: Exhibit) -> Markup:
+def _card(number: int, exhibit: Exhibit, several_authors: bool) -> Markup:
     facts, best = exhibit.facts, exhibit.best
     searched = (exhibit.title, exhibit.level.name, exhibit.level.raw.author, *facts.kinds, *facts.known.values())
     return fill(
@@ -94,7 +94,7 @@ def _card(number: int, exhibit: Exhibit) -> Markup:
         page=exhibit.page,
         title=exhibit.title,
         text=" ".join(searched).lower(),
-        line=" · ".join(_card_line(exhibit)),
+        line=" · ".join(_card_line(exhibit, several_authors)),
         gold=facts.gold,
         entities=facts.entities,
         runs=len(exhibit.runs),
@@ -103,7 +103,7 @@ def _card(number: int, exhibit: Exhibit) -> Markup:
     )
 
 
-def _card_line(exhibit: Exhibit) -> Iterator[str]:
+def _card_line(exhibit: Exhibit, several_authors: bool) -> Iterator[str]:
     """Yield what stands below the title of a card."""
     facts = exhibit.facts
     if exhibit.best:
@@ -114,7 +114,7 @@ def _card_line(exhibit: Exhibit) -> Iterator[str]:
         yield f"difficulty {facts.difficulty}"
     if facts.gold:
         yield f"{facts.gold} gold"
-    if exhibit.level.raw.author:
+    if several_authors and exhibit.level.raw.author:
         yield exhibit.level.raw.author
     elif not exhibit.runs:
         yield _counted(facts.entities, "entity", "entities")
@@ -166,10 +166,12 @@ def _data(exhibit: Exhibit, tracks: Sequence[Tracks]) -> dict[str, Any]:
     ]
     return {
         "walls": f"{exhibit.page}.webp",
-        "sprites": "../assets/sprites.png",
-        "side": MAGNIFICATION * CELL,
+        "sprites": "../assets/sprites.webp",
+        "side": MAGNIFICATION * SPRITE,
+        "sprite": SPRITE,
         "columns": SHEET_COLUMNS,
         "width": WORLD_WIDTH,
+        "view": exhibit.facts.view._asdict(),
         "steps": STEPS,
         "beams": beams,
         "states": STATE_NAMES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from nclone_env.level.raw import RawLevel
 from nclone_env.replay.recording import is_recording, read_recording
 from nclone_env.replay.verify import STATE_NAMES, Verdict, verify
 from nclone_env.sim.simulate import simulate
+
+_START = 1 << 16  # bytes that show whether a file is a recording: a level has at most so many before its inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +60,8 @@ def run_of(label: str, level: RawLevel | Level, inputs: bytes | np.ndarray) -> R
     if not len(played):
         return Run(label, raw, codes, STATE_NAMES[0], 0, 0)
     state = int(played.state[-1])
-    over = np.flatnonzero(played.state == state) if state in (CELEBRATING, DEAD) else ()
-    frames = int(over[0]) + 1 if len(over) else len(codes)
+    is_over = state in (CELEBRATING, DEAD)
+    frames = int((played.state == state).argmax()) + 1 if is_over else len(codes)
     return Run(label, raw, codes, STATE_NAMES[state], frames, int(played.gold[-1]))
 
 
@@ -99,24 +101,25 @@ def _believed(source: str, verdict: Verdict, label: str, level: RawLevel, inputs
     return run_of(label, level, inputs)
 
 
-def recording_files(path: Path) -> Iterator[Path]:
-    """Yield a file, or the recordings in a folder by name; other files of the folder are not recordings.
+def recording_files(path: Path) -> list[Path]:
+    """Return a file, or the recordings in a folder by name; other files of the folder are not recordings.
 
     Raises:
         LevelFormatError: if the folder cannot be read.
     """
     if not path.is_dir():
-        yield path
-        return
+        return [path]
     try:
         files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
-        for file in files:
-            with file.open("rb") as opened:
-                start = opened.read(1 << 16)
-            if is_recording(start) or is_attract(start):
-                yield file
+        return [file for file in files if _starts_as_recording(file)]
     except OSError as error:
         raise LevelFormatError(str(path), "folder", "a readable folder of recordings", str(error)) from error
+
+
+def _starts_as_recording(path: Path) -> bool:
+    with path.open("rb") as file:
+        start = file.read(_START)
+    return is_recording(start) or is_attract(start)
 
 
 def without_copies(runs: Sequence[Run]) -> list[Run]:

@@ -21,10 +21,11 @@ from nclone_env.gallery.runs import Run
 from nclone_env.gallery.tracks import Tracks, shown_frames
 from nclone_env.kinds import NINJA
 from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.render.arrays import CELL, FACES_RIGHT
+from nclone_env.render.arrays import FACES_RIGHT
 from nclone_env.render.glyphs import glyphs
 from nclone_env.render.picture import level_picture
-from nclone_env.render.sprites import SHEET_COLUMNS, sprite_sheet, walls_picture
+from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls_picture
+from nclone_env.sim.session import Session
 
 MARK = '<meta name="generator" content="nclone-env gallery">'
 """What tells the index of a gallery from other files."""
@@ -95,11 +96,12 @@ class _Writer:
         """Return the exhibit with those of its runs that are shown."""
         exhibit = self.exhibits[number]
         tracks: list[Tracks] = []
+        levels: LevelSet | None = None
         if exhibit.runs:
             levels = pack([exhibit.level])
             exhibit = replace(exhibit, runs=tuple(self._short(levels, exhibit.runs)))
             tracks = [Tracks(levels, run.inputs) for run in exhibit.runs]
-        self._write_pictures(exhibit, bool(tracks))
+        self._write_pictures(exhibit, levels if tracks else None)
         before = self.exhibits[number - 1] if number else None
         after = self.exhibits[number + 1] if number + 1 < len(self.exhibits) else None
         page = level_page(self.title, exhibit, before, after, tracks)
@@ -116,12 +118,18 @@ class _Writer:
             else:
                 yield run
 
-    def _write_pictures(self, exhibit: Exhibit, has_player: bool) -> None:
+    def _write_pictures(self, exhibit: Exhibit, levels: LevelSet | None) -> None:
         """Write the small picture for the index, and the large one: for a player the walls alone, else the level."""
-        whole = level_picture(exhibit.level)
-        small = cv2.resize(whole, _THUMBNAIL, interpolation=cv2.INTER_AREA)
+        large = whole = level_picture(exhibit.level)
+        height, width = whole.shape[:2]
+        scale, left, top = view = exhibit.facts.view
+        rows, columns = (slice(round(at / scale), round((at + n) / scale)) for at, n in ((top, height), (left, width)))
+        small = cv2.resize(whole[rows, columns], _THUMBNAIL, interpolation=cv2.INTER_AREA)
         _write_picture(self.folder / f"{exhibit.page}-small.webp", small)
-        _write_picture(self.folder / f"{exhibit.page}.webp", walls_picture(exhibit.level.raw) if has_player else whole)
+        if levels is not None:
+            walls = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, view.scale)
+            large = walls[top:, left:][:height, :width]
+        _write_picture(self.folder / f"{exhibit.page}.webp", large)
 
 
 def _write_assets(folder: Path) -> None:
@@ -130,8 +138,8 @@ def _write_assets(folder: Path) -> None:
     for path in ASSETS.iterdir():
         if path.suffix in _STATIC:
             shutil.copyfile(path, folder / path.name)
-    _write_picture(folder / "sprites.png", sprite_sheet(MAGNIFICATION))
-    side, number = _ICON * CELL, int(glyphs().appearances[NINJA, FACES_RIGHT, 1])
+    _write_picture(folder / "sprites.webp", sprite_sheet(MAGNIFICATION))
+    side, number = _ICON * SPRITE, int(glyphs().appearances[NINJA, FACES_RIGHT, 1])
     row, column = divmod(number, SHEET_COLUMNS)
     _write_picture(folder / "icon.png", sprite_sheet(_ICON)[row * side :, column * side :][:side, :side])
 

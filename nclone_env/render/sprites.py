@@ -6,23 +6,29 @@ selects the sprite as well.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from nclone_env.level.raw import RawLevel
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL
 from nclone_env.render.glyphs import numbered
 from nclone_env.render.looks import layers_of
-from nclone_env.render.picture import level_picture
+from nclone_env.render.picture import world_picture
 
-SHEET_COLUMNS = 12
+SHEET_COLUMNS, SPRITE = 12, CELL + 2
+"""Sprites in a row of the sheet, and the side of one, world pixels: the margin of a pixel is empty, so that what draws a
+sprite at another scale takes nothing from its neighbours."""
+_OUT_OF_SIGHT = -1000.0
 
 
-def walls_picture(raw: RawLevel) -> np.ndarray:
-    """Return the picture of a level without ninja and entities: (600, 1056, 3) uint8, RGB."""
-    return level_picture(replace(raw, records=np.empty((0, 5), np.uint8)))
+def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> np.ndarray:
+    """Return the picture of a world without ninja, doors and entities; see :func:`world_picture`."""
+    header, ninjas = levels.header.copy(), worlds.ninjas.copy()
+    for name in ("door_count", "entity_count", "run_count"):
+        header[name] = 0
+    ninjas["x"] = _OUT_OF_SIGHT
+    return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale)
 
 
 def sprite_sheet(magnification: int = 1) -> np.ndarray:
@@ -32,12 +38,12 @@ def sprite_sheet(magnification: int = 1) -> np.ndarray:
         magnification: pixels of the sheet per pixel of the world, a whole number.
 
     Returns:
-        (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 24 * magnification; colours are not multiplied by alpha.
+        (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 26 * magnification; colours are not multiplied by alpha.
     """
     sprites = [_sprite(*raster.stamp(layers_of(shown), raster.COLOURS, magnification)) for shown in numbered()[0]]
-    side, rows = CELL * magnification, -(-len(sprites) // SHEET_COLUMNS)
+    side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)
     cells = np.zeros((rows * SHEET_COLUMNS, side, side, 4), np.uint8)
-    cells[: len(sprites)] = sprites
+    cells[: len(sprites), inner, inner] = sprites
     by_row = cells.reshape(rows, SHEET_COLUMNS, side, side, 4).transpose(0, 2, 1, 3, 4)
     return by_row.reshape(rows * side, SHEET_COLUMNS * side, 4)
 

@@ -139,7 +139,8 @@
   find("path").addEventListener("change", show);
   for (const radio of radios) radio.addEventListener("change", () => choose(Number(radio.value)));
   for (const box of ghostBoxes) box.addEventListener("change", () => seek(frame));
-  if (runs.length === 1) find("ghosts").hidden = ghostBoxes[0].hidden = true;
+  document.querySelector(".gold").hidden = !level.gold;
+  if (runs.length === 1) find("ghosts").hidden = ghostBoxes[0].hidden = document.querySelector(".swatch").hidden = true;
   else document.querySelectorAll(".swatch").forEach((swatch, number) => swatch.style.setProperty("--colour", colour(number)));
 
   const wanted = Number(new URLSearchParams(location.hash.slice(1)).get("run")) - 1;

@@ -4,14 +4,18 @@
 class Scene {
   constructor(canvas, level, walls, sprites) {
     Object.assign(this, { canvas, level, walls, sprites, context: canvas.getContext("2d") });
-    this.scale = canvas.width / level.width;
+    const { scale, left, top } = level.view;
+    this.magnified = canvas.width / level.width; // pixels of the canvas per pixel of the picture of the walls
+    this.scale = this.magnified * scale; // and per pixel of the world
+    this.context.imageSmoothingQuality = "high";
+    this.context.translate(-left * this.magnified, -top * this.magnified);
+    this.corner = [left * this.magnified, top * this.magnified];
   }
 
   /** Draw a frame of a run, and others as ghosts: {run, colour}. */
   draw(run, frame, { colour, ghosts, path }) {
     const context = this.context;
-    context.imageSmoothingEnabled = false;
-    context.drawImage(this.walls, 0, 0, this.canvas.width, this.canvas.height);
+    context.drawImage(this.walls, ...this.corner, this.canvas.width, this.canvas.height);
     this.drawBeams(run, frame);
     for (let value = 0; value < run.ninja; value += 3) this.drawThing(run, value, frame);
     if (path) this.drawPath(run, frame);
@@ -30,11 +34,10 @@ class Scene {
   drawThing(run, value, frame) {
     const sprite = run.at(value, frame);
     if (sprite < 0) return;
-    const { side, columns } = this.level;
-    const left = Math.round(this.pixel(run.at(value + 1, frame))) - side / 2;
-    const top = Math.round(this.pixel(run.at(value + 2, frame))) - side / 2;
-    const [row, column] = [Math.floor(sprite / columns), sprite % columns];
-    this.context.drawImage(this.sprites, column * side, row * side, side, side, left, top, side, side);
+    const { side, columns, sprite: extent } = this.level, size = extent * this.scale;
+    const left = this.pixel(run.at(value + 1, frame)) - size / 2, top = this.pixel(run.at(value + 2, frame)) - size / 2;
+    const row = Math.floor(sprite / columns), column = sprite % columns;
+    this.context.drawImage(this.sprites, column * side, row * side, side, side, left, top, size, size);
   }
 
   drawBeams(run, frame) {
