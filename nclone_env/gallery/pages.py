@@ -39,7 +39,7 @@ def index_page(title: str, exhibits: Sequence[Exhibit]) -> Markup:
         "index",
         title=title,
         count=_counted(len(exhibits), "level"),
-        runs=_counted(runs, "run"),
+        runs=f" · {_counted(runs, 'run')}" if runs else "",
         orders=joined(_orders(exhibits)),
         cards=joined(_card(number, exhibit, several) for number, exhibit in enumerate(exhibits)),
     )

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from nclone_env._files import replace_folder, temporary_beside
+from nclone_env.constants import RUNNING
 from nclone_env.errors import ConfigError, RecordingError
 from nclone_env.gallery.collect import Exhibit, OnFault
 from nclone_env.gallery.markup import ASSETS
@@ -30,7 +31,6 @@ from nclone_env.sim.session import Session
 MARK = '<meta name="generator" content="nclone-env gallery">'
 """What tells the index of a gallery from other files."""
 _THUMBNAIL = (528, 300)
-_ICON = 4  # magnification
 _LOSSLESS = (cv2.IMWRITE_WEBP_QUALITY, 101)
 _STATIC = (".css", ".js")
 
@@ -138,10 +138,10 @@ def _write_assets(folder: Path) -> None:
     for path in ASSETS.iterdir():
         if path.suffix in _STATIC:
             shutil.copyfile(path, folder / path.name)
-    _write_picture(folder / "sprites.webp", sprite_sheet(MAGNIFICATION))
-    side, number = _ICON * SPRITE, int(glyphs().appearances[NINJA, FACES_RIGHT, 1])
-    row, column = divmod(number, SHEET_COLUMNS)
-    _write_picture(folder / "icon.png", sprite_sheet(_ICON)[row * side :, column * side :][:side, :side])
+    sheet, side = sprite_sheet(MAGNIFICATION), MAGNIFICATION * SPRITE
+    _write_picture(folder / "sprites.webp", sheet)
+    row, column = divmod(int(glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]), SHEET_COLUMNS)
+    _write_picture(folder / "icon.png", sheet[row * side :, column * side :][:side, :side])
 
 
 def _write_picture(path: Path, picture: np.ndarray) -> None:

@@ -6,6 +6,8 @@ selects the sprite as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,8 @@ from nclone_env.render.looks import layers_of
 from nclone_env.render.picture import world_picture
 
 SHEET_COLUMNS, SPRITE = 12, CELL + 2
-"""Sprites in a row of the sheet, and the side of one, world pixels: the margin of a pixel is empty, so that what draws a
-sprite at another scale takes nothing from its neighbours."""
+"""Sprites in a row of the sheet, and the side of one, world pixels. The margin of a pixel is empty, so that what draws
+sprites at another scale takes nothing from their neighbours."""
 _OUT_OF_SIGHT = -1000.0
 
 
@@ -31,6 +33,7 @@ def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> n
     return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale)
 
 
+@lru_cache(maxsize=1)
 def sprite_sheet(magnification: int = 1) -> np.ndarray:
     """Return all appearances, row by row, ``SHEET_COLUMNS`` in a row.
 
@@ -39,13 +42,25 @@ def sprite_sheet(magnification: int = 1) -> np.ndarray:
 
     Returns:
         (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 26 * magnification; colours are not multiplied by alpha.
+        Read-only: later calls return the same array.
     """
-    sprites = [_sprite(*raster.stamp(layers_of(shown), raster.COLOURS, magnification)) for shown in numbered()[0]]
+    known: dict[tuple[bytes, ...], np.ndarray] = {}  # most layers belong to several appearances
+
+    def coverage(outlines: Sequence[np.ndarray], magnification: int) -> np.ndarray:
+        key = tuple(outline.tobytes() for outline in outlines)
+        if key not in known:
+            known[key] = raster.coverage(outlines, magnification)
+        return known[key]
+
+    stamps = (raster.stamp(layers_of(shown), raster.COLOURS, magnification, coverage) for shown in numbered()[0])
+    sprites = [_sprite(*stamp) for stamp in stamps]
     side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)
     cells = np.zeros((rows * SHEET_COLUMNS, side, side, 4), np.uint8)
     cells[: len(sprites), inner, inner] = sprites
     by_row = cells.reshape(rows, SHEET_COLUMNS, side, side, 4).transpose(0, 2, 1, 3, 4)
-    return by_row.reshape(rows * side, SHEET_COLUMNS * side, 4)
+    sheet = by_row.reshape(rows * side, SHEET_COLUMNS * side, 4)
+    sheet.flags.writeable = False
+    return sheet
 
 
 def _sprite(alpha: np.ndarray, ink: np.ndarray) -> np.ndarray:

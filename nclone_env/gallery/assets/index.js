@@ -98,6 +98,8 @@
   search.addEventListener("input", update);
   playable.addEventListener("change", update);
   sort.addEventListener("change", () => { reorder(); update(); });
+  const some = cards.filter((card) => card.dataset.runs !== "0").length;
+  playable.parentElement.hidden = some === 0 || some === cards.length;
   search.form.hidden = false;
   restore();
   if (sort.value !== "order") reorder();
