@@ -88,7 +88,7 @@ class Browser:
             time.sleep(0.02)
 
     def press(self, key: str, shift: bool = False) -> None:
-        number, code = _KEYS.get(key, (ord(key.upper()), ""))
+        number, code = _KEYS.get(key, (ord(key[0].upper()), ""))
         names = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": 8 * shift}
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
         self.call("Input.dispatchKeyEvent", type="keyDown", **names, **text)

@@ -50,12 +50,15 @@
     list.append(...[...cards].sort((a, b) => compare[sort.value](a, b) || a.dataset.order - b.dataset.order));
   }
 
+  /** Search and sort as the address says. */
   function restore() {
     const state = new URLSearchParams(location.hash.slice(1));
     search.value = state.get("q") ?? "";
     playable.checked = state.has("runs");
     const wanted = state.get("sort");
     sort.value = [...sort.options].some((option) => option.value === wanted) ? wanted : "order";
+    reorder();
+    update();
   }
 
   const steps = { ArrowRight: 1, ArrowLeft: -1 };
@@ -101,7 +104,6 @@
   const some = cards.filter((card) => card.dataset.runs !== "0").length;
   playable.parentElement.hidden = some === 0 || some === cards.length;
   search.form.hidden = false;
+  addEventListener("hashchange", restore);
   restore();
-  if (sort.value !== "order") reorder();
-  update();
 })();

@@ -90,6 +90,12 @@
     seek(frame);
   }
 
+  /** Choose the run that the address names. */
+  function restore() {
+    const wanted = Number(new URLSearchParams(location.hash.slice(1)).get("run")) - 1;
+    choose(runs[wanted] ? wanted : 0);
+  }
+
   function change(box) {
     box.checked = !box.checked;
     box.dispatchEvent(new Event("change"));
@@ -135,7 +141,11 @@
   find("forward").addEventListener("click", () => step(1));
   find("canvas").addEventListener("click", () => play(!playing));
   find("ghosts").addEventListener("click", () => ghosts(find("ghosts").getAttribute("aria-pressed") !== "true"));
-  time.addEventListener("input", () => { play(false); seek(Number(time.value)); });
+  time.addEventListener("input", () => {
+    const wanted = Number(time.value); // before play() shows the present frame
+    play(false);
+    seek(wanted);
+  });
   find("path").addEventListener("change", show);
   for (const radio of radios) radio.addEventListener("change", () => choose(Number(radio.value)));
   for (const box of ghostBoxes) box.addEventListener("change", () => seek(frame));
@@ -143,8 +153,8 @@
   if (runs.length === 1) find("ghosts").hidden = ghostBoxes[0].hidden = document.querySelector(".swatch").hidden = true;
   else document.querySelectorAll(".swatch").forEach((swatch, number) => swatch.style.setProperty("--colour", colour(number)));
 
-  const wanted = Number(new URLSearchParams(location.hash.slice(1)).get("run")) - 1;
-  choose(wanted > 0 && wanted < runs.length ? wanted : 0);
+  addEventListener("hashchange", restore);
+  restore();
   play(!calm);
   document.body.dataset.ready = "";
 })();
