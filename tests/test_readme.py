@@ -35,7 +35,7 @@ def test_the_planning_example_wins(capsys):
 
 
 @pytest.mark.parametrize(
-    "name", ["levels.md", "memory.md", "planning.md", "snapshots.md", "trajectories.md", "vector.md"]
+    "name", ["gallery.md", "levels.md", "memory.md", "planning.md", "snapshots.md", "trajectories.md", "vector.md"]
 )
 def test_examples_of_a_page_run_one_after_another(name, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(), flags=re.DOTALL)
