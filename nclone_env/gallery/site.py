@@ -9,9 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import cv2
-import numpy as np
-
 from nclone_env._files import replace_folder, temporary_beside
 from nclone_env.constants import RUNNING
 from nclone_env.errors import ConfigError, RecordingError
@@ -23,6 +20,7 @@ from nclone_env.gallery.tracks import Tracks, shown_frames
 from nclone_env.kinds import NINJA
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.render.arrays import FACES_RIGHT
+from nclone_env.render.files import reduced, write_picture
 from nclone_env.render.glyphs import glyphs
 from nclone_env.render.picture import level_picture
 from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls_picture
@@ -31,7 +29,6 @@ from nclone_env.sim.session import Session
 MARK = '<meta name="generator" content="nclone-env gallery">'
 """What tells the index of a gallery from other files."""
 _THUMBNAIL = (528, 300)
-_LOSSLESS = (cv2.IMWRITE_WEBP_QUALITY, 101)
 _STATIC = (".css", ".js")
 
 
@@ -124,12 +121,12 @@ class _Writer:
         height, width = whole.shape[:2]
         scale, left, top = view = exhibit.facts.view
         rows, columns = (slice(round(at / scale), round((at + n) / scale)) for at, n in ((top, height), (left, width)))
-        small = cv2.resize(whole[rows, columns], _THUMBNAIL, interpolation=cv2.INTER_AREA)
-        _write_picture(self.folder / f"{exhibit.page}-small.webp", small)
+        small = reduced(whole[rows, columns], _THUMBNAIL)
+        write_picture(self.folder / f"{exhibit.page}-small.webp", small)
         if levels is not None:
             walls = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, view.scale)
             large = walls[top:, left:][:height, :width]
-        _write_picture(self.folder / f"{exhibit.page}.webp", large)
+        write_picture(self.folder / f"{exhibit.page}.webp", large)
 
 
 def _write_assets(folder: Path) -> None:
@@ -139,13 +136,6 @@ def _write_assets(folder: Path) -> None:
         if path.suffix in _STATIC:
             shutil.copyfile(path, folder / path.name)
     sheet, side = sprite_sheet(MAGNIFICATION), MAGNIFICATION * SPRITE
-    _write_picture(folder / "sprites.webp", sheet)
+    write_picture(folder / "sprites.webp", sheet)
     row, column = divmod(int(glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]), SHEET_COLUMNS)
-    _write_picture(folder / "icon.png", sheet[row * side :, column * side :][:side, :side])
-
-
-def _write_picture(path: Path, picture: np.ndarray) -> None:
-    """Write an RGB or RGBA picture without loss."""
-    order = (2, 1, 0, 3)[: picture.shape[2]]
-    options = _LOSSLESS if path.suffix == ".webp" else ()
-    path.write_bytes(cv2.imencode(path.suffix, np.ascontiguousarray(picture[..., order]), options)[1].tobytes())
+    write_picture(folder / "icon.png", sheet[row * side :, column * side :][:side, :side])
