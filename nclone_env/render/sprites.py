@@ -14,6 +14,7 @@ import numpy as np
 
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL
+from nclone_env.render.colour import with_rim
 from nclone_env.render.glyphs import numbered
 from nclone_env.render.looks import layers_of
 from nclone_env.render.picture import world_picture
@@ -38,7 +39,7 @@ def sprite_sheet(magnification: int = 1) -> np.ndarray:
     """Return all appearances, row by row, ``SHEET_COLUMNS`` in a row.
 
     Args:
-        magnification: pixels of the sheet per pixel of the world, a whole number.
+        magnification: pixels of the sheet per pixel of the world, a whole number; the rims are smooth from 4.
 
     Returns:
         (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 26 * magnification; colours are not multiplied by alpha.
@@ -52,8 +53,11 @@ def sprite_sheet(magnification: int = 1) -> np.ndarray:
             known[key] = raster.coverage(outlines, magnification)
         return known[key]
 
-    stamps = (raster.stamp(layers_of(shown), raster.COLOURS, magnification, coverage) for shown in numbered()[0])
-    sprites = [_sprite(*stamp) for stamp in stamps]
+    sprites = []
+    for shown in numbered()[0]:
+        alpha, ink = raster.stamp(layers_of(shown), raster.COLOURS, magnification, coverage)
+        with_rim(shown, alpha, ink, magnification)
+        sprites.append(_sprite(alpha, ink))
     side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)
     cells = np.zeros((rows * SHEET_COLUMNS, side, side, 4), np.uint8)
     cells[: len(sprites), inner, inner] = sprites
