@@ -7,6 +7,7 @@ from what another one is writing. Numbers of processes could not tell: in contai
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 _PREFIX = ".nclone_env-"
+_HERE, _EXCHANGE = -100, 2  # of renameat2: relative to the current folder; the flag of an exchange
 _KEPT = 50  # characters of a name, which with the prefix may have 255 bytes
 
 
@@ -156,3 +158,32 @@ def synchronise(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def replace_folder(folder: Path, path: Path) -> None:
+    """Give a folder the name ``path``; a folder of that name takes the other name, in the same instant.
+
+    Raises:
+        OSError: if that is not possible; nothing is changed.
+    """
+    for each in (*folder.rglob("*"), folder):
+        synchronise(each)
+    if path.exists():
+        _exchange(folder, path)
+    else:
+        folder.rename(path)
+    synchronise(path.parent)
+
+
+def _exchange(left: Path, right: Path) -> None:
+    """Exchange two names in one step, as only the system call ``renameat2`` of Linux does.
+
+    Raises:
+        OSError: if the system or the file system cannot; it names ``right``.
+    """
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        raise OSError(errno.ENOSYS, "folders cannot be exchanged on this system; remove the old one first", str(right))
+    if rename(_HERE, os.fsencode(left), _HERE, os.fsencode(right), _EXCHANGE):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(right))

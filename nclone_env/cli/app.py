@@ -11,6 +11,7 @@ import tyro
 from nclone_env import __version__
 from nclone_env.cli.compare import compare
 from nclone_env.cli.evaluate import evaluate
+from nclone_env.cli.gallery import make_gallery
 from nclone_env.cli.generate import generate_levels
 from nclone_env.cli.levels import convert_level, list_levels, show_level, show_library, validate_levels
 from nclone_env.cli.numbers import NUMBERS
@@ -52,6 +53,7 @@ COMMANDS: Mapping[str, Callable[..., Any] | Mapping[str, Callable[..., int]]] = 
     "prove": prove_levels,
     "check-proof": check_proof,
     "profile": profile_command,
+    "gallery": make_gallery,
     "warmup": warmup,
     "levels": LEVELS,
     "replay": REPLAY,

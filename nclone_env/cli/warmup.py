@@ -16,6 +16,7 @@ from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env.threads import available_cores
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
+from nclone_env.gallery.tracks import Tracks
 from nclone_env.generate.levels import generate_level
 from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
@@ -63,6 +64,10 @@ def _measure() -> None:
 
 def _play() -> None:
     Session(_any_level()).tick(0)
+
+
+def _show() -> None:
+    Tracks(pack([_any_level()]), np.zeros(1, np.uint8))
 
 
 def _plan() -> None:
@@ -125,6 +130,7 @@ _LANES = (
         ("generator", _generate),
         ("proofs", _prove),
         ("replay", _play),
+        ("gallery", _show),
         ("trainer", _train),
     ),
 )

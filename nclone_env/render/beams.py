@@ -16,7 +16,7 @@ from nclone_env.sim.geometry import greater, lesser
 from nclone_env.sim.rays import NO_BEAM
 
 _PAINTS = ("beam", "shot", "aim", "trail")  # in the order of ``sim.rays.BEAM`` and the others
-_WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels
+BEAM_WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels
 _SHOOTS = bits(kind for kind in KINDS if kind.shoots)
 BEAM_GREYS = tuple((PAINTS[name].grey,) for name in _PAINTS)
 BEAM_COLOURS = tuple(PAINTS[name].colour for name in _PAINTS)
@@ -45,7 +45,7 @@ def draw_beams(levels, worlds, index, inks, view, out):
                     levels, worlds, index, entity, worlds.entity_states[index, slot]
                 )
                 if emission != NO_BEAM and length > 0.0:
-                    draw_band(x, y, dx, dy, length, _WIDTHS[emission], inks[emission], view, out)
+                    draw_band(x, y, dx, dy, length, BEAM_WIDTHS[emission], inks[emission], view, out)
 
 
 @kernel

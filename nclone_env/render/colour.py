@@ -94,15 +94,33 @@ def colour_stamp(shown: Appearance, magnification: int) -> Stamp:
     return Stamp(1 - alpha[box][..., None], ink[box] + 0.5, int(columns[0]) - half, int(rows[0]) - half)
 
 
+def with_rim(shown: Appearance, alpha: np.ndarray, ink: np.ndarray, magnification: int) -> None:
+    """Add the rim to a stamp in place, as large as it is: for magnifications from 4, where it is smooth enough.
+
+    Args:
+        shown: the appearance.
+        alpha: (n, n) float32 of ``raster.stamp``.
+        ink: (n, n, 3) float32, likewise.
+        magnification: of the stamp.
+    """
+    rim = _widened(shown, alpha, magnification) * (1 - alpha)
+    ink += rim[..., None] * np.array(_RIM, np.float32)
+    alpha += rim
+
+
 def _rim(shown: Appearance, magnification: int) -> np.ndarray:
     """Return (n, n) float32, 0..1: how much a figure widened by its rim covers of each pixel."""
-    is_ninja = shown.type == NINJA
-    width, opacity = (_NINJA_RIM_WIDTH, _NINJA_RIM_OPACITY) if is_ninja else (_RIM_WIDTH, _RIM_OPACITY)
     finer = magnification * _FINER
     alpha, _ = raster.stamp(layers_of(shown), raster.GREYS, finer)
-    widened = cv2.dilate(alpha, _disc(width * finer))
     side = CELL * magnification
-    return opacity * cv2.resize(widened, (side, side), interpolation=cv2.INTER_AREA)
+    return cv2.resize(_widened(shown, alpha, finer), (side, side), interpolation=cv2.INTER_AREA)
+
+
+def _widened(shown: Appearance, alpha: np.ndarray, magnification: int) -> np.ndarray:
+    """Return the coverage (n, n) of a figure widened by its rim, times the opacity of the rim."""
+    is_ninja = shown.type == NINJA
+    width, opacity = (_NINJA_RIM_WIDTH, _NINJA_RIM_OPACITY) if is_ninja else (_RIM_WIDTH, _RIM_OPACITY)
+    return opacity * cv2.dilate(alpha, _disc(width * magnification))
 
 
 @lru_cache(maxsize=2)

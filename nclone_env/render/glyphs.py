@@ -21,7 +21,7 @@ from nclone_env.render.shapes import PAINTS, tile_outline
 @lru_cache(maxsize=1)
 def glyphs() -> Glyphs:
     """Return the glyphs, created on the first call."""
-    _, numbers, door_numbers = _numbered()
+    _, numbers, door_numbers = numbered()
     result = Glyphs(_tiles(), numbers, door_numbers)
     for array in result:
         array.flags.writeable = False
@@ -38,12 +38,12 @@ def full_size_planes() -> np.ndarray:
             known[key] = raster.coverage(outlines, magnification)
         return known[key]
 
-    pictures = [raster.stamp(layers_of(item), raster.GREYS, coverage=coverage) for item in _numbered()[0]]
+    pictures = [raster.stamp(layers_of(item), raster.GREYS, coverage=coverage) for item in numbered()[0]]
     return np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
 
 
 @lru_cache(maxsize=1)
-def _numbered() -> tuple[tuple[Appearance, ...], np.ndarray, np.ndarray]:
+def numbered() -> tuple[tuple[Appearance, ...], np.ndarray, np.ndarray]:
     """Return all appearances by number, and the ``appearances`` and ``door_appearances`` of the glyphs."""
     found: dict[Appearance, int] = {}
     numbers = np.full((len(KINDS), ORIENTATIONS, STATES), -1, dtype=np.int16)

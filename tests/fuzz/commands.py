@@ -22,6 +22,7 @@ _COMMANDS = (
     "replay verify R", "replay verify R F", "replay record L --inputs 24RJ --output o.replay --force",
     "check-proof C L", "run --headless --num-envs 2 --steps 3 --levels L --observations game_state --seed 5",
     "solve L --frames 500 --output out --seed 3", "evaluate F --episodes 1", "levels generate --output o.txt --count 0",
+    "gallery L L --recordings R --output site --force --title T",
 )  # fmt: skip
 _WORDS = (
     "", "-1", "0", "1", "nan", "inf", "1e309", "nope", "é", "a" * 5000, "--", "-h", "--help", "../..", "/dev/null",

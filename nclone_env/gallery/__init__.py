@@ -1,0 +1,1 @@
+"""Static web sites that show levels and replay recordings in the browser."""

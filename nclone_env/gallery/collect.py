@@ -1,0 +1,148 @@
+"""Which levels a gallery shows, with the runs on them: from names and files to exhibits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nclone_env.errors import FormatError, NcloneError, RecordingError
+from nclone_env.gallery.facts import Facts, facts_of, read_table
+from nclone_env.gallery.runs import Run, load_run, recording_files, solution_of, without_copies
+from nclone_env.generate.collection import Files
+from nclone_env.level.level import Level
+from nclone_env.level.reference import OpenedPacks, resolve
+from nclone_env.level.solutions import known_solutions
+
+_NAME_LENGTH = 60
+
+OnFault = Callable[[NcloneError], None]
+"""Called with what is wrong with a level, recording or table that is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A level with its facts and runs.
+
+    Attributes:
+        page: name of its files, without suffix: letters, digits and hyphens.
+        level: the level.
+        facts: what is stated about it.
+        runs: by rank, the best one first.
+    """
+
+    page: str
+    level: Level
+    facts: Facts
+    runs: tuple[Run, ...]
+
+    @property
+    def title(self) -> str:
+        """Title of the level, its name if it has none."""
+        return self.level.raw.title.strip() or self.level.name
+
+    @property
+    def best(self) -> Run | None:
+        """The fastest run that completes the level."""
+        return self.runs[0] if self.runs and self.runs[0].won else None
+
+
+def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault) -> list[Exhibit]:
+    """Return the levels of some names, or those of the recordings if there are no names.
+
+    Solutions of built-in levels, and the recordings and table of a generated pack next to it, are found without being
+    named.
+
+    Args:
+        names: built-in sets or levels, level files, folders or packs.
+        recordings: files, and folders of files.
+        on_fault: called with each error of a level, recording or table, which is left out.
+
+    Raises:
+        UnknownLevelError: if a name denotes no level.
+    """
+    packs: OpenedPacks = {}
+    refs = [ref for name in names for ref in resolve(name, packs)]
+    levels = [level for ref in refs if (level := _tried(on_fault, ref.load)) is not None]
+    generated = [Files(path) for path in dict.fromkeys(ref.path for ref in refs if ref.number is not None)]
+    runs = _known_runs(levels, on_fault)
+    for path in recordings:
+        runs += _runs_at(path, on_fault)
+    for files in generated:
+        runs += _runs_at(files.folder, on_fault) if files.folder.is_dir() else []
+    if not names:
+        levels = _levels_of(runs)
+    rows: dict[str, Mapping[str, Any]] = {}
+    for files in generated:
+        rows |= (_tried(on_fault, read_table, files.table) or {}) if files.table.exists() else {}
+    return _exhibits(levels, runs, rows, on_fault)
+
+
+def _tried(on_fault: OnFault, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a task; report a fault of what it reads and return None."""
+    try:
+        return task(*arguments)
+    except FormatError as fault:
+        on_fault(fault)
+        return None
+
+
+def _known_runs(levels: Sequence[Level], on_fault: OnFault) -> list[Run]:
+    known = known_solutions()
+    solved = [level for level in levels if level.name in known]
+    found = [_tried(on_fault, solution_of, level, known[level.name]) for level in solved]
+    return [run for run in found if run is not None]
+
+
+def _runs_at(path: Path, on_fault: OnFault) -> list[Run]:
+    files = _tried(on_fault, recording_files, path) or []
+    if not files and path.is_dir():
+        on_fault(RecordingError(str(path), "folder", "at least one recording (.replay or attract file)", "none in it"))
+    found = [_tried(on_fault, load_run, file) for file in files]
+    return [run for run in found if run is not None]
+
+
+def _levels_of(runs: Iterable[Run]) -> list[Level]:
+    first: dict[str, Level] = {}
+    for run in runs:
+        first.setdefault(run.level.digest, Level(run.level, run.level.title or run.label))
+    return list(first.values())
+
+
+def _exhibits(
+    levels: Sequence[Level], runs: Sequence[Run], rows: Mapping[str, Mapping[str, Any]], on_fault: OnFault
+) -> list[Exhibit]:
+    by_level: dict[str, list[Run]] = {level.raw.digest: [] for level in levels}
+    for run in runs:
+        if run.level.digest in by_level:
+            by_level[run.level.digest].append(run)
+        else:
+            on_fault(RecordingError(run.label, "level", "one of the levels of the gallery", repr(run.level.title)))
+    pages = page_names([level.name for level in levels])
+    return [
+        Exhibit(
+            page,
+            level,
+            facts_of(level.raw, rows.get(level.raw.digest)),
+            tuple(without_copies(by_level[level.raw.digest])),
+        )
+        for page, level in zip(pages, levels, strict=True)
+    ]
+
+
+def page_names(names: Iterable[str]) -> list[str]:
+    """Return a file name for each name of a level: lower-case letters, digits and hyphens, all different."""
+    taken: set[str] = set()
+    pages = []
+    for name in names:
+        plain = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\.(txt|toml|map)(?=#|$)", "", name.lower()))
+        stem = plain.strip("-")[-_NAME_LENGTH:].lstrip("-") or "level"
+        page, number = stem, 1
+        while page in taken:
+            number += 1
+            page = f"{stem}-{number}"
+        taken.add(page)
+        pages.append(page)
+    return pages

@@ -1,0 +1,128 @@
+"""What a gallery states about a level."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nclone_env.constants import CELL_SIZE, FRAMES_PER_SECOND, MAP_UNIT, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.errors import LevelFormatError
+from nclone_env.kinds import GOLD, NINJA, kind_name
+from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.raw import UNPUBLISHED, RawLevel
+
+_LEAST_VIEW = 0.5
+"""Least share of the width and height of the world that a view shows."""
+
+
+class View(NamedTuple):
+    """The part of the world that pictures show, of the same shape as the world.
+
+    Attributes:
+        scale: pixels of a picture as large as the world per pixel of the world, from 1.
+        left, top: upper left corner, pixels of such a picture.
+    """
+
+    scale: float
+    left: int
+    top: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of a level.
+
+    Attributes:
+        kinds: name of each kind of entity, most frequent first, and how many there are.
+        gold: pieces of gold.
+        entities: entities in all.
+        columns: cells across the part of the level that is not solid.
+        rows: cells down.
+        view: the part of the world worth showing.
+        known: further facts by name, in words.
+        difficulty: of a generated level, 0..100.
+    """
+
+    kinds: Mapping[str, int]
+    gold: int
+    entities: int
+    columns: int
+    rows: int
+    view: View
+    known: Mapping[str, str]
+    difficulty: int | None = None
+
+
+def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
+    """Return the facts of a level.
+
+    Args:
+        raw: the level.
+        row: its row in the table of a generated pack.
+    """
+    counted = Counter(kind for kind in raw.records[:, 0].tolist() if kind != NINJA)
+    kinds = {kind_name(kind).replace("_", " "): count for kind, count in counted.most_common()}
+    rows, columns = (np.flatnonzero((raw.tiles != 1).any(axis=axis)) for axis in (1, 0))
+    known, row = {}, row or {}
+    if raw.level_id != UNPUBLISHED:
+        known["Level id"] = str(raw.level_id)
+    if isinstance(row.get("family"), str):
+        known["Family"] = row["family"]
+    difficulty = row.get("difficulty")
+    return Facts(
+        kinds,
+        counted[GOLD],
+        sum(counted.values()),
+        int(np.ptp(columns)) + 1 if len(columns) else 0,
+        int(np.ptp(rows)) + 1 if len(rows) else 0,
+        view_of(raw),
+        known,
+        difficulty if type(difficulty) is int else None,
+    )
+
+
+def view_of(raw: RawLevel) -> View:
+    """Return the view of a level: all of it that is not solid, with a cell around it, and all entities."""
+    spans = []
+    for axis in (0, 1):
+        cells = np.flatnonzero((raw.tiles != 1).any(axis=axis))
+        places = raw.records[:, 1 + axis] * MAP_UNIT
+        ends = [*(CELL_SIZE * (cells + 1)), *(CELL_SIZE * (cells + 2)), *places]
+        spans.append((min(ends) - CELL_SIZE, max(ends) + CELL_SIZE))
+    sizes = (WORLD_WIDTH, WORLD_HEIGHT)
+    share = min(max(_LEAST_VIEW, *((high - low) / size for (low, high), size in zip(spans, sizes))), 1.0)
+    corner = [
+        math.floor(min(max((low + high - share * size) / 2, 0.0), (1 - share) * size) / share)
+        for (low, high), size in zip(spans, sizes)
+    ]
+    return View(1 / share, *corner)
+
+
+def read_table(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the rows of the table of a generated pack, by the digest of their level.
+
+    Raises:
+        LevelFormatError: if the file cannot be read, or a line is no JSON object.
+    """
+    rows: dict[str, Mapping[str, Any]] = {}
+    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise LevelFormatError(str(path), f"line {number}", "a JSON object", str(error)[:80]) from error
+        if not isinstance(row, dict):
+            raise LevelFormatError(str(path), f"line {number}", "a JSON object", type(row).__name__)
+        rows[str(row.get("digest"))] = row
+    return rows
+
+
+def seconds(frames: int) -> str:
+    """Return frames as seconds, to the millisecond."""
+    return f"{frames / FRAMES_PER_SECOND:.3f} s"

@@ -1,0 +1,130 @@
+"""The runs that a gallery shows: found in files, and replayed by the simulator before they are believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.errors import LevelFormatError, RecordingError
+from nclone_env.level.formats.attract import is_attract, read_attract
+from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.level import Level
+from nclone_env.level.raw import RawLevel
+from nclone_env.replay.recording import is_recording, read_recording
+from nclone_env.replay.verify import STATE_NAMES, Verdict, verify
+from nclone_env.sim.simulate import simulate
+
+_START = 1 << 16  # bytes that show whether a file is a recording: a level has at most so many before its inputs
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Inputs on a level that the simulator has reproduced.
+
+    Attributes:
+        label: what the run is called: name of its file, without the suffix.
+        level: the level it was played on.
+        inputs: (T,) uint8.
+        end: ``won``, ``dead`` or another state of the ninja after the last frame.
+        frames: frames until the ninja won or died, T if neither.
+        gold: pieces collected.
+    """
+
+    label: str
+    level: RawLevel
+    inputs: np.ndarray
+    end: str
+    frames: int
+    gold: int
+
+    @property
+    def won(self) -> bool:
+        """Whether the run completes the level."""
+        return self.end == STATE_NAMES[CELEBRATING]
+
+    @property
+    def rank(self) -> tuple[bool, int, str]:
+        """Sort key: completed runs first, then short ones."""
+        return not self.won, self.frames, self.label
+
+
+def run_of(label: str, level: RawLevel | Level, inputs: bytes | np.ndarray) -> Run:
+    """Play inputs and return the run."""
+    raw = level.raw if isinstance(level, Level) else level
+    codes = np.frombuffer(inputs, np.uint8) if isinstance(inputs, bytes) else inputs
+    played = simulate(level, codes)
+    if not len(played):
+        return Run(label, raw, codes, STATE_NAMES[0], 0, 0)
+    state = int(played.state[-1])
+    is_over = state in (CELEBRATING, DEAD)
+    frames = int((played.state == state).argmax()) + 1 if is_over else len(codes)
+    return Run(label, raw, codes, STATE_NAMES[state], frames, int(played.gold[-1]))
+
+
+def solution_of(level: Level, inputs: bytes) -> Run:
+    """Return a known solution of a level as a run.
+
+    Raises:
+        RecordingError: if it does not complete the level.
+    """
+    run = run_of("known solution", level, inputs)
+    if not run.won:
+        raise RecordingError(level.name, "known solution", "inputs that complete the level", f"a ninja {run.end}")
+    return run
+
+
+def load_run(path: Path) -> Run:
+    """Read a recording, ``.replay`` or attract file, and replay it.
+
+    Raises:
+        UnknownLevelError: if the file does not exist.
+        LevelFormatError: if it cannot be read, or is a malformed attract file.
+        RecordingError: if it is malformed, no recording, or the simulator does not reproduce it.
+    """
+    data, source = read_bytes(path), str(path)
+    if is_recording(data):
+        recording = read_recording(data, source)
+        return _believed(source, recording.verify(), path.stem, recording.level, recording.inputs)
+    if is_attract(data):
+        file = read_attract(data, source)
+        return _believed(source, verify(file), path.stem, file.level, file.inputs)
+    raise RecordingError(source, "file", "a recording (.replay) or an attract file", repr(data[:8]))
+
+
+def _believed(source: str, verdict: Verdict, label: str, level: RawLevel, inputs: np.ndarray) -> Run:
+    if not verdict.agrees:
+        raise RecordingError(source, "replay", "a run that the simulator reproduces", verdict.reason)
+    return run_of(label, level, inputs)
+
+
+def recording_files(path: Path) -> list[Path]:
+    """Return a file, or the recordings in a folder by name; other files of the folder are not recordings.
+
+    Raises:
+        LevelFormatError: if the folder cannot be read.
+    """
+    if not path.is_dir():
+        return [path]
+    try:
+        files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+        return [file for file in files if _starts_as_recording(file)]
+    except OSError as error:
+        raise LevelFormatError(str(path), "folder", "a readable folder of recordings", str(error)) from error
+
+
+def _starts_as_recording(path: Path) -> bool:
+    with path.open("rb") as file:
+        start = file.read(_START)
+    return is_recording(start) or is_attract(start)
+
+
+def without_copies(runs: Sequence[Run]) -> list[Run]:
+    """Return runs by rank, of those with the same inputs the first one given."""
+    first: dict[bytes, Run] = {}
+    for run in runs:
+        first.setdefault(run.inputs.tobytes(), run)
+    return sorted(first.values(), key=lambda run: run.rank)

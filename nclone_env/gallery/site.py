@@ -1,0 +1,141 @@
+"""Writing a gallery: pages and pictures go to a hidden folder, which then takes the place of the old one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nclone_env._files import replace_folder, temporary_beside
+from nclone_env.constants import RUNNING
+from nclone_env.errors import ConfigError, RecordingError
+from nclone_env.gallery.collect import Exhibit, OnFault
+from nclone_env.gallery.markup import ASSETS
+from nclone_env.gallery.pages import MAGNIFICATION, index_page, level_page
+from nclone_env.gallery.runs import Run
+from nclone_env.gallery.tracks import Tracks, shown_frames
+from nclone_env.kinds import NINJA
+from nclone_env.level.level_set import LevelSet, pack
+from nclone_env.render.arrays import FACES_RIGHT
+from nclone_env.render.files import reduced, write_picture
+from nclone_env.render.glyphs import glyphs
+from nclone_env.render.picture import level_picture
+from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls_picture
+from nclone_env.sim.session import Session
+
+MARK = '<meta name="generator" content="nclone-env gallery">'
+"""What tells the index of a gallery from other files."""
+_THUMBNAIL = (528, 300)
+_STATIC = (".css", ".js")
+
+
+def write_site(
+    output: Path, title: str, exhibits: Sequence[Exhibit], on_fault: OnFault, on_level: Callable[[], None]
+) -> None:
+    """Write a gallery, all of it or nothing.
+
+    Args:
+        output: folder of the site; what is there is replaced.
+        title: of the gallery.
+        exhibits: its levels, at least one.
+        on_fault: called with each error of a run, which is left out.
+        on_level: called after each level.
+
+    Raises:
+        OSError: if it cannot be written; what was there is unchanged.
+    """
+    glyphs()  # once, before there are threads
+    with temporary_beside(output, folder=True) as folder:
+        _write_assets(folder / "assets")
+        (folder / "levels").mkdir()
+        writer = _Writer(folder / "levels", title, exhibits, on_fault)
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as executor:
+            shown = []
+            try:
+                for exhibit in executor.map(writer, range(len(exhibits))):
+                    shown.append(exhibit)
+                    on_level()
+            except BaseException:
+                executor.shutdown(cancel_futures=True)
+                raise
+        (folder / "index.html").write_text(index_page(title, shown), encoding="utf-8")
+        replace_folder(folder, output)
+
+
+def check_output(output: Path, force: bool) -> None:
+    """Check that a gallery can be written to a folder without loss of other files.
+
+    Raises:
+        ConfigError: if something is there that is no gallery, or a gallery and not ``force``.
+    """
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    index = output / "index.html"
+    if not index.is_file() or MARK not in index.read_text(encoding="utf-8", errors="replace")[:2000]:
+        raise ConfigError(f"output: expected a new folder or a gallery, got {output} with other files; choose another")
+    if not force:
+        raise ConfigError(f"output: {output} is a gallery already; --force replaces it")
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes the files of one level; call it with its number. It is called by several threads."""
+
+    folder: Path
+    title: str
+    exhibits: Sequence[Exhibit]
+    on_fault: OnFault
+
+    def __call__(self, number: int) -> Exhibit:
+        """Return the exhibit with those of its runs that are shown."""
+        exhibit = self.exhibits[number]
+        tracks: list[Tracks] = []
+        levels: LevelSet | None = None
+        if exhibit.runs:
+            levels = pack([exhibit.level])
+            exhibit = replace(exhibit, runs=tuple(self._short(levels, exhibit.runs)))
+            tracks = [Tracks(levels, run.inputs) for run in exhibit.runs]
+        self._write_pictures(exhibit, levels if tracks else None)
+        before = self.exhibits[number - 1] if number else None
+        after = self.exhibits[number + 1] if number + 1 < len(self.exhibits) else None
+        page = level_page(self.title, exhibit, before, after, tracks)
+        (self.folder / f"{exhibit.page}.html").write_text(page, encoding="utf-8")
+        return exhibit
+
+    def _short(self, levels: LevelSet, runs: Sequence[Run]) -> Iterator[Run]:
+        """Yield the runs that are not too long to be shown; report the others."""
+        for run in runs:
+            most = shown_frames(levels, len(run.inputs))
+            if most < len(run.inputs):
+                expected = f"at most {most:,} frames for a player of this level"
+                self.on_fault(RecordingError(run.label, "inputs", expected, f"{len(run.inputs):,}"))
+            else:
+                yield run
+
+    def _write_pictures(self, exhibit: Exhibit, levels: LevelSet | None) -> None:
+        """Write the small picture for the index, and the large one: for a player the walls alone, else the level."""
+        large = whole = level_picture(exhibit.level)
+        height, width = whole.shape[:2]
+        scale, left, top = view = exhibit.facts.view
+        rows, columns = (slice(round(at / scale), round((at + n) / scale)) for at, n in ((top, height), (left, width)))
+        small = reduced(whole[rows, columns], _THUMBNAIL)
+        write_picture(self.folder / f"{exhibit.page}-small.webp", small)
+        if levels is not None:
+            walls = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, view.scale)
+            large = walls[top:, left:][:height, :width]
+        write_picture(self.folder / f"{exhibit.page}.webp", large)
+
+
+def _write_assets(folder: Path) -> None:
+    """Write style, scripts, sprites and the icon."""
+    folder.mkdir()
+    for path in ASSETS.iterdir():
+        if path.suffix in _STATIC:
+            shutil.copyfile(path, folder / path.name)
+    sheet, side = sprite_sheet(MAGNIFICATION), MAGNIFICATION * SPRITE
+    write_picture(folder / "sprites.webp", sheet)
+    row, column = divmod(int(glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]), SHEET_COLUMNS)
+    write_picture(folder / "icon.png", sheet[row * side :, column * side :][:side, :side])

@@ -1,0 +1,74 @@
+"""What a program of another language needs to draw a world: its walls, and every appearance as a sprite on one sheet.
+
+The sprite of an appearance has its number in the tables of the glyphs, so what selects a stamp of the grey pictures
+selects the sprite as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from nclone_env.render import raster
+from nclone_env.render.arrays import CELL
+from nclone_env.render.colour import with_rim
+from nclone_env.render.glyphs import numbered
+from nclone_env.render.looks import layers_of
+from nclone_env.render.picture import world_picture
+
+SHEET_COLUMNS, SPRITE = 12, CELL + 2
+"""Sprites in a row of the sheet, and the side of one, world pixels. The margin of a pixel is empty, so that what draws
+sprites at another scale takes nothing from their neighbours."""
+_OUT_OF_SIGHT = -1000.0
+
+
+def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> np.ndarray:
+    """Return the picture of a world without ninja, doors and entities; see :func:`world_picture`."""
+    header, ninjas = levels.header.copy(), worlds.ninjas.copy()
+    for name in ("door_count", "entity_count", "run_count"):
+        header[name] = 0
+    ninjas["x"] = _OUT_OF_SIGHT
+    return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale)
+
+
+@lru_cache(maxsize=1)
+def sprite_sheet(magnification: int = 1) -> np.ndarray:
+    """Return all appearances, row by row, ``SHEET_COLUMNS`` in a row.
+
+    Args:
+        magnification: pixels of the sheet per pixel of the world, a whole number; the rims are smooth from 4.
+
+    Returns:
+        (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 26 * magnification; colours are not multiplied by alpha.
+        Read-only: later calls return the same array.
+    """
+    known: dict[tuple[bytes, ...], np.ndarray] = {}  # most layers belong to several appearances
+
+    def coverage(outlines: Sequence[np.ndarray], magnification: int) -> np.ndarray:
+        key = tuple(outline.tobytes() for outline in outlines)
+        if key not in known:
+            known[key] = raster.coverage(outlines, magnification)
+        return known[key]
+
+    sprites = []
+    for shown in numbered()[0]:
+        alpha, ink = raster.stamp(layers_of(shown), raster.COLOURS, magnification, coverage)
+        with_rim(shown, alpha, ink, magnification)
+        sprites.append(_sprite(alpha, ink))
+    side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)
+    cells = np.zeros((rows * SHEET_COLUMNS, side, side, 4), np.uint8)
+    cells[: len(sprites), inner, inner] = sprites
+    by_row = cells.reshape(rows, SHEET_COLUMNS, side, side, 4).transpose(0, 2, 1, 3, 4)
+    sheet = by_row.reshape(rows * side, SHEET_COLUMNS * side, 4)
+    sheet.flags.writeable = False
+    return sheet
+
+
+def _sprite(alpha: np.ndarray, ink: np.ndarray) -> np.ndarray:
+    """Return (n, n, 4) uint8 of a stamp, whose ink is multiplied by its alpha."""
+    alpha = alpha.reshape(*ink.shape[:2], 1)
+    colour = np.divide(ink, alpha, out=np.zeros_like(ink), where=alpha > 0)
+    return (np.concatenate([colour, 255 * alpha], axis=2) + 0.5).clip(0, 255).astype(np.uint8)

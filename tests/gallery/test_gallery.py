@@ -1,0 +1,303 @@
+"""The command ``nclone-env gallery``: what it finds, refuses, escapes and writes."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import cv2
+import numpy as np
+import pytest
+
+from nclone_env.errors import RecordingError
+from nclone_env.gallery import site as site_module
+from nclone_env.gallery.collect import collect, page_names
+from nclone_env.gallery.facts import facts_of, view_of
+from nclone_env.gallery.markup import escaped, script_data
+from nclone_env.gallery.runs import run_of, solution_of
+from nclone_env.gallery.tracks import MOST_FRAMES
+from nclone_env.level.build import build_level, build_room, hall_tiles
+from nclone_env.level.formats.pack_text import write_pack
+from nclone_env.render.picture import level_picture
+from nclone_env.replay.recording import Recording
+
+from ..level.level_bases import make_attract
+from .sites import DEADLY, RIGHT, WINNABLE, gallery, level_file, recording_file
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Page(HTMLParser):
+    """The elements of a page with their attributes, and the text of all ``script`` elements."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.elements, self.scripts, self._tag = [], [], ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self._tag = tag
+
+    def handle_data(self, data):
+        if self._tag == "script" and data.strip():
+            self.scripts.append(data)
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def data_of(path):
+    return json.loads(Page(path).scripts[0])
+
+
+def test_built_in_levels_come_with_their_solutions(folder, capsys):
+    assert gallery("first-steps", "--output", "site") == 0
+    assert capsys.readouterr().out == "wrote 6 levels and 6 runs; open site/index.html\n"
+    cards = Page(folder / "site" / "index.html").named("li")
+    assert [card["data-title"] for card in cards][:2] == ["Walk", "One step up"]
+    data = data_of(folder / "site" / "levels" / "first-steps-01-walk.html")
+    assert [run["label"] for run in data["runs"]] == ["known solution"]
+    assert data["runs"][0]["frames"] == int(cards[0]["data-frames"])
+
+
+def test_every_link_of_the_pages_is_a_file(folder):
+    level_file(folder / "a#1 ä.map", WINNABLE)
+    recording_file(folder / "b.replay")
+    assert gallery("a#1 ä.map", "jumps", "--recordings", "b.replay", "--output", "site") == 0
+    pages = [folder / "site" / "index.html", *(folder / "site" / "levels").glob("*.html")]
+    assert len(pages) == 7
+    for path in pages:
+        for tag, attributes in Page(path).elements:
+            for name in {"href", "src"} & set(attributes):
+                assert (path.parent / attributes[name]).is_file(), (path, tag)
+    for path in (folder / "site").rglob("*"):
+        assert re.fullmatch(r"[a-z0-9-]+(\.[a-z]+)?", path.name)
+    data = data_of(folder / "site" / "levels" / "a-1.html")
+    assert (folder / "site" / "levels" / data["sprites"]).is_file()
+
+
+def test_what_level_files_say_is_inert(folder):
+    evil = '"><script>alert(1)</script>'
+    level_file(folder / "<img src=x onerror=alert(1)>.map", WINNABLE, title=evil, author="</script>&<b>")
+    recording_file(folder / "<script>.replay", replace(WINNABLE, raw=replace(WINNABLE.raw, title=evil)))
+    assert gallery("<img src=x onerror=alert(1)>.map", "--recordings", "<script>.replay", "--title", evil) == 0
+    pages = list((folder / "gallery").rglob("*.html"))
+    assert len(pages) == 2
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        page = Page(path)
+        assert "alert(1)</script>" not in text
+        assert "<b>" not in text
+        assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+        scripts = [script for script in page.named("script") if script.get("type") != "application/json"]
+        assert all(set(script) == {"src"} for script in scripts)
+    assert page.named("li") == [] or page.named("li")[0]["data-title"] == evil
+    assert evil in "".join(Page(folder / "gallery" / "index.html").named("li")[0]["data-title"])
+    level = next(path for path in pages if path.name != "index.html")
+    assert data_of(level)["runs"][0]["label"] == "<script>"
+
+
+def test_escapes():
+    assert escaped("a<b>&\"'\x00\u202e\udcff") == "a&lt;b&gt;&amp;&quot;&#x27;   "
+    assert script_data(["</script><!--"]) == '["\\u003c/script>\\u003c!--"]'
+
+
+def test_the_best_run_comes_first_and_copies_are_left_out(folder):
+    level_file(folder / "a.map", WINNABLE)
+    recording_file(folder / "slow.replay", inputs=bytes(20) + RIGHT)
+    recording_file(folder / "fast.replay")
+    recording_file(folder / "gave-up.replay", inputs=bytes(5))
+    recording_file(folder / "zcopy.replay")
+    assert gallery("a.map", "--recordings", "zcopy.replay", "slow.replay", "gave-up.replay", "fast.replay") == 0
+    data = data_of(folder / "gallery" / "levels" / "a.html")
+    assert [run["label"] for run in data["runs"]] == ["zcopy", "slow", "gave-up"]
+
+
+def test_a_wrong_recording_is_named_and_left_out(folder, capsys):
+    level_file(folder / "a.map", DEADLY)
+    wrong = Recording.of(DEADLY, RIGHT)
+    replace(wrong, trajectory_hash="0" * 16).save(folder / "wrong.replay")
+    (folder / "torn.replay").write_bytes((folder / "wrong.replay").read_bytes()[:-3])
+    recording_file(folder / "right.replay", DEADLY)
+    recording_file(folder / "stranger.replay", WINNABLE)
+    (folder / "text.replay").write_text("hello")
+    names = ("wrong.replay", "torn.replay", "right.replay", "stranger.replay", "text.replay")
+    assert gallery("a.map", "--recordings", *names) == 1
+    said = capsys.readouterr()
+    assert [line.split(":")[1].strip() for line in said.err.splitlines()] == [
+        "wrong.replay", "torn.replay", "text.replay", "stranger",
+    ]  # fmt: skip
+    assert "wrong.replay: replay: expected a run that the simulator reproduces, got expected trajectory" in said.err
+    assert said.out == "wrote 1 levels and 1 runs; open gallery/index.html\n"
+    assert [run["label"] for run in data_of(folder / "gallery" / "levels" / "a.html")["runs"]] == ["right"]
+
+
+def test_attract_files_are_checked_as_well(folder, capsys):
+    death = run_of("", DEADLY, RIGHT).frames
+    (folder / "runs").mkdir()
+    (folder / "runs" / "12").write_bytes(make_attract(DEADLY.raw, RIGHT[:death]))
+    (folder / "runs" / "13").write_bytes(make_attract(DEADLY.raw, RIGHT[: death - 1]))
+    (folder / "runs" / "notes.txt").write_text("not a recording")
+    assert gallery("--recordings", "runs") == 1
+    said = capsys.readouterr()
+    assert said.out == "wrote 1 levels and 1 runs; open gallery/index.html\n"
+    assert said.err.startswith(
+        "left out: runs/13: replay: expected a run that the simulator reproduces, got expected death"
+    )
+    assert (folder / "gallery" / "levels" / "deadly.html").is_file()
+
+
+def test_a_malformed_level_is_named_and_left_out(folder, capsys):
+    (folder / "levels").mkdir()
+    level_file(folder / "levels" / "a.map", DEADLY)
+    (folder / "levels" / "b.map").write_bytes(b"\0" * 99)
+    assert gallery("levels") == 1
+    assert capsys.readouterr().err.startswith("left out: levels/b.map: offset ")
+
+
+def test_a_generated_pack_brings_its_recordings_and_difficulties(folder):
+    pair = [
+        replace(level, raw=replace(level.raw, title=title)) for level, title in ((WINNABLE, "one"), (DEADLY, "two"))
+    ]
+    (folder / "made.txt").write_bytes(write_pack([level.raw for level in pair]))
+    rows = [{"digest": pair[0].raw.digest, "difficulty": 37, "family": "rooms"}, {"digest": "?"}]
+    (folder / "made.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (folder / "made-recordings").mkdir()
+    recording_file(folder / "made-recordings" / "000-one.replay", pair[0])
+    assert gallery("made.txt") == 0
+    cards = Page(folder / "gallery" / "index.html").named("li")
+    assert [(card["data-difficulty"], card["data-runs"]) for card in cards] == [("37", "1"), ("", "0")]
+    page = (folder / "gallery" / "levels" / "made-0.html").read_text()
+    assert "<dt>Family</dt><dd>rooms</dd>" in page
+    assert "37 of 100" in page
+    (folder / "made.jsonl").write_text("[1]\n")
+    assert gallery("made.txt", "--force") == 1
+
+
+def test_an_existing_gallery_is_replaced_only_by_force(folder, capsys):
+    level_file(folder / "a.map", WINNABLE)
+    level_file(folder / "b.map", DEADLY)
+    assert gallery("a.map", "--output", "site") == 0
+    assert gallery("b.map", "--output", "site") == 2
+    assert capsys.readouterr().err == "nclone-env: output: site is a gallery already; --force replaces it\n"
+    assert gallery("b.map", "--output", "site", "--force") == 0
+    assert not (folder / "site" / "levels" / "a.html").exists()
+    assert {path.name for path in folder.iterdir()} == {"a.map", "b.map", "site"}
+
+
+def test_other_files_are_never_replaced(folder, capsys):
+    (folder / "site").mkdir()
+    (folder / "site" / "index.html").write_text("<title>mine</title>")
+    assert gallery("first-steps", "--output", "site", "--force") == 2
+    assert "expected a new folder or a gallery, got site with other files" in capsys.readouterr().err
+    assert gallery("first-steps", "--output", "site/index.html", "--force") == 2
+    assert (folder / "site" / "index.html").read_text() == "<title>mine</title>"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_an_interruption_leaves_the_old_gallery(folder, monkeypatch, error):
+    level_file(folder / "a.map", WINNABLE)
+    level_file(folder / "b.map", DEADLY)
+    assert gallery("a.map") == 0
+    before = {path: path.read_bytes() for path in (folder / "gallery").rglob("*") if path.is_file()}
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(site_module, "index_page", fail)
+    assert gallery("b.map", "--force") == (130 if error is KeyboardInterrupt else 2)
+    assert {path: path.read_bytes() for path in (folder / "gallery").rglob("*") if path.is_file()} == before
+    assert {path.name for path in folder.iterdir()} == {"a.map", "b.map", "gallery"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "levels: expected at least one level or recording, got none"),
+        (("nosuch",), "level: expected a built-in set or level, a file or a folder, got 'nosuch'"),
+        (
+            ("jumps", "--recordings", "nosuch"),
+            "recordings: expected files or folders, got 'nosuch', which does not exist",
+        ),
+        (("jumps", "--output", "/proc/site"), "output: /proc/site cannot be written"),
+    ],
+)
+def test_mistakes(folder, capsys, words, message):
+    assert gallery(*words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"nclone-env: {message}")
+    assert said.count("\n") == 1
+
+
+def test_a_run_that_is_too_long_is_left_out(folder, capsys):
+    level_file(folder / "a.map", DEADLY)
+    recording_file(folder / "long.replay", DEADLY, bytes(MOST_FRAMES + 1))
+    assert gallery("a.map", "--recordings", "long.replay") == 1
+    assert "left out: long: inputs: expected at most 36,000 frames" in capsys.readouterr().err
+    assert Page(folder / "gallery" / "index.html").named("li")[0]["data-runs"] == "0"
+
+
+def test_a_solution_that_does_not_complete_its_level():
+    with pytest.raises(
+        RecordingError, match="known solution: expected inputs that complete the level, got a ninja dead"
+    ):
+        solution_of(DEADLY, RIGHT)
+
+
+def test_names_of_pages():
+    names = [
+        "jumps/01-stairs",
+        "Pack.txt#12",
+        "pack.txt#12",
+        "a b",
+        "a-b",
+        "a-b-2",
+        "..",
+        "#",
+        "é" * 5,
+        "x" * 300,
+        "con",
+    ]
+    pages = page_names(names)
+    assert pages[:6] == ["jumps-01-stairs", "pack-12", "pack-12-2", "a-b", "a-b-2", "a-b-2-2"]
+    assert len(set(pages)) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", page) for page in pages)
+
+
+def test_facts():
+    facts = facts_of(build_level("gold 20 20", "gold 24 20", "mine 30 20", tiles=hall_tiles((5, 14), (3, 7))).raw)
+    assert (facts.columns, facts.rows, facts.gold, facts.entities) == (10, 5, 2, 3)
+    assert facts.kinds == {"gold": 2, "mine": 1}
+    assert facts_of(DEADLY.raw, {"difficulty": "<b>", "family": 3}).difficulty is None
+
+
+def test_the_view_shows_everything_that_is_not_solid():
+    small = view_of(build_level(tiles=hall_tiles((20, 24), (10, 12)), spawn=(84, 44)).raw)
+    assert small.scale == 2
+    assert view_of(build_room().raw).scale == pytest.approx(1, abs=0.2)
+    open_level = view_of(build_level(tiles=np.zeros((23, 42), np.uint8)).raw)
+    assert open_level == (1, 0, 0)
+    left, right = 20 * 24 * small.scale - small.left, 25 * 24 * small.scale - small.left
+    assert left > 0
+    assert right < 1056
+    assert left == pytest.approx(1056 - right, abs=2)
+
+
+def test_the_picture_of_a_level_without_runs_is_that_of_the_package(folder):
+    level_file(folder / "a.map", DEADLY)
+    assert gallery("a.map") == 0
+    stored = cv2.imread(str(folder / "gallery" / "levels" / "a.webp"))[:, :, ::-1]
+    assert (stored == level_picture(DEADLY)).all()
+
+
+def test_levels_are_found_once_for_recordings_alone(folder):
+    paths = [recording_file(folder / f"{name}.replay", inputs=RIGHT[:length]) for name, length in (("a", 5), ("b", 6))]
+    faults = []
+    exhibits = collect((), paths, faults.append)
+    assert (faults, [exhibit.page for exhibit in exhibits]) == ([], ["winnable"])
+    assert [run.label for run in exhibits[0].runs] == ["a", "b"]
