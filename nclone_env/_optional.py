@@ -18,4 +18,9 @@ def optional_module(name: str, extra: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0].replace("_", "-")
-        raise MissingExtraError(f'{package} is not installed; run: pip install "nclone-env[{extra}]"') from error
+        raise MissingExtraError(f"{package} is not installed; {installation(extra)}") from error
+
+
+def installation(extra: str) -> str:
+    """Return the end of a message that says how to install an extra."""
+    return f'run pip install ".[{extra}]" in a copy of the repository'

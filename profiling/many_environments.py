@@ -188,7 +188,7 @@ def main(
     print(describe())
     chosen = cells(counts, forked, started)
     if not any(way.startswith("SB3") for way, _ in chosen):
-        print("Stable-Baselines3 is not installed: its rows are left out (pip install 'nclone-env[sb3]')")
+        print("Stable-Baselines3 is not installed: its rows are left out (extra sb3)")
     print(f"Gymnasium {gymnasium.__version__}; {' + '.join(observations)} on {', '.join(levels)}; ratio to {OURS!r}")
     print(f"left out: more than {forked} processes of {ASYNC}, more than {started} of {SUBPROCESSES}")
     table: Table = {cell: [] for cell in chosen}

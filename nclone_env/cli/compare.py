@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_free
 from nclone_env.errors import ConfigError
 from nclone_env.train import require_training_extra
 
 
-def compare(runs: Positional[tuple[Path, ...]], output: Path = Path("comparison.png"), force: bool = False) -> int:
+def compare(runs: Positional[tuple[Path, ...]], output: Path = Path("comparison.png")) -> int:
     """Compare training runs: print tables, and plot their learning curves.
 
     Runs that differ only in their seed are one group, named after the options that distinguish it from the others. Its
@@ -21,19 +21,26 @@ def compare(runs: Positional[tuple[Path, ...]], output: Path = Path("comparison.
 
     Args:
         runs: folders of runs, or checkpoints.
-        output: PNG file to write.
-        force: overwrite an existing file.
+        output: PNG file to write; an earlier comparison is replaced.
+
+    Returns:
+        The exit status: 1 if a folder was left out, which holds no checkpoint, no update so far, or the same run as
+        another; else 0.
     """
     if not runs:
         raise ConfigError("runs: expected folders of runs, got none; pass for example runs/*")
-    check_free(output, force)
     require_training_extra()
     from nclone_env.train.comparison import comparison_table, group_runs, level_table, read_runs
     from nclone_env.train.plots import write_comparison
 
-    groups, title = group_runs(read_runs(runs))
+    found, reasons = read_runs(runs)
+    for reason in reasons:
+        sys.stderr.write(f"left out: {reason}\n")
+    if not found:
+        raise ConfigError("runs: expected at least one run to compare, got none")
+    groups, title = group_runs(found)
     write_comparison(groups, output, title)
     levels = level_table(groups)
     print(f"{levels}\n\n{comparison_table(groups)}" if levels else comparison_table(groups))
     print(f"wrote {output}")
-    return 0
+    return int(bool(reasons))

@@ -64,7 +64,8 @@ def evaluate(
         environment = environment.replace(levels=levels)
     held_out = content.held_out.get("digests", [])
     folder = output or checkpoint.parent
-    results = evaluate_and_report(policy, environment, folder, episodes, seed, video, attempts, held_out)
+    timesteps = None if levels else content.counters["timesteps"]
+    results = evaluate_and_report(policy, environment, folder, episodes, seed, video, attempts, held_out, timesteps)
     if recordings:
         written = write_recordings(results, environment, folder / "recordings")
         print(f"{written} recordings in {folder / 'recordings'}, each replayed and verified")
@@ -80,6 +81,7 @@ def evaluate_and_report(
     video: bool,
     attempts: int = 1,
     held_out: Sequence[str] = (),
+    timesteps: int | None = None,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate a policy, print the table of success rates, and save it, as text and as CSV, and a video to ``folder``.
 
@@ -92,6 +94,8 @@ def evaluate_and_report(
         video: whether to write a video.
         attempts: number of attempts of which any has to succeed; at most ``episodes`` are used.
         held_out: digests of the levels that were held out in training.
+        timesteps: for which the policy was trained; None if the levels are not those of its run, whose table of
+            results, which ``compare`` reads, then stays.
 
     Returns:
         The results of all levels by mode.
@@ -107,7 +111,8 @@ def evaluate_and_report(
     print(table)
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / "evaluation.txt", f"{table}\n".encode())
-    report.write_results(results, folder / "evaluation.csv")
+    if timesteps is not None:
+        report.write_results(results, timesteps, folder / "evaluation.csv")
     if video:
         write_episode(best_episode(results), environment, folder / "episode.mp4")
     print(f"saved to {folder}")

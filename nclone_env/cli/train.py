@@ -88,11 +88,11 @@ def train(
         return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
-    reported = (config.evaluation_attempts, result.held_out)
+    plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
+    plot()  # before the evaluation, which may be interrupted
+    reported = (config.evaluation_attempts, result.held_out, result.counters.timesteps)
     results = evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video, *reported)
-    title = f"{', '.join(config.levels)} · seed {config.seed} · {config.num_envs} environments"
-    random = report.mean_success(results["random"])
-    write_learning_curve(result.curve, folder / "learning_curve.png", title, random)
+    plot(random=report.mean_success(results["random"]))
     return 0
 
 

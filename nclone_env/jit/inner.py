@@ -95,10 +95,13 @@ class KernelDispatcher(CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         """Return the compiled code for a signature."""
+        is_done = False
         try:
-            return super().compile(sig)
+            code = super().compile(sig)
+            is_done = True
         finally:
-            notice.end()
+            notice.end(is_done)
+        return code
 
     @property
     def _numba_type_(self) -> types.Dispatcher:

@@ -57,10 +57,10 @@ class Notice:
             self._drawn = now
             _say(self._bar(min(1.0, self._done / self._count) * _INSIDE, now))
 
-    def end(self) -> None:
-        """Replace the bar: the announced kernel is compiled, or an error or Ctrl-C ended it."""
+    def end(self, is_done: bool) -> None:
+        """End the line of the bar: the announced kernel is compiled, or an error or Ctrl-C has ended it."""
         if self._name and self._drawn > self._began:
-            _say(self._bar(1.0, time.monotonic()) + "\n")
+            _say((self._bar(1.0, time.monotonic()) if is_done else "") + "\n")
         self._name = ""
 
     def _bar(self, share: float, now: float) -> str:

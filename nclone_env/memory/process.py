@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from nclone_env._optional import installation
 from nclone_env.errors import MissingExtraError
 from nclone_env.memory.recording import INTERPRETER, Machine, Stage
 
@@ -55,8 +56,7 @@ def _resident_by_psutil() -> ResidentBytes:
         import psutil
     except ImportError as error:
         raise MissingExtraError(
-            "resident memory: expected /proc/self/smaps_rollup or psutil, found neither; "
-            "install the extra: pip install 'nclone-env[profile]'"
+            f"resident memory: expected /proc/self/smaps_rollup or psutil, found neither; {installation('profile')}"
         ) from error
     info = psutil.Process().memory_full_info()
     return ResidentBytes(info.rss, getattr(info, "pss", info.rss), info.uss)  # PSS exists only on Linux

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env import errors
+from nclone_env._optional import installation
 from nclone_env.constants import FRAMES_PER_SECOND
 
 _INVISIBLE = ("offscreen", "dummy")  # drivers that SDL falls back on
@@ -154,6 +155,6 @@ def _import_pygame() -> Any:
         import pygame
     except ImportError as error:
         raise errors.MissingExtraError(
-            'window: expected pygame-ce, which is not installed; install it with pip install "nclone-env[human]"'
+            f"window: expected pygame-ce, which is not installed; {installation('human')}"
         ) from error
     return pygame

@@ -21,6 +21,7 @@ from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
 
 FARTHEST = 2.0**29
 """Largest number of a world, in pixels or any other unit: cells are computed from 32-bit integers."""
+_HEADINGS = 3  # bits 0 and 1
 _LONGEST = 1 << 30  # frames, and numbers of entries into cells
 _NINJA_FLOATS = tuple(name for name in NINJA_RECORD.names or () if NINJA_RECORD[name].kind == "f")
 _MOVER_FLOATS = tuple(name for name in MOVER.names or () if MOVER[name].kind == "f")
@@ -59,7 +60,7 @@ def _largest_state(kind: Kind) -> int:
     Drones that shoot use further bits, but not on patrol.
     """
     if kind.has_heading:
-        return 3 if kind.shoots else functools.reduce(operator.or_, kind.states.values())
+        return _HEADINGS if kind.shoots else functools.reduce(operator.or_, kind.states.values())
     return len(kind.radii) - 1 if len(kind.radii) > 1 else 255
 
 
@@ -74,7 +75,17 @@ def world_fault(world: WorldArrays, levels: LevelSet) -> Fault | None:
         levels: the levels.
     """
     fault = find_fault(levels.arrays, world)
-    return None if fault == _NONE else _FAULTS[fault]
+    return None if fault == _NONE else _with_value(_FAULTS[fault], world)
+
+
+def _with_value(fault: Fault, world: WorldArrays) -> Fault:
+    """Return a fault of a field with what the field holds: a number, or the least and the largest of several."""
+    name, _, field = fault.where.partition(".")
+    if not field:
+        return fault
+    values = getattr(world, name)[field]
+    least, most = values.min(), values.max()
+    return fault._replace(got=str(least) if least == most else f"{least} to {most}")
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from nclone_env._optional import installation
 from nclone_env.errors import MissingExtraError
 
 
@@ -15,4 +16,4 @@ def require_training_extra() -> None:
     """
     missing = [name for name in ("torch", "tensorboard", "matplotlib", "threadpoolctl") if find_spec(name) is None]
     if missing:
-        raise MissingExtraError(f'training requires {", ".join(missing)}; run: pip install "nclone-env[train]"')
+        raise MissingExtraError(f"training requires {', '.join(missing)}; {installation('train')}")

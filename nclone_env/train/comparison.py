@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
 from nclone_env.train.folder import checkpoint_file
 from nclone_env.train.report import RESULT_COLUMNS
 
@@ -84,33 +85,61 @@ class Group:
         return _spread(np.concatenate(values)) if all(map(len, values)) else None
 
     def success(self, mode: str, level: str | None = None) -> Spread | None:
-        """Return the evaluated success rate, mean over the levels of a run or on one; None if a run has none."""
+        """Return the evaluated success rate of the runs that have one, mean over levels or on one; None without any."""
         rates = [run.success.get(mode, {}) for run in self.runs]
         chosen = [list(each.values()) if level is None else [each[level]] if level in each else [] for each in rates]
-        return _spread(np.array([np.mean(each) for each in chosen])) if all(chosen) else None
+        means = [np.mean(each) for each in chosen if each]
+        return _spread(np.array(means)) if means else None
 
 
-def read_runs(folders: Iterable[Path]) -> list[RunRecord]:
-    """Return what is known of the runs in folders.
+def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
+    """Return what is known of the runs in folders, and why folders were left out.
 
     Raises:
-        CheckpointError: if there is no checkpoint, it cannot be read, or no update was made; or if the results of the
-            evaluation cannot be read.
+        CheckpointError: if the results of an evaluation cannot be read.
     """
-    return [_read_run(folder) for folder in folders]
+    runs: dict[str, RunRecord] = {}
+    reasons = []
+    for folder in folders:
+        try:
+            path = checkpoint_file(folder)
+            content = load_checkpoint(path)
+        except CheckpointError as error:
+            reasons.append(str(error))
+            continue
+        run = _record(path, content)
+        other = runs.setdefault(repr((run.config["seed"], _tried(run.config))), run) if run.curve else None
+        if other is None:
+            reasons.append(f"{path}: no update was made yet")
+        elif other is not run:
+            reasons.append(f"{path}: the same options and seed as {other.folder}")
+    return list(runs.values()), reasons
 
 
 def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], str]:
-    """Return the groups of runs in order of their appearance, and text that tells what all runs have in common."""
+    """Return the groups of runs in order of their appearance, and text that names the levels of all runs."""
     keys = [_tried(run.config) for run in runs]
     names = dict.fromkeys(name for key in keys for name in key)
     differing = [name for name in names if any(key.get(name) != keys[0].get(name) for key in keys)]
     groups: dict[str, list[RunRecord]] = {}
+    labels: dict[str, str] = {}
     for run, key in zip(runs, keys):
-        label = ", ".join(f"{name} {_text(key.get(name))}" for name in differing)
-        groups.setdefault(label or "all runs", []).append(run)
-    title = "several level sets" if "levels" in differing else _text(keys[0].get("levels"))
-    return [Group(label, members) for label, members in groups.items()], title
+        values = repr([key.get(name) for name in differing])
+        groups.setdefault(values, []).append(run)
+        labels[values] = ", ".join(f"{name} {shown(key.get(name))}" for name in differing) or "all runs"
+    title = "several level sets" if "levels" in differing else shown(keys[0].get("levels"))
+    return [Group(label, groups[values]) for values, label in _distinct(labels).items()], title
+
+
+def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels with a number where several are equal, because values were cut."""
+    counts = Counter(labels.values())
+    numbers: Counter[str] = Counter()
+    made = {}
+    for values, label in labels.items():
+        numbers[label] += 1
+        made[values] = f"{label} #{numbers[label]}" if counts[label] > 1 else label
+    return made
 
 
 def comparison_table(groups: Sequence[Group]) -> str:
@@ -137,21 +166,20 @@ def level_table(groups: Sequence[Group]) -> str:
     return _table({"level": list(names), **cells})
 
 
-def _read_run(folder: Path) -> RunRecord:
-    path = checkpoint_file(folder)
-    content = load_checkpoint(path)
-    if not content.curve:
-        raise CheckpointError(f"{path}: expected a run with at least one update, got one without; continue it first")
-    return RunRecord(path.parent, content.train_config, content.curve, _read_results(path.parent / "evaluation.csv"))
+def _record(path: Path, content: Checkpoint) -> RunRecord:
+    """Return what is known of a run; of evaluations only the one of this checkpoint."""
+    results = _read_results(path.parent / "evaluation.csv", content.counters["timesteps"])
+    return RunRecord(path.parent, content.train_config, content.curve, results)
 
 
-def _read_results(path: Path) -> dict[str, dict[str, float]]:
-    """Return success rates by mode and level; empty if there is no file."""
+def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
+    """Return success rates after so many timesteps by mode and level; empty if there are none."""
     results: dict[str, dict[str, float]] = {}
     if path.exists():
         try:
             for row in csv.DictReader(path.read_text().splitlines()):
-                results.setdefault(row["mode"], {})[row["level"]] = float(row["success_rate"])
+                if int(row["timesteps"]) == timesteps:
+                    results.setdefault(row["mode"], {})[row["level"]] = float(row["success_rate"])
         except (ValueError, TypeError, KeyError, csv.Error) as error:  # UnicodeDecodeError is a ValueError
             expected = f"a table with the columns {', '.join(RESULT_COLUMNS)}"
             raise CheckpointError(f"{path}: expected {expected}, got another; evaluate the run again") from error
@@ -175,7 +203,8 @@ def _tried(config: Mapping[str, Any]) -> dict[str, Any]:
     return fields | reward
 
 
-def _text(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return the value of an option as text, cut if it is long."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 

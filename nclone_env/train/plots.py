@@ -8,24 +8,28 @@ from typing import Any
 
 from nclone_env._files import fill_file
 from nclone_env._optional import optional_module
-from nclone_env.train.comparison import Band, Group
+from nclone_env.train.comparison import Band, Group, shown
+from nclone_env.train.config import TrainConfig
 
 _SUCCESS, _RETURN = "success rate of recent episodes", "mean return of recent episodes"
 _DASHED = {"color": "0.45", "linestyle": "--", "linewidth": 0.9}
 
 
-def write_learning_curve(rows: Sequence[Mapping[str, float]], path: Path, title: str, random: float) -> None:
+def write_learning_curve(
+    rows: Sequence[Mapping[str, float]], path: Path, config: TrainConfig, random: float | None = None
+) -> None:
     """Plot success rate, that on held-out levels, and mean return over timesteps as PNG.
 
     Args:
         rows: rows of the learning curve.
         path: PNG file to write.
-        title: levels, seed and size of the run.
-        random: success rate of random actions on its levels, drawn as a line.
+        config: configuration of the run, for the title.
+        random: success rate of random actions on its levels, drawn as a line; None: not measured.
 
     Raises:
         MissingExtraError: if matplotlib is not installed.
     """
+    title = f"{shown(config.levels)} · seed {config.seed} · {config.num_envs} environments"
     figure, upper, lower = _panels(title, random)
     timesteps = [row["timesteps"] for row in rows]
     upper.plot(timesteps, [row["success_rate"] for row in rows], label="mean over levels")
@@ -51,7 +55,7 @@ def write_comparison(groups: Sequence[Group], path: Path, title: str) -> None:
         MissingExtraError: if matplotlib is not installed.
     """
     known = [spread.mean for group in groups if (spread := group.success("random"))]
-    figure, upper, lower = _panels(title, max(known, default=None))
+    figure, upper, lower = _panels(title, sum(known) / len(known) if known else None)
     for group in groups:
         count = len(group.runs)
         label = f"{group.label} ({count} seed{'s' if count > 1 else ''})"
@@ -69,7 +73,7 @@ def _panels(title: str, random: float | None) -> tuple[Any, Any, Any]:
     """Return a figure and its panels for success rate and mean return."""
     figure = optional_module("matplotlib.figure", "train").Figure(figsize=(8, 6), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
-    upper.set_title(title, wrap=True)
+    upper.set_title(title, parse_math=False)
     upper.set(ylabel=_SUCCESS, ylim=(-0.02, 1.02))
     lower.set(xlabel="timesteps", ylabel=_RETURN)
     lower.xaxis.set_major_formatter(optional_module("matplotlib.ticker", "train").EngFormatter(sep=" "))
@@ -82,5 +86,6 @@ def _panels(title: str, random: float | None) -> tuple[Any, Any, Any]:
 
 def _save(figure: Any, upper: Any, path: Path) -> None:
     upper.set_xlim(left=0)
-    upper.legend(loc="best", fontsize="small")
+    for text in upper.legend(loc="best", fontsize="small").get_texts():
+        text.set_parse_math(False)  # names of files may contain dollar signs
     fill_file(path, lambda temporary: figure.savefig(temporary, dpi=120, format="png"))

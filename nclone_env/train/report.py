@@ -15,8 +15,8 @@ from nclone_env._files import write_file
 from nclone_env.train.evaluate import LevelResult
 from nclone_env.train.warm_start import WarmStart
 
-RESULT_COLUMNS = ("level", "mode", "episodes", "success_rate", "mean_return", "mean_frames", "best_frames")
-"""Columns of ``evaluation.csv``: fields of a :class:`LevelResult`."""
+RESULT_COLUMNS = ("timesteps", "level", "mode", "episodes", "success_rate", "mean_return", "mean_frames", "best_frames")
+"""Columns of ``evaluation.csv``: timesteps of training, then fields of a :class:`LevelResult`."""
 
 
 def success_table(
@@ -72,19 +72,20 @@ def mean_success(results: Sequence[LevelResult]) -> float:
     return float(np.mean([result.success_rate for result in results]))
 
 
-def write_results(results: Mapping[Any, Sequence[LevelResult]], path: Path) -> None:
+def write_results(results: Mapping[Any, Sequence[LevelResult]], timesteps: int, path: Path) -> None:
     """Write success rates as CSV: one row for each mode and level.
 
     Args:
         results: mode to the results of all levels.
+        timesteps: for which the policy was trained.
         path: file to replace as a whole.
     """
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(RESULT_COLUMNS)
     for result in itertools.chain.from_iterable(results.values()):
-        values = (getattr(result, name) for name in RESULT_COLUMNS)
-        table.writerow("" if value is None else value for value in values)
+        values = (getattr(result, name) for name in RESULT_COLUMNS[1:])
+        table.writerow((timesteps, *("" if value is None else value for value in values)))
     write_file(path, text.getvalue().encode())
 
 

@@ -10,7 +10,7 @@ from nclone_env.train.report import RESULT_COLUMNS
 
 from ..train.runs import config
 
-RESULTS = ",".join(RESULT_COLUMNS) + "\na,sampled,10,0.5,0,0,\na,random,10,0.1,0,0,\n"
+RESULTS = ",".join(RESULT_COLUMNS) + "\n512,a,sampled,10,0.5,0,0,\n512,a,random,10,0.1,0,0,\n256,b,argmax,10,0.1,0,0,\n"
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +57,27 @@ def refused(capsys, *arguments):
 
 def test_wrong_arguments(copies, capsys):
     assert "runs: expected folders of runs, got none; pass for example runs/*" in refused(capsys)
-    assert "nowhere: expected a checkpoint file, but the file does not exist" in refused(capsys, "a", "nowhere")
-    (copies / "comparison.png").touch()
-    message = "comparison.png: already exists; --force overwrites it"
-    assert message in refused(capsys, "a")
-    assert main(["compare", "a", "--force"]) == 0
+    assert "runs: expected at least one run to compare, got none" in refused(capsys, "nowhere")
 
 
-@pytest.mark.parametrize("text", ["x\n1\n", "mode,level,success_rate\nsampled,a,much\n", "mode\nsampled\n", "\xff\xfe"])
+def test_folders_that_are_left_out(copies, capsys):
+    shutil.copytree("a", "a-2")
+    train(config(copies, levels=("first-steps/01-walk",), total_timesteps=32 * 16, name="young"), stop=lambda: True)
+    assert main(["compare", "a", "a-2", "young", "nowhere"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == [
+        "left out: a-2/checkpoint.pt: the same options and seed as a",
+        "left out: young/checkpoint.pt: no update was made yet",
+        "left out: nowhere: expected a checkpoint file, but the file does not exist; pass the folder of a run or a "
+        "checkpoint in it",
+    ]
+    assert "all runs      1" in captured.out
+
+
+@pytest.mark.parametrize(
+    "text", ["x\n1\n", "timesteps,mode,level,success_rate\n512,sampled,a,much\n", "mode\nsampled\n", "\xff\xfe"]
+)
 def test_a_damaged_table_of_results(copies, capsys, text):
     (copies / "c" / "evaluation.csv").write_bytes(text.encode("latin-1"))
-    message = "evaluation.csv: expected a table with the columns level, mode, episodes, success_rate"
-    assert message in refused(capsys, "c", "--force")
+    message = "evaluation.csv: expected a table with the columns timesteps, level, mode, episodes, success_rate"
+    assert message in refused(capsys, "c")

@@ -58,7 +58,7 @@ def test_workers_of_asynchronous_environments_are_counted(tmp_path):
 @pytest.mark.skipif(importlib.util.find_spec("stable_baselines3") is not None, reason="it is installed")
 def test_a_missing_library_is_named(capsys):
     assert main(["profile", "sb3", *SHORT]) == 2
-    assert "nclone-env[sb3]" in capsys.readouterr().err
+    assert ".[sb3]" in capsys.readouterr().err
 
 
 def test_without_a_target_the_vector_environment_is_profiled():

@@ -42,6 +42,7 @@ def test_plain_stream_gets_periodic_lines_and_the_last_one():
     progress.finish()
     assert stream.getvalue().count("\n") == 1
     assert "25%" in stream.getvalue()
+    assert "left" not in stream.getvalue()  # nothing follows the last line
 
 
 def test_terminal_gets_one_line_rewritten():

@@ -155,5 +155,5 @@ def test_evaluate_names_a_bad_file(tmp_path):
 
 def test_missing_torch_is_named(monkeypatch):
     monkeypatch.setattr("nclone_env.train.find_spec", lambda name: None if name == "torch" else object())
-    with pytest.raises(MissingExtraError, match=r'training requires torch; run: pip install "nclone-env\[train\]"'):
+    with pytest.raises(MissingExtraError, match=r'training requires torch; run pip install "\.\[train\]"'):
         require_training_extra()

@@ -102,6 +102,6 @@ def test_who_closes_the_window_is_told_at_the_next_step(pygame):
 def test_human_mode_names_the_extra_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "pygame", None)
     env = make_human()
-    with pytest.raises(errors.MissingExtraError, match=r"pip install \"nclone-env\[human\]\""):
+    with pytest.raises(errors.MissingExtraError, match=r"pip install \"\.\[human\]\" in a copy"):
         env.reset()
     env.close()

@@ -29,6 +29,7 @@ from nclone_env.plan.saved import SavedSearch, save_search
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.replay.video import write_video
 from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
+from nclone_env.train.config import TrainConfig
 from nclone_env.train.curve import LearningCurve
 from nclone_env.train.folder import RunFolder
 from nclone_env.train.plots import write_learning_curve
@@ -97,7 +98,7 @@ def write_csv(folder: Path, version: int) -> None:
 
 
 def write_png(folder: Path, version: int) -> None:
-    write_learning_curve(rows(version), folder / "learning_curve.png", "title", 0.1)
+    write_learning_curve(rows(version), folder / "learning_curve.png", TrainConfig())
 
 
 def write_level_csv(folder: Path, version: int) -> None:

@@ -47,7 +47,7 @@ def last(result):
 def test_a_file_that_cannot_be_written_is_named_and_stays(results, name, file, reason):
     result = results[name]
     assert result["status"] == 1
-    assert last(result).endswith(f"/{file}: cannot be written: {reason}")
+    assert last(result).endswith(f"/{file}: {reason}")
     assert "Traceback" not in result["said"]
     assert result["before"] == result["after"], "the old file stays, and no temporary one"
 

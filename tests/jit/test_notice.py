@@ -78,7 +78,7 @@ def test_what_was_announced_is_not_announced_again(capsys, monkeypatch):
     said = Notice()
     said.begin(step_range.py_func)
     assert "compiling step_range" in capsys.readouterr().err
-    said.end()
+    said.end(is_done=True)
     said.begin(tick.py_func)
     assert capsys.readouterr().err == ""
     Notice().begin(tick.py_func)

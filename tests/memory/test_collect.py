@@ -191,7 +191,7 @@ def test_resident_memory_is_plausible_and_psutil_agrees(monkeypatch):
 def test_without_smaps_and_psutil_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr(process, "_SMAPS", process.Path("/nonexistent"))
     monkeypatch.setitem(sys.modules, "psutil", None)
-    with pytest.raises(MissingExtraError, match=r"nclone-env\[profile\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[profile\]"):
         resident_bytes()
 
 

@@ -23,7 +23,7 @@ def test_allocation_is_measured(contract, mode, monkeypatch):
     found = allocation.measure(contract, mode, LEVELS, STATE, 2, 2 * SHORT_EPISODE // 4)
     assert found.peak > 0
     if contract == "out=":
-        assert found.peak < 1024
+        assert found.peak < 2048  # views and other small objects of a call
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])

@@ -117,5 +117,5 @@ def test_without_a_screen_no_invisible_window_is_opened(pygame, monkeypatch):
 
 def test_without_pygame_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pygame", None)
-    with pytest.raises(errors.MissingExtraError, match=r"nclone-env\[human\]"):
+    with pytest.raises(errors.MissingExtraError, match=r"\.\[human\]"):
         make_window()

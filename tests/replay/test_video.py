@@ -103,5 +103,5 @@ def test_the_missing_package_is_named(tmp_path, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", refuse)
-    with pytest.raises(MissingExtraError, match=r'imageio-ffmpeg .* pip install "nclone-env\[video\]"'):
+    with pytest.raises(MissingExtraError, match=r'imageio-ffmpeg .* pip install "\.\[video\]"'):
         write_video([], tmp_path / "x.mp4", 15)

@@ -58,6 +58,15 @@ def test_impossible_numbers(where):
     assert fault.where == where
 
 
+def test_the_number_is_in_the_fault():
+    session = Session(LEVELS, max_frames=100)
+    session.worlds.ninjas["state"][0] = 77
+    assert world_fault(rows_of(session, 0), LEVELS).got == "77"
+    session.worlds.ninjas["state"][0] = 0
+    session.worlds.movers["cell"][0, mover(SHOVE_THWUMP)] = 1100
+    assert world_fault(rows_of(session, 0), LEVELS).got.endswith(" to 1100")
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e10])
 def test_a_mover_that_is_nowhere(value):
     session = Session(LEVELS, max_frames=100)

@@ -43,6 +43,13 @@ def test_only_what_differs_is_in_the_label():
     assert [each.label for each in group_runs([record(0), record(1)])[0]] == ["all runs"]
 
 
+def test_long_values_are_told_apart():
+    start = "levels/" + "x" * 80
+    groups, _ = group_runs([record(0, levels=[f"{start}{end}"]) for end in "ab"] + [record(1, levels=[f"{start}a"])])
+    assert [len(each.runs) for each in groups] == [2, 1]
+    assert [each.label[-3:] for each in groups] == [" #1", " #2"]
+
+
 def test_bands_reach_as_far_as_all_runs_and_begin_where_values_are_known():
     band = group(record(0, rate=0.5), record(1, rate=1.0, last=400)).band("success_rate")
     assert band.timesteps[[0, -1]].tolist() == [200.0, 300.0]
@@ -70,6 +77,12 @@ def test_table():
         "lr 1      2        300  35.0% (25.0%-45.0%)   12.5%  70.0% (50.0%-90.0%)    2.00    2,000",
         "lr 2      1        300                    -       -                50.0%    2.00    2,000",
     ]
+
+
+def test_seeds_without_an_evaluation_do_not_hide_those_with_one():
+    mixed = group(record(0, rate=0.5), record(1, rate=0.9, evaluated=False))
+    assert mixed.success("sampled") == (0.25, 0.25, 0.25)
+    assert mixed.success("argmax") is None
 
 
 def test_levels():

@@ -6,6 +6,7 @@ import cv2
 import pytest
 
 from nclone_env.errors import MissingExtraError
+from nclone_env.train.config import TrainConfig
 from nclone_env.train.plots import write_comparison, write_learning_curve
 
 from .test_comparison import group, record
@@ -24,7 +25,7 @@ def test_learning_curve(tmp_path):
         (ROWS, 0.2),
         ([ROWS[0], {**ROWS[1], "held_out_success": 0.5, "held_out_any": 0.9}], 0.1),
     ):
-        write_learning_curve(rows, path, "jumps · seed 0", random)
+        write_learning_curve(rows, path, TrainConfig(levels=("a$1_$.toml",)), random)
         pictures.append(path.read_bytes())
     assert cv2.imread(str(path)).shape == (720, 960, 3)
     assert len(set(pictures)) == 3
@@ -36,7 +37,7 @@ def test_comparison(tmp_path):
     alone, together = group(record(0)), group(record(0), record(1, rate=0.9))
     pictures = []
     for groups in ([alone], [together], [alone, together]):
-        write_comparison(groups, path, "jumps")
+        write_comparison(groups, path, "a$1_$.toml")
         pictures.append(path.read_bytes())
     assert len(set(pictures)) == 3
 
@@ -46,5 +47,5 @@ def test_the_missing_package_is_named(tmp_path, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", refuse)
-    with pytest.raises(MissingExtraError, match=r'matplotlib .* pip install "nclone-env\[train\]"'):
-        write_learning_curve([], tmp_path / "x", "", 0.0)
+    with pytest.raises(MissingExtraError, match=r'matplotlib .* pip install "\.\[train\]"'):
+        write_learning_curve([], tmp_path / "x", TrainConfig())

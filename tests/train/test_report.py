@@ -29,11 +29,11 @@ def test_table():
 
 def test_results_as_a_file(tmp_path):
     results = {"sampled": [result("a, b", "sampled", 1.0)], "random": [result("a, b", "random", 0.25)]}
-    report.write_results(results, tmp_path / "evaluation.csv")
+    report.write_results(results, 5000, tmp_path / "evaluation.csv")
     assert (tmp_path / "evaluation.csv").read_text().splitlines() == [
-        "level,mode,episodes,success_rate,mean_return,mean_frames,best_frames",
-        '"a, b",sampled,100,1.0,1.0,200.0,88',
-        '"a, b",random,100,0.25,1.0,200.0,',
+        "timesteps,level,mode,episodes,success_rate,mean_return,mean_frames,best_frames",
+        '5000,"a, b",sampled,100,1.0,1.0,200.0,88',
+        '5000,"a, b",random,100,0.25,1.0,200.0,',
     ]
 
 
