@@ -163,6 +163,10 @@ def synchronise(path: Path) -> None:
 def replace_folder(folder: Path, path: Path) -> None:
     """Give a folder the name ``path``; a folder of that name takes the other name, in the same instant.
 
+    Args:
+        folder: the folder.
+        path: its new name; a symbolic link there would itself be exchanged, not the folder that it denotes.
+
     Raises:
         OSError: if that is not possible; nothing is changed.
     """

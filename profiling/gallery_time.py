@@ -17,7 +17,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.errors import NcloneError
-from nclone_env.gallery.collect import Exhibit, collect
+from nclone_env.gallery.collect import Entry, collect
 from nclone_env.gallery.pages import level_page
 from nclone_env.gallery.site import write_site
 from nclone_env.gallery.tracks import Tracks
@@ -44,21 +44,19 @@ class Clock:
         return result
 
 
-def measure_level(clock: Clock, exhibit: Exhibit) -> None:
+def measure_level(clock: Clock, entry: Entry) -> None:
     """Make what the site holds of one level, without writing it."""
     tracks: list[Tracks] = []
-    large = small = clock("pictures of levels", level_picture, exhibit.level)
-    if exhibit.runs:
-        levels = clock("levels packed", pack, [exhibit.level])
-        tracks = [clock("runs played", Tracks, levels, run.inputs) for run in exhibit.runs]
+    large = small = clock("pictures of levels", level_picture, entry.level)
+    if entry.runs:
+        levels = clock("levels packed", pack, [entry.level])
+        tracks = [clock("runs played", Tracks, levels, run.inputs) for run in entry.runs]
         worlds = Session(levels, max_frames=1).worlds
-        large = clock("pictures of walls", walls_picture, levels.arrays, worlds, 0, exhibit.facts.view.scale)[
-            :600, :1056
-        ]
+        large = clock("pictures of walls", walls_picture, levels.arrays, worlds, 0, entry.facts.zoom, entry.facts.area)
     small = clock("small pictures", cv2.resize, small, (528, 300), None, 0, 0, cv2.INTER_AREA)
     for name, picture in (("small pictures", small), ("large pictures encoded", large)):
         clock(name, cv2.imencode, ".webp", picture, _LOSSLESS)
-    clock("pages", level_page, "title", exhibit, None, None, tracks)
+    clock("pages", level_page, "title", entry, None, None, tracks)
 
 
 def main(levels: Positional[tuple[str, ...]], recordings: tuple[Path, ...] = ()) -> None:
@@ -70,25 +68,25 @@ def main(levels: Positional[tuple[str, ...]], recordings: tuple[Path, ...] = ())
     """
     faults: list[NcloneError] = []
     clock = Clock()
-    exhibits: Sequence[Exhibit] = clock(
+    entries: Sequence[Entry] = clock(
         "levels and recordings read and checked", collect, levels, recordings, faults.append
     )
     for number in (0, -1):  # kernels are compiled or loaded
-        measure_level(Clock(), exhibits[number])
+        measure_level(Clock(), entries[number])
     clock("sprites", sprite_sheet, 4)
-    for exhibit in exhibits:
-        measure_level(clock, exhibit)
+    for entry in entries:
+        measure_level(clock, entry)
     print(describe())
     for part, seconds in clock.seconds.most_common():
         print(f"{part:<40} {seconds:7.2f} s")
     began, used = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder, "site")
-        write_site(site, "title", exhibits, faults.append, lambda: None)
+        write_site(site, "title", entries, faults.append, lambda: None)
         wall, used = time.perf_counter() - began, time.process_time() - used
         sizes = [path.stat().st_size for path in site.rglob("*") if path.is_file()]
-    runs = sum(len(exhibit.runs) for exhibit in exhibits)
-    print(f"{len(exhibits)} levels, {runs} runs: written in {wall:.1f} s, {used:.1f} s of processor time; ", end="")
+    runs = sum(len(entry.runs) for entry in entries)
+    print(f"{len(entries)} levels, {runs} runs: written in {wall:.1f} s, {used:.1f} s of processor time; ", end="")
     print(f"{len(sizes)} files, {sum(sizes) / 1e6:.1f} MB; {len(faults)} left out")
 
 

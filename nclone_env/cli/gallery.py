@@ -37,26 +37,20 @@ def make_gallery(
     for path in recordings:
         if not path.exists():
             raise ConfigError(f"recordings: expected files or folders, got {str(path)!r}, which does not exist")
-    faults: list[NcloneError] = []
-
-    def report(fault: NcloneError) -> None:
-        faults.append(fault)
-        sys.stderr.write(f"left out: {fault}\n")
-
-    exhibits = collect(levels, recordings, report)
-    if not exhibits:
+    messages = _Messages()
+    entries = collect(levels, recordings, messages.report)
+    if not entries:
         raise ConfigError("levels: expected at least one level or recording, got none; name a set, a file or a folder")
-    progress = _Progress(len(exhibits))
+    messages.total = len(entries)
     try:
-        output.absolute().parent.mkdir(parents=True, exist_ok=True)
-        write_site(output, title or _title(levels), exhibits, report, progress)
+        shown = write_site(output, title or _title(levels), entries, messages.report, messages.count)
     except OSError as error:
-        progress.finish()
         raise ConfigError(f"output: {error.filename or output} cannot be written: {error.strerror}") from error
-    progress.finish()
-    runs = sum(len(exhibit.runs) for exhibit in exhibits)
-    print(f"wrote {len(exhibits)} levels and {runs} runs; open {output / 'index.html'}")
-    return 1 if faults else 0
+    finally:
+        messages.clear()
+    runs = sum(len(entry.runs) for entry in shown)
+    print(f"wrote {len(shown)} levels and {runs} runs; open {output / 'index.html'}")
+    return 1 if messages.failed else 0
 
 
 def _title(levels: tuple[str, ...]) -> str:
@@ -65,20 +59,31 @@ def _title(levels: tuple[str, ...]) -> str:
     return ", ".join(names) if 0 < len(names) <= 3 else "Levels"
 
 
-class _Progress:
-    """A line with the number of levels written, on a terminal only."""
+class _Messages:
+    """Messages on stderr: what is left out and, on a terminal, a line with the number of levels written.
 
-    def __init__(self, total: int):
-        self._done, self._total, self._live = 0, total, sys.stderr.isatty()
+    Attributes:
+        total: number of levels.
+        failed: whether an error was reported.
+    """
 
-    def __call__(self) -> None:
-        """Count a level."""
+    def __init__(self) -> None:
+        self.total, self.failed, self._done = 0, False, 0
+        self._start_of_line = "\r\x1b[K" if sys.stderr.isatty() else ""
+
+    def report(self, fault: NcloneError) -> None:
+        """Name what is left out, in place of the line, which returns with the next level."""
+        self.failed = True
+        sys.stderr.write(f"{self._start_of_line}left out: {fault}\n")
+
+    def count(self) -> None:
+        """Count a level that is written."""
         self._done += 1
-        if self._live:
-            sys.stderr.write(f"\r\x1b[K{self._done}/{self._total} levels")
+        if self._start_of_line:
+            sys.stderr.write(f"{self._start_of_line}{self._done}/{self.total} levels")
             sys.stderr.flush()
 
-    def finish(self) -> None:
+    def clear(self) -> None:
         """Remove the line."""
-        if self._live:
-            sys.stderr.write("\r\x1b[K")
+        sys.stderr.write(self._start_of_line)
+        sys.stderr.flush()

@@ -10,12 +10,10 @@ from nclone_env.cli.output import check_free
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, FormatError
-from nclone_env.level.formats.attract import read_attract
-from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
-from nclone_env.replay.recording import SUFFIX, Recording, is_recording, load_any_recording, read_recording
-from nclone_env.replay.verify import STATE_NAMES, Verdict, verify
+from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording, load_verified
+from nclone_env.replay.verify import STATE_NAMES
 from nclone_env.replay.video import recording_pictures, write_video
 
 
@@ -109,15 +107,10 @@ def export_video(
 def _print_verdict(path: Path, width: int) -> bool:
     """Print the table row of one file; return whether the file is valid and the simulator reproduces it."""
     try:
-        found = _verify_any(path)
+        _, found = load_verified(path)
     except FormatError as error:
         print(f"{path!s:<{width}}  {'no':<6}  {'-':>6}  {'-':<12}  {'-':>4}  {error}")
         return False
     answer, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
     print(f"{path!s:<{width}}  {answer:<6}  {found.frames:>6}  {end:<12}  {found.gold:>4}  {found.reason}")
     return found.agrees
-
-
-def _verify_any(path: Path) -> Verdict:
-    data = read_bytes(path)
-    return read_recording(data, str(path)).verify() if is_recording(data) else verify(read_attract(data, str(path)))

@@ -1,9 +1,9 @@
-"""Which levels a gallery shows, with the runs on them: from names and files to exhibits."""
+"""Which levels a gallery shows, with the runs on them: from names and files to entries."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from nclone_env.gallery.facts import Facts, facts_of, read_table
 from nclone_env.gallery.runs import Run, load_run, recording_files, solution_of, without_copies
 from nclone_env.generate.collection import Files
 from nclone_env.level.level import Level
-from nclone_env.level.reference import OpenedPacks, resolve
+from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.level.solutions import known_solutions
 
 _NAME_LENGTH = 60
@@ -23,7 +23,7 @@ OnFault = Callable[[NcloneError], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Exhibit:
+class Entry:
     """A level with its facts and runs.
 
     Attributes:
@@ -49,16 +49,17 @@ class Exhibit:
         return self.runs[0] if self.runs and self.runs[0].won else None
 
 
-def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault) -> list[Exhibit]:
+def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault) -> list[Entry]:
     """Return the levels of some names, or those of the recordings if there are no names.
 
-    Solutions of built-in levels, and the recordings and table of a generated pack next to it, are found without being
-    named.
+    Solutions of built-in levels, and the table of a generated pack and the recordings of its chosen levels, which are
+    next to it, are found without being named.
 
     Args:
         names: built-in sets or levels, level files, folders or packs.
         recordings: files, and folders of files.
-        on_fault: called with each error of a level, recording or table, which is left out.
+        on_fault: called with each error of a level, recording or table, which is left out; it is one if a level of
+            ``recordings`` is not among those named.
 
     Raises:
         UnknownLevelError: if a name denotes no level.
@@ -66,18 +67,24 @@ def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault)
     packs: OpenedPacks = {}
     refs = [ref for name in names for ref in resolve(name, packs)]
     levels = [level for ref in refs if (level := _tried(on_fault, ref.load)) is not None]
-    generated = [Files(path) for path in dict.fromkeys(ref.path for ref in refs if ref.number is not None)]
     runs = _known_runs(levels, on_fault)
-    for path in recordings:
-        runs += _runs_at(path, on_fault)
-    for files in generated:
-        runs += _runs_at(files.folder, on_fault) if files.folder.is_dir() else []
-    if not names:
-        levels = _levels_of(runs)
+    given = [run for path in recordings for run in _runs_at(path, on_fault)]
+    levels = levels if names else _levels_of(given)
+    runs += _of_levels(given, levels, on_fault)
     rows: dict[str, Mapping[str, Any]] = {}
-    for files in generated:
+    for path, numbers in _numbers_by_pack(refs).items():
+        files = Files(path)
+        runs += _loaded(files.recordings(numbers), on_fault)
         rows |= (_tried(on_fault, read_table, files.table) or {}) if files.table.exists() else {}
-    return _exhibits(levels, runs, rows, on_fault)
+    return _entries(levels, runs, rows)
+
+
+def _numbers_by_pack(refs: Iterable[LevelRef]) -> dict[Path, set[int]]:
+    numbers: dict[Path, set[int]] = {}
+    for ref in refs:
+        if ref.number is not None:
+            numbers.setdefault(ref.path, set()).add(ref.number)
+    return numbers
 
 
 def _tried(on_fault: OnFault, task: Callable[..., Any], *arguments: Any) -> Any:
@@ -100,8 +107,22 @@ def _runs_at(path: Path, on_fault: OnFault) -> list[Run]:
     files = _tried(on_fault, recording_files, path) or []
     if not files and path.is_dir():
         on_fault(RecordingError(str(path), "folder", "at least one recording (.replay or attract file)", "none in it"))
+    return _loaded(files, on_fault)
+
+
+def _loaded(files: Iterable[Path], on_fault: OnFault) -> list[Run]:
     found = [_tried(on_fault, load_run, file) for file in files]
     return [run for run in found if run is not None]
+
+
+def _of_levels(runs: Iterable[Run], levels: Iterable[Level], on_fault: OnFault) -> Iterator[Run]:
+    """Yield the runs on some levels; report the others."""
+    shown = {level.raw.digest for level in levels}
+    for run in runs:
+        if run.level.digest in shown:
+            yield run
+        else:
+            on_fault(RecordingError(run.label, "level", "one of the levels of the gallery", repr(run.level.title)))
 
 
 def _levels_of(runs: Iterable[Run]) -> list[Level]:
@@ -111,18 +132,14 @@ def _levels_of(runs: Iterable[Run]) -> list[Level]:
     return list(first.values())
 
 
-def _exhibits(
-    levels: Sequence[Level], runs: Sequence[Run], rows: Mapping[str, Mapping[str, Any]], on_fault: OnFault
-) -> list[Exhibit]:
+def _entries(levels: Sequence[Level], runs: Sequence[Run], rows: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
     by_level: dict[str, list[Run]] = {level.raw.digest: [] for level in levels}
     for run in runs:
         if run.level.digest in by_level:
             by_level[run.level.digest].append(run)
-        else:
-            on_fault(RecordingError(run.label, "level", "one of the levels of the gallery", repr(run.level.title)))
     pages = page_names([level.name for level in levels])
     return [
-        Exhibit(
+        Entry(
             page,
             level,
             facts_of(level.raw, rows.get(level.raw.digest)),

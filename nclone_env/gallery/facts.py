@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from nclone_env.constants import CELL_SIZE, FRAMES_PER_SECOND, MAP_UNIT, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import GOLD, NINJA, kind_name
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.raw import UNPUBLISHED, RawLevel
-
-_LEAST_VIEW = 0.5
-"""Least share of the width and height of the world that a view shows."""
-
-
-class View(NamedTuple):
-    """The part of the world that pictures show, of the same shape as the world.
-
-    Attributes:
-        scale: pixels of a picture as large as the world per pixel of the world, from 1.
-        left, top: upper left corner, pixels of such a picture.
-    """
-
-    scale: float
-    left: int
-    top: int
+from nclone_env.render.area import Area, close_up
+from nclone_env.render.picture import used_area_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +30,8 @@ class Facts:
         entities: entities in all.
         columns: cells across the part of the level that is not solid.
         rows: cells down.
-        view: the part of the world worth showing.
+        area: the part of the world that pictures show, of the world's proportions.
+        zoom: pixels of a picture as large as the world per pixel of the world, from 1.
         known: further facts by name, in words.
         difficulty: of a generated level, 0..100.
     """
@@ -55,7 +41,8 @@ class Facts:
     entities: int
     columns: int
     rows: int
-    view: View
+    area: Area
+    zoom: float
     known: Mapping[str, str]
     difficulty: int | None = None
 
@@ -82,27 +69,10 @@ def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
         sum(counted.values()),
         int(np.ptp(columns)) + 1 if len(columns) else 0,
         int(np.ptp(rows)) + 1 if len(rows) else 0,
-        view_of(raw),
+        *close_up(used_area_of(raw)),
         known,
         difficulty if type(difficulty) is int else None,
     )
-
-
-def view_of(raw: RawLevel) -> View:
-    """Return the view of a level: all of it that is not solid, with a cell around it, and all entities."""
-    spans = []
-    for axis in (0, 1):
-        cells = np.flatnonzero((raw.tiles != 1).any(axis=axis))
-        places = raw.records[:, 1 + axis] * MAP_UNIT
-        ends = [*(CELL_SIZE * (cells + 1)), *(CELL_SIZE * (cells + 2)), *places]
-        spans.append((min(ends) - CELL_SIZE, max(ends) + CELL_SIZE))
-    sizes = (WORLD_WIDTH, WORLD_HEIGHT)
-    share = min(max(_LEAST_VIEW, *((high - low) / size for (low, high), size in zip(spans, sizes))), 1.0)
-    corner = [
-        math.floor(min(max((low + high - share * size) / 2, 0.0), (1 - share) * size) / share)
-        for (low, high), size in zip(spans, sizes)
-    ]
-    return View(1 / share, *corner)
 
 
 def read_table(path: Path) -> dict[str, Mapping[str, Any]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nclone_env.constants import WORLD_WIDTH
-from nclone_env.gallery.collect import Exhibit
+from nclone_env.gallery.collect import Entry
 from nclone_env.gallery.facts import seconds
 from nclone_env.gallery.markup import Markup, escaped, fill, joined, script_data
 from nclone_env.gallery.runs import Run
@@ -31,34 +30,34 @@ _ORDERS = {
 }
 
 
-def index_page(title: str, exhibits: Sequence[Exhibit]) -> Markup:
+def index_page(title: str, entries: Sequence[Entry]) -> Markup:
     """Return the list of levels."""
-    runs = sum(len(exhibit.runs) for exhibit in exhibits)
-    several = len({exhibit.level.raw.author for exhibit in exhibits}) > 1
+    runs = sum(len(entry.runs) for entry in entries)
+    several = len({entry.level.raw.author for entry in entries}) > 1
     return fill(
         "index",
         title=title,
-        count=_counted(len(exhibits), "level"),
+        count=_counted(len(entries), "level"),
         runs=f" · {_counted(runs, 'run')}" if runs else "",
-        orders=joined(_orders(exhibits)),
-        cards=joined(_card(number, exhibit, several) for number, exhibit in enumerate(exhibits)),
+        orders=joined(_orders(entries)),
+        cards=joined(_card(number, entry, several) for number, entry in enumerate(entries)),
     )
 
 
 def level_page(
-    gallery: str, exhibit: Exhibit, before: Exhibit | None, after: Exhibit | None, tracks: Sequence[Tracks]
+    gallery: str, entry: Entry, before: Entry | None, after: Entry | None, tracks: Sequence[Tracks]
 ) -> Markup:
     """Return the page of a level.
 
     Args:
         gallery: title of the gallery.
-        exhibit: the level.
+        entry: the level.
         before: the level before it.
         after: the level after it.
         tracks: those of its runs, in the same order.
     """
-    title, page = exhibit.title, exhibit.page
-    byline = " · ".join(part for part in (exhibit.level.name, exhibit.level.raw.author) if part and part != title)
+    title, page = entry.title, entry.page
+    byline = " · ".join(part for part in (entry.level.name, entry.level.raw.author) if part and part != title)
     return fill(
         "level",
         gallery=gallery,
@@ -67,67 +66,67 @@ def level_page(
         previous=_link(before, "← previous", "prev"),
         next=_link(after, "next →", "next"),
         stage=fill("player" if tracks else "picture", page=page, title=title),
-        runs=fill("runs", rows=joined(_run_rows(exhibit))) if tracks else _EMPTY,
-        facts=joined(_facts(exhibit)),
-        scripts=_scripts(exhibit, tracks) if tracks else _EMPTY,
+        runs=fill("runs", rows=joined(_run_rows(entry))) if tracks else _EMPTY,
+        facts=joined(_facts(entry)),
+        scripts=_scripts(entry, tracks) if tracks else _EMPTY,
     )
 
 
-def _orders(exhibits: Sequence[Exhibit]) -> Iterator[Markup]:
+def _orders(entries: Sequence[Entry]) -> Iterator[Markup]:
     """Yield the orders that tell levels apart."""
     useless = set()
-    if not any(exhibit.best for exhibit in exhibits):
+    if not any(entry.best for entry in entries):
         useless |= {"shortest", "longest"}
-    if all(exhibit.facts.difficulty is None for exhibit in exhibits):
+    if all(entry.facts.difficulty is None for entry in entries):
         useless |= {"easiest", "hardest"}
     for value, text in _ORDERS.items():
         if value not in useless:
             yield Markup(f'<option value="{value}">{text}</option>')
 
 
-def _card(number: int, exhibit: Exhibit, several_authors: bool) -> Markup:
-    facts, best = exhibit.facts, exhibit.best
-    searched = (exhibit.title, exhibit.level.name, exhibit.level.raw.author, *facts.kinds, *facts.known.values())
+def _card(number: int, entry: Entry, several_authors: bool) -> Markup:
+    facts, best = entry.facts, entry.best
+    searched = (entry.title, entry.level.name, entry.level.raw.author, *facts.kinds, *facts.known.values())
     return fill(
         "card",
         order=number,
-        page=exhibit.page,
-        title=exhibit.title,
+        page=entry.page,
+        title=entry.title,
         text=" ".join(searched).lower(),
-        line=" · ".join(_card_line(exhibit, several_authors)),
+        line=" · ".join(_card_line(entry, several_authors)),
         gold=facts.gold,
         entities=facts.entities,
-        runs=len(exhibit.runs),
+        runs=len(entry.runs),
         frames=best.frames if best else "",
         difficulty="" if facts.difficulty is None else facts.difficulty,
     )
 
 
-def _card_line(exhibit: Exhibit, several_authors: bool) -> Iterator[str]:
+def _card_line(entry: Entry, several_authors: bool) -> Iterator[str]:
     """Yield what stands below the title of a card."""
-    facts = exhibit.facts
-    if exhibit.best:
-        yield f"▶ {seconds(exhibit.best.frames)}"
-    elif exhibit.runs:
-        yield f"▶ {_counted(len(exhibit.runs), 'run')}"
+    facts = entry.facts
+    if entry.best:
+        yield f"▶ {seconds(entry.best.frames)}"
+    elif entry.runs:
+        yield f"▶ {_counted(len(entry.runs), 'run')}"
     if facts.difficulty is not None:
         yield f"difficulty {facts.difficulty}"
     if facts.gold:
         yield f"{facts.gold} gold"
-    if several_authors and exhibit.level.raw.author:
-        yield exhibit.level.raw.author
-    elif not exhibit.runs:
+    if several_authors and entry.level.raw.author:
+        yield entry.level.raw.author
+    elif not entry.runs:
         yield _counted(facts.entities, "entity", "entities")
 
 
-def _link(exhibit: Exhibit | None, text: str, relation: str) -> Markup:
-    if exhibit is None:
+def _link(entry: Entry | None, text: str, relation: str) -> Markup:
+    if entry is None:
         return _EMPTY
-    return Markup(f'<a rel="{relation}" href="{exhibit.page}.html" title="{escaped(exhibit.title)}">{text}</a>')
+    return Markup(f'<a rel="{relation}" href="{entry.page}.html" title="{escaped(entry.title)}">{text}</a>')
 
 
-def _run_rows(exhibit: Exhibit) -> Iterator[Markup]:
-    for number, run in enumerate(exhibit.runs):
+def _run_rows(entry: Entry) -> Iterator[Markup]:
+    for number, run in enumerate(entry.runs):
         yield fill(
             "run",
             number=number,
@@ -135,13 +134,13 @@ def _run_rows(exhibit: Exhibit) -> Iterator[Markup]:
             label=run.label,
             end=run.end,
             time=seconds(run.frames),
-            gold=f"{run.gold}/{exhibit.facts.gold}",
+            gold=f"{run.gold}/{entry.facts.gold}",
         )
 
 
-def _facts(exhibit: Exhibit) -> Iterator[Markup]:
-    facts, best = exhibit.facts, exhibit.best
-    shown = {"Author": exhibit.level.raw.author} if exhibit.level.raw.author else {}
+def _facts(entry: Entry) -> Iterator[Markup]:
+    facts, best = entry.facts, entry.best
+    shown = {"Author": entry.level.raw.author} if entry.level.raw.author else {}
     if best:
         shown["Solution"] = f"{seconds(best.frames)} ({best.frames} frames)"
     if facts.difficulty is not None:
@@ -152,34 +151,33 @@ def _facts(exhibit: Exhibit) -> Iterator[Markup]:
         yield Markup(f"<dt>{escaped(name)}</dt><dd>{escaped(value)}</dd>")
 
 
-def _scripts(exhibit: Exhibit, tracks: Sequence[Tracks]) -> Markup:
+def _scripts(entry: Entry, tracks: Sequence[Tracks]) -> Markup:
     """Return the data of the player and its scripts."""
-    data = Markup(f'<script type="application/json" id="data">{script_data(_data(exhibit, tracks))}</script>')
+    data = Markup(f'<script type="application/json" id="data">{script_data(_data(entry, tracks))}</script>')
     return joined([data, *(Markup(f'<script src="../assets/{name}.js"></script>') for name in _SCRIPTS)])
 
 
-def _data(exhibit: Exhibit, tracks: Sequence[Tracks]) -> dict[str, Any]:
+def _data(entry: Entry, tracks: Sequence[Tracks]) -> dict[str, Any]:
     """Return what the player reads; ``tracks.js`` and ``scene.js`` name the parts."""
     beams = [
         {"colour": f"rgb({red},{green},{blue})", "width": width}
         for (red, green, blue), width in zip(BEAM_COLOURS, BEAM_WIDTHS, strict=True)
     ]
     return {
-        "walls": f"{exhibit.page}.webp",
-        "sprites": "../assets/sprites.webp",
+        "walls": f"{entry.page}.webp",
+        "sheet": "../assets/sprites.webp",
         "side": MAGNIFICATION * SPRITE,
         "sprite": SPRITE,
         "columns": SHEET_COLUMNS,
-        "width": WORLD_WIDTH,
-        "view": exhibit.facts.view._asdict(),
+        "area": entry.facts.area._asdict(),
         "steps": STEPS,
         "beams": beams,
         "states": STATE_NAMES,
-        "gold": exhibit.facts.gold,
-        "things": tracks[0].things,
+        "gold": entry.facts.gold,
+        "sprites": tracks[0].sprites,
         "shooters": tracks[0].shooters,
         "start": tracks[0].start.tolist(),
-        "runs": [_run_data(run, each) for run, each in zip(exhibit.runs, tracks, strict=True)],
+        "runs": [_run_data(run, each) for run, each in zip(entry.runs, tracks, strict=True)],
     }
 
 

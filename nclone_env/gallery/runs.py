@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.constants import CELEBRATING
 from nclone_env.errors import LevelFormatError, RecordingError
-from nclone_env.level.formats.attract import is_attract, read_attract
-from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.formats.attract import is_attract
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
-from nclone_env.replay.recording import is_recording, read_recording
-from nclone_env.replay.verify import STATE_NAMES, Verdict, verify
+from nclone_env.replay.recording import is_recording, load_verified
+from nclone_env.replay.verify import STATE_NAMES, Verdict, verdict
 from nclone_env.sim.simulate import simulate
 
 _START = 1 << 16  # bytes that show whether a file is a recording: a level has at most so many before its inputs
@@ -56,13 +55,11 @@ def run_of(label: str, level: RawLevel | Level, inputs: bytes | np.ndarray) -> R
     """Play inputs and return the run."""
     raw = level.raw if isinstance(level, Level) else level
     codes = np.frombuffer(inputs, np.uint8) if isinstance(inputs, bytes) else inputs
-    played = simulate(level, codes)
-    if not len(played):
-        return Run(label, raw, codes, STATE_NAMES[0], 0, 0)
-    state = int(played.state[-1])
-    is_over = state in (CELEBRATING, DEAD)
-    frames = int((played.state == state).argmax()) + 1 if is_over else len(codes)
-    return Run(label, raw, codes, STATE_NAMES[state], frames, int(played.gold[-1]))
+    return _run(label, raw, codes, verdict(True, "", simulate(level, codes), len(codes)))
+
+
+def _run(label: str, level: RawLevel, inputs: np.ndarray, found: Verdict) -> Run:
+    return Run(label, level, inputs, STATE_NAMES[found.state], found.end, found.gold)
 
 
 def solution_of(level: Level, inputs: bytes) -> Run:
@@ -82,23 +79,13 @@ def load_run(path: Path) -> Run:
 
     Raises:
         UnknownLevelError: if the file does not exist.
-        LevelFormatError: if it cannot be read, or is a malformed attract file.
-        RecordingError: if it is malformed, no recording, or the simulator does not reproduce it.
+        LevelFormatError: if it cannot be read, or is neither a recording nor a well-formed attract file.
+        RecordingError: if it is a malformed recording, or the simulator does not reproduce it.
     """
-    data, source = read_bytes(path), str(path)
-    if is_recording(data):
-        recording = read_recording(data, source)
-        return _believed(source, recording.verify(), path.stem, recording.level, recording.inputs)
-    if is_attract(data):
-        file = read_attract(data, source)
-        return _believed(source, verify(file), path.stem, file.level, file.inputs)
-    raise RecordingError(source, "file", "a recording (.replay) or an attract file", repr(data[:8]))
-
-
-def _believed(source: str, verdict: Verdict, label: str, level: RawLevel, inputs: np.ndarray) -> Run:
-    if not verdict.agrees:
-        raise RecordingError(source, "replay", "a run that the simulator reproduces", verdict.reason)
-    return run_of(label, level, inputs)
+    file, found = load_verified(path)
+    if not found.agrees:
+        raise RecordingError(str(path), "replay", "a run that the simulator reproduces", found.reason)
+    return _run(path.stem, file.level, file.inputs, found)
 
 
 def recording_files(path: Path) -> list[Path]:

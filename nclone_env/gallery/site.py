@@ -12,7 +12,7 @@ from pathlib import Path
 from nclone_env._files import replace_folder, temporary_beside
 from nclone_env.constants import RUNNING
 from nclone_env.errors import ConfigError, RecordingError
-from nclone_env.gallery.collect import Exhibit, OnFault
+from nclone_env.gallery.collect import Entry, OnFault
 from nclone_env.gallery.markup import ASSETS
 from nclone_env.gallery.pages import MAGNIFICATION, index_page, level_page
 from nclone_env.gallery.runs import Run
@@ -33,36 +33,42 @@ _STATIC = (".css", ".js")
 
 
 def write_site(
-    output: Path, title: str, exhibits: Sequence[Exhibit], on_fault: OnFault, on_level: Callable[[], None]
-) -> None:
+    output: Path, title: str, entries: Sequence[Entry], on_fault: OnFault, on_level: Callable[[], None]
+) -> list[Entry]:
     """Write a gallery, all of it or nothing.
 
     Args:
-        output: folder of the site; what is there is replaced.
+        output: folder of the site, or a symbolic link to it; what is there is replaced.
         title: of the gallery.
-        exhibits: its levels, at least one.
+        entries: its levels, at least one.
         on_fault: called with each error of a run, which is left out.
         on_level: called after each level.
+
+    Returns:
+        The levels, each with the runs that are shown.
 
     Raises:
         OSError: if it cannot be written; what was there is unchanged.
     """
     glyphs()  # once, before there are threads
+    output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
+    output.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(output, folder=True) as folder:
         _write_assets(folder / "assets")
         (folder / "levels").mkdir()
-        writer = _Writer(folder / "levels", title, exhibits, on_fault)
+        writer = _Writer(folder / "levels", title, entries, on_fault)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as executor:
             shown = []
             try:
-                for exhibit in executor.map(writer, range(len(exhibits))):
-                    shown.append(exhibit)
+                for entry in executor.map(writer, range(len(entries))):
+                    shown.append(entry)
                     on_level()
             except BaseException:
                 executor.shutdown(cancel_futures=True)
                 raise
         (folder / "index.html").write_text(index_page(title, shown), encoding="utf-8")
         replace_folder(folder, output)
+    return shown
 
 
 def check_output(output: Path, force: bool) -> None:
@@ -86,24 +92,24 @@ class _Writer:
 
     folder: Path
     title: str
-    exhibits: Sequence[Exhibit]
+    entries: Sequence[Entry]
     on_fault: OnFault
 
-    def __call__(self, number: int) -> Exhibit:
-        """Return the exhibit with those of its runs that are shown."""
-        exhibit = self.exhibits[number]
+    def __call__(self, number: int) -> Entry:
+        """Return the entry with those of its runs that are shown."""
+        entry = self.entries[number]
         tracks: list[Tracks] = []
         levels: LevelSet | None = None
-        if exhibit.runs:
-            levels = pack([exhibit.level])
-            exhibit = replace(exhibit, runs=tuple(self._short(levels, exhibit.runs)))
-            tracks = [Tracks(levels, run.inputs) for run in exhibit.runs]
-        self._write_pictures(exhibit, levels if tracks else None)
-        before = self.exhibits[number - 1] if number else None
-        after = self.exhibits[number + 1] if number + 1 < len(self.exhibits) else None
-        page = level_page(self.title, exhibit, before, after, tracks)
-        (self.folder / f"{exhibit.page}.html").write_text(page, encoding="utf-8")
-        return exhibit
+        if entry.runs:
+            levels = pack([entry.level])
+            entry = replace(entry, runs=tuple(self._short(levels, entry.runs)))
+            tracks = [Tracks(levels, run.inputs) for run in entry.runs]
+        self._write_pictures(entry, levels if tracks else None)
+        before = self.entries[number - 1] if number else None
+        after = self.entries[number + 1] if number + 1 < len(self.entries) else None
+        page = level_page(self.title, entry, before, after, tracks)
+        (self.folder / f"{entry.page}.html").write_text(page, encoding="utf-8")
+        return entry
 
     def _short(self, levels: LevelSet, runs: Sequence[Run]) -> Iterator[Run]:
         """Yield the runs that are not too long to be shown; report the others."""
@@ -115,18 +121,15 @@ class _Writer:
             else:
                 yield run
 
-    def _write_pictures(self, exhibit: Exhibit, levels: LevelSet | None) -> None:
+    def _write_pictures(self, entry: Entry, levels: LevelSet | None) -> None:
         """Write the small picture for the index, and the large one: for a player the walls alone, else the level."""
-        large = whole = level_picture(exhibit.level)
-        height, width = whole.shape[:2]
-        scale, left, top = view = exhibit.facts.view
-        rows, columns = (slice(round(at / scale), round((at + n) / scale)) for at, n in ((top, height), (left, width)))
-        small = reduced(whole[rows, columns], _THUMBNAIL)
-        write_picture(self.folder / f"{exhibit.page}-small.webp", small)
+        large = whole = level_picture(entry.level)
+        left, top, width, height = area = entry.facts.area
+        small = reduced(whole[top : top + height, left : left + width], _THUMBNAIL)
+        write_picture(self.folder / f"{entry.page}-small.webp", small)
         if levels is not None:
-            walls = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, view.scale)
-            large = walls[top:, left:][:height, :width]
-        write_picture(self.folder / f"{exhibit.page}.webp", large)
+            large = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, entry.facts.zoom, area)
+        write_picture(self.folder / f"{entry.page}.webp", large)
 
 
 def _write_assets(folder: Path) -> None:

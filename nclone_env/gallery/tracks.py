@@ -1,12 +1,12 @@
 """What a player shows of a run, frame by frame, in whole numbers: taken from the simulator, not computed twice.
 
-A level has N *things*, in drawing order: its doors, its entities (a rocket turret is two things, the turret from which
+A level has N sprites, in drawing order: its doors, its entities (a rocket turret has two sprites, the turret from which
 a rocket has left and the rocket or turret itself), and the ninja. Each frame of a run is a row of values:
 
 =================  ============================================================================================
 values             meaning
 =================  ============================================================================================
-3 of each thing    number of its sprite (-1: none), x, y
+3 of each sprite   its number in the sprite sheet (-1: it is not shown), x, y
 5 of each shooter  emission of ``sim.rays`` (-1: none), x and y of its begin, x and y of its end
 3                  ninja: state, facing, gold collected
 1                  input byte that led to this frame
@@ -43,7 +43,7 @@ from nclone_env.sim.state import WorldArrays
 
 STEPS = 256
 """Steps of a coordinate per pixel."""
-PER_THING, PER_SHOOTER, OF_RUN = 3, 5, 4
+PER_SPRITE, PER_SHOOTER, OF_RUN = 3, 5, 4
 MOST_FRAMES, MOST_PLACES = 36_000, 1 << 22
 """Frames that a player shows, ten minutes, and frames times entities that move."""
 _FARTHEST = 16384.0  # pixels from the corner of the world; farther is drawn there, which is out of sight
@@ -61,7 +61,7 @@ class Tracks:
 
     Attributes:
         frames: T.
-        things: N.
+        sprites: N.
         shooters: S.
         start: (3 N + 5 S + 4,) int32; the values before the first frame.
         changes: value to its changes: (K,) frames, 1..T and ascending, and (K,) int32 differences.
@@ -70,7 +70,7 @@ class Tracks:
     def __init__(self, levels: LevelSet, inputs: np.ndarray):
         header, kinds = levels.arrays.header[0], levels.entities_of(0)["type"]
         self.frames = len(inputs)
-        self.things = int(header["door_count"] + len(kinds) + np.count_nonzero(kinds == ROCKET_TURRET) + 1)
+        self.sprites = int(header["door_count"] + len(kinds) + np.count_nonzero(kinds == ROCKET_TURRET) + 1)
         self.shooters = int(np.isin(kinds, _SHOOTING).sum())
         session = Session(levels, max_frames=len(inputs))
         self.start = self._rows(levels, _start(session))[0]
@@ -110,7 +110,7 @@ class Tracks:
         """Return the values of frames: each is a world in which time stands still."""
         count = len(frames.ninjas)
         worlds = WorldArrays(frames.ninjas, frames.entity_states, frames.movers, np.zeros((count, 1, 2)))
-        size = PER_THING * self.things + PER_SHOOTER * self.shooters + OF_RUN
+        size = PER_SPRITE * self.sprites + PER_SHOOTER * self.shooters + OF_RUN
         rows = np.zeros((count, size), np.int32)
         write_rows(levels.arrays, worlds, glyphs(), rows)
         return rows
@@ -158,16 +158,16 @@ def write_rows(levels, worlds, glyphs, rows):
         for row in range(header["first_door"], header["first_door"] + header["door_count"]):
             door = levels.doors[row]
             number = door_appearance(glyphs.door_appearances, door, worlds.entity_states[index, door["owner"]])
-            column = _write_thing(rows, index, column, number, door["x"], door["y"])
+            column = _write_sprite(rows, index, column, number, door["x"], door["y"])
         for slot in range(header["entity_count"]):
             entity, state = levels.entities[header["first_entity"] + slot], worlds.entity_states[index, slot]
             if entity["type"] == ROCKET_TURRET:
                 number = int(glyphs.appearances[ROCKET_TURRET, 0, 0]) if leaves_turret(entity, state) else -1
-                column = _write_thing(rows, index, column, number, entity["x"], entity["y"])
+                column = _write_sprite(rows, index, column, number, entity["x"], entity["y"])
             x, y = place_of(worlds, index, entity)
             number = appearance_of(glyphs.appearances, worlds, index, entity, state)
-            column = _write_thing(rows, index, column, number, x, y)
-        column = _write_thing(rows, index, column, ninja_appearance(glyphs.appearances, ninja), ninja["x"], ninja["y"])
+            column = _write_sprite(rows, index, column, number, x, y)
+        column = _write_sprite(rows, index, column, ninja_appearance(glyphs.appearances, ninja), ninja["x"], ninja["y"])
         column = _write_beams(levels, worlds, index, header, rows, column)
         rows[index, column] = ninja["state"]
         rows[index, column + 1] = ninja["facing"]
@@ -175,12 +175,12 @@ def write_rows(levels, worlds, glyphs, rows):
 
 
 @kernel
-def _write_thing(rows, index, column, number, x, y):
-    """Write sprite and place of a thing; return the column of the next one."""
+def _write_sprite(rows, index, column, number, x, y):
+    """Write number and place of a sprite; return the column of the next one."""
     rows[index, column] = number
     rows[index, column + 1] = _in_steps(x)
     rows[index, column + 2] = _in_steps(y)
-    return column + PER_THING
+    return column + PER_SPRITE
 
 
 @kernel

@@ -7,9 +7,10 @@ recording a level. Number n is the same level in all three, whatever the number 
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -49,6 +50,12 @@ class Files:
     def folder(self) -> Path:
         """The folder of recordings."""
         return self.pack.with_name(self.pack.stem + FOLDER_SUFFIX)
+
+    def recordings(self, numbers: Container[int]) -> list[Path]:
+        """Return the recordings of levels by their numbers; files with other names are not recordings."""
+        files = sorted(self.folder.glob(f"*{SUFFIX}"))
+        named = [(re.match("[0-9]+", file.name), file) for file in files]
+        return [file for number, file in named if number and int(number[0]) in numbers]
 
     def existing(self) -> list[Path]:
         """Return those that exist."""

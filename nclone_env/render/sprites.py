@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.render import raster
+from nclone_env.render.area import WORLD, Area
 from nclone_env.render.arrays import CELL
 from nclone_env.render.colour import with_rim
 from nclone_env.render.glyphs import numbered
@@ -25,13 +26,13 @@ sprites at another scale takes nothing from their neighbours."""
 _OUT_OF_SIGHT = -1000.0
 
 
-def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0) -> np.ndarray:
+def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0, area: Area = WORLD) -> np.ndarray:
     """Return the picture of a world without ninja, doors and entities; see :func:`world_picture`."""
     header, ninjas = levels.header.copy(), worlds.ninjas.copy()
     for name in ("door_count", "entity_count", "run_count"):
         header[name] = 0
     ninjas["x"] = _OUT_OF_SIGHT
-    return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale)
+    return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale, area)
 
 
 @lru_cache(maxsize=1)

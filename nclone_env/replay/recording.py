@@ -41,13 +41,13 @@ import numpy as np
 
 from nclone_env._files import write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError
-from nclone_env.level.formats.attract import read_attract
+from nclone_env.level.formats.attract import AttractFile, read_attract
 from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
-from nclone_env.replay.verify import Verdict, verdict
+from nclone_env.replay.verify import Verdict, verdict, verify
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.simulate import Trajectory, simulate
 
@@ -156,11 +156,23 @@ def load_any_recording(path: Path) -> Recording:
     Raises:
         UnknownLevelError, LevelFormatError, RecordingError: as :func:`load_recording`.
     """
-    data = read_bytes(path)
-    if is_recording(data):
-        return read_recording(data, str(path))
-    file = read_attract(data, str(path))
-    return Recording.of(file.level, file.inputs)
+    file = _load_either(path)
+    return file if isinstance(file, Recording) else Recording.of(file.level, file.inputs)
+
+
+def load_verified(path: Path) -> tuple[Recording | AttractFile, Verdict]:
+    """Read a ``.replay`` file or an attract file of the game, and check that the simulator reproduces it.
+
+    Raises:
+        UnknownLevelError, LevelFormatError, RecordingError: as :func:`load_recording`.
+    """
+    file = _load_either(path)
+    return file, file.verify() if isinstance(file, Recording) else verify(file)
+
+
+def _load_either(path: Path) -> Recording | AttractFile:
+    data, source = read_bytes(path), str(path)
+    return read_recording(data, source) if is_recording(data) else read_attract(data, source)
 
 
 def write_recording(recording: Recording) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env.constants import DEAD, IMMOBILE, INPUT_SUICIDE
+from nclone_env.constants import CELEBRATING, DEAD, IMMOBILE, INPUT_SUICIDE
 from nclone_env.level.formats.attract import AttractFile, read_attract
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.sim.simulate import Trajectory, simulate
@@ -46,6 +46,8 @@ class Verdict:
     """State of the ninja after the last frame, 0..9."""
     gold: int
     """Number of gold pieces collected."""
+    end: int
+    """Frames until the ninja won or died; all of them if neither."""
 
 
 def verify(file: AttractFile | str | Path) -> Verdict:
@@ -70,7 +72,8 @@ def verify(file: AttractFile | str | Path) -> Verdict:
 def verdict(agrees: bool, reason: str, run: Trajectory, frames: int) -> Verdict:
     """Return the verdict on a run."""
     state, gold = (int(run.state[-1]), int(run.gold[-1])) if len(run) else (IMMOBILE, 0)
-    return Verdict(agrees, reason, frames, state, gold)
+    end = int((run.state == state).argmax()) + 1 if state in (CELEBRATING, DEAD) else frames
+    return Verdict(agrees, reason, frames, state, gold, min(end, frames))
 
 
 def _death(states: list[int]) -> tuple[bool, str]:

@@ -4,11 +4,11 @@ import cv2
 import numpy as np
 import pytest
 
-from nclone_env.gallery.facts import view_of
 from nclone_env.gallery.tracks import Tracks
 from nclone_env.level.level_set import pack
 from nclone_env.level.scenes import everything
-from nclone_env.render.picture import world_picture
+from nclone_env.render.area import close_up
+from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.sim.session import Session
 
 from .browser import PROGRAM, Browser
@@ -117,10 +117,9 @@ def test_the_player_shows_the_frames_of_the_simulator(browser, site):
     decoded = browser.evaluate(f"(r => r.start.map((_, v) => Array.from({{length: 91}}, (_, f) => r.at(v, f))))({run})")
     assert decoded == [tracks.column(value).tolist() for value in range(len(tracks.start))]
 
-    session, view = Session(levels), view_of(EVERYTHING.raw)
+    session, (area, zoom) = Session(levels), close_up(used_area_of(EVERYTHING.raw))
     session.play(INPUTS[:42])
-    scale = 2 * view.scale
-    expected = world_picture(session.levels, session.worlds, 0, scale)[2 * view.top :, 2 * view.left :][:1200, :2112]
+    expected = world_picture(session.levels, session.worlds, 0, 2 * zoom, area)
     assert _difference(browser, 42, expected) < 2
     assert _difference(browser, 41, expected) > 1.2 * _difference(browser, 42, expected)
 

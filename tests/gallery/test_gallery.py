@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -12,13 +13,16 @@ import pytest
 from nclone_env.errors import RecordingError
 from nclone_env.gallery import site as site_module
 from nclone_env.gallery.collect import collect, page_names
-from nclone_env.gallery.facts import facts_of, view_of
+from nclone_env.gallery.facts import facts_of
 from nclone_env.gallery.markup import escaped, script_data
 from nclone_env.gallery.runs import run_of, solution_of
 from nclone_env.gallery.tracks import MOST_FRAMES
-from nclone_env.level.build import build_level, build_room, hall_tiles
+from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.formats.pack_text import write_pack
-from nclone_env.render.picture import level_picture
+from nclone_env.level.load import load_level
+from nclone_env.render.area import close_up
+from nclone_env.render.files import reduced
+from nclone_env.render.picture import level_picture, used_area_of
 from nclone_env.replay.recording import Recording
 
 from ..level.level_bases import make_attract
@@ -78,7 +82,7 @@ def test_every_link_of_the_pages_is_a_file(folder):
     for path in (folder / "site").rglob("*"):
         assert re.fullmatch(r"[a-z0-9-]+(\.[a-z]+)?", path.name)
     data = data_of(folder / "site" / "levels" / "a-1.html")
-    assert (folder / "site" / "levels" / data["sprites"]).is_file()
+    assert (folder / "site" / "levels" / data["sheet"]).is_file()
 
 
 def test_what_level_files_say_is_inert(folder):
@@ -179,6 +183,82 @@ def test_a_generated_pack_brings_its_recordings_and_difficulties(folder):
     assert gallery("made.txt", "--force") == 1
 
 
+def generated_pack(folder):
+    """Write a pack of two levels with a recording of each."""
+    pair = [
+        replace(level, raw=replace(level.raw, title=title)) for level, title in ((WINNABLE, "one"), (DEADLY, "two"))
+    ]
+    (folder / "made.txt").write_bytes(write_pack([level.raw for level in pair]))
+    (folder / "made-recordings").mkdir()
+    for number, level in enumerate(pair):
+        recording_file(folder / "made-recordings" / f"00{number}-{level.raw.title}.replay", level)
+
+
+@pytest.mark.parametrize("names", [("made.txt#0",), ("made.txt#0", "jumps")])
+def test_recordings_of_levels_that_are_not_selected_are_not_even_read(folder, capsys, names):
+    generated_pack(folder)
+    (folder / "made-recordings" / "001-two.replay").write_bytes(b"malformed")
+    assert gallery(*names) == 0
+    assert capsys.readouterr().err == ""
+    assert [run["label"] for run in data_of(folder / "gallery" / "levels" / "made-0.html")["runs"]] == ["000-one"]
+    assert gallery("made.txt#0", "made.txt#1", "--force") == 1
+    assert capsys.readouterr().err.startswith("left out: made-recordings/001-two.replay: ")
+
+
+def test_only_named_recordings_of_other_levels_are_reported(folder, capsys):
+    generated_pack(folder)
+    (folder / "made-recordings" / "001-two.replay").replace(folder / "made-recordings" / "000-two.replay")
+    assert gallery("made.txt#0") == 0
+    assert capsys.readouterr().err == ""
+    assert gallery("made.txt#0", "--recordings", "made-recordings", "--force") == 1
+    assert capsys.readouterr().err == (
+        "left out: 000-two: level: expected one of the levels of the gallery, got 'two'\n"
+    )
+
+
+def test_the_target_of_a_link_is_replaced_and_the_link_stays(folder):
+    level_file(folder / "a.map", WINNABLE)
+    level_file(folder / "b.map", DEADLY)
+    (folder / "web").mkdir()
+    (folder / "link").symlink_to("web/site")
+    assert gallery("a.map", "--output", "link") == 0
+    assert gallery("b.map", "--output", "link", "--force") == 0
+    assert (folder / "link").readlink().as_posix() == "web/site"
+    assert [path.name for path in (folder / "web" / "site" / "levels").glob("*.html")] == ["b.html"]
+    assert {path.name for path in folder.iterdir()} == {"a.map", "b.map", "web", "link"}
+    assert [path.name for path in (folder / "web").iterdir()] == ["site"]
+
+
+def screen(text):
+    """Return the lines that a terminal shows in the end; what is written after other text of a line follows it."""
+    return [line.rpartition("\r\x1b[K")[2] for line in text.split("\n")]
+
+
+def test_on_a_terminal_messages_take_the_place_of_the_line_of_progress(folder, capsys, monkeypatch):
+    level_file(folder / "a.map", DEADLY)
+    level_file(folder / "b.map", WINNABLE)
+    recording_file(folder / "long.replay", WINNABLE, bytes(MOST_FRAMES + 1))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert gallery("a.map", "b.map", "--recordings", "long.replay") == 1
+    said = capsys.readouterr().err
+    assert "2/2 levels" in said
+    assert [line.split(":")[0] for line in screen(said)] == ["left out", ""]
+    assert screen("\r\x1b[K1/2 levelsleft out: a\n") == ["1/2 levelsleft out: a", ""]
+
+
+def test_an_interruption_removes_the_line_of_progress(folder, capsys, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    level_file(folder / "a.map", DEADLY)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(site_module, "index_page", interrupt)
+    assert gallery("a.map") == 130
+    said = capsys.readouterr().err
+    assert "1/1 levels" in said
+    assert screen(said) == ["nclone-env: interrupted", ""]
+
+
 def test_an_existing_gallery_is_replaced_only_by_force(folder, capsys):
     level_file(folder / "a.map", WINNABLE)
     level_file(folder / "b.map", DEADLY)
@@ -238,7 +318,9 @@ def test_a_run_that_is_too_long_is_left_out(folder, capsys):
     level_file(folder / "a.map", DEADLY)
     recording_file(folder / "long.replay", DEADLY, bytes(MOST_FRAMES + 1))
     assert gallery("a.map", "--recordings", "long.replay") == 1
-    assert "left out: long: inputs: expected at most 36,000 frames" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "left out: long: inputs: expected at most 36,000 frames" in said.err
+    assert said.out == "wrote 1 levels and 0 runs; open gallery/index.html\n"
     assert Page(folder / "gallery" / "index.html").named("li")[0]["data-runs"] == "0"
 
 
@@ -276,16 +358,31 @@ def test_facts():
     assert facts_of(DEADLY.raw, {"difficulty": "<b>", "family": 3}).difficulty is None
 
 
-def test_the_view_shows_everything_that_is_not_solid():
-    small = view_of(build_level(tiles=hall_tiles((20, 24), (10, 12)), spawn=(84, 44)).raw)
-    assert small.scale == 2
-    assert view_of(build_room().raw).scale == pytest.approx(1, abs=0.2)
-    open_level = view_of(build_level(tiles=np.zeros((23, 42), np.uint8)).raw)
-    assert open_level == (1, 0, 0)
-    left, right = 20 * 24 * small.scale - small.left, 25 * 24 * small.scale - small.left
-    assert left > 0
-    assert right < 1056
-    assert left == pytest.approx(1056 - right, abs=2)
+@pytest.mark.parametrize(
+    ("level", "zoom"),
+    [
+        (build_level(tiles=hall_tiles((20, 24), (10, 12)), spawn=(84, 44)), 2),
+        (load_level("first-steps/01-walk"), 1.5),
+        (build_level(tiles=np.zeros((23, 42), np.uint8)), 1),
+    ],
+)
+def test_pages_show_the_close_up_of_the_player_window(level, zoom):
+    facts = facts_of(level.raw)
+    assert (facts.area, facts.zoom) == close_up(used_area_of(level.raw))
+    assert facts.zoom == zoom
+    assert (facts.area.width * zoom, facts.area.height * zoom) == (1056, 600)
+
+
+def test_the_small_picture_and_the_walls_show_the_same_area(folder):
+    assert gallery("first-steps/01-walk") == 0
+    page = folder / "gallery" / "levels" / "first-steps-01-walk"
+    level = load_level("first-steps/01-walk")
+    left, top, width, height = facts_of(level.raw).area
+    small = cv2.imread(f"{page}-small.webp")[:, :, ::-1]
+    assert (small == reduced(level_picture(level)[top:, left:][:height, :width], (528, 300))).all()
+    large = cv2.imread(f"{page}.webp")[:, :, ::-1]
+    assert large.shape == (600, 1056, 3)
+    assert data_of(page.with_suffix(".html"))["area"] == {"left": left, "top": top, "width": width, "height": height}
 
 
 def test_the_picture_of_a_level_without_runs_is_that_of_the_package(folder):
@@ -298,6 +395,6 @@ def test_the_picture_of_a_level_without_runs_is_that_of_the_package(folder):
 def test_levels_are_found_once_for_recordings_alone(folder):
     paths = [recording_file(folder / f"{name}.replay", inputs=RIGHT[:length]) for name, length in (("a", 5), ("b", 6))]
     faults = []
-    exhibits = collect((), paths, faults.append)
-    assert (faults, [exhibit.page for exhibit in exhibits]) == ([], ["winnable"])
-    assert [run.label for run in exhibits[0].runs] == ["a", "b"]
+    entries = collect((), paths, faults.append)
+    assert (faults, [entry.page for entry in entries]) == ([], ["winnable"])
+    assert [run.label for run in entries[0].runs] == ["a", "b"]

@@ -44,16 +44,16 @@ def decoded(text: str, start: int, frames: int) -> list[int]:
 
 
 def columns_of_entities():
-    """Return the number of the thing of each entity, after the doors; rocket turrets are two."""
+    """Return the first value of the sprite of each entity, after the doors; rocket turrets have two."""
     kinds = LEVELS.entities_of(0)["type"]
-    things = np.arange(len(kinds)) + np.cumsum(kinds == ROCKET_TURRET) + LEVELS.arrays.header[0]["door_count"]
-    return kinds, 3 * things
+    numbers = np.arange(len(kinds)) + np.cumsum(kinds == ROCKET_TURRET) + LEVELS.arrays.header[0]["door_count"]
+    return kinds, 3 * numbers
 
 
 def test_positions_are_those_of_the_simulator(shown):
     run = simulate(LEVEL, INPUTS, entities=True)
     _, columns = columns_of_entities()
-    ninja = 3 * (shown.things - 1)
+    ninja = 3 * (shown.sprites - 1)
     pairs = [(ninja, run.x, run.y), *zip(columns, run.entity_x.T, run.entity_y.T)]
     differences = [
         np.abs(shown.column(column + 1 + axis)[1:] / STEPS - given)
@@ -67,14 +67,14 @@ def test_positions_are_those_of_the_simulator(shown):
 def test_another_run_has_other_positions(shown):
     other = INPUTS.copy()
     other[4] = 2 - other[4] % 2 * 2
-    moved = Tracks(LEVELS, other).column(3 * (shown.things - 1) + 1) - shown.column(3 * (shown.things - 1) + 1)
+    moved = Tracks(LEVELS, other).column(3 * (shown.sprites - 1) + 1) - shown.column(3 * (shown.sprites - 1) + 1)
     assert not moved[:5].any()
     assert np.abs(moved[5:]).max() > 1
 
 
 def test_state_facing_gold_and_inputs(shown):
     ninjas = Session(LEVELS, max_frames=len(INPUTS)).record(INPUTS).ninjas
-    first = 3 * shown.things + 5 * shown.shooters
+    first = 3 * shown.sprites + 5 * shown.shooters
     for column, name in enumerate(("state", "facing", "gold"), start=first):
         assert shown.column(column)[1:].tolist() == ninjas[name].tolist()
     assert shown.column(first + 3)[1:].tolist() == INPUTS.tolist()
@@ -95,7 +95,7 @@ def test_sprites_are_the_appearances_of_the_states(shown):
         assert given == [appearance(kind, orientation, state) for state in states]
         changed += len(set(given)) > 1
     assert changed > 5
-    postures = [seen[number] for number in shown.column(3 * (shown.things - 1))[1:].tolist()]
+    postures = [seen[number] for number in shown.column(3 * (shown.sprites - 1))[1:].tolist()]
     facing = [0 if facing >= 0 else 4 for facing in frames.ninjas["facing"].tolist()]
     assert postures == [appearance(NINJA, *pair) for pair in zip(facing, frames.ninjas["state"].tolist())]
 
@@ -115,7 +115,7 @@ def test_a_laser_shines_from_its_turret_in_every_frame(shown):
     shooters = [slot for slot, kind in enumerate(kinds) if kind in (12, 13, 18, 19, LASER_TURRET)]
     assert len(shooters) == shown.shooters
     for slot in np.flatnonzero(kinds == LASER_TURRET):
-        beam = 3 * shown.things + 5 * shooters.index(slot)
+        beam = 3 * shown.sprites + 5 * shooters.index(slot)
         assert not shown.column(beam).any()
         for axis in (1, 2):
             assert (shown.column(beam + axis) == shown.column(columns[slot] + axis)).all()
@@ -142,7 +142,9 @@ def test_texts_hold_any_values(values):
 def test_a_run_is_the_same_in_pieces(shown, monkeypatch):
     monkeypatch.setattr(module, "_AT_ONCE", 7 * len(shown.start))
     assert Tracks(LEVELS, INPUTS).texts().keys() >= shown.texts().keys()
-    assert all((Tracks(LEVELS, INPUTS).column(value) == shown.column(value)).all() for value in range(3 * shown.things))
+    assert all(
+        (Tracks(LEVELS, INPUTS).column(value) == shown.column(value)).all() for value in range(3 * shown.sprites)
+    )
 
 
 def test_a_run_without_frames():

@@ -9,7 +9,7 @@
   const level = JSON.parse(find("data").textContent);
   const runs = level.runs.map((run) => new Run(level, run));
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const scene = new Scene(find("canvas"), level, await image(level.walls), await image(level.sprites));
+  const scene = new Scene(find("canvas"), level, await image(level.walls), await image(level.sheet));
   const time = find("time"), radios = [...document.querySelectorAll("[name=run]")];
   const ghostBoxes = [...document.querySelectorAll(".ghost")], keys = [...find("keys").children];
   let chosen = 0, frame = 0, playing = false, last = 0;

@@ -1,15 +1,14 @@
 "use strict";
-// Drawing: walls, beams, things and ninjas of one frame, as the pictures of the package show them.
+// Drawing: walls, beams and sprites of one frame, as the pictures of the package show them.
 
 class Scene {
-  constructor(canvas, level, walls, sprites) {
-    Object.assign(this, { canvas, level, walls, sprites, context: canvas.getContext("2d") });
-    const { scale, left, top } = level.view;
-    this.magnified = canvas.width / level.width; // pixels of the canvas per pixel of the picture of the walls
-    this.scale = this.magnified * scale; // and per pixel of the world
+  constructor(canvas, level, walls, sheet) {
+    Object.assign(this, { canvas, level, walls, sheet, context: canvas.getContext("2d") });
+    const { left, top, width } = level.area;
+    this.scale = canvas.width / width; // pixels of the canvas per pixel of the world
+    this.corner = [left * this.scale, top * this.scale];
     this.context.imageSmoothingQuality = "high";
-    this.context.translate(-left * this.magnified, -top * this.magnified);
-    this.corner = [left * this.magnified, top * this.magnified];
+    this.context.translate(-this.corner[0], -this.corner[1]);
   }
 
   /** Draw a frame of a run, and others as ghosts: {run, colour}. */
@@ -17,27 +16,27 @@ class Scene {
     const context = this.context;
     context.drawImage(this.walls, ...this.corner, this.canvas.width, this.canvas.height);
     this.drawBeams(run, frame);
-    for (let value = 0; value < run.ninja; value += 3) this.drawThing(run, value, frame);
+    for (let value = 0; value < run.ninja; value += 3) this.drawSprite(run, value, frame);
     if (path) this.drawPath(run, frame);
     for (const ghost of ghosts) {
       context.globalAlpha = 0.55;
-      this.drawThing(ghost.run, ghost.run.ninja, frame);
+      this.drawSprite(ghost.run, ghost.run.ninja, frame);
       context.globalAlpha = 1;
       this.drawMark(ghost.run, frame, ghost.colour);
     }
-    this.drawThing(run, run.ninja, frame);
+    this.drawSprite(run, run.ninja, frame);
     if (ghosts.length) this.drawMark(run, frame, colour);
   }
 
   pixel(steps) { return (steps * this.scale) / this.level.steps; }
 
-  drawThing(run, value, frame) {
-    const sprite = run.at(value, frame);
-    if (sprite < 0) return;
+  drawSprite(run, value, frame) {
+    const number = run.at(value, frame);
+    if (number < 0) return;
     const { side, columns, sprite: extent } = this.level, size = extent * this.scale;
     const left = this.pixel(run.at(value + 1, frame)) - size / 2, top = this.pixel(run.at(value + 2, frame)) - size / 2;
-    const row = Math.floor(sprite / columns), column = sprite % columns;
-    this.context.drawImage(this.sprites, column * side, row * side, side, side, left, top, size, size);
+    const row = Math.floor(number / columns), column = number % columns;
+    this.context.drawImage(this.sheet, column * side, row * side, side, side, left, top, size, size);
   }
 
   drawBeams(run, frame) {

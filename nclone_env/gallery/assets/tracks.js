@@ -32,8 +32,8 @@ class Run {
     this.frames = run.frames;
     this.start = level.start;
     this.tracks = run.tracks;
-    this.ninja = 3 * (level.things - 1);
-    this.beams = 3 * level.things;
+    this.ninja = 3 * (level.sprites - 1);
+    this.beams = 3 * level.sprites;
     this.own = this.beams + 5 * level.shooters;
     this.columns = new Map();
   }
