@@ -46,7 +46,7 @@ def test_given_up(rest):
     """The ninja dies one frame after the flag, even if the recording ends before."""
     verdict = verify(attract(DEADLY, [RIGHT] * 10 + [SUICIDE | RIGHT, *rest]))
     assert verdict.agrees
-    assert verdict.frames == 11 + len(rest)
+    assert (verdict.frames, verdict.end) == (11 + len(rest), min(11 + len(rest), 12))
 
 
 def test_given_up_in_the_first_frame():
