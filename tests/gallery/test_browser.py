@@ -6,7 +6,9 @@ import pytest
 
 from nclone_env.gallery.tracks import Tracks
 from nclone_env.level.level_set import pack
+from nclone_env.level.load import load_level
 from nclone_env.level.scenes import everything
+from nclone_env.level.solutions import known_solutions
 from nclone_env.render.area import close_up
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.sim.session import Session
@@ -16,6 +18,9 @@ from .sites import DEADLY, RIGHT, WINNABLE, gallery, level_file, recording_file
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no chromium, chromium-browser or google-chrome")
 EVERYTHING = everything()
+WALK = load_level("first-steps/01-walk")
+"""A level that is enlarged by one and a half."""
+WALK_INPUTS = known_solutions()["first-steps/01-walk"]
 INPUTS = bytes([2] * 30 + [3] * 20 + [4] * 40)
 
 
@@ -27,9 +32,11 @@ def site(tmp_path_factory):
         level_file(folder / "a.map", WINNABLE),
         level_file(folder / "b.map", DEADLY, title=evil, author="someone"),
         level_file(folder / "c.map", EVERYTHING),
+        level_file(folder / "walk.map", WALK),
     ]
     runs = [
         recording_file(folder / "all.replay", EVERYTHING, INPUTS),
+        recording_file(folder / "walk.replay", WALK, WALK_INPUTS),
         recording_file(folder / "fast.replay"),
         recording_file(folder / "slow.replay", inputs=bytes(20) + RIGHT),
     ]
@@ -67,12 +74,12 @@ def text(browser, identity):
 
 def test_the_list_is_searched_and_sorted(browser, site):
     browser.open(site / "index.html")
-    assert text(browser, "count") == "3 levels"
-    assert shown(browser) == ["0", "1", "2"]
+    assert text(browser, "count") == "4 levels"
+    assert shown(browser) == ["0", "1", "2", "3"]
     browser.press("/")
     for key in "deadly":
         browser.press(key)
-    assert (shown(browser), text(browser, "count")) == ([], "0 of 3 levels")
+    assert (shown(browser), text(browser, "count")) == ([], "0 of 4 levels")
     assert browser.evaluate("document.getElementById('nothing').checkVisibility()")
     browser.press("Escape")
     for key in "mine so":
@@ -80,9 +87,9 @@ def test_the_list_is_searched_and_sorted(browser, site):
     assert shown(browser) == ["1"]  # an entity and part of an author's name
     browser.press("Escape")
     browser.evaluate("sort.value = 'entities'; sort.dispatchEvent(new Event('change'))")
-    assert shown(browser) == ["2", "0", "1"]
+    assert shown(browser) == ["2", "3", "0", "1"]
     browser.click("#playable")
-    assert shown(browser) == ["2", "0"]
+    assert shown(browser) == ["2", "3", "0"]
     browser.open(site / "index.html", "#q=winn")
     assert shown(browser) == ["0"]
 
@@ -109,7 +116,7 @@ def test_texts_of_strangers_do_nothing(browser, site):
 
 
 def test_the_player_shows_the_frames_of_the_simulator(browser, site):
-    """The values that the page decodes are those of the package, and its canvas shows the picture of the package."""
+    """The values that the page decodes are those of the package."""
     browser.open(site / "levels" / "c.html")
     levels = pack([EVERYTHING])
     tracks = Tracks(levels, np.frombuffer(INPUTS, np.uint8))
@@ -117,8 +124,12 @@ def test_the_player_shows_the_frames_of_the_simulator(browser, site):
     decoded = browser.evaluate(f"(r => r.start.map((_, v) => Array.from({{length: 91}}, (_, f) => r.at(v, f))))({run})")
     assert decoded == [tracks.column(value).tolist() for value in range(len(tracks.start))]
 
-    session, (area, zoom) = Session(levels), close_up(used_area_of(EVERYTHING.raw))
-    session.play(INPUTS[:42])
+
+@pytest.mark.parametrize(("page", "level", "inputs"), [("c", EVERYTHING, INPUTS), ("walk", WALK, WALK_INPUTS)])
+def test_the_canvas_is_the_picture_of_the_package(browser, site, page, level, inputs):
+    browser.open(site / "levels" / f"{page}.html")
+    session, (area, zoom) = Session(level), close_up(used_area_of(level.raw))
+    session.play(inputs[:42])
     expected = world_picture(session.levels, session.worlds, 0, 2 * zoom, area)
     assert _difference(browser, 42, expected) < 2
     assert _difference(browser, 41, expected) > 1.2 * _difference(browser, 42, expected)
