@@ -27,7 +27,7 @@ from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls
 from nclone_env.sim.session import Session
 
 MARK = '<meta name="generator" content="nclone-env gallery">'
-"""What tells the index of a gallery from other files."""
+"""An element that identifies the index of a gallery."""
 _THUMBNAIL = (528, 300)
 _STATIC = (".css", ".js")
 
