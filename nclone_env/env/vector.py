@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -267,7 +267,25 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         if self.render_mode == "human":
             self._viewer.show(self._batch)
             return None
-        return self._viewer.pictures(self._batch)
+        return self.pictures(range(self.num_envs))
+
+    def pictures(self, indices: Sequence[int]) -> tuple[np.ndarray, ...]:
+        """Return the pictures of some environments, in any render mode.
+
+        Args:
+            indices: k environments.
+
+        Returns:
+            A tuple of k pictures as of ``render``, in the order of the indices.
+
+        Raises:
+            ConfigError: if there is no such environment.
+            MemoryLimitError, ResetNeededError, ClosedError: as ``render``.
+        """
+        self._check("pictures", AFTER_RESET)
+        for index in indices:
+            check_integer("indices", index, low=0, high=self.num_envs - 1)
+        return self._viewer.pictures(self._batch, indices)
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes that this environment owns."""
