@@ -134,7 +134,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
     def reset(
         self,
         *,
-        seed: int | list[int | None] | None = None,
+        seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
         out: Mapping[str, np.ndarray] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
@@ -325,7 +325,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         check_integer("group", group, low=0, high=len(self._groups) - 1)
         return self._groups[group]
 
-    def _seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
+    def _seed(self, seed: int | Sequence[int | None] | None, mask: np.ndarray) -> None:
         if not self._begun:
             self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._all_mask)
         if seed is not None:
