@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ import numba
 import numpy as np
 
 import nclone_env
+from nclone_env.cores import available_cores
 
 T = TypeVar("T")
 
@@ -24,10 +24,9 @@ def describe() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (
-        f"{model}, {cores} cores, {platform.system()}; Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"Numba {numba.__version__}, nclone_env {nclone_env.__version__}"
+        f"{model}, {available_cores()} cores, {platform.system()}; Python {platform.python_version()}, "
+        f"NumPy {np.__version__}, Numba {numba.__version__}, nclone_env {nclone_env.__version__}"
     )
 
 

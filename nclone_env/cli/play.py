@@ -9,11 +9,13 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, NcloneError, shortened
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
 from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording
+
+_NAME_LENGTH = 100  # characters of a file name made of that of a level; systems allow 255
 
 
 def play_levels(
@@ -28,11 +30,12 @@ def play_levels(
         levels: built-in sets or levels, level files, packs, or levels of packs (pack.txt#12); all built-in levels by
             default.
         ghost: recordings whose ninjas run along, translucent, each on its level.
-        output: folder for the runs that S saves.
+        output: folder for the runs that S saves; created if it is missing.
         scale: size of the window; 1 is 1056 x 600 pixels and a bar below.
     """
     loaded = load_levels(levels or level_sets())
     ghosts = ghost_recordings(ghost, loaded)
+    _make_folder(output)
     play_in_window(loaded, lambda recording: _save_beside(recording, output), scale, ghosts)
     return 0
 
@@ -65,8 +68,8 @@ def play_in_window(
     first = View(levels[0], scale)
     first.tick(0)  # compiles the kernels while there is no window yet that would not answer
     first.picture()
-    window = play.open_window(levels[0].name, view_size(scale))
-    play.Play(levels, save, window, scale, play.ghosts_of(recordings)).run()
+    ghosts = play.ghosts_of(recordings)
+    play.Play(levels, save, play.open_window(levels[0].name, view_size(scale)), scale, ghosts).run()
 
 
 def check_scale(scale: float) -> None:
@@ -86,6 +89,8 @@ def saved_text(recording: Recording, target: Path) -> str:
         text = f"saved to {target} ({len(recording.inputs)} frames)"
     except OSError as error:
         text = f"not saved: {target} cannot be written: {error.strerror}"
+    except NcloneError as error:
+        text = f"not saved: {error}"
     print(text)
     return text
 
@@ -108,8 +113,22 @@ def ghost_recordings(files: Sequence[Path], levels: Sequence[Level]) -> list[Rec
     return recordings
 
 
+def _make_folder(folder: Path) -> None:
+    """Create a folder if it is missing.
+
+    Raises:
+        ConfigError: if that is not possible.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"output: expected a folder, got {folder}, which cannot be created: {error.strerror}; name another"
+        ) from error
+
+
 def _save_beside(recording: Recording, folder: Path) -> str:
     """Save a recording under a free name made of that of its level."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", str(recording.settings["level"])).strip("-.")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", str(recording.settings["level"]))[-_NAME_LENGTH:].strip("-.") or "run"
     names = (f"{name}{'' if number == 1 else f'-{number}'}{SUFFIX}" for number in itertools.count(1))
     return saved_text(recording, next(folder / each for each in names if not (folder / each).exists()))

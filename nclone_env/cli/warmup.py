@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env._files import temporary_beside
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
-from nclone_env.env.threads import available_cores
+from nclone_env.cores import available_cores
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
 from nclone_env.gallery.tracks import Tracks

@@ -10,6 +10,7 @@ from threading import Thread
 from time import perf_counter, sleep
 from typing import Any
 
+from nclone_env.cores import available_cores
 from nclone_env.errors import StepOrderError
 from nclone_env.sim.pace import Pace
 
@@ -22,11 +23,6 @@ _PACE_OF_ONE = Pace()  # shared: one environment is never cut
 _MOMENT = 0.001  # seconds
 _MIN_CHUNK = 64  # environments; handing over less work costs more than it saves
 _CHUNKS_PER_THREAD = 4  # unless they would be smaller than that
-
-
-def available_cores() -> int:
-    """Return the number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Job:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -134,7 +134,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
     def reset(
         self,
         *,
-        seed: int | list[int | None] | None = None,
+        seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
         out: Mapping[str, np.ndarray] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
@@ -267,7 +267,25 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         if self.render_mode == "human":
             self._viewer.show(self._batch)
             return None
-        return self._viewer.pictures(self._batch)
+        return self.pictures(range(self.num_envs))
+
+    def pictures(self, indices: Sequence[int]) -> tuple[np.ndarray, ...]:
+        """Return the pictures of some environments, in any render mode.
+
+        Args:
+            indices: k environments.
+
+        Returns:
+            A tuple of k pictures as of ``render``, in the order of the indices.
+
+        Raises:
+            ConfigError: if there is no such environment.
+            MemoryLimitError, ResetNeededError, ClosedError: as ``render``.
+        """
+        self._check("pictures", AFTER_RESET)
+        for index in indices:
+            check_integer("indices", index, low=0, high=self.num_envs - 1)
+        return self._viewer.pictures(self._batch, indices)
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes that this environment owns."""
@@ -307,7 +325,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         check_integer("group", group, low=0, high=len(self._groups) - 1)
         return self._groups[group]
 
-    def _seed(self, seed: int | list[int | None] | None, mask: np.ndarray) -> None:
+    def _seed(self, seed: int | Sequence[int | None] | None, mask: np.ndarray) -> None:
         if not self._begun:
             self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._all_mask)
         if seed is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,15 +30,18 @@ class Viewer:
 
         return world_picture(batch.level_set.arrays, batch.worlds, index, self._config.render.picture_scale)
 
-    def pictures(self, batch: Batch) -> tuple[np.ndarray, ...]:
-        """Return the pictures of all worlds.
+    def pictures(self, batch: Batch, indices: Sequence[int]) -> tuple[np.ndarray, ...]:
+        """Return the pictures of some worlds, in the order of the indices.
 
         Raises:
             MemoryLimitError: if they need more memory than is available.
         """
-        first = self.picture(batch)
-        check_fits("render: pictures of num_envs", batch.num_envs, first.nbytes)
-        return (first, *(self.picture(batch, index) for index in range(1, batch.num_envs)))
+        made: list[np.ndarray] = []
+        for index in indices:
+            made.append(self.picture(batch, index))
+            if len(made) == 1:
+                check_fits("render: pictures of num_envs", len(indices), made[0].nbytes)
+        return tuple(made)
 
     def show(self, batch: Batch) -> None:
         """Show the first world in a window."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from nclone_env._files import replace_folder, temporary_beside
 from nclone_env.constants import RUNNING
+from nclone_env.cores import available_cores
 from nclone_env.errors import ConfigError, RecordingError
 from nclone_env.gallery.collect import Entry, OnFault
 from nclone_env.gallery.markup import ASSETS
@@ -57,7 +57,7 @@ def write_site(
         _write_assets(folder / "assets")
         (folder / "levels").mkdir()
         writer = _Writer(folder / "levels", title, entries, on_fault)
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as executor:
+        with ThreadPoolExecutor(available_cores()) as executor:
             shown = []
             try:
                 for entry in executor.map(writer, range(len(entries))):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nclone_env._optional import installation
+from nclone_env.cores import available_cores
 from nclone_env.errors import MissingExtraError
 from nclone_env.memory.recording import INTERPRETER, Machine, Stage
 
@@ -116,7 +117,7 @@ def machine() -> Machine:
     return Machine(
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         processor=_processor(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=available_cores(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
         packages=tuple((name, _version(name)) for name in _PACKAGES),
         resident_source=str(_SMAPS) if _SMAPS.exists() else "psutil",

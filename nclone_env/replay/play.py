@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Play:
     Args:
         levels: the levels, of which the first comes first.
         save: saves the recording of a run; returns what the window says then.
-        window: the window; closed on return of :meth:`run`.
+        window: the window; closed at the end of :meth:`run`, also by an error.
         scale: size of the window as a multiple of 1056 x 600 pixels.
         ghosts: runs that are shown at first.
     """
@@ -113,16 +114,22 @@ class Play:
 
     def run(self) -> None:
         """Play until the window is closed."""
-        while self._window.show(self.picture()):
-            pressed = self._window.pressed
-            self._taps |= pressed
-            self._message_left -= self._message != _WELCOME
-            for key, act in self._actions.items():
-                if key in pressed:
-                    act()
-            if self._is_time(STEP in pressed):
-                self._tick()
-        self._window.close()
+        with closing(self._window):
+            while self._window.show(self.picture()):
+                self._respond(self._window.pressed)
+
+    def _respond(self, pressed: Collection[str]) -> None:
+        """Do what the keys pressed since the last picture ask for, and play a frame if it is time."""
+        self._message_left -= self._message != _WELCOME
+        for key, act in self._actions.items():
+            if key in pressed:
+                act()
+        if self._paused or self._shows_help:
+            self._taps.clear()  # else they would all be played at once when the game goes on
+        else:
+            self._taps.update(pressed)
+        if self._is_time(STEP in pressed):
+            self._tick()
 
     def picture(self) -> np.ndarray:
         """Return what the window shows, (h, w, 3) uint8, RGB."""
@@ -216,7 +223,7 @@ class Play:
         return not self._slow or self._beat == 0
 
     def _tick(self) -> None:
-        """Play one frame; a key pressed and released since the last one counts."""
+        """Play one frame with the keys that are held, and those pressed and released since the last one."""
         code = _input_of(self._window.held, self._taps)
         self._taps.clear()
         if (code or self._inputs) and not self._view.over:
@@ -254,11 +261,11 @@ def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> i
 def watch(pictures: Iterable[np.ndarray], window: Window) -> int:
     """Show pictures until they end or the window is closed; return the number of pictures shown."""
     shown = 0
-    for picture in pictures:
-        if not window.show(picture):
-            break
-        shown += 1
-    window.close()
+    with closing(window):
+        for picture in pictures:
+            if not window.show(picture):
+                break
+            shown += 1
     return shown
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig, config_from
+from nclone_env.env.arguments import check_seed
 from nclone_env.env.compiled.records import OUTCOMES, WON
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
@@ -70,13 +71,16 @@ class NPlusPlusPufferEnv(_PufferEnv):
     def reset(self, seed: int | None = None) -> tuple[np.ndarray, list[dict[str, Any]]]:
         """Begin new episodes; return the observations and no infos.
 
+        The seeds of the agents are drawn from ``seed``. PufferLib gives objects neighbouring seeds: if agents counted
+        up from them, all but one agent of an object would have the seeds of agents of the next.
+
         Raises:
             ConfigError: if the seed is not a whole number of at least 0.
             BufferError: if the arrays of PufferLib do not fit.
             ClosedError: after ``close``.
         """
         chosen, self._seed = self._seed if seed is None else seed, None
-        self.native.reset(seed=chosen, out=self._out())
+        self.native.reset(seed=None if chosen is None else agent_seeds(chosen, self.num_agents), out=self._out())
         self.masks[:] = True
         return self.observations, []
 
@@ -94,8 +98,10 @@ class NPlusPlusPufferEnv(_PufferEnv):
 
     def render(self) -> np.ndarray | None:
         """Return the picture of the first environment, (height, width, 3) uint8, or show it in ``human`` mode."""
-        pictures = self.native.render()
-        return None if pictures is None else pictures[0]
+        if self.render_mode == "rgb_array":
+            return self.native.pictures([0])[0]
+        self.native.render()
+        return None
 
     def memory(self) -> MemoryNode:
         """Return the memory tree of the environments; it does not include the arrays of PufferLib."""
@@ -129,3 +135,12 @@ class NPlusPlusPufferEnv(_PufferEnv):
             }
             for index in np.flatnonzero(info["_final_info"]).tolist()
         ]
+
+
+def agent_seeds(seed: int, num_agents: int) -> list[int]:
+    """Return the seed of each agent, 64 bits drawn from ``seed``; those of different seeds do not overlap.
+
+    Raises:
+        ConfigError: if the seed is not a whole number of at least 0.
+    """
+    return np.random.SeedSequence(check_seed(seed)).generate_state(num_agents, np.uint64).tolist()

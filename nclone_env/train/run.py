@@ -11,7 +11,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.threads import Job, Workers, available_cores
+from nclone_env.cores import available_cores
+from nclone_env.env.threads import Job, Workers
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
@@ -50,7 +50,7 @@ class NPlusPlusVecEnv(_VecEnv):
         **fields: Any,
     ):
         self.native = NPlusPlusVectorEnv(
-            config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=num_threads, **fields
+            config_from(config, fields), num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=num_threads
         )
         self._actions: Any = None
         super().__init__(self.native.num_envs, self.native.single_observation_space, self.native.single_action_space)
@@ -115,8 +115,11 @@ class NPlusPlusVecEnv(_VecEnv):
                 f"env_method: expected 'render', as one object holds all environments, got {method_name!r}; "
                 f"call the methods of .native, which take an index"
             )
-        pictures = self.native.render()
-        return [None if pictures is None else pictures[index] for index in self._chosen(indices)]
+        chosen = self._chosen(indices)
+        if self.native.render_mode == "rgb_array":
+            return list(self.native.pictures(chosen))
+        self.native.render()
+        return [None] * len(chosen)
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
         """Return False for every environment: none is wrapped."""

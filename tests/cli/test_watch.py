@@ -1,12 +1,14 @@
 """The commands ``nclone-env watch`` and ``nclone-env play``."""
 
 import itertools
+import shutil
 
 import numpy as np
 import pytest
 import torch
 
 from nclone_env.cli.app import main
+from nclone_env.cli.play import _save_beside
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING
 from nclone_env.level.build import build_room
@@ -229,10 +231,38 @@ def test_play_without_levels_begins_with_the_first(folder, person, capsys):
     }
 
 
-def test_what_cannot_be_saved_is_said(folder, person, capsys):
+def test_what_cannot_be_saved_is_said(folder, person, capsys, monkeypatch):
+    class Removing(Person):
+        def show(self, picture):
+            shutil.rmtree(folder / "new", ignore_errors=True)
+            return super().show(picture)
+
+    monkeypatch.setattr(play, "Window", Removing)
     person("right", "s", "escape")
-    assert main(["play", "first-steps/01-walk", "--scale", "0.1", "--output", "none"]) == 0
-    assert "not saved: none/first-steps-01-walk.replay cannot be written" in capsys.readouterr().out
+    assert main(["play", "first-steps/01-walk", "--scale", "0.1", "--output", "new"]) == 0
+    assert "not saved: new/first-steps-01-walk.replay cannot be written" in capsys.readouterr().out
+
+
+def test_a_run_that_cannot_be_recorded_does_not_end_the_game(folder, person, capsys, monkeypatch):
+    monkeypatch.setattr("nclone_env.replay.recording.MAX_FRAMES", 2)
+    person("right", "right", "right", "s", "r", "right", "s", "escape")
+    assert main(["play", "first-steps/01-walk", "--scale", "0.1"]) == 0
+    refused, saved = capsys.readouterr().out.splitlines()
+    assert refused.startswith("not saved: ")
+    assert refused.endswith("inputs: expected at most 2 frames, got 3")
+    assert saved == "saved to first-steps-01-walk.replay (1 frames)"
+
+
+def test_play_makes_its_folder(folder, person, capsys):
+    person("right", "s", "escape")
+    assert main(["play", "first-steps/01-walk", "--scale", "0.1", "--output", "new/runs"]) == 0
+    assert [path.name for path in (folder / "new" / "runs").iterdir()] == ["first-steps-01-walk.replay"]
+
+
+def test_names_of_files_fit(tmp_path, capsys):
+    for name, file in (("a/level with\na name " + "x" * 300, "x" * 100), ("\u6c34", "run")):
+        recording = Recording.of(DEADLY, [RIGHT], {"level": name})
+        assert _save_beside(recording, tmp_path) == f"saved to {tmp_path / file}.replay (1 frames)"
 
 
 def test_ghosts_need_a_level_that_is_played(folder, person, capsys):
@@ -250,6 +280,7 @@ def test_ghosts_need_a_level_that_is_played(folder, person, capsys):
         (["nosuch"], "level: expected a built-in set or level"),
         (["jumps", "--scale", "9"], "scale: expected a number from 0.1 to 4, got 9.0"),
         (["jumps", "--ghost", "none"], "none: expected"),
+        (["jumps", "--output", "a.replay/x"], "output: expected a folder, got a.replay/x, which cannot be created: "),
     ],
 )
 def test_play_refuses(folder, capsys, words, message):

@@ -111,3 +111,13 @@ def single_digest(env: gymnasium.Env, seed: int, actions: np.ndarray) -> str:
         over = terminated or truncated
         digest.add(observation, reward, terminated, truncated, names.index(info["level"]))
     return str(digest)
+
+
+def counted(picture, drawn):
+    """Return ``Viewer.picture`` that appends the index of each world that it draws to a list."""
+
+    def draw(viewer, batch, index=0):
+        drawn.append(index)
+        return picture(viewer, batch, index)
+
+    return draw

@@ -113,3 +113,26 @@ def test_infos_of_groups():
         for name in ("level", "outcome", "gold", "episode_steps"):
             np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), info[name])
     groups.close()
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_last_observations_own_their_memory(contract):
+    """Nothing the environment or the caller writes later reaches them."""
+
+    def last_observations(**options):
+        envs = native(AutoresetMode.SAME_STEP, **CONTRACTS[contract], **options)
+        envs.reset(seed=0)
+        for actions in choices(300, 4):
+            info = envs.step(actions)[4]
+            if "final_obs" in info:
+                yield info["final_obs"]
+
+    arrays = [array for final in last_observations() for one in final if one is not None for array in one.values()]
+    assert len(arrays) > 40
+    assert all(array.base is None for array in arrays)
+    before = [array.copy() for array in arrays[1:]]
+    arrays[0][...] = -1
+    for array, kept in zip(arrays[1:], before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+    pooled = next(last_observations(gymnasium_infos=False))
+    assert pooled["game_state"].base is not None, "by default they are rows of a shared block"

@@ -105,3 +105,18 @@ def test_human_mode_names_the_extra_it_needs(monkeypatch):
     with pytest.raises(errors.MissingExtraError, match=r"pip install \"\.\[human\]\" in a copy"):
         env.reset()
     env.close()
+
+
+def test_the_pictures_of_some_environments():
+    envs = NPlusPlusVectorEnv(None, 4, levels="hazards", render={"picture_scale": 0.25})
+    with pytest.raises(errors.ResetNeededError):
+        envs.pictures([0])
+    envs.reset(seed=0)
+    every = envs.pictures(range(4))
+    some = envs.pictures([3, 1, 3])
+    for picture, index in zip(some, (3, 1, 3), strict=True):
+        np.testing.assert_array_equal(picture, every[index])
+    assert any((picture != every[0]).any() for picture in every[1:]), "they differ"
+    assert envs.pictures([]) == ()
+    with pytest.raises(errors.ConfigError, match="indices: expected a whole number from 0 to 3, got -1"):
+        envs.pictures([0, -1])

@@ -189,6 +189,40 @@ def test_pause_and_single_frames(pygame):
     assert not same(pictures[5], pictures[6], BAR), "paused"
 
 
+@pytest.mark.parametrize("key", ["return", "h"])
+def test_keys_tapped_while_the_game_stands_still_are_not_played_later(pygame, key):
+    events = {0: "+right", 5: tap(key), 10: tap("up"), 12: tap("left"), 20: tap(key), 23: "+s", 24: "quit"}
+    _, (recording,) = played(pygame, events)
+    assert recording.inputs.tolist() == [RIGHT] * 8
+    _, (going_on,) = played(pygame, {step: event for step, event in events.items() if event != tap(key)})
+    assert sorted(set(going_on.inputs.tolist())) == [RIGHT, RIGHT | 1, RIGHT | 4], "while it moves they are"
+
+
+def test_a_single_frame_uses_the_keys_that_are_held(pygame):
+    events = {0: "+right", 5: tap("return"), 8: tap("up"), 10: tap("."), 12: "+up", 14: tap("."), 16: "-up", 20: "+s"}
+    _, (recording,) = played(pygame, {**events, 21: "quit"})
+    assert recording.inputs.tolist() == [RIGHT] * 6 + [RIGHT | 1]
+
+
+def test_an_error_closes_the_window(pygame):
+    def failing(recording):
+        raise ZeroDivisionError
+
+    window = ScriptedWindow(pygame, {0: "+right", 3: "+s"})
+    with pytest.raises(ZeroDivisionError):
+        Play([DEADLY], failing, window, SCALE).run()
+    assert not window.is_open
+
+    def broken_pictures():
+        yield np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+        raise ZeroDivisionError
+
+    window = ScriptedWindow(pygame, {})
+    with pytest.raises(ZeroDivisionError):
+        watch(broken_pictures(), window)
+    assert not window.is_open
+
+
 def test_help_covers_the_game_and_stops_it(pygame):
     pictures, (recording,) = played(pygame, {0: "+right", 5: tap("h"), 20: tap("h"), 23: "+s", 24: "quit"})
     assert len(recording.inputs) == 5 + 3

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, errors
+from nclone_env.env.viewer import Viewer
 
-from ..env.bases import QUICK_DEATH, QUICK_WIN, choices
+from ..env.bases import QUICK_DEATH, QUICK_WIN, choices, counted
 
 FIELDS = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "max_frames": 200}
 NUM_ENVS = 8
@@ -57,7 +58,7 @@ def test_a_thousand_steps_are_those_of_the_vector_environment(puffer):
     env = puffer.NPlusPlusPufferEnv(num_envs=NUM_ENVS, **FIELDS)
     twin = NPlusPlusVectorEnv(None, NUM_ENVS, autoreset_mode="SameStep", observations="game_state", **FIELDS)
     handed, infos = env.reset(seed=3)
-    observations, _ = twin.reset(seed=3)
+    observations, _ = twin.reset(seed=puffer.agent_seeds(3, NUM_ENVS))
     assert infos == []
     assert handed is env.observations
     assert env.masks.all()
@@ -112,6 +113,18 @@ def test_the_seed_of_the_constructor_holds_for_the_first_reset(puffer):
     assert first != second
 
 
+def test_objects_with_neighbouring_seeds_share_none(puffer):
+    """PufferLib seeds object i with ``seed + i``."""
+
+    def distinct(seeds_of):
+        return len({seed for start in range(8) for seed in seeds_of(start, 1024)})
+
+    assert distinct(puffer.agent_seeds) == 8 * 1024
+    assert distinct(lambda start, count: range(start, start + count)) == 1024 + 7, "counting up"
+    with pytest.raises(errors.ConfigError, match="seed: expected whole numbers of at least 0 or None, got -1"):
+        puffer.agent_seeds(-1, 2)
+
+
 def test_observations_are_never_dicts(puffer):
     config = EnvironmentConfig(observations=("locals",), action_space="multi_discrete")
     env = puffer.NPlusPlusPufferEnv(config, 2, observation={"locals_size": 9})
@@ -121,10 +134,16 @@ def test_observations_are_never_dicts(puffer):
         puffer.NPlusPlusPufferEnv(observations=("game_state", "locals"))
 
 
-def test_the_picture_is_that_of_the_first_agent(puffer):
+def test_the_picture_is_that_of_the_first_agent(puffer, monkeypatch):
     env = puffer.NPlusPlusPufferEnv(num_envs=2, render_mode="rgb_array", render={"picture_scale": 0.25})
     env.reset()
-    assert env.render().shape == (150, 264, 3)
+    drawn = []
+    monkeypatch.setattr(Viewer, "picture", counted(Viewer.picture, drawn))
+    picture = env.render()
+    assert drawn == [0], "one picture costs one"
+    np.testing.assert_array_equal(picture, env.native.render()[0])
+    assert drawn == [0, 0, 1]
+    assert picture.shape == (150, 264, 3)
     assert env.memory().total_bytes > 0
 
 

@@ -1,18 +1,80 @@
-"""The adapter for Stable-Baselines3 where that is not installed; ``make compat-sb3`` tests it with the real one."""
+"""The adapter for Stable-Baselines3, with a stand-in for its base class; ``make compat-sb3`` uses the real one."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from types import ModuleType
 
+import numpy as np
 import pytest
 
-from nclone_env.errors import MissingExtraError
+from nclone_env import errors
+from nclone_env.env.viewer import Viewer
+
+from ..env.bases import counted
+
+
+class StandIn:
+    """What the adapter uses of ``VecEnv``."""
+
+    def __init__(self, num_envs, observation_space, action_space):
+        self.num_envs = num_envs
+        self._reset_seeds()
+        self._reset_options()
+
+    def _reset_seeds(self):
+        self._seeds = [None] * self.num_envs
+
+    def _reset_options(self):
+        self._options = [{} for _ in range(self.num_envs)]
+
+    def _get_indices(self, indices):
+        return range(self.num_envs) if indices is None else [indices] if isinstance(indices, int) else indices
+
+
+@pytest.fixture
+def sb3(monkeypatch):
+    module = ModuleType("stable_baselines3.common.vec_env")
+    module.VecEnv = StandIn
+    monkeypatch.setitem(sys.modules, "stable_baselines3", ModuleType("stable_baselines3"))
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common", ModuleType("stable_baselines3.common"))
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", module)
+    monkeypatch.delitem(sys.modules, "nclone_env.train.sb3", raising=False)
+    yield importlib.import_module("nclone_env.train.sb3")
+    sys.modules.pop("nclone_env.train.sb3")
+
+
+@pytest.mark.parametrize("name", ["gymnasium_infos", "reward_function", "nonsense"])
+def test_only_fields_of_the_configuration_are_taken(sb3, name):
+    with pytest.raises(errors.ConfigError, match=name):
+        sb3.NPlusPlusVecEnv(num_envs=2, **{name: True})
+    env = sb3.NPlusPlusVecEnv(num_envs=2, max_frames=77)
+    env.reset()
+    assert env.native.config.max_frames == 77
+
+
+def test_only_the_pictures_asked_for_are_drawn(sb3, monkeypatch):
+    env = sb3.NPlusPlusVecEnv(num_envs=3, render_mode="rgb_array", render={"picture_scale": 0.25})
+    env.reset()
+    drawn = []
+    monkeypatch.setattr(Viewer, "picture", counted(Viewer.picture, drawn))
+    (picture,) = env.env_method("render", indices=[2])
+    assert drawn == [2]
+    np.testing.assert_array_equal(picture, env.get_images()[2])
+    assert drawn == [2, 0, 1, 2]
+    assert len(env.env_method("render")) == 3
+
+
+def test_without_pictures_there_are_none(sb3):
+    env = sb3.NPlusPlusVecEnv(num_envs=3)
+    env.reset()
+    assert env.env_method("render", indices=[0, 2]) == [None, None]
 
 
 def test_without_stable_baselines3_the_error_names_the_extra(monkeypatch):
     for name in ("stable_baselines3", "stable_baselines3.common.vec_env"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "nclone_env.train.sb3", raising=False)
-    with pytest.raises(MissingExtraError, match=r'stable-baselines3 is not installed; .* "\.\[sb3\]"'):
+    with pytest.raises(errors.MissingExtraError, match=r'stable-baselines3 is not installed; .* "\.\[sb3\]"'):
         importlib.import_module("nclone_env.train.sb3")

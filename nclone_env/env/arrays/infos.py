@@ -55,7 +55,7 @@ def gathered_info(
     arrays = {name: outputs.final.view(name) for name in outputs.final.arrays}
     info["final_obs"] = last = np.full(len(ended), None, dtype=object)
     for row, index in enumerate(np.flatnonzero(ended)):
-        last[index] = alone({name: array[row] for name, array in arrays.items()}, only)
+        last[index] = alone({name: array[row].copy() for name, array in arrays.items()}, only)
     info["final_info"] = _gathered(columns, level_names, ended)
     info["_final_obs"], info["_final_info"] = ended.copy(), ended.copy()
     return info
