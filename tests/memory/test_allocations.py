@@ -37,6 +37,6 @@ def test_long_runs_are_recorded_in_part():
 def test_without_memray_nothing_is_measured(monkeypatch):
     monkeypatch.setitem(sys.modules, "memray", None)
     passes = []
-    with pytest.raises(MissingExtraError, match=r"memray is not installed; run: pip install .*\[profile\]"):
+    with pytest.raises(MissingExtraError, match=r"memray is not installed; run pip install .*\[profile\]"):
         collect(StubTarget(), ProfileSettings(1), notify=passes.append, memray=True)
     assert passes == []
