@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -18,6 +18,9 @@ from nclone_env.cli.progress import TrainingProgress
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.train import require_training_extra
 from nclone_env.train.config import TrainConfig
+
+if TYPE_CHECKING:
+    from nclone_env.train.loop import TrainResult
 
 _STOPPING = "stopping after this update; a second signal ends at once and loses what follows the last checkpoint"
 
@@ -54,10 +57,8 @@ def train(
         The exit status: 0, or 130 or 143 after a signal.
     """
     require_training_extra()
-    from nclone_env.cli.evaluate import evaluate_and_report  # requires torch, an optional dependency
-    from nclone_env.train import loop, report
+    from nclone_env.train import loop, report  # requires torch, an optional dependency
     from nclone_env.train.estimate import check_memory
-    from nclone_env.train.plots import write_learning_curve
     from nclone_env.train.ranks import joined_ranks
 
     def announce(folder: Path) -> None:
@@ -88,12 +89,22 @@ def train(
         return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
+    _report(config, result, episodes, video)
+    return 0
+
+
+def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool) -> None:
+    """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
+    from nclone_env.cli.evaluate import evaluate_and_report
+    from nclone_env.train.plots import write_learning_curve
+    from nclone_env.train.report import mean_success
+
+    folder = result.checkpoint.parent
     plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
     plot()  # before the evaluation, which may be interrupted
     reported = (config.evaluation_attempts, result.held_out, result.counters.timesteps)
     results = evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video, *reported)
-    plot(random=report.mean_success(results["random"]))
-    return 0
+    plot(random=mean_success(results["random"]))
 
 
 def train_command(args: Sequence[str]) -> Callable[..., int]:

@@ -64,9 +64,8 @@ def write_site(
                 for entry in executor.map(writer, range(len(entries))):
                     shown.append(entry)
                     on_level()
-            except BaseException:
+            finally:
                 executor.shutdown(cancel_futures=True)
-                raise
         (folder / "index.html").write_text(index_page(title, shown), encoding="utf-8")
         replace_folder(folder, output)
     return shown

@@ -5,7 +5,6 @@ Appearances are numbered. The alpha and ink of one, 24 x 24 pixels, are the sour
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -30,14 +29,7 @@ def glyphs() -> Glyphs:
 
 def full_size_planes() -> np.ndarray:
     """Return (K, 2, 24, 24) float32, 0..255: alpha and ink of every appearance; rasterised at every call."""
-    known: dict[tuple[bytes, ...], np.ndarray] = {}  # most layers belong to several appearances
-
-    def coverage(outlines: Sequence[np.ndarray], magnification: int) -> np.ndarray:
-        key = tuple(outline.tobytes() for outline in outlines)
-        if key not in known:
-            known[key] = raster.coverage(outlines, magnification)
-        return known[key]
-
+    coverage = raster.remembered_coverage()
     pictures = [raster.stamp(layers_of(item), raster.GREYS, coverage=coverage) for item in numbered()[0]]
     return np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
 

@@ -45,6 +45,19 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
     return samples.sum(axis=(1, 3), dtype=np.float32) / np.float32(_SAMPLES**2)
 
 
+def remembered_coverage() -> Coverage:
+    """Return a function like :func:`coverage` that computes each shape once: appearances share most layers."""
+    known: dict[tuple[int, tuple[bytes, ...]], np.ndarray] = {}
+
+    def remembered(outlines: Sequence[np.ndarray], magnification: int) -> np.ndarray:
+        key = magnification, tuple(outline.tobytes() for outline in outlines)
+        if key not in known:
+            known[key] = coverage(outlines, magnification)
+        return known[key]
+
+    return remembered
+
+
 def stamp(
     layers: Sequence[Layer],
     inks: Mapping[str, tuple[int, ...]],

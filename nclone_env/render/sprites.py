@@ -6,7 +6,6 @@ selects the sprite as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -46,14 +45,7 @@ def sprite_sheet(magnification: int = 1) -> np.ndarray:
         (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 26 * magnification; colours are not multiplied by alpha.
         Read-only: later calls return the same array.
     """
-    known: dict[tuple[bytes, ...], np.ndarray] = {}  # most layers belong to several appearances
-
-    def coverage(outlines: Sequence[np.ndarray], magnification: int) -> np.ndarray:
-        key = tuple(outline.tobytes() for outline in outlines)
-        if key not in known:
-            known[key] = raster.coverage(outlines, magnification)
-        return known[key]
-
+    coverage = raster.remembered_coverage()
     sprites = []
     for shown in numbered()[0]:
         alpha, ink = raster.stamp(layers_of(shown), raster.COLOURS, magnification, coverage)
