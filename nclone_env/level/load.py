@@ -43,8 +43,11 @@ def load_level(source: LevelSource) -> Level:
     return refs[0].load()
 
 
-def load_levels(sources: Iterable[LevelSource]) -> list[Level]:
-    """Return the levels of several sources; a name may denote a whole set, folder or pack.
+def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
+    """Return the levels of several sources.
+
+    Args:
+        sources: sources as :func:`load_level` takes them, or one of them; a name may denote a whole set, folder or pack.
 
     Raises:
         LevelFormatError: if the data are malformed.
@@ -52,7 +55,7 @@ def load_levels(sources: Iterable[LevelSource]) -> list[Level]:
     """
     levels: list[Level] = []
     packs: OpenedPacks = {}
-    for source in sources:
+    for source in [sources] if isinstance(sources, LevelSource) else sources:
         if isinstance(source, (str, Path)):
             levels.extend(ref.load() for ref in resolve(source, packs))
         else:

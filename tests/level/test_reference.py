@@ -158,6 +158,13 @@ def test_every_file_of_a_built_in_set_is_opened_once(opened):
     assert set(opened.values()) == {1}
 
 
+@pytest.mark.parametrize("kind", [str, Path, Path.read_bytes, load_level, lambda path: load_level(path).raw])
+def test_a_single_source_needs_no_list(files, kind):
+    """A path is not taken for a list of names of one letter."""
+    (level,) = load_levels(kind(files / "one.map"))
+    assert level.raw.digest == load_level(files / "one.map").raw.digest
+
+
 def test_the_count_of_opened_files_sees_a_second_opening(files, opened):
     load_levels([files / "one.map", files / "one.map"])
     assert opened == {"one.map": 2}
