@@ -47,7 +47,7 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
     """Return the levels of several sources.
 
     Args:
-        sources: sources as :func:`load_level` takes them, or one of them; a name may denote a whole set, folder or pack.
+        sources: sources as :func:`load_level` takes them, or just one; a name may denote a whole set, folder or pack.
 
     Raises:
         LevelFormatError: if the data are malformed.
