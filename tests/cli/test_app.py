@@ -1,9 +1,12 @@
 """The program as a whole: version, unknown commands, numbers."""
 
+import re
+
 import pytest
 
 from nclone_env import __version__
 from nclone_env.cli.app import main
+from nclone_env.cli.commands import COMMANDS, SUMMARIES, load
 from nclone_env.cli.numbers import read_whole_number
 
 
@@ -27,12 +30,32 @@ def test_unknown_commands(arguments, said, capsys):
     assert said in error
 
 
-def test_help_describes_every_command(capsys):
+def test_help_describes_every_command_in_one_line(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    shown = capsys.readouterr().out
-    assert "Verify, record and play recordings" in shown
-    assert "List, show, validate, convert and generate levels." in shown
+    shown = " ".join(re.sub("[│•]", " ", capsys.readouterr().out).split())
+    assert SUMMARIES.keys() == COMMANDS.keys()
+    for name, summary in SUMMARIES.items():
+        assert f" {name} {summary}" in shown
+    assert "The run folder contains" not in shown  # further lines are for `train --help`
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        place
+        for command in COMMANDS.values()
+        for place in (command.values() if isinstance(command, dict) else (command,))
+    ],
+)
+def test_every_command_has_its_function(place):
+    assert load(place).__doc__
+
+
+def test_a_command_shows_its_options(capsys):
+    with pytest.raises(SystemExit):
+        main(["replay", "video", "--help"])
+    assert "--every" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("word", "value"), [("12", 12), ("1e6", 1_000_000), ("2_000_000", 2_000_000), ("-5", -5)])
