@@ -122,15 +122,9 @@ def _replayed(path: Path) -> Rounds:
 
 def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: bool) -> Rounds:
     require_training_extra()
-    from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
-    from nclone_env.train.folder import checkpoint_file
+    from nclone_env.train.checkpoint import load_policy
     from nclone_env.train.watch import policy_runs
 
-    file = checkpoint_file(path)
-    content = load_checkpoint(file)
-    policy = restore_policy(content, file)
-    _, environment = restore_configs(content, file)
-    if levels:
-        environment = environment.replace(levels=levels)
+    policy, environment, _ = load_policy(path, levels)
     name = f"{path.name if path.is_dir() else path.absolute().parent.name}: " if label else ""
     return lambda number: policy_runs(policy, environment, mode, seed + number, name)
