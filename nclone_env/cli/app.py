@@ -11,6 +11,8 @@ from nclone_env.cli.streams import guarded
 from nclone_env.errors import ConfigError, NcloneError, did_you_mean, shortened
 
 PROGRAM = "nclone-env"
+_COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")
+_SHELLS = ("bash", "zsh", "fish")
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -41,6 +43,7 @@ def _run_command(args: list[str]) -> int:
     from nclone_env.cli.numbers import NUMBERS
 
     _check_names(args, COMMANDS)
+    _check_shell(args)
     given = with_default_target(args)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
     status: int = parser(given).cli(prog=PROGRAM, args=given, description=description, registry=NUMBERS)
@@ -61,6 +64,17 @@ def _check_names(args: Sequence[str], commands: Mapping[str, Any]) -> None:
         raise ConfigError(f"command: expected one of {', '.join(commands)}, got {shortened(args[0])}{hint}")
     if isinstance(found, Mapping):
         _check_names(args[1:], found)
+
+
+def _check_shell(args: Sequence[str]) -> None:
+    """Reject a completion that cannot be written: tyro names four shells, and fails on one of them.
+
+    Raises:
+        ConfigError: if no shell follows the option, or another.
+    """
+    if args and args[0] in _COMPLETION and (len(args) < 2 or args[1] not in _SHELLS):
+        got = shortened(args[1]) if len(args) > 1 else "none"
+        raise ConfigError(f"{args[0]}: expected one of {', '.join(_SHELLS)}, got {got}; name one of these shells")
 
 
 def with_default_target(args: list[str]) -> list[str]:

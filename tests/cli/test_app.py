@@ -58,6 +58,22 @@ def test_a_command_shows_its_options(capsys):
     assert "--every" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("option", ["--tyro-print-completion", "--tyro-write-completion"])
+@pytest.mark.parametrize(("words", "got"), [(["tcsh"], "'tcsh'"), (["bashh", "x"], "'bashh'"), ([], "none")])
+def test_shells_without_completion(option, words, got, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([option, *words]) == 2
+    expected = f"{option}: expected one of bash, zsh, fish, got {got}; name one of these shells"
+    assert capsys.readouterr().err == f"nclone-env: {expected}\n"
+
+
+def test_shells_with_completion(capsys):  # those of bash and zsh: tests/docs
+    with pytest.raises(SystemExit) as end:
+        main(["--tyro-print-completion", "fish"])
+    assert end.value.code in (None, 0)
+    assert "total-timesteps" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("word", "value"), [("12", 12), ("1e6", 1_000_000), ("2_000_000", 2_000_000), ("-5", -5)])
 def test_whole_numbers(word, value):
     assert read_whole_number(word) == value
