@@ -147,12 +147,10 @@ def _print_findings(ref: LevelRef) -> bool:
 
 def _png(raw: RawLevel, crop: bool, title: bool) -> bytes:
     """Return the picture of a level as a PNG file."""
-    import cv2  # only this command needs OpenCV
-
+    from nclone_env.render.files import encoded  # only this command needs OpenCV
     from nclone_env.render.picture import level_picture
 
-    picture = level_picture(load_level(raw), crop=crop, title=title)
-    return cv2.imencode(".png", picture[:, :, ::-1])[1].tobytes()
+    return encoded(level_picture(load_level(raw), crop=crop, title=title), ".png")
 
 
 def _save(target: Path, data: bytes) -> None:

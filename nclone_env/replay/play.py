@@ -8,18 +8,13 @@ from contextlib import closing
 
 import numpy as np
 
+from nclone_env.actions import KEYS
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.level import Level
 from nclone_env.render.window import Window, check_display
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.session import Session
 
-KEYS = {
-    **dict.fromkeys(("left", "a"), INPUT_LEFT),
-    **dict.fromkeys(("right", "d"), INPUT_RIGHT),
-    **dict.fromkeys(("space", "z", "up", "w"), INPUT_JUMP),
-}
-"""Key name to input bit."""
 RESTART, SAVE, NEXT, PREVIOUS, GHOST, HELP_KEY, QUIT = "r", "s", "n", "p", "g", "h", "escape"
 SLOW, PAUSE, STEP = "t", "return", "."
 HELP = (

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from nclone_env.actions import KEYS
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.level.level import Level
 from nclone_env.render.area import close_up
 from nclone_env.render.bar import BAR_HEIGHT
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.window import Window
-from nclone_env.replay.play import KEYS, Play, ghosts_of, input_byte, watch
+from nclone_env.replay.play import Play, ghosts_of, input_byte, watch
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.video import recording_pictures
 from nclone_env.replay.view import view_size
