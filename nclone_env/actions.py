@@ -25,6 +25,12 @@ DIRECTION_INPUTS = (0, INPUT_LEFT, INPUT_RIGHT)
 JUMP_INPUTS = (0, INPUT_JUMP)
 """Input byte without and with jump."""
 NUM_DIRECTIONS = len(DIRECTION_INPUTS)
+KEYS = {
+    **dict.fromkeys(("left", "a"), INPUT_LEFT),
+    **dict.fromkeys(("right", "d"), INPUT_RIGHT),
+    **dict.fromkeys(("space", "z", "up", "w"), INPUT_JUMP),
+}
+"""Input bit of each key that moves the ninja, by its name in pygame."""
 
 INPUT_OF_ACTION = tuple(jump | direction for jump in JUMP_INPUTS for direction in DIRECTION_INPUTS)
 """Input byte of the simulator for each :class:`Action`."""

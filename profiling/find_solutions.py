@@ -6,7 +6,6 @@ replays it and it is shorter than the known solution.
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import tyro
@@ -18,7 +17,7 @@ from nclone_env.constants import CELEBRATING
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions
 from nclone_env.sim.simulate import simulate
-from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+from nclone_env.train.checkpoint import load_policy
 from nclone_env.train.evaluate import Mode, evaluate
 
 EPISODES = 400
@@ -37,10 +36,7 @@ def winning_inputs(level: str, actions: list[int], frame_skip: int) -> bytes | N
 
 def improve(solutions: dict[str, bytes], checkpoint: Path) -> None:
     """Replace solutions by shorter ones that the policy of a checkpoint finds."""
-    content = load_checkpoint(checkpoint)
-    policy = restore_policy(content, checkpoint)
-    _, environment = restore_configs(content, checkpoint)
-    environment = dataclasses.replace(environment, levels=tuple(level_sets()))
+    policy, environment, _ = load_policy(checkpoint, tuple(level_sets()))
     modes: tuple[Mode, ...] = ("sampled", "argmax")
     for mode in modes:
         for result in evaluate(policy, environment, mode, EPISODES if mode == "sampled" else 1):

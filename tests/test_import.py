@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import importlib.resources
 import json
 import subprocess
@@ -10,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+import nclone_env
+
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pygame", "cv2", "matplotlib", "psutil", "imageio_ffmpeg", "tensorboard", "tyro")
+COMPILER = ("numba", "llvmlite", "scipy")  # Numba imports SciPy if it is there
+INIT = ROOT / "nclone_env" / "__init__.py"
 
 
 def modules_after(code: str) -> set[str]:
@@ -26,19 +32,48 @@ def imported() -> set[str]:
     return modules_after("import nclone_env")
 
 
-def test_importing_the_package_imports_nothing_heavy(imported):
-    assert {"numba", "gymnasium", "nclone_env.env.vector"} <= imported
-    assert not imported & set(HEAVY)
+def test_importing_the_package_imports_gymnasium_and_little_else(imported):
+    assert "gymnasium" in imported
+    assert not imported & {*HEAVY, *COMPILER}
+    assert {name for name in imported if name.startswith("nclone_env")} == {
+        "nclone_env",
+        "nclone_env.env",
+        "nclone_env.env.ids",
+        "nclone_env.errors",
+    }
 
 
-def test_importing_the_package_imports_no_optional_part_of_it(imported):
-    optional = [
-        name
-        for name in imported
-        if name.startswith(("nclone_env.train", "nclone_env.cli", "nclone_env.memory.", "nclone_env.replay"))
-    ]
-    assert optional == []
-    assert "nclone_env.render.glyphs" not in imported
+def test_an_environment_imports_the_compiler_but_no_optional_part_of_the_package():
+    used = modules_after("from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv")
+    assert {"numba", "nclone_env.env.vector"} <= used
+    assert not used & set(HEAVY)
+    optional = ("nclone_env.train", "nclone_env.cli", "nclone_env.memory.", "nclone_env.replay")
+    assert [name for name in used if name.startswith(optional)] == []
+    assert "nclone_env.render.glyphs" not in used
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (["--version"], {*HEAVY, *COMPILER}),
+        (["--help"], {*HEAVY, *COMPILER} - {"tyro"}),
+        (["train", "--help"], {"torch", "cv2", "nclone_env.gallery", "nclone_env.cli.profile"}),
+    ],
+)
+def test_the_program_imports_what_the_command_needs(arguments, missing):
+    used = modules_after(
+        "from contextlib import suppress\n"
+        "from nclone_env.cli.app import main\n"
+        f"with suppress(SystemExit): main({arguments})"
+    )
+    assert "nclone_env.cli.app" in used
+    assert not used & missing
+
+
+def test_the_program_imports_a_command_that_is_run():
+    used = modules_after("from nclone_env.cli.app import main\nmain(['levels', 'list', 'jumps'])")
+    assert "nclone_env.cli.levels" in used
+    assert "nclone_env.cli.train" not in used
 
 
 def test_playing_without_pictures_does_not_import_opencv():
@@ -55,7 +90,7 @@ def test_the_package_registers_itself_once():
     code = (
         "import importlib, gymnasium, nclone_env\n"
         "importlib.reload(nclone_env)\n"
-        "assert [name for name in gymnasium.registry if 'NPlusPlus' in name] == list(nclone_env.env.create.REGISTERED)"
+        "assert [name for name in gymnasium.registry if 'NPlusPlus' in name] == list(nclone_env.env.ids.REGISTERED)"
     )
     modules_after(code)
 
@@ -69,12 +104,36 @@ def test_gymnasium_can_import_the_package_by_the_name_of_the_environment():
     assert "nclone_env" in modules_after(code)
 
 
-def test_all_public_names_exist():
-    import nclone_env
+def imported_for_types(source: str) -> dict[str, str]:
+    """Return the module in the package of each name that is imported for type checkers alone."""
+    (block,) = (node for node in ast.parse(source).body if isinstance(node, ast.If))
+    assert ast.unparse(block.test) == "TYPE_CHECKING"
+    froms = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {name.name: node.module.removeprefix("nclone_env.") for node in froms for name in node.names}
 
+
+def test_all_public_names_exist():
     assert sorted(nclone_env.__all__) == list(nclone_env.__all__)
+    assert set(nclone_env.__all__) <= set(dir(nclone_env))
     for name in nclone_env.__all__:
         assert getattr(nclone_env, name).__doc__
+
+
+def test_type_checkers_see_the_names_that_are_imported_on_first_use():
+    source = INIT.read_text()
+    assert imported_for_types(source) == nclone_env._HOMES
+    assert {*nclone_env._HOMES, "NcloneError"} == set(nclone_env.__all__)
+    for name, home in nclone_env._HOMES.items():
+        assert getattr(nclone_env, name) is getattr(importlib.import_module(f"nclone_env.{home}"), name)
+    assert imported_for_types(source.replace("import Action\n", "import Actions\n")) != nclone_env._HOMES
+
+
+def test_names_that_do_not_exist():
+    assert not hasattr(nclone_env, "NPlusPlus")
+    with pytest.raises(AttributeError, match="module 'nclone_env' has no attribute 'NPlusPlus'"):
+        nclone_env.NPlusPlus  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'NPlusPlus'"):
+        from nclone_env import NPlusPlus  # noqa: F401
 
 
 def test_the_package_is_marked_as_typed():

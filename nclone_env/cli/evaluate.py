@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import tyro
 
 from nclone_env._files import write_file
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
@@ -53,17 +51,11 @@ def evaluate(
         The exit status, 0.
     """
     require_training_extra()
-    from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
-    from nclone_env.train.folder import checkpoint_file
+    from nclone_env.train.checkpoint import load_policy
 
-    checkpoint = checkpoint_file(checkpoint)
-    content = load_checkpoint(checkpoint)
-    policy = restore_policy(content, checkpoint)
-    _, environment = restore_configs(content, checkpoint)
-    if levels:
-        environment = environment.replace(levels=levels)
+    policy, environment, content = load_policy(checkpoint, levels)
     held_out = content.held_out.get("digests", [])
-    folder = output or checkpoint.parent
+    folder = output or (checkpoint if checkpoint.is_dir() else checkpoint.parent)
     timesteps = None if levels else content.counters["timesteps"]
     results = evaluate_and_report(policy, environment, folder, episodes, seed, video, attempts, held_out, timesteps)
     if recordings:
@@ -133,20 +125,19 @@ def write_recordings(
         if wins:
             fastest = min(wins, key=lambda result: len(result.actions))
             folder.mkdir(parents=True, exist_ok=True)
-            recording = winning_recording(level, fastest, environment.frame_skip)
+            recording = winning_recording(level, fastest, environment)
             recording.save(folder / recording_name(number, fastest.level))
             written += 1
     return written
 
 
-def winning_recording(level: Level, win: LevelResult, frame_skip: int) -> Recording:
+def winning_recording(level: Level, win: LevelResult, environment: EnvironmentConfig) -> Recording:
     """Return the recording of an evaluated win.
 
     Raises:
         RuntimeError: if the simulator does not reproduce it.
     """
-    inputs = np.array(INPUT_OF_ACTION, np.uint8)[win.actions].repeat(frame_skip)[: win.best_frames]
-    recording = Recording.of(level, inputs, {"frame_skip": frame_skip})
+    recording = Recording.of(level, win.inputs(environment), {"frame_skip": environment.frame_skip})
     verdict = recording.verify()
     if verdict.state != CELEBRATING:
         raise RuntimeError(f"recordings: the win on {win.level} ends in state {verdict.state} when it is replayed")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from nclone_env.cli.progress import LiveLine
 from nclone_env.errors import ConfigError, NcloneError
 
 
@@ -69,21 +70,18 @@ class _Messages:
 
     def __init__(self) -> None:
         self.total, self.failed, self._done = 0, False, 0
-        self._start_of_line = "\r\x1b[K" if sys.stderr.isatty() else ""
+        self._line = LiveLine(sys.stderr)
 
     def report(self, fault: NcloneError) -> None:
         """Name what is left out, in place of the line, which returns with the next level."""
         self.failed = True
-        sys.stderr.write(f"{self._start_of_line}left out: {fault}\n")
+        self._line.put(f"left out: {fault}")
 
     def count(self) -> None:
         """Count a level that is written."""
         self._done += 1
-        if self._start_of_line:
-            sys.stderr.write(f"{self._start_of_line}{self._done}/{self.total} levels")
-            sys.stderr.flush()
+        self._line.show(f"{self._done}/{self.total} levels")
 
     def clear(self) -> None:
         """Remove the line."""
-        sys.stderr.write(self._start_of_line)
-        sys.stderr.flush()
+        self._line.clear()

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from nclone_env.cli.output import check_free
-from nclone_env.cli.progress import remaining
+from nclone_env.cli.progress import LiveLine, bar, remaining
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
 from nclone_env.generate.collection import Entry, Files, Order, entries, write_collection
@@ -18,7 +18,6 @@ from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import check_arguments
 from nclone_env.generate.splits import TRAIN
 
-_BAR = 20
 _INTERVAL = 10.0
 """Seconds from one line to the next where the output is no terminal."""
 
@@ -63,37 +62,33 @@ def generate_levels(
 
 
 class _Progress:
-    """A line that tells how many levels are made: overwritten on a terminal, else printed now and then."""
+    """A line that tells how many levels are made."""
 
     def __init__(self, total: int):
         self._total, self._accepted = total, 0
         self._rejected: Counter[str] = Counter()
-        self._live = sys.stdout.isatty()
-        self._began = self._last = time.monotonic()
+        self._line = LiveLine(sys.stdout, _INTERVAL)
+        self._began = time.monotonic()
 
     def __call__(self, entry: Entry) -> None:
         """Count a level and show the line."""
         self._accepted += 1
         self._rejected.update(entry.row["rejected"])
-        if self._live:
-            print(f"\r\x1b[K{self._line()}", end="", flush=True)
-        elif time.monotonic() - self._last >= _INTERVAL:
-            self._last = time.monotonic()
-            print(self._line(), flush=True)
+        self._line.show(self._text())
 
     def finish(self) -> None:
         """Show the last line, and the reasons of rejection."""
-        print(f"\r\x1b[K{self._line()}" if self._live else self._line())
+        self._line.put(self._text())
         if self._rejected:
             reasons = (f"{reason} {times:,}" for reason, times in self._rejected.most_common())
             print(f"rejected sketches: {', '.join(reasons)}")
 
-    def _line(self) -> str:
+    def _text(self) -> str:
         seconds = max(time.monotonic() - self._began, 1e-9)
-        bar = "#" * (_BAR * self._accepted // self._total)
         return (
-            f"[{bar:<{_BAR}}] {self._accepted}/{self._total} levels  {self._rejected.total():,} sketches rejected  "
-            f"{self._accepted / seconds:.1f} levels/s  {seconds:.0f} s{self._left(seconds)}"
+            f"{bar(self._accepted / self._total)} {self._accepted}/{self._total} levels  "
+            f"{self._rejected.total():,} sketches rejected  {self._accepted / seconds:.1f} levels/s  {seconds:.0f} s"
+            f"{self._left(seconds)}"
         )
 
     def _left(self, seconds: float) -> str:

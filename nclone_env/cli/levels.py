@@ -8,7 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_free
+from nclone_env.cli.output import check_free, plain_name
 from nclone_env.errors import ConfigError, LevelFormatError
 from nclone_env.kinds import kind_name
 from nclone_env.level import array_cache
@@ -46,13 +46,15 @@ def show_level(
 
     Args:
         level: name of a built-in level, or path of a level file.
-        output: PNG file to write; ``<name>.png`` in the current directory by default.
+        output: PNG file to write; ``<name>.png`` in the current directory by default,
+            ``<pack>-<number>.png`` for a level of a pack.
         crop: show only the part of the level that is used.
         title: write title and author above the picture.
         force: overwrite an existing file.
     """
     ref = _only_level("level", level)
-    target = output or Path(f"{ref.path.stem if ref.number is None else ref.name}.png")
+    name = ref.path.stem if ref.number is None else f"{ref.path.stem}-{ref.number}"
+    target = output or Path(f"{plain_name(name, 'level')}.png")
     check_free(target, force)
     raw = ref.load().raw
     _print_summary(raw)
@@ -145,12 +147,10 @@ def _print_findings(ref: LevelRef) -> bool:
 
 def _png(raw: RawLevel, crop: bool, title: bool) -> bytes:
     """Return the picture of a level as a PNG file."""
-    import cv2  # only this command needs OpenCV
-
+    from nclone_env.render.files import encoded  # only this command needs OpenCV
     from nclone_env.render.picture import level_picture
 
-    picture = level_picture(load_level(raw), crop=crop, title=title)
-    return cv2.imencode(".png", picture[:, :, ::-1])[1].tobytes()
+    return encoded(level_picture(load_level(raw), crop=crop, title=title), ".png")
 
 
 def _save(target: Path, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from nclone_env.errors import ConfigError
@@ -15,3 +16,11 @@ def check_free(path: Path, force: bool) -> None:
     """
     if path.exists() and not force:
         raise ConfigError(f"{path}: already exists; --force overwrites it, or name another")
+
+
+def plain_name(name: str, otherwise: str) -> str:
+    """Return what of a name a file may have that a shell and a URL take without quotes; ``otherwise`` if it is nothing.
+
+    At most 100 characters, the last ones; systems allow 255.
+    """
+    return re.sub(r"[^A-Za-z0-9._]+", "-", name)[-100:].strip("-.") or otherwise

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tyro.conf import Positional
 
+from nclone_env.cli.output import plain_name
 from nclone_env.errors import ConfigError, NcloneError, shortened
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
 from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording
-
-_NAME_LENGTH = 100  # characters of a file name made of that of a level; systems allow 255
 
 
 def play_levels(
@@ -33,6 +31,7 @@ def play_levels(
         output: folder for the runs that S saves; created if it is missing.
         scale: size of the window; 1 is 1056 x 600 pixels and a bar below.
     """
+    check_scale(scale)
     loaded = load_levels(levels or level_sets())
     ghosts = ghost_recordings(ghost, loaded)
     _make_folder(output)
@@ -129,6 +128,6 @@ def _make_folder(folder: Path) -> None:
 
 def _save_beside(recording: Recording, folder: Path) -> str:
     """Save a recording under a free name made of that of its level."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", str(recording.settings["level"]))[-_NAME_LENGTH:].strip("-.") or "run"
+    name = plain_name(str(recording.settings["level"]), "run")
     names = (f"{name}{'' if number == 1 else f'-{number}'}{SUFFIX}" for number in itertools.count(1))
     return saved_text(recording, next(folder / each for each in names if not (folder / each).exists()))

@@ -338,9 +338,3 @@ def profile_command() -> tyro.extras.SubcommandApp:
     app.command(script)
     app.command(compare)
     return app
-
-
-def with_default_target(args: list[str]) -> list[str]:
-    """Return the arguments of the program, with the vector environment where ``profile`` names no target."""
-    named = args[:1] != ["profile"] or (len(args) > 1 and (not args[1].startswith("-") or args[1] in ("-h", "--help")))
-    return args if named else ["profile", "vector", *args[1:]]

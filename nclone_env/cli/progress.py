@@ -1,4 +1,4 @@
-"""Progress display of a training run: a live line on a terminal, periodic lines otherwise."""
+"""Progress of commands: a live line on a terminal, periodic lines otherwise."""
 
 from __future__ import annotations
 
@@ -12,21 +12,58 @@ _BAR = 20
 _HELD_OUT = ("held_out_success", "held_out_any")
 
 
+class LiveLine:
+    """A line that tells how far a command is: a terminal overwrites it, other streams get one now and then.
+
+    Args:
+        stream: output stream.
+        interval: seconds from one line to the next where the output is no terminal; by default there are none.
+    """
+
+    def __init__(self, stream: TextIO, interval: float = math.inf):
+        self._stream, self._interval = stream, interval
+        self._begin = "\r\x1b[K" if stream.isatty() else ""
+        self._last = time.monotonic()
+
+    def show(self, text: str) -> None:
+        """Say how far the command is."""
+        now = time.monotonic()
+        if self._begin:
+            self._write(self._begin + text)
+        elif now - self._last >= self._interval:
+            self._last = now
+            self._write(f"{text}\n")
+
+    def put(self, text: str) -> None:
+        """Write a line that stays, in place of the one that is overwritten."""
+        self._write(f"{self._begin}{text}\n")
+
+    def clear(self) -> None:
+        """Remove the line that is overwritten."""
+        self._write(self._begin)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def bar(share: float) -> str:
+    """Return a bar that is filled to a share, 0..1."""
+    return f"[{'#' * round(share * _BAR):<{_BAR}}]"
+
+
 class TrainingProgress:
     """Displays rows of the learning curve.
 
     Args:
         total_timesteps: environment steps of the whole run.
-        stream: output stream, stdout by default. A terminal shows a progress bar; any other stream gets a line every
-            ``interval`` seconds.
-        interval: seconds between lines.
+        stream: output stream, stdout by default.
+        interval: seconds between lines where that is no terminal.
     """
 
     def __init__(self, total_timesteps: int, stream: TextIO | None = None, interval: float = 10.0):
-        self._total, self._interval = total_timesteps, interval
-        self._stream = stream or sys.stdout
-        self._live = self._stream.isatty()
-        self._started = self._last = time.monotonic()
+        self._total, self._line = total_timesteps, LiveLine(stream or sys.stdout, interval)
+        self._started = time.monotonic()
         self._row: dict[str, float] = {}
         self._seconds = 0.0
         self._held_out: dict[str, float] = {}
@@ -36,22 +73,12 @@ class TrainingProgress:
         self._held_out |= {name: row[name] for name in _HELD_OUT if name in row}  # not every row has them
         self._row = {**row, **self._held_out}
         self._seconds = time.monotonic() - self._started
-        if self._live:
-            self._print(f"\r\x1b[K{self._line(is_last=False)}", end="")
-        elif time.monotonic() - self._last >= self._interval:
-            self._last = time.monotonic()
-            self._print(self._line(is_last=False))
+        self._line.show(progress_line(self._row, self._total, self._seconds))
 
     def finish(self) -> None:
         """Print the last row on its own line."""
         if self._row:
-            self._print(f"\r\x1b[K{self._line(is_last=True)}" if self._live else self._line(is_last=True))
-
-    def _line(self, is_last: bool) -> str:
-        return progress_line(self._row, self._total, self._seconds, is_last)
-
-    def _print(self, text: str, end: str = "\n") -> None:
-        print(text, end=end, file=self._stream, flush=True)
+            self._line.put(progress_line(self._row, self._total, self._seconds, is_last=True))
 
 
 def remaining(seconds: float) -> str:
@@ -64,7 +91,6 @@ def remaining(seconds: float) -> str:
 def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float, is_last: bool = False) -> str:
     """Format a row of the learning curve as one line, with the remaining time unless it is the last of a run."""
     done = min(1.0, row["timesteps"] / total_timesteps)
-    bar = "#" * round(done * _BAR)
     played = (
         f"success {row['success_rate']:.1%} (worst {row['min_success_rate']:.1%})  return {row['mean_return']:.2f}  "
         if not math.isnan(row["success_rate"])
@@ -74,6 +100,6 @@ def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float
         played += f"held out {row['held_out_success']:.1%} (any {row['held_out_any']:.1%})  "
     left = "" if is_last else f", {remaining(max(0, total_timesteps - row['timesteps']) / row['steps_per_second'])}"
     return (
-        f"[{bar:<{_BAR}}] {done:4.0%} {seconds:4.0f} s{left}  {row['steps_per_second']:,.0f} steps/s  "
+        f"{bar(done)} {done:4.0%} {seconds:4.0f} s{left}  {row['steps_per_second']:,.0f} steps/s  "
         f"{row['episodes']:,.0f} episodes  {played}{row['kilobytes_per_environment']:.1f} KB/env"
     )

@@ -7,9 +7,8 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -18,6 +17,7 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env._optional import optional_module
+from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
@@ -128,11 +128,12 @@ def solve_levels(
         optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
     output.mkdir(parents=True, exist_ok=True)
     each = max(threads // len(refs), 1)
-    started = time.perf_counter()
-    with stop_on_signals("stopping; press Ctrl-C again to end at once") as stop, _progress(len(refs)) as shown:
+    started, table = time.perf_counter(), _Table(len(refs))
+    with stop_on_signals("stopping; press Ctrl-C again to end at once") as stop:
         limit = math.inf if frames is None else frames
-        task = _Task(seconds, limit, objective, seed, each, hold, smooth, output, resume, video, stop, shown)
+        task = _Task(seconds, limit, objective, seed, each, hold, smooth, output, resume, video, stop, table)
         rows = _run(task, refs, threads, output)
+        table.clear()
     found = sum(row.completed for row in rows)
     simulated = sum(row.simulated for row in rows)
     print(
@@ -151,7 +152,7 @@ def _run(task: _Task, refs: Sequence[LevelRef], threads: int, output: Path) -> l
         for row in executor.map(task, range(len(refs)), refs):
             if row is not None:
                 rows.append(row)
-                task.shown(row, f"{row}\n")
+                task.table.add(row)
                 write_file(output / TABLE, "".join(f"{json.dumps(vars(row))}\n" for row in rows).encode())
     return rows
 
@@ -180,7 +181,7 @@ class _Task:
     resume: bool
     video: bool
     stop: Callable[[], bool]
-    shown: Callable[[Row | None, str], None]
+    table: _Table
 
     def __call__(self, number: int, ref: LevelRef) -> Row | None:
         """Return the row of the level, None if the command is to stop before its search."""
@@ -199,9 +200,9 @@ class _Task:
     def _solve(self, number: int, level: Level) -> Solution:
         def report(found: Solution) -> None:
             gold = "" if self.objective == "time" else f", {found.gold}/{found.gold_total} gold"
-            self.shown(None, f"{level.name}: {found.frames} frames{gold} after {found.seconds:.1f} s")
+            self.table.say(f"{level.name}: {found.frames} frames{gold} after {found.seconds:.1f} s")
 
-        self.shown(None, f"{level.name}: searching")
+        self.table.say(f"{level.name}: searching")
         found = solve(
             level,
             seconds=self.seconds,
@@ -234,20 +235,18 @@ class _Task:
         return name, video
 
 
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[Row | None, str], None]]:
-    """Yield a function that prints a finished row, or on a terminal what goes on, in a line that is overwritten."""
-    live, finished = sys.stdout.isatty(), 0
+class _Table:
+    """The rows of the table and, on a terminal, what goes on, in a line below them that is overwritten."""
 
-    def show(row: Row | None, text: str) -> None:
-        nonlocal finished
-        if row is not None:
-            finished += 1
-            sys.stdout.write(f"\r\x1b[K{text}" if live else text)
-        elif live:
-            sys.stdout.write(f"\r\x1b[K[{finished}/{total}] {text}")
-        sys.stdout.flush()
+    def __init__(self, total: int):
+        self._total, self._finished, self._line = total, 0, LiveLine(sys.stdout)
+        self.clear = self._line.clear
 
-    yield show
-    if live:
-        sys.stdout.write("\r\x1b[K")
+    def add(self, row: Row) -> None:
+        """Print a finished row."""
+        self._finished += 1
+        self._line.put(str(row))
+
+    def say(self, text: str) -> None:
+        """Tell what goes on."""
+        self._line.show(f"[{self._finished}/{self._total}] {text}")

@@ -14,7 +14,8 @@ from nclone_env._optional import optional_module
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.autoreset import AUTORESET_CODES
-from nclone_env.env.create import ENVIRONMENT_ID, create_environment
+from nclone_env.env.create import create_environment
+from nclone_env.env.ids import ENVIRONMENT_ID
 from nclone_env.env.phases import measure_phases
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.memory.growth import FLOORS

@@ -14,7 +14,9 @@ from nclone_env.cli.play import check_scale
 from nclone_env.config import check_integer
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, shortened
-from nclone_env.replay.recording import load_any_recording
+from nclone_env.level.formats.attract import is_attract
+from nclone_env.level.formats.reader import appearance, read_bytes
+from nclone_env.replay.recording import is_recording, load_any_recording
 from nclone_env.replay.video import named_level, write_video
 from nclone_env.train import require_training_extra
 
@@ -116,21 +118,20 @@ def _is_checkpoint(path: Path) -> bool:
 def _replayed(path: Path) -> Rounds:
     from nclone_env.replay.watch import Run
 
+    data = read_bytes(path)
+    if not (is_recording(data) or is_attract(data)):
+        expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"
+        fix = "name what nclone-env train, play or replay record wrote"
+        raise ConfigError(f"sources: {expected}, got {shortened(str(path), 200)}, {appearance(data)}; {fix}")
     recording = load_any_recording(path)
     return lambda number: [Run(named_level(recording), recording.inputs.tolist(), path.name)]
 
 
 def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: bool) -> Rounds:
     require_training_extra()
-    from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
-    from nclone_env.train.folder import checkpoint_file
+    from nclone_env.train.checkpoint import load_policy
     from nclone_env.train.watch import policy_runs
 
-    file = checkpoint_file(path)
-    content = load_checkpoint(file)
-    policy = restore_policy(content, file)
-    _, environment = restore_configs(content, file)
-    if levels:
-        environment = environment.replace(levels=levels)
+    policy, environment, _ = load_policy(path, levels)
     name = f"{path.name if path.is_dir() else path.absolute().parent.name}: " if label else ""
     return lambda number: policy_runs(policy, environment, mode, seed + number, name)

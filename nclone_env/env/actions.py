@@ -8,12 +8,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from nclone_env.actions import JUMP_INPUTS, NUM_ACTIONS, NUM_DIRECTIONS
+from nclone_env.actions import DIRECTION_INPUTS, JUMP_INPUTS, KEYS, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.errors import ActionError, shortened
 
-_RIGHT_ARROW, _LEFT_ARROW, _UP_ARROW = 0x4000004F, 0x40000050, 0x40000052
-_DIRECTION_KEYS = ((None,), (_LEFT_ARROW, ord("a")), (_RIGHT_ARROW, ord("d")))
-_JUMP_KEYS = ((None,), (ord(" "), ord("z"), ord("w"), _UP_ARROW))
+_KEY_CODES = {"right": 0x4000004F, "left": 0x40000050, "up": 0x40000052, "space": ord(" ")}
 _PAIR = (NUM_DIRECTIONS, len(JUMP_INPUTS))
 _DISCRETE_RANGE = f"0..{NUM_ACTIONS - 1}"
 _PAIR_RANGE = f"[direction 0..{_PAIR[0] - 1}, jump 0..{_PAIR[1] - 1}]"
@@ -25,7 +23,7 @@ def action_space(kind: str) -> gymnasium.Space:
 
 
 def keys_to_action(kind: str) -> dict[tuple[int, ...], Any]:
-    """Return the action for each combination of held keys: arrows or A and D, and space, Z, W or up to jump.
+    """Return the action for each combination of held keys: one of those of ``KEYS`` for the direction, one to jump.
 
     Args:
         kind: name of the action space.
@@ -34,13 +32,17 @@ def keys_to_action(kind: str) -> dict[tuple[int, ...], Any]:
         Actions by the key codes of SDL, as pygame reports them.
     """
     table: dict[tuple[int, ...], Any] = {}
-    for (direction, sides), (jump, jumps) in itertools.product(enumerate(_DIRECTION_KEYS), enumerate(_JUMP_KEYS)):
+    for (direction, side), (jump, jumping) in itertools.product(enumerate(DIRECTION_INPUTS), enumerate(JUMP_INPUTS)):
         action = jump * NUM_DIRECTIONS + direction
-        for keys in itertools.product(sides, jumps):
-            held = tuple(key for key in keys if key is not None)
+        for held in itertools.product(*(_key_codes(bit) for bit in (side, jumping) if bit)):
             if held:
                 table[held] = action if kind == "discrete" else np.array([direction, jump])
     return table
+
+
+def _key_codes(bit: int) -> list[int]:
+    """Return the keys that set a bit of the input."""
+    return [_KEY_CODES.get(name) or ord(name) for name, held in KEYS.items() if held == bit]
 
 
 def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:

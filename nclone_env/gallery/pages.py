@@ -36,6 +36,7 @@ def index_page(title: str, entries: Sequence[Entry]) -> Markup:
     several = len({entry.level.raw.author for entry in entries}) > 1
     return fill(
         "index",
+        head=fill("head", title=title, root=""),
         title=title,
         count=_counted(len(entries), "level"),
         runs=f" · {_counted(runs, 'run')}" if runs else "",
@@ -60,6 +61,7 @@ def level_page(
     byline = " · ".join(part for part in (entry.level.name, entry.level.raw.author) if part and part != title)
     return fill(
         "level",
+        head=fill("head", title=f"{title} · {gallery}", root="../"),
         gallery=gallery,
         title=title,
         byline=byline,

@@ -20,9 +20,14 @@ def write_picture(path: Path, picture: np.ndarray) -> None:
     Raises:
         OSError: if it cannot be written.
     """
+    path.write_bytes(encoded(picture, path.suffix))
+
+
+def encoded(picture: np.ndarray, suffix: str) -> bytes:
+    """Return a picture as :func:`write_picture` writes it."""
     order = (2, 1, 0, 3)[: picture.shape[2]]
-    options = _LOSSLESS if path.suffix == ".webp" else ()
-    path.write_bytes(cv2.imencode(path.suffix, np.ascontiguousarray(picture[..., order]), options)[1].tobytes())
+    options = _LOSSLESS if suffix == ".webp" else ()
+    return cv2.imencode(suffix, np.ascontiguousarray(picture[..., order]), options)[1].tobytes()
 
 
 def reduced(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:

@@ -8,18 +8,13 @@ from contextlib import closing
 
 import numpy as np
 
+from nclone_env.actions import KEYS
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.level import Level
 from nclone_env.render.window import Window, check_display
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.session import Session
 
-KEYS = {
-    **dict.fromkeys(("left", "a"), INPUT_LEFT),
-    **dict.fromkeys(("right", "d"), INPUT_RIGHT),
-    **dict.fromkeys(("space", "z", "up", "w"), INPUT_JUMP),
-}
-"""Key name to input bit."""
 RESTART, SAVE, NEXT, PREVIOUS, GHOST, HELP_KEY, QUIT = "r", "s", "n", "p", "g", "h", "escape"
 SLOW, PAUSE, STEP = "t", "return", "."
 HELP = (
@@ -36,6 +31,14 @@ HELP = (
     ("Esc", "quit"),
 )
 """Keys and what they do."""
+WATCH_PAUSE = frozenset({"space", PAUSE})
+WATCH_HELP = (
+    ("space or Enter", "pause; again: go on"),
+    (".", "one frame, while paused"),
+    ("H", "show or hide these keys"),
+    ("Esc", "quit"),
+)
+"""Keys and what they do while pictures are watched."""
 _WELCOME = "arrows: move    space: jump    H: all keys"  # until the first key that moves the ninja
 _SLOWNESS = 4  # pictures for each frame in slow motion
 _MESSAGE_PICTURES = 150  # for which a message stays
@@ -255,18 +258,51 @@ def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> i
     check_display()
     iterator = iter(pictures)
     ready = list(itertools.islice(iterator, 2))  # compiles the kernels while there is no window that would not answer
-    return watch(itertools.chain(ready, iterator), open_window(title, size))
+    return watch(itertools.chain(ready, iterator), open_window(f"{title} - space: pause, H: keys", size))
 
 
 def watch(pictures: Iterable[np.ndarray], window: Window) -> int:
-    """Show pictures until they end or the window is closed; return the number of pictures shown."""
-    shown = 0
+    """Show pictures until they end or the window is closed; return the number of pictures shown.
+
+    The keys of ``WATCH_HELP`` pause them.
+    """
+    shown, keys = 0, _WatchKeys()
     with closing(window):
         for picture in pictures:
-            if not window.show(picture):
+            is_open = window.show(keys.over(picture))
+            shown += is_open
+            while is_open and not keys.go_on(window.pressed):
+                is_open = window.show(keys.over(picture))
+            if not is_open:
                 break
-            shown += 1
     return shown
+
+
+class _WatchKeys:
+    """What the keys have set while pictures are watched."""
+
+    def __init__(self) -> None:
+        self._paused = self._shows_help = False
+
+    def go_on(self, pressed: Collection[str]) -> bool:
+        """Do what the keys pressed since the last picture ask for; return whether the next picture is shown."""
+        self._paused ^= not WATCH_PAUSE.isdisjoint(pressed)
+        self._shows_help ^= HELP_KEY in pressed
+        return not self._shows_help and (not self._paused or STEP in pressed)
+
+    def over(self, picture: np.ndarray) -> np.ndarray:
+        """Return a picture with the keys, or that it stands still, written over it."""
+        if not (self._paused or self._shows_help):
+            return picture
+        from nclone_env.render.bar import BAR_HEIGHT
+        from nclone_env.render.overlay import draw_message, draw_table  # OpenCV is only needed to draw
+
+        picture = picture.copy()
+        if self._shows_help:
+            draw_table(picture, WATCH_HELP)
+        else:
+            draw_message(picture[:-BAR_HEIGHT], "paused    space: go on    H: all keys")
+        return picture
 
 
 def _input_of(held: Collection[str], pressed: Collection[str]) -> int:

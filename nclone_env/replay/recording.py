@@ -41,9 +41,9 @@ import numpy as np
 
 from nclone_env._files import write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError
-from nclone_env.level.formats.attract import AttractFile, read_attract
+from nclone_env.level.formats.attract import AttractFile, is_attract, read_attract
 from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
-from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.formats.reader import appearance, read_bytes
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
@@ -172,7 +172,11 @@ def load_verified(path: Path) -> tuple[Recording | AttractFile, Verdict]:
 
 def _load_either(path: Path) -> Recording | AttractFile:
     data, source = read_bytes(path), str(path)
-    return read_recording(data, source) if is_recording(data) else read_attract(data, source)
+    if is_recording(data):
+        return read_recording(data, source)
+    if not is_attract(data):
+        raise LevelFormatError(source, "file", "a recording: a .replay or an attract file", appearance(data))
+    return read_attract(data, source)
 
 
 def write_recording(recording: Recording) -> bytes:

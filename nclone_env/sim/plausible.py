@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from nclone_env.constants import CELLS, DISABLED
 from nclone_env.jit import each, kernel
@@ -23,8 +25,6 @@ FARTHEST = 2.0**29
 """Largest number of a world, in pixels or any other unit: cells are computed from 32-bit integers."""
 _HEADINGS = 3  # bits 0 and 1
 _LONGEST = 1 << 30  # frames, and numbers of entries into cells
-_NINJA_FLOATS = tuple(name for name in NINJA_RECORD.names or () if NINJA_RECORD[name].kind == "f")
-_MOVER_FLOATS = tuple(name for name in MOVER.names or () if MOVER[name].kind == "f")
 _FLAGS = ("airborne", "walled", "jump_held")
 _SHOOTING_DRONES = bits(kind for kind in KINDS if kind.has_heading and kind.shoots)
 
@@ -88,6 +88,23 @@ def _with_value(fault: Fault, world: WorldArrays) -> Fault:
     return fault._replace(got=str(least) if least == most else f"{least} to {most}")
 
 
+def _floats_check(record: np.dtype) -> Any:
+    """Return a kernel: whether all floating-point numbers of such a record are finite and not huge."""
+    names = tuple(name for name in record.names or () if record[name].kind == "f")
+
+    @kernel
+    def has_floats(values):
+        fine = True
+        for name in each(names):
+            fine = fine and abs(values[name]) <= FARTHEST
+        return fine
+
+    return has_floats
+
+
+_ninja_has_floats, _mover_has_floats = _floats_check(NINJA_RECORD), _floats_check(MOVER)
+
+
 @kernel
 def find_fault(levels, world):
     """Return the number of the first fault of one world, -1 if there is none."""
@@ -98,22 +115,13 @@ def find_fault(levels, world):
         return _ORDER
     if not 0 <= ninja["state"] <= DISABLED:
         return _STATE
-    if not (_has_floats(ninja) and _has_flags(ninja)):
+    if not (_ninja_has_floats(ninja) and _has_flags(ninja)):
         return _NINJA
     for row in range(world.trail.shape[1]):
         if not (abs(world.trail[0, row, 0]) <= FARTHEST and abs(world.trail[0, row, 1]) <= FARTHEST):
             return _TRAIL
     fault = _mover_fault(levels, world, ninja["level"])
     return fault if fault != _NONE else _state_fault(levels, world, ninja["level"])
-
-
-@kernel
-def _has_floats(ninja):
-    """Whether all floating-point numbers of a ninja are finite and not huge."""
-    fine = True
-    for name in each(_NINJA_FLOATS):
-        fine = fine and abs(ninja[name]) <= FARTHEST
-    return fine
 
 
 @kernel
@@ -126,21 +134,12 @@ def _has_flags(ninja):
 
 
 @kernel
-def _has_place(mover):
-    """Whether all floating-point numbers of a mover are finite and not huge."""
-    fine = True
-    for name in each(_MOVER_FLOATS):
-        fine = fine and abs(mover[name]) <= FARTHEST
-    return fine
-
-
-@kernel
 def _mover_fault(levels, world, level):
     """Return the number of the first fault of the movers of one world, -1 if there is none."""
     header = levels.header[level]
     for number in range(world.movers.shape[1]):
         mover = world.movers[0, number]
-        if not _has_place(mover):
+        if not _mover_has_floats(mover):
             return _MOVER
         if not NO_CELL <= mover["cell"] < CELLS:
             return _CELL

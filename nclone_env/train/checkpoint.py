@@ -7,7 +7,7 @@ import pickle
 import pickletools
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig, build
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
+from nclone_env.train.folder import checkpoint_file
 from nclone_env.train.policy import ActorCritic, make_policy
 
 FORMAT = 5
@@ -140,6 +141,26 @@ def restore_configs(checkpoint: Checkpoint, path: str | Path) -> tuple[TrainConf
     with translated(path):
         train_config = build(TrainConfig, checkpoint.train_config, "train_config")
         return train_config, build(EnvironmentConfig, checkpoint.environment_config, "environment_config")
+
+
+def load_policy(path: str | Path, levels: Sequence[str] = ()) -> tuple[ActorCritic, EnvironmentConfig, Checkpoint]:
+    """Read the policy of a run.
+
+    Args:
+        path: checkpoint, or the folder of a run: its latest checkpoint.
+        levels: levels of the environments; those of the run if there are none.
+
+    Returns:
+        The policy, the configuration of its environments, and all contents of the checkpoint.
+
+    Raises:
+        CheckpointError: if there is no such file, or it cannot be read or restored.
+    """
+    file = checkpoint_file(path)
+    content = load_checkpoint(file)
+    policy = restore_policy(content, file)
+    _, environment = restore_configs(content, file)
+    return policy, environment.replace(levels=tuple(levels)) if levels else environment, content
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from nclone_env.actions import NUM_ACTIONS
+from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig, check_integer
 from nclone_env.train.distribution import joined, most_probable
 from nclone_env.train.environments import (
@@ -47,6 +47,14 @@ class LevelResult:
     """Whether ``actions`` reach the exit."""
     actions: np.ndarray = field(repr=False)
     """(k,) int8, actions of the fastest win; without a win, of the first environment."""
+
+    def inputs(self, environment: EnvironmentConfig) -> np.ndarray:
+        """Return the input bytes of ``actions`` in the environment of the evaluation, (frames,) uint8.
+
+        They end with the frame that wins, or at the limit of frames; after a death some may be left over.
+        """
+        frames = self.best_frames if self.won else environment.max_frames
+        return np.array(INPUT_OF_ACTION, np.uint8)[self.actions].repeat(environment.frame_skip)[:frames]
 
     def any_of(self, attempts: int) -> float:
         """Return the probability that at least one of some attempts succeeds.

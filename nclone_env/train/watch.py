@@ -54,5 +54,4 @@ def episode_inputs(
 def evaluated_run(episode: LevelResult, environment: EnvironmentConfig) -> Run:
     """Return an evaluated episode as a run."""
     (level, *_) = (level for level in playable_levels(environment).levels if level.name == episode.level)
-    inputs = np.array(INPUT_OF_ACTION, np.uint8)[episode.actions].repeat(environment.frame_skip)
-    return Run(level, inputs[: environment.max_frames].tolist())
+    return Run(level, episode.inputs(environment).tolist())

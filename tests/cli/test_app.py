@@ -1,9 +1,12 @@
 """The program as a whole: version, unknown commands, numbers."""
 
+import re
+
 import pytest
 
 from nclone_env import __version__
 from nclone_env.cli.app import main
+from nclone_env.cli.commands import COMMANDS, SUMMARIES, load
 from nclone_env.cli.numbers import read_whole_number
 
 
@@ -27,12 +30,48 @@ def test_unknown_commands(arguments, said, capsys):
     assert said in error
 
 
-def test_help_describes_every_command(capsys):
+def test_help_describes_every_command_in_one_line(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    shown = capsys.readouterr().out
-    assert "Verify, record and play recordings" in shown
-    assert "List, show, validate, convert and generate levels." in shown
+    shown = " ".join(re.sub("[│•]", " ", capsys.readouterr().out).split())
+    assert SUMMARIES.keys() == COMMANDS.keys()
+    for name, summary in SUMMARIES.items():
+        assert f" {name} {summary}" in shown
+    assert "The run folder contains" not in shown  # further lines are for `train --help`
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        place
+        for command in COMMANDS.values()
+        for place in (command.values() if isinstance(command, dict) else (command,))
+    ],
+)
+def test_every_command_has_its_function(place):
+    assert load(place).__doc__
+
+
+def test_a_command_shows_its_options(capsys):
+    with pytest.raises(SystemExit):
+        main(["replay", "video", "--help"])
+    assert "--every" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--tyro-print-completion", "--tyro-write-completion"])
+@pytest.mark.parametrize(("words", "got"), [(["tcsh"], "'tcsh'"), (["bashh", "x"], "'bashh'"), ([], "none")])
+def test_shells_without_completion(option, words, got, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([option, *words]) == 2
+    expected = f"{option}: expected one of bash, zsh, fish, got {got}; name one of these shells"
+    assert capsys.readouterr().err == f"nclone-env: {expected}\n"
+
+
+def test_shells_with_completion(capsys):  # those of bash and zsh: tests/docs
+    with pytest.raises(SystemExit) as end:
+        main(["--tyro-print-completion", "fish"])
+    assert end.value.code in (None, 0)
+    assert "total-timesteps" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("word", "value"), [("12", 12), ("1e6", 1_000_000), ("2_000_000", 2_000_000), ("-5", -5)])

@@ -1,4 +1,6 @@
+import shlex
 import sys
+import urllib.parse
 from types import ModuleType
 
 import numpy as np
@@ -9,12 +11,14 @@ from nclone_env.cli.levels import convert_level, list_levels, show_level, valida
 from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError
 from nclone_env.level import catalog
 from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.raw import RawLevel
 from nclone_env.render.bar import BAR_HEIGHT
 
 RECORDS = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0), (2, 70, 70, 0, 0)]
+PACKED = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0)]
 RAW = RawLevel(np.zeros((23, 42), np.uint8), np.array(RECORDS, np.uint8), title="small", author="me")
 
 
@@ -131,6 +135,20 @@ def test_show_prints_a_summary_and_writes_a_picture(tmp_path, monkeypatch, level
     assert image[0, 0].tolist() == [0, 0, 255]  # OpenCV reads blue first
     with pytest.raises(ConfigError, match="--force overwrites it"):
         show_level(str(level))
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "file"),
+    [("my pack.txt", 1, "my-pack-1.png"), ("two (copy).txt", 0, "two-copy-0.png"), ("\u6c34.txt", 1, "1.png")],
+)
+def test_the_name_of_a_picture_needs_no_quotes(name, number, file, tmp_path, monkeypatch, picture):
+    monkeypatch.chdir(tmp_path)
+    in_pack = RawLevel(RAW.tiles, np.array(PACKED, np.uint8), title="small")
+    (tmp_path / name).write_bytes(write_pack([in_pack, in_pack]))
+    assert show_level(f"{name}#{number}") == 0
+    assert (tmp_path / file).read_bytes().startswith(b"\x89PNG")
+    assert shlex.quote(file) == urllib.parse.quote(file) == file
+    assert shlex.quote(f"{name}#{number}.png") != f"{name}#{number}.png"
 
 
 def test_show_writes_to_the_output_path(tmp_path, level, picture):

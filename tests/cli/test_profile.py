@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from nclone_env.cli.app import main
-from nclone_env.cli.profile import parse_bytes, with_default_target
+from nclone_env.cli.app import main, with_default_target
+from nclone_env.cli.profile import parse_bytes
 from nclone_env.cli.targets import RandomActions
 from nclone_env.errors import ConfigError
 

@@ -2,7 +2,9 @@
 
 import io
 
-from nclone_env.cli.progress import TrainingProgress, progress_line, remaining
+import pytest
+
+from nclone_env.cli.progress import LiveLine, TrainingProgress, bar, progress_line, remaining
 
 ROW = {
     "timesteps": 250_000,
@@ -45,14 +47,41 @@ def test_plain_stream_gets_periodic_lines_and_the_last_one():
     assert "left" not in stream.getvalue()  # nothing follows the last line
 
 
-def test_terminal_gets_one_line_rewritten():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
+
+def test_terminal_gets_one_line_rewritten():
     stream = Terminal()
     progress = TrainingProgress(1_000_000, stream)
     progress(ROW)
     progress(ROW)
     assert stream.getvalue().count("\r\x1b[K") == 2
     assert "\n" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("stream", "written"),
+    [(Terminal(), "\r\x1b[Ka\r\x1b[Kb\n\r\x1b[Kc\r\x1b[K"), (io.StringIO(), "b\n")],
+    ids=["terminal", "file"],
+)
+def test_lines_that_stay_take_the_place_of_the_live_one(stream, written):
+    line = LiveLine(stream)
+    line.show("a")
+    line.put("b")
+    line.show("c")
+    line.clear()
+    assert stream.getvalue() == written
+
+
+def test_a_plain_stream_gets_lines_now_and_then():
+    now, often = io.StringIO(), LiveLine(stream := io.StringIO(), interval=0.0)
+    for text in ("a", "b"):
+        LiveLine(now, interval=1e9).show(text)
+        often.show(text)
+    assert (now.getvalue(), stream.getvalue()) == ("", "a\nb\n")
+
+
+def test_bar():
+    assert [bar(share) for share in (0.0, 0.5, 1.0)] == [f"[{' ' * 20}]", f"[{'#' * 10}{' ' * 10}]", f"[{'#' * 20}]"]

@@ -184,6 +184,37 @@ def test_watch_refuses(folder, capsys, words, message):
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("data", "got"),
+    [
+        (b"", "an empty file"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(30), "a PNG picture"),
+        (b"\0\0\0\x20ftypisom" + bytes(30), "an MP4 video"),
+        (b'title = "Hop"\nmode = "solo"\n', "a text that begins with 'title = \"Hop\"'"),
+        (bytes(2000), "2000 other bytes"),
+    ],
+)
+def test_watch_says_what_another_file_looks_like(folder, capsys, data, got):
+    (folder / "x").write_bytes(data)
+    assert main(["watch", "x"]) == 2
+    error = capsys.readouterr().err
+    expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"
+    fix = "name what nclone-env train, play or replay record wrote"
+    assert error == f"nclone-env: sources: {expected}, got 'x', {got}; {fix}\n"
+    assert main(["replay", "play", "x"]) == 2
+    error = capsys.readouterr().err
+    assert error == f"nclone-env: x: file: expected a recording: a .replay or an attract file, got {got}\n"
+
+
+def test_watch_says_where_a_recording_is_damaged(folder, capsys):
+    data = (folder / "a.replay").read_bytes()
+    (folder / "a.replay").write_bytes(data[:-1])
+    assert main(["watch", "a.replay"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("nclone-env: a.replay: ")
+    assert "sources: " not in error
+
+
 class Person(Window):
     """A window whose keys are pressed by a script, one for each picture."""
 
@@ -257,6 +288,12 @@ def test_play_makes_its_folder(folder, person, capsys):
     person("right", "s", "escape")
     assert main(["play", "first-steps/01-walk", "--scale", "0.1", "--output", "new/runs"]) == 0
     assert [path.name for path in (folder / "new" / "runs").iterdir()] == ["first-steps-01-walk.replay"]
+
+
+def test_play_refuses_a_scale_before_it_makes_its_folder(folder, capsys):
+    assert main(["play", "jumps", "--scale", "9", "--output", "new"]) == 2
+    assert capsys.readouterr().err == "nclone-env: scale: expected a number from 0.1 to 4, got 9.0\n"
+    assert not (folder / "new").exists()
 
 
 def test_names_of_files_fit(tmp_path, capsys):

@@ -163,7 +163,7 @@ def parse_only(monkeypatch):
         return register(self, functools.wraps(function)(lambda *args, **kwargs: 0), **options)
 
     monkeypatch.setattr(tyro.extras.SubcommandApp, "command", command)
-    monkeypatch.setattr(app, "train_command", lambda args: train)  # with --resume it would read the run
+    monkeypatch.setattr("nclone_env.cli.train.train_command", lambda args: train)  # with --resume it would read the run
     return app.main
 
 

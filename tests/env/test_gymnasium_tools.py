@@ -11,6 +11,7 @@ import pytest
 from gymnasium.wrappers import RecordVideo, vector
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
+from nclone_env.actions import INPUT_OF_ACTION, KEYS
 
 from .bases import ENVIRONMENT_ID, RIGHT, WALK
 
@@ -118,6 +119,9 @@ def test_the_keys_are_those_of_pygame(pygame):
     assert table[(pygame.K_RIGHT,)] == table[(pygame.K_d,)] == 2
     assert {table[(key,)] for key in (pygame.K_SPACE, pygame.K_z, pygame.K_w, pygame.K_UP)} == {3}
     assert table[(pygame.K_RIGHT, pygame.K_SPACE)] == 5
+    codes = {getattr(pygame, f"K_{name if len(name) == 1 else name.upper()}"): bit for name, bit in KEYS.items()}
+    alone = {keys[0]: INPUT_OF_ACTION[action] for keys, action in table.items() if len(keys) == 1}
+    assert alone == codes
     assert (pygame.K_q,) not in table
 
 

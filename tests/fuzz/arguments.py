@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env import EnvironmentConfig, ObservationConfig, RenderConfig, RewardConfig
 from nclone_env.config import OBSERVATION_NAMES, build
-from nclone_env.env.create import ENVIRONMENT_ID
+from nclone_env.env.ids import ENVIRONMENT_ID
 from nclone_env.errors import NcloneError
 
 from .accidents import VALUES, drawn

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from nclone_env.actions import KEYS
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.level.level import Level
 from nclone_env.render.area import close_up
 from nclone_env.render.bar import BAR_HEIGHT
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.window import Window
-from nclone_env.replay.play import KEYS, Play, ghosts_of, input_byte, watch
+from nclone_env.replay.play import Play, ghosts_of, input_byte, watch
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.video import recording_pictures
 from nclone_env.replay.view import view_size
@@ -328,3 +329,47 @@ def test_watching(pygame, events, shown):
     window = ScriptedWindow(pygame, events)
     assert watch(recording_pictures(Recording.of(DEADLY, [RIGHT] * 10), SCALE), window) == shown
     assert not window.is_open
+
+
+def watched(pygame, events):
+    """Watch 11 pictures with scripted events; return what the window showed."""
+    window = ScriptedWindow(pygame, events)
+    assert watch(recording_pictures(Recording.of(DEADLY, [RIGHT] * 10), SCALE), window) == 11
+    return window.pictures
+
+
+@pytest.mark.parametrize("key", ["space", "return"])
+def test_watching_pauses_and_goes_on(pygame, key):
+    plain = watched(pygame, {})
+    paused = watched(pygame, {4: f"{tap(key)}", 9: tap(key)})
+    assert len(paused) == len(plain) + 5
+    assert all(same(one, other) for one, other in zip(plain[:5], paused[:5], strict=True))
+    assert all(same(paused[5], other) for other in paused[5:10])
+    assert not same(paused[5], plain[4])  # it says so
+    assert same(paused[5], plain[4], slice(HEIGHT - BAR_HEIGHT, None))  # above the bar
+    assert all(same(one, other) for one, other in zip(plain[5:], paused[10:], strict=True))
+
+
+def test_single_frames_are_watched_while_paused(pygame):
+    plain = watched(pygame, {})
+    stepped = watched(pygame, {2: tap("space"), 4: tap("."), 6: tap("space"), 8: tap(".")})
+    assert len(stepped) == len(plain) + 3  # the last "." does nothing
+    assert not same(stepped[4], stepped[5])
+    assert same(stepped[5], stepped[6])
+    assert all(same(one, other) for one, other in zip(plain[4:], stepped[7:], strict=True))
+
+
+def test_the_keys_of_a_watcher_are_shown_and_nothing_moves(pygame):
+    plain = watched(pygame, {})
+    helped = watched(pygame, {3: tap("h"), 5: tap("."), 7: tap("h")})
+    assert len(helped) == len(plain) + 4
+    assert all(same(helped[4], other) for other in helped[4:8])
+    assert not same(helped[4], plain[3])
+    assert all(same(one, other) for one, other in zip(plain[4:], helped[8:], strict=True))
+
+
+def test_a_paused_window_closes(pygame):
+    window = ScriptedWindow(pygame, {4: tap("space"), 8: "+escape"})
+    assert watch(recording_pictures(Recording.of(DEADLY, [RIGHT] * 10), SCALE), window) == 5
+    assert not window.is_open
+    assert len(window.pictures) == 9

@@ -16,6 +16,7 @@ from nclone_env.train.checkpoint import (
     Checkpoint,
     environment_fields,
     load_checkpoint,
+    load_policy,
     restore_configs,
     restore_policy,
     save_checkpoint,
@@ -64,6 +65,23 @@ def test_round_trip(saved):
     assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
     assert restore_configs(loaded, path) == (CONFIG, CONFIG.environment())
     assert isinstance(restore_configs(loaded, path)[1], EnvironmentConfig)
+
+
+@pytest.mark.parametrize("named", ["file", "folder"])
+def test_the_policy_of_a_run(saved, named):
+    path, checkpoint = saved
+    policy, environment, content = load_policy(path if named == "file" else path.parent)
+    assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
+    assert environment == CONFIG.environment()
+    assert content.counters == checkpoint.counters
+    others = load_policy(path, ("c",))[1]
+    assert others == environment.replace(levels=("c",))
+    assert others != environment
+
+
+def test_a_folder_without_a_run_has_no_policy(tmp_path):
+    with pytest.raises(CheckpointError, match=r"checkpoint\.pt: expected a checkpoint file, .* the folder of a run"):
+        load_policy(tmp_path)
 
 
 def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):

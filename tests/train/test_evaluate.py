@@ -1,11 +1,13 @@
 """Evaluation on a toy environment: unbiased counts, action modes, the episode to show."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.train.evaluate import best_episode, compare, evaluate
+from nclone_env.train.evaluate import LevelResult, best_episode, compare, evaluate
 from nclone_env.train.policy import ActorCritic
 
 from .stub import LineWorld
@@ -75,6 +77,15 @@ def test_actions_replay_a_win():
     moves = np.array([0, -1, 1])[won.actions % 3].sum()
     goal = 6 if won.level == "east" else -6
     assert abs(goal - moves) <= 2, "the sum of moves leads from the start, -2..2, to the goal"
+
+
+def test_inputs_end_with_the_win_or_at_the_limit_of_frames():
+    environment = ENVIRONMENT.replace(max_frames=10)  # of 3 actions, held for 4 frames
+    won = LevelResult("east", "argmax", 1, 1.0, 1.0, 9.0, 9, True, np.array([2, 5, 0], np.int8))
+    assert won.inputs(environment).tolist() == [2, 2, 2, 2, 3, 3, 3, 3, 0]
+    lost = replace(won, won=False, best_frames=None)
+    assert lost.inputs(environment).tolist() == [2, 2, 2, 2, 3, 3, 3, 3, 0, 0]
+    assert lost.inputs(environment).dtype == np.uint8
 
 
 def test_same_seed_same_results_other_seed_other_results():

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
-from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
 from nclone_env.level.formats.attract import is_attract, read_attract
 from nclone_env.level.formats.map_bytes import read_map
 from nclone_env.level.formats.pack_text import Pack, is_pack
@@ -19,6 +19,16 @@ TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
 MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26
 """Bytes of a file with one level, and of a pack: hours of recorded inputs, or 20,000 levels, are smaller."""
 _PART = 1 << 16  # bytes read at a time: Python provides as many before it reads
+_OTHER_KINDS = (
+    (0, b"\x89PNG", "a PNG picture"),
+    (0, b"\xff\xd8\xff", "a JPEG picture"),
+    (8, b"WEBP", "a WebP picture"),
+    (4, b"ftyp", "an MP4 video"),
+    (0, b"PK\3\4", "a checkpoint or another zip file"),
+    (0, b"\x7fELF", "a program"),
+)
+"""Offset and bytes that tell files of other kinds."""
+_SHOWN = 40  # bytes of a text
 _PROBE = 24  # every binary format has zero bytes in its first 24: ids, modes and lengths of 32 bits
 
 
@@ -92,6 +102,19 @@ def read_bytes(path: Path) -> bytes:
     if len(data) > MAX_FILE_SIZE:
         raise LevelFormatError(str(path), "file", f"at most {MAX_FILE_SIZE} bytes", "more")
     return data
+
+
+def appearance(data: bytes) -> str:
+    """Return what a file of another kind looks like, for messages."""
+    if not data:
+        return "an empty file"
+    for place, bytes_there, name in _OTHER_KINDS:
+        if data.startswith(bytes_there, place):
+            return name
+    if 0 in data[:_PART]:
+        return f"{len(data)} other bytes"
+    line = data[:_SHOWN].partition(b"\n")[0]
+    return f"a text that begins with {shortened(line.decode(errors='replace'))}"
 
 
 def _read_start(path: Path) -> bytes:

@@ -1,0 +1,93 @@
+"""The subcommands of ``nclone-env``: where each is, and what it does in one line.
+
+Their modules are imported only if they are run, or their options are needed: all of them take most of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import tyro
+
+COMMANDS: Mapping[str, str | Mapping[str, str]] = {
+    "train": "train:train_command",
+    "evaluate": "evaluate:evaluate",
+    "compare": "compare:compare",
+    "play": "play:play_levels",
+    "watch": "watch:watch_runs",
+    "run": "run:run",
+    "solve": "solve:solve_levels",
+    "prove": "prove:prove_levels",
+    "check-proof": "prove:check_proof",
+    "profile": "profile:profile_command",
+    "gallery": "gallery:make_gallery",
+    "warmup": "warmup:warmup",
+    "levels": {
+        "list": "levels:list_levels",
+        "show": "levels:show_level",
+        "validate": "levels:validate_levels",
+        "convert": "levels:convert_level",
+        "cache": "levels:show_library",
+        "generate": "generate:generate_levels",
+    },
+    "replay": {
+        "verify": "replay:verify_replays",
+        "record": "replay:record_replay",
+        "play": "replay:play_replay",
+        "video": "replay:export_video",
+    },
+}
+"""Module in ``nclone_env.cli`` and function of each subcommand, or those of a group."""
+SUMMARIES: Mapping[str, str] = {
+    "train": "Train a policy with PPO, evaluate it against a random baseline, and save the results.",
+    "evaluate": "Print the success rate of a checkpoint's policy on each level next to a random baseline.",
+    "compare": "Compare training runs: print tables, and plot their learning curves.",
+    "play": "Play levels with the keyboard in a window.",
+    "watch": "Watch policies and recordings, several at once.",
+    "run": "Step environments with uniform random actions, in a window or headless.",
+    "solve": "Search for the best inputs that complete levels; record each solution.",
+    "prove": "Search for fastest solutions with a proof; write a certificate of each.",
+    "check-proof": "Check a certificate of prove.",
+    "profile": "Measure memory and time of environments, training runs and scripts.",
+    "gallery": "Write a web site of levels, with a player for the runs on them.",
+    "warmup": "Compile all kernels into the cache.",
+    "levels": "List, show, validate, convert and generate levels.",
+    "replay": "Verify, record and play recordings, and export them as video.",
+}
+"""What ``--help`` says of each subcommand; ``COMMAND --help`` shows the docstring of its function."""
+
+
+def parser(args: Sequence[str]) -> tyro.extras.SubcommandApp:
+    """Return the parser of the command line, with the options of the subcommand that ``args`` begins with.
+
+    Without a subcommand there is only the list of them, unless the completion of a shell is asked for: it has the
+    options of all.
+    """
+    first = args[0] if args else ""
+    needed = COMMANDS.keys() if first.startswith("--tyro") else {first}
+    app = tyro.extras.SubcommandApp()
+    for name, command in COMMANDS.items():
+        if name not in needed:
+            app.command(name=name, help=SUMMARIES[name])(lambda: 0)
+        elif isinstance(command, str):
+            app.command(name=name)(_loaded(name, command, args))
+        else:
+            group = tyro.extras.SubcommandApp()
+            for each, place in command.items():
+                group.command(name=each)(load(place))
+            app.command(group, name=name, help=SUMMARIES[name])
+    return app
+
+
+def _loaded(name: str, place: str, args: Sequence[str]) -> Any:
+    """Return a subcommand; that of ``train`` depends on the arguments, that of ``profile`` is a group."""
+    found = load(place)
+    return found(args) if name == "train" else found() if name == "profile" else found
+
+
+def load(place: str) -> Any:
+    """Import the function of a subcommand."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"nclone_env.cli.{module}"), name)
