@@ -96,6 +96,7 @@ def train(
 def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool) -> None:
     """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
     from nclone_env.cli.evaluate import evaluate_and_report
+    from nclone_env.train.generated import evaluated_levels
     from nclone_env.train.plots import write_learning_curve
     from nclone_env.train.report import mean_success
 
@@ -103,7 +104,8 @@ def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool
     plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
     plot()  # before the evaluation, which may be interrupted
     reported = (config.evaluation_attempts, result.held_out, result.counters.timesteps)
-    results = evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video, *reported)
+    environment = config.environment().replace(levels=evaluated_levels(config))
+    results = evaluate_and_report(result.policy, environment, folder, episodes, config.seed, video, *reported)
     plot(random=mean_success(results["random"]))
 
 
