@@ -89,6 +89,9 @@ def train(
         return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
+    waits = [row["wait_seconds"] for row in result.curve if "wait_seconds" in row]
+    if waits:
+        print(f"exchanged generated levels {len(waits)} times, waited {sum(waits):.1f} s for them")
     _report(config, result, episodes, video)
     return 0
 

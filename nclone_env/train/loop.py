@@ -161,7 +161,7 @@ def collect_rollout(run: Run) -> None:
     run.statistics.vector_steps += run.config.num_steps
     ended = list(ended_episodes(run))
     run.counters.episodes += sum(map(len, ended))
-    ended = [on_current_levels(run, episodes) for episodes in ended]
+    ended = on_current_levels(run, ended)
     for episodes in ended:
         run.statistics.add(episodes)
     run.selection.update(ended)

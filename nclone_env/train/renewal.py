@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,6 +20,7 @@ def renew_levels(run: Run) -> Row:
     stream = run.stream
     if stream is None or not stream.due(run.counters.updates):
         return {}
+    success = stream.first_success()
     started = time.perf_counter()
     stream.advance(run.counters.updates)
     waited, levels, plan = time.perf_counter() - started, stream.levels, stream.plan
@@ -28,9 +30,20 @@ def renew_levels(run: Run) -> Row:
     share = run.ranks.share(run.config.num_envs)
     spread_levels(run.groups, share, plan.in_use, assign=assigns_levels(run.config, plan.in_use))
     run.selection.renew(plan.kept, stream.current.starts)
-    return {"wait_seconds": waited, "exchange_seconds": time.perf_counter() - started - waited}
+    exchanged = time.perf_counter() - started - waited
+    return {"new_level_success": success, "wait_seconds": waited, "exchange_seconds": exchanged}
 
 
-def on_current_levels(run: Run, episodes: np.ndarray) -> np.ndarray:
-    """Return those of (k,) ``EPISODE`` records that are not of a generated level that has left."""
-    return episodes if run.stream is None else episodes[episodes["level"] < run.stream.plan.in_use]
+def on_current_levels(run: Run, ended: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the episodes of a rollout without those on generated levels that have left; note those on new ones.
+
+    Args:
+        run: the run.
+        ended: ``EPISODE`` records, an array or several.
+    """
+    if run.stream is None:
+        return list(ended)
+    for collector in run.collectors:
+        own = collector.episodes
+        run.stream.meet(own.places[:, 1].astype(np.int64) + collector.columns.first, own.episodes)
+    return [episodes[episodes["level"] < run.stream.plan.in_use] for episodes in ended]

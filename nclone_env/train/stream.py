@@ -35,11 +35,14 @@ class LevelStream:
         updates: updates of the whole run; what would be exchanged after them is not made.
         ranks: the processes that train together.
         background: the process that makes the levels, used in rank 0 only; closed with the stream.
+        num_envs: environments of this rank.
         state: of an interrupted run, from :meth:`state`; empty: a new run.
 
     Attributes:
         plan: as given.
         current: the batch that episodes begin on.
+        first_met: (1, n) int8; outcome of the first episode of each environment from the start of a level of the batch:
+            0 none so far, 1 failure, 2 success.
 
     Raises:
         ConfigError: if no levels can be made.
@@ -53,11 +56,13 @@ class LevelStream:
         updates: int,
         ranks: Ranks,
         background: Background,
+        num_envs: int,
         state: Mapping[str, Any],
     ):
         self.plan = plan
         self._interval, self._updates = interval, updates
         self._ranks, self._background = ranks, background
+        self.first_met = np.zeros((1, num_envs), np.int8)
         self._previous: tuple[Made, ...] = ()
         self._begun = 0
         if state:
@@ -87,7 +92,26 @@ class LevelStream:
         """
         following = self._receive()
         self._previous, self.current, self._begun = self.current.made, following, updates
+        self.first_met[:] = 0
         self._request_next()
+
+    def meet(self, environments: np.ndarray, episodes: np.ndarray) -> None:
+        """Note the first episodes on the levels of the batch; those that begin in start states are none.
+
+        Args:
+            environments: (k,) integers; the environment of this rank in which each episode ended.
+            episodes: (k,) ``EPISODE`` records, in the order in which they ended.
+        """
+        levels = episodes["level"]
+        first = (levels >= self.plan.kept) & (levels < self.plan.in_use) & (episodes["start"] < 0)
+        first &= self.first_met[0, environments] == 0
+        chosen, places = np.unique(environments[first], return_index=True)
+        self.first_met[0, chosen] = 1 + episodes["success"][first][places]
+
+    def first_success(self) -> float:
+        """Return the share of successes among the first episodes on the batch, in all ranks; nan without any."""
+        counts = np.sum(self._ranks.exchange(np.bincount(self.first_met[0], minlength=3)), axis=0)
+        return float(counts[2] / counts[1:].sum()) if counts[1:].any() else float("nan")
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps: numbers, and levels and proofs as (n,) arrays."""
@@ -155,7 +179,8 @@ def open_stream(
         with_proofs=PLANNED in config.starts,
     )
     measured = ranks.from_first(background.result)
-    stream = LevelStream(plan, config.generated_interval, config.num_updates, ranks, background, state)
+    envs = len(ranks.share(config.num_envs))
+    stream = LevelStream(plan, config.generated_interval, config.num_updates, ranks, background, envs, state)
     return stream, tuple(made.level for made in measured)
 
 
