@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
@@ -70,7 +71,10 @@ class Background:
         """End the process, whatever it computes."""
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with suppress(BrokenPipeError):  # half a request may be left
+                    pipe.close()  # type: ignore[union-attr]
             self._process = None
 
     @staticmethod

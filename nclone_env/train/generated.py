@@ -14,6 +14,7 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.errors import ConfigError
 from nclone_env.generate.difficulty import read_range
 from nclone_env.generate.levels import ATTEMPTS, generate_level
@@ -115,8 +116,10 @@ class Plan:
     """The other levels of the run, which stay."""
     mirrored: bool
     """Whether mirror images of all levels are played too."""
-    environment: EnvironmentConfig | None
-    """Configuration of the environments if episodes begin along solutions; None: at the start of their level."""
+    environment: EnvironmentConfig
+    """Of the environments; its levels are replaced."""
+    along_solutions: bool
+    """Whether episodes begin along solutions."""
     solutions: Mapping[str, np.ndarray]
     """Those of fixed levels, by level name."""
     with_proofs: bool
@@ -140,6 +143,8 @@ class Plan:
     def batch(self, first: int, previous: Sequence[Made] = ()) -> Batch:
         """Make the batch that begins at a number of the collection.
 
+        What environments derive from the levels of the run is left in the level library, where the exchange finds it.
+
         Args:
             first: the number.
             previous: levels of the batch before it.
@@ -147,15 +152,19 @@ class Plan:
         Raises:
             ConfigError: as :meth:`Collection.take`.
         """
-        return self.with_starts(self.collection.take(first, self.count), previous)
+        made = self.collection.take(first, self.count)
+        NPlusPlusEnv(self._with_levels(made, previous)).close()
+        return self.with_starts(made, previous)
 
     def with_starts(self, made: tuple[Made, ...], previous: Sequence[Made]) -> Batch:
         """Return levels as a batch that follows another one."""
-        if self.environment is None:
+        if not self.along_solutions:
             return Batch(made, None)
-        environment = self.environment.replace(levels=self.levels(made, previous), mirrored=False)
         solutions = {**self.solutions, **(self._proofs(made) if self.with_proofs else {})}
-        return Batch(made, start_states(environment, solutions, STATES_PER_LEVEL))
+        return Batch(made, start_states(self._with_levels(made, previous), solutions, STATES_PER_LEVEL))
+
+    def _with_levels(self, current: Sequence[Made], previous: Sequence[Made]) -> EnvironmentConfig:
+        return self.environment.replace(levels=self.levels(current, previous), mirrored=False)
 
     def _images(self, levels: Sequence[Level]) -> list[Level]:
         return [*levels, *(mirrored(level) for level in levels if self.mirrored)]

@@ -15,11 +15,17 @@ from nclone_env.train.config import TrainConfig
 def run_levels(config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return references of the fixed levels that a run trains on, and of those that it holds out.
 
+    Besides generated levels, too few of them to be split are all trained on.
+
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as :func:`split_levels`.
     """
-    if config.held_out == 0 or not config.fixed_levels:
+    if config.held_out == 0:
         return config.fixed_levels, ()
+    if config.generates:
+        size = len(distinct_levels(config.fixed_levels))
+        if not 0 < round(config.held_out * size) < size:
+            return config.fixed_levels, ()
     return split_levels(config.fixed_levels, config.held_out, config.split_seed)
 
 

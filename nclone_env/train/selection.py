@@ -199,6 +199,18 @@ def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, thre
         ConfigError: if none of the levels is solved.
         FormatError, UnknownLevelError: if a file cannot be read.
     """
+    found = found_solutions(levels, sources, max_frames, threads)
+    if not found:
+        raise ConfigError(
+            f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
+            f"{KNOWN!r} with built-in levels, or {PLANNED!r}, got {', '.join(sources)} for {_names(levels)}; check "
+            f"recordings with 'nclone-env replay verify'"
+        )
+    return found
+
+
+def found_solutions(levels: LevelSet, sources: Sequence[str], max_frames: int, threads: int) -> dict[str, Any]:
+    """Return the same as :func:`solutions_of`, an empty dict if none of the levels is solved."""
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
     recorded = recorded_solutions(levels.levels, recordings)
     found: dict[str, Any] = {name: inputs for name, inputs in recorded.items() if len(inputs) <= max_frames}
@@ -207,12 +219,6 @@ def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, thre
         found = {name: inputs for name, inputs in known.items() if len(inputs) <= max_frames} | found
     if PLANNED in sources:
         found = planned_solutions(levels, max_frames, threads) | found
-    if not found:
-        raise ConfigError(
-            f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
-            f"{KNOWN!r} with built-in levels, or {PLANNED!r}, got {', '.join(sources)} for {_names(levels)}; check "
-            f"recordings with 'nclone-env replay verify'"
-        )
     return found
 
 

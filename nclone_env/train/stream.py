@@ -19,7 +19,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.generated import Batch, Made, Plan, held_out_collection, held_out_count, training_collection
 from nclone_env.train.planned import PLANNED
 from nclone_env.train.ranks import Ranks
-from nclone_env.train.selection import solutions_of
+from nclone_env.train.selection import found_solutions, solutions_of
 
 
 class LevelStream:
@@ -174,7 +174,8 @@ def open_stream(
         count=config.generated_count,
         fixed=fixed,
         mirrored=config.mirrored,
-        environment=environment if config.starts else None,
+        environment=environment,
+        along_solutions=bool(config.starts),
         solutions=_fixed_solutions(config, environment, fixed, threads),
         with_proofs=PLANNED in config.starts,
     )
@@ -189,9 +190,9 @@ def _fixed_solutions(
 ) -> Mapping[str, np.ndarray]:
     """Return solutions of the fixed levels and their mirror images by name."""
     if config.starts and fixed:
-        return solutions_of(
-            playable_levels(environment.replace(levels=fixed)), config.starts, config.max_frames, threads
-        )
+        find = found_solutions if PLANNED in config.starts else solutions_of
+        levels = playable_levels(environment.replace(levels=fixed))
+        return find(levels, config.starts, config.max_frames, threads)
     if config.starts and PLANNED not in config.starts:
         raise ConfigError(
             f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "
