@@ -20,7 +20,7 @@ from nclone_env.config import (
 )
 from nclone_env.errors import ConfigError
 from nclone_env.generate.difficulty import LEAST, MOST, read_range
-from nclone_env.generate.families.table import FAMILIES
+from nclone_env.generate.families import NAMES
 
 ActivationName = Literal["tanh", "relu", "silu"]
 ActionHeads = Literal["joint", "separate"]
@@ -125,7 +125,7 @@ class TrainConfig:
     """Generated levels that are trained on at a time."""
     generated_interval: int = 50
     """Updates after which the next ones take their place."""
-    generated_families: tuple[str, ...] = tuple(FAMILIES)
+    generated_families: tuple[str, ...] = NAMES
     """Families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes."""
     generated_difficulty: str = f"{LEAST}..{MOST}"
     """Least and greatest measured difficulty, 0..100."""
@@ -334,10 +334,10 @@ def _check_generated(config: TrainConfig) -> None:
             f"{given}: expected the default without generated levels, got {getattr(config, given)!r}; "
             f"add {GENERATED!r} to levels"
         )
-    unknown = [family for family in families if family not in FAMILIES]
+    unknown = [family for family in families if family not in NAMES]
     if unknown or not families:
         got = repr(unknown[0]) if unknown else "none"
-        raise ConfigError(f"generated_families: expected some of {', '.join(FAMILIES)}, got {got}")
+        raise ConfigError(f"generated_families: expected some of {', '.join(NAMES)}, got {got}")
     read_range("generated_difficulty", config.generated_difficulty)
     steps = config.environment().max_steps
     if config.generates and config.generated_interval * config.num_steps < steps:

@@ -15,6 +15,7 @@ import pytest
 from nclone_env.cli.app import main
 from nclone_env.constants import CELEBRATING, INPUT_RIGHT
 from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import generate_level
 from nclone_env.level import library
 from nclone_env.level.build import build_room
@@ -223,6 +224,10 @@ def test_levels_that_take_too_long_or_are_known_are_left_out(monkeypatch):
 def test_refusals(fields, message):
     with pytest.raises(ConfigError, match=message):
         TrainConfig(**{"levels": ("generated",), **fields})
+
+
+def test_the_families_are_those_of_the_generator():
+    assert tuple(FAMILIES) == TrainConfig().generated_families
 
 
 def test_known_starts_need_a_fixed_level(tmp_path, rooms):
