@@ -1,7 +1,7 @@
 """Generated levels of a run: the ones that it trains on, batch after batch, and the ones that measure it.
 
 They are levels of a collection that ``nclone-env levels generate`` makes too, in its order. Left out are those whose
-proof takes longer than an episode, and those that the run has already under another name.
+proof takes longer than an episode, and those whose contents or name another level of the run has.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Collection:
     seed: int
     split: str
     known: frozenset[str] = frozenset()
-    """Digests of levels to leave out."""
+    """Digests and names of levels to leave out."""
 
     def take(self, first: int, count: int) -> tuple[Made, ...]:
         """Make the next levels from number ``first`` on.
@@ -92,7 +92,8 @@ class Collection:
         except ConfigError:  # none of its sketches has such a difficulty; those of other numbers may
             return None, ATTEMPTS
         sketches = 1 + sum(made.rejected.values())
-        if len(made.inputs) > self.max_frames or made.level.raw.digest in self.known:
+        known = made.level.raw.digest in self.known or made.level.name in self.known
+        if known or len(made.inputs) > self.max_frames:
             return None, sketches
         return Made(number, made.level, made.inputs), sketches
 
@@ -196,8 +197,8 @@ def held_out_collection(config: TrainConfig) -> Collection:
 def training_collection(config: TrainConfig, known: Iterable[Level]) -> Collection:
     """Return the levels that a run trains on, without some that it knows."""
     bounds = read_range("generated_difficulty", config.generated_difficulty)
-    digests = frozenset(level.raw.digest for level in known)
-    return Collection(config.generated_families, bounds, config.max_frames, config.seed, TRAIN, digests)
+    marks = frozenset(mark for level in known for mark in (level.raw.digest, level.name))
+    return Collection(config.generated_families, bounds, config.max_frames, config.seed, TRAIN, marks)
 
 
 def held_out_count(config: TrainConfig) -> int:
