@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections import Counter
@@ -13,7 +12,7 @@ from nclone_env.cli.progress import LiveLine, bar, remaining
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
 from nclone_env.generate.collection import Entry, Files, Order, entries, write_collection
-from nclone_env.generate.difficulty import LEAST, MOST
+from nclone_env.generate.difficulty import LEAST, MOST, read_range
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import check_arguments
 from nclone_env.generate.splits import TRAIN
@@ -47,7 +46,7 @@ def generate_levels(
         processes: number of levels made at once, each in a process of its own.
         force: overwrite existing files.
     """
-    order = _checked(Order(family, seed, split, _range(difficulty)), count, processes)
+    order = _checked(Order(family, seed, split, read_range("difficulty", difficulty)), count, processes)
     files = Files(output)
     for file in files.existing():
         check_free(file, force)
@@ -95,13 +94,6 @@ class _Progress:
         if not 0 < self._accepted < self._total:
             return ""
         return f", {remaining(seconds * (self._total - self._accepted) / self._accepted)}"
-
-
-def _range(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", text)
-    if not match:
-        raise ConfigError(f"difficulty: expected two numbers such as 20..60, got {text!r}")
-    return int(match[1]), int(match[2])
 
 
 def _checked(order: Order, count: int, processes: int) -> Order:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import TextIO
 
 _BAR = 20
-_HELD_OUT = ("held_out_success", "held_out_any")
+_LASTING = ("held_out_success", "held_out_any", "new_level_success")
+"""Columns that not every row has; the latest values are shown."""
 
 
 class LiveLine:
@@ -66,12 +67,12 @@ class TrainingProgress:
         self._started = time.monotonic()
         self._row: dict[str, float] = {}
         self._seconds = 0.0
-        self._held_out: dict[str, float] = {}
+        self._lasting: dict[str, float] = {}
 
     def __call__(self, row: Mapping[str, float]) -> None:
         """Display a row."""
-        self._held_out |= {name: row[name] for name in _HELD_OUT if name in row}  # not every row has them
-        self._row = {**row, **self._held_out}
+        self._lasting |= {name: row[name] for name in _LASTING if name in row}
+        self._row = {**row, **self._lasting}
         self._seconds = time.monotonic() - self._started
         self._line.show(progress_line(self._row, self._total, self._seconds))
 
@@ -98,6 +99,8 @@ def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float
     )
     if "held_out_success" in row:
         played += f"held out {row['held_out_success']:.1%} (any {row['held_out_any']:.1%})  "
+    if not math.isnan(row.get("new_level_success", math.nan)):
+        played += f"new levels {row['new_level_success']:.1%}  "
     left = "" if is_last else f", {remaining(max(0, total_timesteps - row['timesteps']) / row['steps_per_second'])}"
     return (
         f"{bar(done)} {done:4.0%} {seconds:4.0f} s{left}  {row['steps_per_second']:,.0f} steps/s  "

@@ -89,6 +89,9 @@ def train(
         return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
+    waits = [row["wait_seconds"] for row in result.curve if "wait_seconds" in row]
+    if waits:
+        print(f"exchanged generated levels {len(waits)} times, waited {sum(waits):.1f} s for them")
     _report(config, result, episodes, video)
     return 0
 
@@ -96,6 +99,7 @@ def train(
 def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool) -> None:
     """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
     from nclone_env.cli.evaluate import evaluate_and_report
+    from nclone_env.train.generated import evaluated_levels
     from nclone_env.train.plots import write_learning_curve
     from nclone_env.train.report import mean_success
 
@@ -103,7 +107,8 @@ def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool
     plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
     plot()  # before the evaluation, which may be interrupted
     reported = (config.evaluation_attempts, result.held_out, result.counters.timesteps)
-    results = evaluate_and_report(result.policy, config.environment(), folder, episodes, config.seed, video, *reported)
+    environment = config.environment().replace(levels=evaluated_levels(config))
+    results = evaluate_and_report(result.policy, environment, folder, episodes, config.seed, video, *reported)
     plot(random=mean_success(results["random"]))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from nclone_env.errors import ConfigError
 
 LEAST, MOST = 0, 100
 EASIEST = 25
@@ -53,6 +56,35 @@ class Difficulty:
         random = _RANDOM_POINTS * 100 * (_EASY_SHARE * self.random_runs - share) // (_EASY_SHARE * self.random_runs)
         close = _CLEARANCE_POINTS * 100 * (_WIDE - min(self.clearance, _WIDE)) // _WIDE
         return (effort + length + random + close) // 100
+
+
+def read_range(name: str, text: str) -> tuple[int, int]:
+    """Return the least and the greatest difficulty that a text such as ``20..60`` means.
+
+    Args:
+        name: name of the option, for the message.
+        text: two numbers with two dots in between.
+
+    Raises:
+        ConfigError: if it is none, or one number is above 100 or the first above the second.
+    """
+    match = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", text)
+    if not match:
+        raise ConfigError(f"{name}: expected two numbers such as 20..60, got {text!r}")
+    low, high = int(match[1]), int(match[2])
+    check_range(name, low, high)
+    return low, high
+
+
+def check_range(name: str, low: int, high: int) -> None:
+    """Check the least and the greatest difficulty.
+
+    Raises:
+        ConfigError: if they are no range within 0..100.
+    """
+    if not LEAST <= low <= high <= MOST:
+        expected = f"a range within {LEAST}..{MOST}, the smaller number first"
+        raise ConfigError(f"{name}: expected {expected}, got {low}..{high}")
 
 
 def _by_logarithm(value: int, least: int, most: int, points: int) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 
 from nclone_env.errors import ConfigError
 from nclone_env.generate.candidate import Accepted, try_sketch
-from nclone_env.generate.difficulty import LEAST, MOST, Difficulty
+from nclone_env.generate.difficulty import LEAST, MOST, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.matters import Group
@@ -182,6 +182,4 @@ def check_arguments(family: str, seed: int, number: int, split: str, difficulty:
     for name, value in (("seed", seed), ("number", number)):
         if value < 0:
             raise ConfigError(f"{name}: expected a whole number of at least 0, got {value}")
-    if not LEAST <= difficulty[0] <= difficulty[1] <= MOST:
-        expected = f"a range within {LEAST}..{MOST}, the smaller number first"
-        raise ConfigError(f"difficulty: expected {expected}, got {difficulty[0]}..{difficulty[1]}")
+    check_range("difficulty", *difficulty)

@@ -22,9 +22,10 @@ from nclone_env.config import EnvironmentConfig, build
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
 from nclone_env.train.folder import checkpoint_file
+from nclone_env.train.generated import evaluated_levels
 from nclone_env.train.policy import ActorCritic, make_policy
 
-FORMAT = 5
+FORMAT = 6
 
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
@@ -73,6 +74,8 @@ class Checkpoint:
     """Measured success that level weights and start states follow."""
     reference: dict[str, Tensor]
     """Parameters of the clone of a warm start by name; empty without one."""
+    generated: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """The current generated levels and those before, with their proofs (``LevelStream.state``); empty without any."""
     package_version: str = __version__
     """Version of the package that wrote the file."""
     format: int = FORMAT
@@ -148,7 +151,7 @@ def load_policy(path: str | Path, levels: Sequence[str] = ()) -> tuple[ActorCrit
 
     Args:
         path: checkpoint, or the folder of a run: its latest checkpoint.
-        levels: levels of the environments; those of the run if there are none.
+        levels: levels of the environments; without any those of the run, held-out ones in place of generated ones.
 
     Returns:
         The policy, the configuration of its environments, and all contents of the checkpoint.
@@ -159,8 +162,8 @@ def load_policy(path: str | Path, levels: Sequence[str] = ()) -> tuple[ActorCrit
     file = checkpoint_file(path)
     content = load_checkpoint(file)
     policy = restore_policy(content, file)
-    _, environment = restore_configs(content, file)
-    return policy, environment.replace(levels=tuple(levels)) if levels else environment, content
+    config, environment = restore_configs(content, file)
+    return policy, environment.replace(levels=tuple(levels) or evaluated_levels(config)), content
 
 
 @contextmanager

@@ -19,6 +19,8 @@ from nclone_env.config import (
     check_integer,
 )
 from nclone_env.errors import ConfigError
+from nclone_env.generate.difficulty import LEAST, MOST, read_range
+from nclone_env.generate.families import NAMES
 
 ActivationName = Literal["tanh", "relu", "silu"]
 ActionHeads = Literal["joint", "separate"]
@@ -28,6 +30,9 @@ PolicyObservation = Literal[
     "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
 ]
 PictureSize = Literal[128, 84, 64]
+
+GENERATED = "generated"
+"""Stands among ``TrainConfig.levels`` for levels that are made while the run goes on."""
 
 _LONGEST_NAME = 100  # characters of the levels in the name of a run folder
 # Field name to (type, minimum, maximum), both inclusive.
@@ -42,6 +47,8 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "success_window": (int, 1, 10**6),
     "held_out": (float, 0.0, 0.99),
     "split_seed": (int, 0, 2**31 - 1),
+    "generated_count": (int, 1, 65536),
+    "generated_interval": (int, 1, 10**9),
     "evaluation_interval": (int, 0, 10**9),
     "evaluation_attempts": (int, 1, 10**6),
     "checkpoint_interval": (int, 1, 10**9),
@@ -71,7 +78,8 @@ class TrainConfig:
     """All settings of a training run; the discount factor is ``reward.gamma``."""
 
     levels: tuple[str, ...] = ("first-steps",)
-    """Built-in sets or levels by name, or level files by path; each episode is played on one of them."""
+    """Built-in sets or levels by name, level files by path, or generated for new levels without end; each episode is
+    played on one of them."""
     mirrored: bool = False
     """Also train on the mirror image of each level, with left and right exchanged."""
     observations: tuple[PolicyObservation, ...] = ("game_state",)
@@ -113,9 +121,17 @@ class TrainConfig:
     starts: tuple[str, ...] = ()
     """Recordings of solutions, known or planned (by the planner, before the run): episodes begin along them, at first
     near the exit, then ever earlier."""
+    generated_count: int = 64
+    """Generated levels that are trained on at a time."""
+    generated_interval: int = 50
+    """Updates after which the next ones take their place."""
+    generated_families: tuple[str, ...] = NAMES
+    """Families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes."""
+    generated_difficulty: str = f"{LEAST}..{MOST}"
+    """Least and greatest measured difficulty, 0..100."""
 
     seed: int = 0
-    """Seed of the initial policy, the sampled actions, the minibatch order and the environments."""
+    """Seed of the initial policy, the sampled actions, the minibatch order, the environments and generated levels."""
     num_envs: int = 256
     """Number of parallel environments."""
     num_steps: int = 128
@@ -188,7 +204,7 @@ class TrainConfig:
         Raises:
             ConfigError: if a value is invalid.
         """
-        for name in ("levels", "observations", "starts", "warm_start"):
+        for name in ("levels", "observations", "starts", "warm_start", "generated_families"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         object.__setattr__(self, "output", Path(self.output))
@@ -218,6 +234,7 @@ class TrainConfig:
         if Path(self.name).name != self.name or self.name == "..":
             raise ConfigError(f"name: expected a folder name without separators, neither . nor .., got {self.name!r}")
         self.environment()
+        _check_generated(self)
         for name in self.observations:
             if name not in get_args(PolicyObservation):
                 valid = ", ".join(get_args(PolicyObservation))
@@ -258,6 +275,16 @@ class TrainConfig:
         return environment.replace(observation=dataclasses.replace(environment.observation, frame_stack=1))
 
     @property
+    def generates(self) -> bool:
+        """Whether levels are generated."""
+        return GENERATED in self.levels
+
+    @property
+    def fixed_levels(self) -> tuple[str, ...]:
+        """The levels that stay for the whole run."""
+        return tuple(level for level in self.levels if level != GENERATED)
+
+    @property
     def batch_size(self) -> int:
         """Steps per rollout over all environments."""
         return self.num_envs * self.num_steps
@@ -295,6 +322,29 @@ def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value
+
+
+def _check_generated(config: TrainConfig) -> None:
+    """Check the fields about generated levels."""
+    families, fields = config.generated_families, dataclasses.fields(config)
+    named = [item for item in fields if item.name.startswith("generated_")]
+    given = next((item.name for item in named if getattr(config, item.name) != item.default), None)
+    if not config.generates and given is not None:
+        raise ConfigError(
+            f"{given}: expected the default without generated levels, got {getattr(config, given)!r}; "
+            f"add {GENERATED!r} to levels"
+        )
+    unknown = [family for family in families if family not in NAMES]
+    if unknown or not families:
+        got = repr(unknown[0]) if unknown else "none"
+        raise ConfigError(f"generated_families: expected some of {', '.join(NAMES)}, got {got}")
+    read_range("generated_difficulty", config.generated_difficulty)
+    steps = config.environment().max_steps
+    if config.generates and config.generated_interval * config.num_steps < steps:
+        raise ConfigError(
+            f"generated_interval: expected at least {math.ceil(steps / config.num_steps)} updates of "
+            f"{config.num_steps} steps, the longest episode, got {config.generated_interval}"
+        )
 
 
 def _check_range(name: str, value: object, kind: type, low: float, high: float) -> None:

@@ -9,6 +9,8 @@ from contextlib import closing
 import numpy as np
 import torch
 
+from nclone_env.level.load import LevelSource
+from nclone_env.level.scenes import everything
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.config import TrainConfig
@@ -16,6 +18,7 @@ from nclone_env.train.curve import Rows
 from nclone_env.train.device import learning_device
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.episodes import EpisodeLog
+from nclone_env.train.generated import held_out_count
 from nclone_env.train.levels import run_levels
 from nclone_env.train.mlp import scratch_bytes
 from nclone_env.train.policy import ActorCritic, make_policy
@@ -45,7 +48,7 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as creating the environments does.
     """
-    levels, held_out = run_levels(config)
+    levels, held_out = _example_levels(config)
     environment = config.unstacked_environment().replace(levels=levels, mirrored=config.mirrored)
     with closing(make_envs(environment, 1)) as one, closing(make_envs(environment, 2)) as two:
         dtypes = {name: space.dtype for name, space in one.single_observation_space.spaces.items()}
@@ -95,6 +98,12 @@ def check_memory(config: TrainConfig) -> None:
         MemoryLimitError: the message names the number of environments that fits.
     """
     check_fits("num_envs", config.num_envs, estimate_bytes(config).total_bytes / config.num_envs)
+
+
+def _example_levels(config: TrainConfig) -> tuple[tuple[LevelSource, ...], tuple[LevelSource, ...]]:
+    """Return levels to train on and held-out ones; generated levels are represented by one that has everything."""
+    levels, held_out = run_levels(config)
+    return (*levels, *[everything()] * config.generates), (*held_out, *[everything()] * held_out_count(config))
 
 
 def _used_bytes(envs: VectorEnvironment) -> int:

@@ -17,7 +17,8 @@ class Worlds:
     """Everything that the environments of a run need to go on."""
 
     rows: dict[str, np.ndarray]
-    """The observations that the next rollout begins with, (k, N, *shape) by name, and where episodes start."""
+    """The observations that the next rollout begins with, (k, N, *shape) by name, where episodes start, and which
+    environments have met the current generated levels."""
     states: list[bytes]
     """Snapshot of each environment."""
 
@@ -73,4 +74,5 @@ def own_part(run: Run, worlds: Worlds) -> Worlds:
 
 def first_rows(run: Run) -> Mapping[str, np.ndarray]:
     """Return the arrays whose first rows a rollout begins with, by their names in checkpoints."""
-    return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts}
+    met = {} if run.stream is None else {"first met": run.stream.first_met}
+    return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts, **met}

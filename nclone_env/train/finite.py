@@ -84,7 +84,7 @@ def _level(run: Run, step: int, index: int) -> Iterator[str]:
     collector = next(group for group in run.collectors if group.columns.first <= index < group.columns.last)
     level = _level_index(collector, step, index - collector.columns.first)
     if level is not None:
-        yield run.statistics.level_names[level]
+        yield collector.envs.level_names[level]
 
 
 def _level_index(collector: Collector, step: int, index: int) -> int | None:

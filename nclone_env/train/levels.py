@@ -7,23 +7,29 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nclone_env.errors import ConfigError
-from nclone_env.level.load import load_levels
+from nclone_env.level.load import LevelSource, load_levels
 from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
 from nclone_env.train.config import TrainConfig
 
 
 def run_levels(config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return references of the levels that a run trains on, and of those that it holds out.
+    """Return references of the fixed levels that a run trains on, and of those that it holds out.
+
+    Besides generated levels, too few of them to be split are all trained on.
 
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as :func:`split_levels`.
     """
     if config.held_out == 0:
-        return config.levels, ()
-    return split_levels(config.levels, config.held_out, config.split_seed)
+        return config.fixed_levels, ()
+    if config.generates:
+        size = len(distinct_levels(config.fixed_levels))
+        if not 0 < round(config.held_out * size) < size:
+            return config.fixed_levels, ()
+    return split_levels(config.fixed_levels, config.held_out, config.split_seed)
 
 
-def level_digests(levels: Iterable[str]) -> list[str]:
+def level_digests(levels: Iterable[LevelSource]) -> list[str]:
     """Return the digest of tiles and entities of each level, in the order of an environment's ``level_names``.
 
     Raises:

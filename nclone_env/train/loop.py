@@ -23,8 +23,9 @@ from nclone_env.train.initial import initialise_policy
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ppo import UpdateStatistics
 from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.renewal import on_current_levels, renew_levels
 from nclone_env.train.restart import claim
-from nclone_env.train.resume import restore_run, save_run, take_over_folder
+from nclone_env.train.resume import restore_run, save_run, saved_levels, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
 from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
 from nclone_env.train.warm_up import Report, stage, warm_up
@@ -92,7 +93,8 @@ def train(
     with one_thread_per_call(), closing(claimed) as folder:
         on_start(folder.path)
         with stage("environments", on_stage):
-            run = set_up(settled_config(config, folder), make_envs, folder, ranks)
+            generated = saved_levels(source, ranks) if config.generates else None
+            run = set_up(settled_config(config, folder), make_envs, folder, ranks, generated)
         with closing(run):
             warm_up(run, on_stage)
             if initial is not None:
@@ -131,7 +133,11 @@ def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], No
 
 
 def advance(run: Run) -> Row:
-    """Collect a rollout, update the policy, evaluate it where it is due; return the row of the learning curve."""
+    """Collect a rollout, update the policy, evaluate it where it is due; return the row of the learning curve.
+
+    Generated levels are exchanged before, where that is due.
+    """
+    renewed = renew_levels(run)
     started = time.perf_counter()
     collect_rollout(run)
     compute_returns(run)
@@ -139,7 +145,7 @@ def advance(run: Run) -> Row:
     statistics = update_policy(run)
     learned = time.perf_counter()
     evaluated = evaluate_held_out(run)
-    log_update(run, statistics, collected - started, learned - collected, evaluated)
+    log_update(run, statistics, collected - started, learned - collected, {**evaluated, **renewed})
     return run.curve.rows[-1]
 
 
@@ -154,8 +160,10 @@ def collect_rollout(run: Run) -> None:
     run.workers.run(run.job, play, 0, len(run.collectors))
     run.statistics.vector_steps += run.config.num_steps
     ended = list(ended_episodes(run))
+    run.counters.episodes += sum(map(len, ended))
+    ended = on_current_levels(run, ended)
     for episodes in ended:
-        run.counters.episodes += run.statistics.add(episodes)
+        run.statistics.add(episodes)
     run.selection.update(ended)
     run.counters.timesteps += run.config.batch_size
     run.counters.updates += 1
@@ -206,7 +214,7 @@ def evaluate_held_out(run: Run) -> Row:
 
 
 def log_update(
-    run: Run, statistics: UpdateStatistics, collecting: float, learning: float, evaluated: Mapping[str, float]
+    run: Run, statistics: UpdateStatistics, collecting: float, learning: float, others: Mapping[str, float]
 ) -> None:
     """Append the row of this update to the learning curve.
 
@@ -215,7 +223,7 @@ def log_update(
         statistics: of the update.
         collecting: seconds of the collection.
         learning: seconds of the update.
-        evaluated: columns about the held-out levels.
+        others: columns about held-out and generated levels.
     """
     run.curve.append(
         {
@@ -229,6 +237,6 @@ def log_update(
             "collect_seconds": collecting,
             "learn_seconds": learning,
             "kilobytes_per_environment": run.kilobytes_per_environment,
-            **evaluated,
+            **others,
         }
     )

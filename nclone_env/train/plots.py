@@ -12,6 +12,12 @@ from nclone_env.train.comparison import Band, Group, shown
 from nclone_env.train.config import TrainConfig
 
 _SUCCESS, _RETURN = "success rate of recent episodes", "mean return of recent episodes"
+_OCCASIONAL = {
+    "held_out_success": "held-out levels",
+    "held_out_any": "held-out levels, any attempt",
+    "new_level_success": "new levels, first episodes",
+}
+"""Column of the learning curve that not every row has to the label of its line."""
 _DASHED = {"color": "0.45", "linestyle": "--", "linewidth": 0.9}
 
 
@@ -34,11 +40,10 @@ def write_learning_curve(
     timesteps = [row["timesteps"] for row in rows]
     upper.plot(timesteps, [row["success_rate"] for row in rows], label="mean over levels")
     upper.plot(timesteps, [row["min_success_rate"] for row in rows], label="worst level", linewidth=0.8)
-    evaluated = [row for row in rows if "held_out_success" in row]
-    for name, label in (("held_out_success", "held-out levels"), ("held_out_any", "held-out levels, any attempt")):
-        if evaluated:
-            steps = [row["timesteps"] for row in evaluated]
-            upper.plot(steps, [row[name] for row in evaluated], label=label, marker=".")
+    for name, label in _OCCASIONAL.items():
+        measured = [row for row in rows if name in row]
+        if measured:
+            upper.plot([row["timesteps"] for row in measured], [row[name] for row in measured], label=label, marker=".")
     lower.plot(timesteps, [row["mean_return"] for row in rows])
     _save(figure, upper, path)
 

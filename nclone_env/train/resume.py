@@ -24,6 +24,7 @@ from nclone_env.train.checkpoint import (
 from nclone_env.train.exchange import Worlds, first_rows, gather_worlds, own_part
 from nclone_env.train.folder import RunFolder
 from nclone_env.train.level_table import write_level_table
+from nclone_env.train.ranks import Ranks
 from nclone_env.train.restart import launchers, name_job
 from nclone_env.train.run import Counters, Run, Score
 from nclone_env.train.warm_start import reference_state, restore_reference
@@ -146,7 +147,20 @@ def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
             for name, arrays in run.selection.state().items()
         },
         reference=reference_state(run),
+        generated={} if run.stream is None else _tensors(run.stream.state()),
     )
+
+
+def saved_levels(path: Path | None, ranks: Ranks) -> dict[str, Any]:
+    """Return the generated levels of a checkpoint, see ``LevelStream.state``; empty without a checkpoint.
+
+    Raises:
+        CheckpointError: if it cannot be read.
+    """
+    if path is None:
+        return {}
+    state = ranks.from_first(lambda: load_checkpoint(path)).generated
+    return {name: value.numpy() if isinstance(value, Tensor) else value for name, value in state.items()}
 
 
 def restore_run(run: Run, path: Path) -> None:
@@ -171,6 +185,8 @@ def restore_run(run: Run, path: Path) -> None:
         )
         restore_reference(run, checkpoint.reference)
     run.curve.rows.replace(checkpoint.curve)
+    if checkpoint.curve:  # levels that were exchanged since then may need more
+        run.kilobytes_per_environment = checkpoint.curve[-1]["kilobytes_per_environment"]
 
 
 def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
@@ -207,6 +223,10 @@ def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
             collector.envs.set_state(index, next(states))
     for name, array in first_rows(run).items():
         _copy(array[: run.storage.frame_stack], torch.from_numpy(own.rows[name]))
+
+
+def _tensors(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: _tensor(value) if isinstance(value, np.ndarray) else value for name, value in state.items()}
 
 
 def _tensor(array: np.ndarray) -> Tensor:

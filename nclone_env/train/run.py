@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from nclone_env.config import EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env.threads import Job, Workers
+from nclone_env.level.load import LevelSource
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
@@ -35,7 +37,8 @@ from nclone_env.train.ppo import PPO
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.reference import Reference
 from nclone_env.train.rollout import RolloutStorage
-from nclone_env.train.selection import EpisodeSelection, assign_levels, make_selection
+from nclone_env.train.selection import EpisodeSelection, run_starts, spread_levels
+from nclone_env.train.stream import LevelStream, open_stream
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
@@ -82,6 +85,8 @@ class Run:
     """Device of the policy; None: the processor, by the threads of the run."""
     reference: Reference | None = None
     """The clone of a warm start, which the policy is kept close to."""
+    stream: LevelStream | None = None
+    """The levels, if some are generated."""
     saved: int = -1
     """Updates before the latest checkpoint; -1 without one."""
     best: Score | None = None
@@ -94,6 +99,11 @@ class Run:
         trees = (collector.envs.memory() for collector in self.collectors)
         used = sum(tree.bytes_where(shared=False) for tree in trees)
         self.kilobytes_per_environment = used / self.storage.num_envs / 1024
+
+    @property
+    def groups(self) -> list[VectorEnvironment]:
+        """The environments of each group."""
+        return [collector.envs for collector in self.collectors]
 
     @property
     def solved(self) -> bool:
@@ -119,8 +129,10 @@ class Run:
     def close(self) -> None:
         """End the threads, close the environments and the files."""
         self.workers.close()
-        for collector in self.collectors:
-            collector.envs.close()
+        for group in self.groups:
+            group.close()
+        if self.stream is not None:
+            self.stream.close()
         if self.held_out is not None:
             self.held_out.close()
         self.curve.close()
@@ -150,20 +162,34 @@ def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
     return Workers(config.batch_size, threads, min_chunk=1)
 
 
-def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, ranks: Ranks = ALONE) -> Run:
+def set_up(
+    config: TrainConfig,
+    make_envs: MakeEnvironments,
+    folder: RunFolder,
+    ranks: Ranks = ALONE,
+    generated: Mapping[str, Any] | None = None,
+) -> Run:
     """Build all components of a run that writes to a folder; nothing is written yet.
 
+    Args:
+        config: configuration of the run.
+        make_envs: creates a vector environment for each group of environments.
+        folder: the folder.
+        ranks: the processes that train together.
+        generated: the generated levels of an interrupted run, see ``LevelStream.state``.
+
     Raises:
-        ConfigError: if the ranks cannot have equally many environments, or the device cannot be used.
+        ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
+            solutions cannot.
     """
     share = ranks.share(config.num_envs)
     sizes = group_sizes(len(share))
-    levels, held_out = run_levels(config)
-    environment = config.unstacked_environment().replace(levels=levels, mirrored=config.mirrored)
+    workers = make_workers(config, ranks)
+    environment, held_out, stream = _choose_levels(config, workers.count, ranks, generated or {})
     groups = [make_envs(environment, size) for size in sizes]
     envs = groups[0]
-    if config.curriculum == "even" and 1 < len(envs.level_names) <= config.num_envs:
-        assign_levels(groups, share)
+    in_use = len(envs.level_names) if stream is None else stream.plan.in_use
+    spread_levels(groups, share, in_use, assign=assigns_levels(config, in_use))
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
@@ -172,8 +198,8 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
     storage = RolloutStorage(
         config.num_steps, len(share), space, config.frame_stack, reference_actions, is_pinned(device)
     )
-    workers = make_workers(config, ranks)
     network, ppo = _make_learner(config, policy, parameters, storage, workers, ranks, device)
+    starts = run_starts(environment, config.starts, workers.count) if stream is None else stream.current.starts
     return Run(
         config=config,
         environment=environment,
@@ -187,14 +213,33 @@ def set_up(config: TrainConfig, make_envs: MakeEnvironments, folder: RunFolder, 
         ppo=ppo,
         network=network,
         workers=workers,
-        statistics=EpisodeStatistics(envs.level_names, config.success_window, config.environment().max_steps),
-        selection=make_selection(groups, environment, config.curriculum == "progress", config.starts, workers.count),
+        statistics=EpisodeStatistics(envs.level_names[:in_use], config.success_window, config.environment().max_steps),
+        selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
         held_out=_make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
         folder=folder,
         curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
         ranks=ranks,
         device=device,
+        stream=stream,
     )
+
+
+def assigns_levels(config: TrainConfig, count: int) -> bool:
+    """Return whether each environment of a run plays one of ``count`` levels only."""
+    return config.curriculum == "even" and count <= config.num_envs
+
+
+def _choose_levels(
+    config: TrainConfig, threads: int, ranks: Ranks, generated: Mapping[str, Any]
+) -> tuple[EnvironmentConfig, tuple[LevelSource, ...], LevelStream | None]:
+    """Return the environment with the levels to begin on, the held-out levels, and the levels to come, if any."""
+    levels, held_out = run_levels(config)
+    environment = config.unstacked_environment().replace(mirrored=config.mirrored)
+    if not config.generates:
+        return environment.replace(levels=levels), held_out, None
+    stream, measured = open_stream(config, environment, levels, held_out, threads, ranks, generated)
+    environment = environment.replace(levels=stream.levels, mirrored=False)
+    return environment, (*held_out, *measured), stream
 
 
 def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
@@ -229,7 +274,7 @@ def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -
 def _make_held_out(
     config: TrainConfig,
     num_envs: int,
-    levels: tuple[str, ...],
+    levels: tuple[LevelSource, ...],
     make_envs: MakeEnvironments,
     policy: ActorCritic,
     network: Actor,

@@ -18,11 +18,10 @@ from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import VectorEnvironment
 from nclone_env.train.planned import PLANNED, planned_solutions
-from nclone_env.train.starts import BackwardStarts, StartStates, recorded_solutions, start_states
+from nclone_env.train.starts import STATES_PER_LEVEL, BackwardStarts, StartStates, recorded_solutions, start_states
 
 KNOWN = "known"
 """Stand in ``TrainConfig.starts`` for the known solutions of built-in levels, and for those that the planner finds."""
-_STATES_PER_LEVEL = 16
 
 
 class EpisodeSelection:
@@ -30,21 +29,21 @@ class EpisodeSelection:
 
     Args:
         envs: the environments of each group; start states are set at once.
-        curriculum: decides the level weights; None: levels are left as they are.
+        count: number L of levels that episodes begin on, the first ones of the environments.
+        curriculum: whether level weights follow success; else levels are left as they are.
         starts: states along solutions to begin episodes in; None: episodes begin at the start of their level.
     """
 
     def __init__(
         self,
         envs: Sequence[VectorEnvironment],
-        curriculum: LevelCurriculum | None = None,
+        count: int,
+        curriculum: bool = False,
         starts: StartStates | None = None,
     ):
-        self._envs, self._curriculum, self._backward = tuple(envs), curriculum, None
-        if starts is not None:
-            self._backward = BackwardStarts(starts.levels, len(self._envs[0].level_names))
-            for group in self._envs:
-                group.set_starts(starts.states, self._backward.shares())
+        self._envs, self._count = tuple(envs), count
+        self._curriculum = LevelCurriculum(count) if curriculum else None
+        self._backward = self._set_starts(starts)
 
     @property
     def weights(self) -> np.ndarray | None:
@@ -76,6 +75,23 @@ class EpisodeSelection:
         if self._backward is not None:
             self._set_shares(self._backward.shares())
 
+    def renew(self, kept: int, starts: StartStates | None) -> None:
+        """Go on with other levels, of which the first ``kept`` are those of before; what was measured on those stays.
+
+        Args:
+            kept: number of levels that stay.
+            starts: states along solutions of the new levels; those of levels that stay are as many as before.
+        """
+        past = self.state()
+        if self._curriculum is not None:
+            self._curriculum = LevelCurriculum(self._count)
+        self._backward = self._set_starts(starts)
+        state = self.state()
+        for name, arrays in state.items():
+            for key, array in arrays.items():
+                array[:kept] = past[name][key][:kept]
+        self.restore(state)
+
     def state(self) -> dict[str, dict[str, np.ndarray]]:
         """Return the measured success as arrays by name, for a checkpoint."""
         return {name: part.state() for name, part in self._parts().items()}
@@ -95,9 +111,18 @@ class EpisodeSelection:
         """Return the bytes of the measured success."""
         return MemoryNode("selection", children=tuple(part.memory() for part in self._parts().values()))
 
-    def _set_weights(self, weights: np.ndarray) -> None:
+    def _set_starts(self, starts: StartStates | None) -> BackwardStarts | None:
+        if starts is None:
+            return None
+        backward = BackwardStarts(starts.levels, self._count)
         for group in self._envs:
-            group.set_level_weights(weights)
+            group.set_starts(starts.states, backward.shares())
+        return backward
+
+    def _set_weights(self, weights: np.ndarray) -> None:
+        others = len(self._envs[0].level_names) - self._count
+        for group in self._envs:
+            group.set_level_weights(np.append(weights, np.zeros(others)))
 
     def _set_shares(self, shares: np.ndarray) -> None:
         for group in self._envs:
@@ -108,19 +133,11 @@ class EpisodeSelection:
         return {name: part for name, part in parts.items() if part is not None}
 
 
-def make_selection(
-    envs: Sequence[VectorEnvironment],
-    environment: EnvironmentConfig,
-    curriculum: bool,
-    sources: Sequence[str],
-    threads: int,
-) -> EpisodeSelection:
-    """Return the selection of a run.
+def run_starts(environment: EnvironmentConfig, sources: Sequence[str], threads: int) -> StartStates | None:
+    """Return the states along solutions that the episodes of a run begin in.
 
     Args:
-        envs: the environments of each group.
-        environment: their configuration.
-        curriculum: whether level weights follow success.
+        environment: configuration of the environments.
         sources: recordings of solutions, ``known`` or ``planned``; without any, episodes begin at the start of their
             level.
         threads: levels that are planned at a time.
@@ -129,14 +146,29 @@ def make_selection(
         ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.
         FormatError, UnknownLevelError: if a file cannot be read.
     """
-    weights = LevelCurriculum(len(envs[0].level_names)) if curriculum else None
     if not sources:
-        return EpisodeSelection(envs, weights)
+        return None
     solutions = solutions_of(playable_levels(environment), sources, environment.max_frames, threads)
-    return EpisodeSelection(envs, weights, start_states(environment, solutions, _STATES_PER_LEVEL))
+    return start_states(environment, solutions, STATES_PER_LEVEL)
 
 
-def assign_levels(envs: Sequence[VectorEnvironment], numbers: range) -> None:
+def spread_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int, *, assign: bool) -> None:
+    """Spread the first ``count`` levels over the environments evenly.
+
+    Args:
+        envs: the environments of each group.
+        numbers: their numbers, counted over all ranks.
+        count: number of levels.
+        assign: whether each environment gets a level of its own, if there are enough; else levels are drawn.
+    """
+    total = len(envs[0].level_names)
+    for group in envs if total > count else ():
+        group.set_level_weights((np.arange(total) < count).astype(np.float64))
+    if assign and count > 1:
+        assign_levels(envs, numbers, count)
+
+
+def assign_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int) -> None:
     """Assign each environment the level that is its number modulo the number of levels.
 
     Levels that are drawn for every episode would get steps in proportion to the length of their episodes: a level where
@@ -145,8 +177,9 @@ def assign_levels(envs: Sequence[VectorEnvironment], numbers: range) -> None:
     Args:
         envs: the environments of each group.
         numbers: their numbers, counted over all ranks.
+        count: number of levels.
     """
-    levels = np.array(numbers) % len(envs[0].level_names)
+    levels = np.array(numbers) % count
     for group in envs:
         group.assign_levels(levels[: group.num_envs])
         levels = levels[group.num_envs :]
@@ -166,6 +199,18 @@ def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, thre
         ConfigError: if none of the levels is solved.
         FormatError, UnknownLevelError: if a file cannot be read.
     """
+    found = found_solutions(levels, sources, max_frames, threads)
+    if not found:
+        raise ConfigError(
+            f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
+            f"{KNOWN!r} with built-in levels, or {PLANNED!r}, got {', '.join(sources)} for {_names(levels)}; check "
+            f"recordings with 'nclone-env replay verify'"
+        )
+    return found
+
+
+def found_solutions(levels: LevelSet, sources: Sequence[str], max_frames: int, threads: int) -> dict[str, Any]:
+    """Return the same as :func:`solutions_of`, an empty dict if none of the levels is solved."""
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
     recorded = recorded_solutions(levels.levels, recordings)
     found: dict[str, Any] = {name: inputs for name, inputs in recorded.items() if len(inputs) <= max_frames}
@@ -174,12 +219,6 @@ def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, thre
         found = {name: inputs for name, inputs in known.items() if len(inputs) <= max_frames} | found
     if PLANNED in sources:
         found = planned_solutions(levels, max_frames, threads) | found
-    if not found:
-        raise ConfigError(
-            f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
-            f"{KNOWN!r} with built-in levels, or {PLANNED!r}, got {', '.join(sources)} for {_names(levels)}; check "
-            f"recordings with 'nclone-env replay verify'"
-        )
     return found
 
 

@@ -23,6 +23,8 @@ from nclone_env.replay.recording import Recording
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.train.outcomes import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
 
+STATES_PER_LEVEL = 16
+"""Snapshots along the solution of a level in a training run."""
 _NEW_EPISODE = 0.1
 """Weight of a new episode in the success rates."""
 _LEAST_EPISODES = 10

@@ -85,3 +85,12 @@ def test_a_plain_stream_gets_lines_now_and_then():
 
 def test_bar():
     assert [bar(share) for share in (0.0, 0.5, 1.0)] == [f"[{' ' * 20}]", f"[{'#' * 10}{' ' * 10}]", f"[{'#' * 20}]"]
+
+
+def test_what_few_rows_have_stays_in_the_line():
+    stream = io.StringIO()
+    progress = TrainingProgress(1_000_000, stream, interval=0.0)
+    progress(ROW | {"new_level_success": 0.125, "wait_seconds": 1.0})
+    progress(ROW)
+    assert stream.getvalue().count("return 3.14  new levels 12.5%  0.7 KB/env") == 2
+    assert "new levels" not in progress_line(ROW | {"new_level_success": float("nan")}, 1_000_000, 1.0)

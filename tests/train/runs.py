@@ -9,7 +9,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
 
-TIMES = {"steps_per_second", "collect_seconds", "learn_seconds", "evaluation_seconds"}
+TIMES = {
+    "steps_per_second",
+    "collect_seconds",
+    "learn_seconds",
+    "evaluation_seconds",
+    "wait_seconds",
+    "exchange_seconds",
+}
 
 
 def config(tmp_path, **fields):

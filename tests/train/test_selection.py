@@ -20,7 +20,7 @@ from nclone_env.train.episodes import EPISODE, EpisodeStatistics
 from nclone_env.train.folder import claim_folder
 from nclone_env.train.loop import begin, collect_rollout, train
 from nclone_env.train.run import one_thread_per_call, set_up
-from nclone_env.train.selection import EpisodeSelection, make_selection, solutions_of
+from nclone_env.train.selection import EpisodeSelection, run_starts, solutions_of
 
 from .runs import config, contents
 from .stub import LineWorld
@@ -53,7 +53,7 @@ class Group:
 
 def test_without_curriculum_and_starts_nothing_is_touched():
     group = Group()
-    selection = EpisodeSelection([group])
+    selection = EpisodeSelection([group], 3)
     selection.update([ended((0, -1, True))])
     selection.apply()
     assert group.calls == []
@@ -63,7 +63,7 @@ def test_without_curriculum_and_starts_nothing_is_touched():
 
 def test_every_group_gets_the_weights_of_all_episodes():
     groups = [Group(), Group()]
-    selection = EpisodeSelection(groups, LevelCurriculum(3))
+    selection = EpisodeSelection(groups, 3, curriculum=True)
     selection.update([ended(*[(0, -1, True)] * 200), ended(*[(1, -1, bool(n % 2)) for n in range(200)])])
     expected = LevelCurriculum(3)
     expected.update(np.repeat([0, 1], 200), np.r_[np.ones(200, bool), np.arange(200) % 2 == 1])
@@ -124,14 +124,15 @@ def test_backward_starts_in_a_run(tmp_path):
 def test_starts_are_set_in_every_group_and_follow_success():
     environment = config(".", levels=LEVELS, max_frames=400).environment()
     groups = [make_environments(environment, 40) for _ in range(2)]
-    selection = make_selection(groups, environment, False, ("known",), 1)
+    starts = run_starts(environment, ("known",), 1)
+    selection = EpisodeSelection(groups, 2, starts=starts)
     for group in groups:
         _, info = group.reset(seed=0)
         begun = set(info["start"].tolist())
         assert begun == {-1, 15, 31}, "the last of sixteen states of each level, and the start"
     selection.update([ended(*[(0, 15, True)] * 20), ended()])
     assert set(groups[1].reset(seed=0)[1]["start"].tolist()) == {-1, 14, 15, 31}
-    twin = make_selection([make_environments(environment, 40)], environment, False, ("known",), 1)
+    twin = EpisodeSelection([make_environments(environment, 40)], 2, starts=starts)
     assert twin.state()["starts"]["ahead"].tolist() == [16, 16]
     twin.restore(selection.state())
     assert twin.state()["starts"]["ahead"].tolist() == [15, 16]

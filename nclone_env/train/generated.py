@@ -1,0 +1,218 @@
+"""Generated levels of a run: the ones that it trains on, batch after batch, and the ones that measure it.
+
+They are levels of a collection that ``nclone-env levels generate`` makes too, in its order. Left out are those whose
+proof takes longer than an episode, and those whose contents or name another level of the run has.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.constants import CELEBRATING, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.env.single import NPlusPlusEnv
+from nclone_env.errors import ConfigError
+from nclone_env.generate.difficulty import read_range
+from nclone_env.generate.levels import ATTEMPTS, generate_level
+from nclone_env.generate.splits import HELD_OUT, TRAIN
+from nclone_env.level.level import Level
+from nclone_env.level.mirror import mirrored
+from nclone_env.replay.recording import Recording
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.starts import STATES_PER_LEVEL, StartStates, start_states
+
+MEASURED = 16
+"""Held-out generated levels on which a policy is evaluated that was trained with none."""
+_MOST_SKETCHES = 4000
+"""Sketches that are tried in a row without a usable level: about two minutes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A generated level with its proof."""
+
+    number: int
+    """Number of the level in its collection."""
+    level: Level
+    inputs: np.ndarray
+    """(T,) uint8; a solution, one input byte a frame."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The generated levels that a run trains on at a time."""
+
+    made: tuple[Made, ...]
+    starts: StartStates | None
+    """Where episodes begin along solutions of all levels of the run; None: at the start of their level."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The levels that a run may use, in their order."""
+
+    families: tuple[str, ...]
+    """They take turns."""
+    difficulty: tuple[int, int]
+    """Least and greatest measured difficulty."""
+    max_frames: int
+    """Longest proof."""
+    seed: int
+    split: str
+    known: frozenset[str] = frozenset()
+    """Digests and names of levels to leave out."""
+
+    def take(self, first: int, count: int) -> tuple[Made, ...]:
+        """Make the next levels from number ``first`` on.
+
+        Raises:
+            ConfigError: if thousands of sketches give no level that can be used.
+        """
+        taken: list[Made] = []
+        unused = 0
+        for number in itertools.count(first):
+            if len(taken) == count:
+                break
+            made, sketches = self._made(number)
+            unused = unused + sketches if made is None else 0
+            taken += () if made is None else (made,)
+            if unused >= _MOST_SKETCHES:
+                raise self._none_usable()
+        return tuple(taken)
+
+    def _made(self, number: int) -> tuple[Made | None, int]:
+        """Return a level, None if it cannot be used, and how many sketches were tried for it."""
+        family = self.families[number % len(self.families)]
+        try:
+            made = generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty)
+        except ConfigError:  # none of its sketches has such a difficulty; those of other numbers may
+            return None, ATTEMPTS
+        sketches = 1 + sum(made.rejected.values())
+        known = made.level.raw.digest in self.known or made.level.name in self.known
+        if known or len(made.inputs) > self.max_frames:
+            return None, sketches
+        return Made(number, made.level, made.inputs), sketches
+
+    def _none_usable(self) -> ConfigError:
+        low, high = self.difficulty
+        return ConfigError(
+            f"generated_difficulty, max_frames: expected levels of {', '.join(self.families)} with a difficulty of "
+            f"{low}..{high} and a solution of at most {self.max_frames} frames, got none in {_MOST_SKETCHES:,} "
+            "sketches; widen the range, raise max_frames, or name other families"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How the batches of a run are made; a process in the background follows it."""
+
+    collection: Collection
+    count: int
+    """Levels of a batch."""
+    fixed: tuple[Level, ...]
+    """The other levels of the run, which stay."""
+    mirrored: bool
+    """Whether mirror images of all levels are played too."""
+    environment: EnvironmentConfig
+    """Of the environments; its levels are replaced."""
+    along_solutions: bool
+    """Whether episodes begin along solutions."""
+    solutions: Mapping[str, np.ndarray]
+    """Those of fixed levels, by level name."""
+    with_proofs: bool
+    """Whether the proofs of generated levels are such solutions too."""
+
+    @property
+    def kept(self) -> int:
+        """Number of fixed levels and their images, which come first among the levels of the run."""
+        return len(self._images(self.fixed))
+
+    @property
+    def in_use(self) -> int:
+        """Number of levels that episodes begin on: the kept ones and those of a batch."""
+        return self.kept + self.count * (2 if self.mirrored else 1)
+
+    def levels(self, current: Sequence[Made], previous: Sequence[Made] = ()) -> tuple[Level, ...]:
+        """Return the levels of the run: fixed ones, those of the batch, and those on which episodes may have to end."""
+        parts = (self.fixed, [made.level for made in current], [made.level for made in previous])
+        return tuple(itertools.chain.from_iterable(self._images(part) for part in parts))
+
+    def batch(self, first: int, previous: Sequence[Made] = ()) -> Batch:
+        """Make the batch that begins at a number of the collection.
+
+        What environments derive from the levels of the run is left in the level library, where the exchange finds it.
+
+        Args:
+            first: the number.
+            previous: levels of the batch before it.
+
+        Raises:
+            ConfigError: as :meth:`Collection.take`.
+        """
+        made = self.collection.take(first, self.count)
+        NPlusPlusEnv(self._with_levels(made, previous)).close()
+        return self.with_starts(made, previous)
+
+    def with_starts(self, made: tuple[Made, ...], previous: Sequence[Made]) -> Batch:
+        """Return levels as a batch that follows another one."""
+        if not self.along_solutions:
+            return Batch(made, None)
+        solutions = {**self.solutions, **(self._proofs(made) if self.with_proofs else {})}
+        return Batch(made, start_states(self._with_levels(made, previous), solutions, STATES_PER_LEVEL))
+
+    def _with_levels(self, current: Sequence[Made], previous: Sequence[Made]) -> EnvironmentConfig:
+        return self.environment.replace(levels=self.levels(current, previous), mirrored=False)
+
+    def _images(self, levels: Sequence[Level]) -> list[Level]:
+        return [*levels, *(mirrored(level) for level in levels if self.mirrored)]
+
+    def _proofs(self, made: Iterable[Made]) -> dict[str, np.ndarray]:
+        """Return solutions by level name, those of mirror images too where ties do not spoil them."""
+        proofs = {each.level.name: each.inputs for each in made}
+        for each in made if self.mirrored else ():
+            image, inputs = mirrored(each.level), _mirrored_inputs(each.inputs)
+            verdict = Recording.of(image, inputs).verify()
+            if verdict.agrees and verdict.state == CELEBRATING:
+                proofs[image.name] = inputs
+        return proofs
+
+
+def _mirrored_inputs(inputs: np.ndarray) -> np.ndarray:
+    """Return inputs with left and right exchanged, (T,) uint8; where both are pressed, left counts."""
+    left = (inputs & INPUT_LEFT) != 0
+    right = ~left & ((inputs & INPUT_RIGHT) != 0)
+    return (inputs & INPUT_JUMP) | (left * INPUT_RIGHT + right * INPUT_LEFT).astype(np.uint8)
+
+
+def held_out_collection(config: TrainConfig) -> Collection:
+    """Return the levels that measure a run; none of them is in the ``train`` split of any seed."""
+    bounds = read_range("generated_difficulty", config.generated_difficulty)
+    return Collection(config.generated_families, bounds, config.max_frames, config.split_seed, HELD_OUT)
+
+
+def training_collection(config: TrainConfig, known: Iterable[Level]) -> Collection:
+    """Return the levels that a run trains on, without some that it knows."""
+    bounds = read_range("generated_difficulty", config.generated_difficulty)
+    marks = frozenset(mark for level in known for mark in (level.raw.digest, level.name))
+    return Collection(config.generated_families, bounds, config.max_frames, config.seed, TRAIN, marks)
+
+
+def held_out_count(config: TrainConfig) -> int:
+    """Return how many generated levels a run holds out."""
+    return round(config.held_out * config.generated_count) if config.generates else 0
+
+
+def evaluated_levels(config: TrainConfig) -> tuple[str | Level, ...]:
+    """Return the levels on which the policy of a run is evaluated: ``generated`` stands for held-out ones.
+
+    Raises:
+        ConfigError: as :meth:`Collection.take`.
+    """
+    if not config.generates:
+        return config.levels
+    count = held_out_count(config) or MEASURED
+    return (*config.fixed_levels, *(made.level for made in held_out_collection(config).take(0, count)))
