@@ -90,7 +90,11 @@ def check_indices(indices: Any, num_envs: int) -> np.ndarray:
     Raises:
         ConfigError: if dtype, shape or range is wrong.
     """
-    array = np.asarray(indices)
+    try:
+        array = np.asarray(indices)
+    except ValueError as error:  # nested lists of unequal lengths
+        expected = f"whole numbers of shape ({num_envs},)"
+        raise ConfigError(f"indices: expected {expected}, got {shortened(indices)}") from error
     if array.dtype.kind not in "iu" or array.shape != (num_envs,):
         got = f"{array.dtype} of shape {array.shape}"
         raise ConfigError(f"indices: expected whole numbers of shape ({num_envs},), got {got}")

@@ -232,7 +232,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
             if chosen.pending:
                 raise StepOrderError(f"send() was called twice for group {group}; call recv({group}) in between")
             outputs = chosen.take(out)
-            check_actions(actions, self.config.action_space, chosen.actions)
+            check_actions(actions, self.config.action_space, chosen.actions, chosen.first)
             chosen.send(outputs)
 
     def recv(self, group: int = 0) -> Step:
