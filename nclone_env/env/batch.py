@@ -194,14 +194,9 @@ class Batch:
     def _start_of(self, number: int, state: bytes) -> Rows:
         """Return the rows of a snapshot as a start state."""
         try:
-            rows = self.read_start(state)
+            return self.read_start(state)
         except SnapshotError as error:
             raise SnapshotError(f"states[{number}]", error.where, error.expected, error.got) from error
-        frame, limit = int(rows["ninjas"]["frame"][0]), self.config.max_frames
-        if frame >= limit:
-            got = f"{frame}; take the snapshot earlier, or raise max_frames"
-            raise SnapshotError(f"states[{number}]", "ninjas.frame", f"less than max_frames, {limit}", got)
-        return rows
 
     def reset_call(self, mask: np.ndarray, out: Buffers, base: int) -> Call:
         """Return the call that begins new episodes where ``mask``, (n,) bool, is set, and observes all environments.
@@ -307,11 +302,15 @@ class Batch:
         """Return the rows of a snapshot as the start of an episode.
 
         Raises:
-            SnapshotError: if it is malformed or does not fit, or its episode is over.
+            SnapshotError: if it is malformed or does not fit, its episode is over, or no frame is left.
         """
         rows = self._read(state)
         if rows["episodes"]["over"][0]:
             _reject_ended("an episode in progress")
+        frame, limit = int(rows["ninjas"]["frame"][0]), self.config.max_frames
+        if frame >= limit:
+            got = f"{frame}; take the snapshot earlier, or raise max_frames"
+            raise SnapshotError("state", "ninjas.frame", f"less than max_frames, {limit}", got)
         return rows
 
     def begin_at(self, rows: Rows, index: int) -> None:

@@ -218,7 +218,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         return self.clone()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the configuration and a snapshot; stacked observations restart as after ``set_state``.
+        """Pickle configuration, snapshot and ``np_random``; stacked observations restart as after ``set_state``.
 
         Raises:
             ResetNeededError: after a call that was not completed.
@@ -226,7 +226,8 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         """
         self._lifecycle.check("pickle", (Phase.NEW, *AFTER_RESET))
         state = None if self._lifecycle.phase is Phase.NEW else self.get_state()
-        return _unpickled, (type(self), self.config, self._reward_function, state, self.spec, self._np_random_seed)
+        randomness = self._np_random_seed, self._generator
+        return _unpickled, (type(self), self.config, self._reward_function, state, self.spec, *randomness)
 
     def render(self) -> np.ndarray | None:
         """Return the picture, (600, 1056, 3) uint8 at scale 1, in ``rgb_array`` mode; show it in ``human`` mode.
@@ -283,9 +284,10 @@ def _unpickled(
     state: bytes | None,
     spec: Any,
     seed: int | None,
+    generator: np.random.Generator | None,
 ) -> NPlusPlusEnv:
     env = kind(config, reward_function=reward_function)
-    env.spec, env._np_random_seed = spec, seed
+    env.spec, env._np_random_seed, env._generator = spec, seed, generator
     if state is not None:
         env.set_state(state)
     return env
