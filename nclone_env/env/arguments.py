@@ -90,7 +90,11 @@ def check_indices(indices: Any, num_envs: int) -> np.ndarray:
     Raises:
         ConfigError: if dtype, shape or range is wrong.
     """
-    array = np.asarray(indices)
+    try:
+        array = np.asarray(indices)
+    except ValueError as error:  # nested lists of unequal lengths
+        expected = f"whole numbers of shape ({num_envs},)"
+        raise ConfigError(f"indices: expected {expected}, got {shortened(indices)}") from error
     if array.dtype.kind not in "iu" or array.shape != (num_envs,):
         got = f"{array.dtype} of shape {array.shape}"
         raise ConfigError(f"indices: expected whole numbers of shape ({num_envs},), got {got}")
@@ -100,12 +104,13 @@ def check_indices(indices: Any, num_envs: int) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def check_weights(weights: Any, names: Sequence[str]) -> np.ndarray:
+def check_weights(weights: Any, names: Sequence[str], kept: int = 0) -> np.ndarray:
     """Return the weight of each level, (L,) float64.
 
     Args:
         weights: one number per level in their order, or some by name (the others get 0); None: equal weights.
-        names: names of the levels.
+        names: names of the levels that episodes begin on.
+        kept: number of levels behind them, whose weights are left out or 0.
 
     Raises:
         UnknownLevelError: if a name is not one of them.
@@ -122,8 +127,11 @@ def check_weights(weights: Any, names: Sequence[str]) -> np.ndarray:
             array = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ConfigError(f"weights: expected numbers, got {shortened(weights)}") from error
+    if array.shape == (len(names) + kept,) and not array[len(names) :].any():
+        array = array[: len(names)]
     if array.shape != (len(names),):
-        raise ConfigError(f"weights: expected one number for each of the {len(names)} levels, got shape {array.shape}")
+        expected = f"one number for each of the {len(names)} levels that episodes begin on"
+        raise ConfigError(f"weights: expected {expected}, got shape {array.shape}")
     if not np.isfinite(array).all() or (array < 0).any() or not array.any():
         raise ConfigError(f"weights: expected finite numbers of at least 0, not all 0, got {array.tolist()}")
     return array

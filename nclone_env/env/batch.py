@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable
 from functools import cached_property
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.arguments import find_level
 from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.arrays.frame_stack import FrameStack
@@ -72,6 +72,7 @@ class Batch:
         self.num_envs = num_envs
         self.autoreset = autoreset
         self.level_set: LevelSet = like.level_set if like else playable_levels(config)
+        self._num_drawn = len(self.level_set.levels)
         self.specs = observation_specs(config, self.level_set)
         if num_envs > 1:
             check_fits("num_envs", num_envs, self._least_bytes())
@@ -134,37 +135,35 @@ class Batch:
         """What the pictures of the levels are drawn from."""
         return self._arrays.pictures
 
-    def exchange_levels(self, levels: Any) -> None:
-        """Play other levels in future episodes; see ``EpisodeChoice.exchange_levels``.
+    @property
+    def drawn_names(self) -> tuple[str, ...]:
+        """Names of the levels that episodes begin on: without those that an exchange kept for episodes under way."""
+        return self.level_set.names[: self._num_drawn]
 
-        Nothing is changed if the levels cannot be used.
-        """
+    def exchange_levels(self, levels: Any) -> None:
+        """Play other levels in future episodes; see ``EpisodeChoice.exchange_levels``."""
         if "graph" in self.config.observations:
             raise ConfigError("exchange_levels: the space of 'graph' depends on the levels; leave this observation out")
         config = self.config.replace(levels=levels)
-        exchanged = exchange(config, self.level_set, self._arrays)
-        self.config, self.level_set, self._arrays, self._spare_arrays = config, *exchanged, None
+        other = copy.copy(self)  # replaces this one when it is complete: a fault or Ctrl-C before changes nothing
+        other.config, other._spare_arrays = config, None
+        other.level_set, other._arrays, other._num_drawn = exchange(config, self.level_set, self._arrays)
+        other.episodes, other.results = other._arrays.episodes, other._arrays.results
         for cached in ("_digest", "graphs"):
-            self.__dict__.pop(cached, None)
-        self._make_observers()
-        self._make_passes()
+            other.__dict__.pop(cached, None)
+        other._make_observers()
+        other._make_passes()
+        self.__dict__ = other.__dict__
 
     def seed(self, seeds: np.ndarray, mask: np.ndarray) -> None:
         """Seed the random levels of the environments in ``mask`` with ``seeds``, (n,) uint64."""
         self.episodes["seed"][mask] = seeds[mask]
         self.episodes["number"][mask] = 0
 
-    def choose_level(self, level: Any, mask: np.ndarray) -> None:
-        """Play a level of the set, by name or index, in the next episode of the environments in ``mask``.
-
-        Raises:
-            UnknownLevelError: if it is not in the set; the message lists the names.
-        """
-        self.episodes["next_level"][mask] = find_level(level, self.level_set.names, "options['level']")
-
     def set_weights(self, weights: np.ndarray) -> None:
-        """Draw levels by these weights, (L,), from the next episodes on."""
-        self._replace_arrays(thresholds=level_thresholds(weights))
+        """Draw levels by these weights, one for each of ``drawn_names``, from the next episodes on."""
+        kept = len(self.level_set.levels) - self._num_drawn
+        self._replace_arrays(thresholds=level_thresholds(np.pad(weights, (0, kept))))
 
     def set_starts(self, states: Iterable[bytes], share: Any) -> None:
         """Begin future episodes in the worlds of snapshots, with the probabilities of :meth:`set_start_shares`.
@@ -195,14 +194,9 @@ class Batch:
     def _start_of(self, number: int, state: bytes) -> Rows:
         """Return the rows of a snapshot as a start state."""
         try:
-            rows = self.read_start(state)
+            return self.read_start(state)
         except SnapshotError as error:
             raise SnapshotError(f"states[{number}]", error.where, error.expected, error.got) from error
-        frame, limit = int(rows["ninjas"]["frame"][0]), self.config.max_frames
-        if frame >= limit:
-            got = f"{frame}; take the snapshot earlier, or raise max_frames"
-            raise SnapshotError(f"states[{number}]", "ninjas.frame", f"less than max_frames, {limit}", got)
-        return rows
 
     def reset_call(self, mask: np.ndarray, out: Buffers, base: int) -> Call:
         """Return the call that begins new episodes where ``mask``, (n,) bool, is set, and observes all environments.
@@ -308,11 +302,15 @@ class Batch:
         """Return the rows of a snapshot as the start of an episode.
 
         Raises:
-            SnapshotError: if it is malformed or does not fit, or its episode is over.
+            SnapshotError: if it is malformed or does not fit, its episode is over, or no frame is left.
         """
         rows = self._read(state)
         if rows["episodes"]["over"][0]:
             _reject_ended("an episode in progress")
+        frame, limit = int(rows["ninjas"]["frame"][0]), self.config.max_frames
+        if frame >= limit:
+            got = f"{frame}; take the snapshot earlier, or raise max_frames"
+            raise SnapshotError("state", "ninjas.frame", f"less than max_frames, {limit}", got)
         return rows
 
     def begin_at(self, rows: Rows, index: int) -> None:

@@ -22,7 +22,8 @@ class EpisodeChoice(BaseEnvironment):
         """Play other levels in future episodes, without stopping those under way.
 
         Episodes under way end on the levels that they began on, which stay in ``level_names``, behind the others, until
-        the next exchange; no further episodes begin on them. ``info["level"]`` counts in the new ``level_names``.
+        the next exchange; no further episodes begin on them. ``info["level"]`` counts in the new ``level_names``; of an
+        episode that ended in the last step, on a level that has left, it tells the level of the one that has begun.
         Weights are equal again; assignments, requested levels and start states are dropped. Snapshots taken before do
         not fit any more, and ``worlds`` and ``level_set`` are others.
 
@@ -32,9 +33,11 @@ class EpisodeChoice(BaseEnvironment):
         Raises:
             UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used.
             ConfigError: if there are no levels, or ``graph`` is among the observations, as its space depends on the
-                levels; nothing is changed in any of these cases.
+                levels.
             StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
+
+        Nothing is changed by a call that raises an error or is interrupted.
         """
         self._check("exchange_levels", NOT_CLOSED)
         self._batch.exchange_levels(levels)
@@ -45,16 +48,18 @@ class EpisodeChoice(BaseEnvironment):
 
         Args:
             weights: one number of at least 0 for each of ``level_names``, or some by name (the others get 0); None:
-                equal weights.
+                equal weights. Those of levels that ``exchange_levels`` kept for episodes under way, which come last,
+                are left out or 0.
 
         Raises:
-            UnknownLevelError: if a name is not one of ``level_names``.
+            UnknownLevelError: if a name is not one of these levels.
             ConfigError: if the number of weights is wrong, one is negative or not finite, or all are 0.
             StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
         """
         self._check("set_level_weights", NOT_CLOSED)
-        self._batch.set_weights(check_weights(weights, self.level_names))
+        drawn = self._batch.drawn_names
+        self._batch.set_weights(check_weights(weights, drawn, len(self.level_names) - len(drawn)))
 
     def assign_levels(self, levels: Any = None) -> None:
         """Assign levels to environments for all future episodes.
@@ -63,13 +68,14 @@ class EpisodeChoice(BaseEnvironment):
             levels: n names or indices, with None where levels are drawn at random; None: drawn everywhere.
 
         Raises:
-            UnknownLevelError: if a level is not one of ``level_names``.
+            UnknownLevelError: if a level is not one of ``level_names``, or kept for episodes under way.
             ConfigError: if there are not n items.
             StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
         """
         self._check("assign_levels", NOT_CLOSED)
-        self._batch.episodes["own_level"] = check_assignment("levels", levels, self.level_names, self.num_envs)
+        names = self._batch.drawn_names
+        self._batch.episodes["own_level"] = check_assignment("levels", levels, names, self.num_envs)
 
     def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
         """Begin a share of the future episodes in the worlds of snapshots instead of at the start of their level.

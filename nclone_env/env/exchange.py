@@ -15,12 +15,14 @@ from nclone_env.level.library import shared_level_set
 from nclone_env.sim.copy import transfer_world
 from nclone_env.sim.state import make_worlds
 
+_GONE = -1
 
-def exchange(config: EnvironmentConfig, old: LevelSet, arrays: StepArrays) -> tuple[LevelSet, StepArrays]:
-    """Return the levels of a configuration, and the state of environments with worlds on them.
 
-    Levels of the old set that are played now and are not among the new ones follow behind them; no episode begins on
-    those. Episodes, results and actions are changed in place, everything else is new.
+def exchange(config: EnvironmentConfig, old: LevelSet, arrays: StepArrays) -> tuple[LevelSet, StepArrays, int]:
+    """Return the levels of a configuration, the state of environments on them, and the number of levels that are drawn.
+
+    Levels of the old set on which episodes are under way and that are not among the new ones follow behind them; no
+    episode begins on those. Nothing that is given is changed.
 
     Args:
         config: configuration with the new levels.
@@ -28,26 +30,37 @@ def exchange(config: EnvironmentConfig, old: LevelSet, arrays: StepArrays) -> tu
         arrays: the state of the environments.
 
     Raises:
-        UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used; nothing is changed then.
+        UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used.
     """
     fresh = playable_levels(config).levels
     known = {_identity(level) for level in fresh}
-    played = [old.levels[number] for number in sorted(set(arrays.worlds.ninjas["level"].tolist()))]
+    playing, begun = arrays.worlds.ninjas["level"], np.flatnonzero(arrays.episodes["number"]).tolist()
+    played = [old.levels[number] for number in sorted(set(playing[begun].tolist()))]
     kept = [level for level in played if _identity(level) not in known]
     levels = shared_level_set([*fresh, *kept])
     numbers = {_identity(level): number for number, level in enumerate(levels.levels)}
-    renumbered = np.array([numbers.get(_identity(level), 0) for level in old.levels])  # 0: not played any more
+    renumbered = np.array([numbers.get(_identity(level), _GONE) for level in old.levels])
     worlds = make_worlds(len(arrays.episodes), levels, config.max_frames)
-    for index, level in enumerate(renumbered[arrays.worlds.ninjas["level"]]):
-        transfer_world(arrays.worlds, index, worlds, index, int(level))
-    arrays.results["level"] = renumbered[arrays.results["level"]]
-    arrays.episodes["next_level"] = arrays.episodes["own_level"] = -1
-    return levels, arrays._replace(
+    for index in begun:
+        transfer_world(arrays.worlds, index, worlds, index, int(renumbered[playing[index]]))
+    episodes, results = _copied(arrays.episodes), _copied(arrays.results)
+    episodes["next_level"] = episodes["own_level"] = -1
+    of_results = renumbered[results["level"]]  # in same-step mode also levels of episodes that ended in the last step
+    results["level"] = np.where(of_results == _GONE, worlds.ninjas["level"], of_results)
+    exchanged = arrays._replace(
         **level_arrays(config, levels),
         thresholds=level_thresholds(np.repeat([1.0, 0.0], [len(fresh), len(kept)])),
         starts=no_starts(len(levels.levels)),
         worlds=worlds,
+        episodes=episodes,
+        results=results,
     )
+    return levels, exchanged, len(fresh)
+
+
+def _copied(records: np.ndarray) -> np.ndarray:
+    """Return a copy with the bytes between the fields, which NumPy leaves undefined and snapshots contain."""
+    return records.view(np.uint8).copy().view(records.dtype)
 
 
 def _identity(level: Level) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from gymnasium.utils import seeding
 
 from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.actions import action_space, check_actions, keys_to_action
-from nclone_env.env.arguments import check_options, check_seed
+from nclone_env.env.arguments import check_options, check_seed, find_level
 from nclone_env.env.arrays.buffers import Buffers, alone
 from nclone_env.env.arrays.infos import single_info
 from nclone_env.env.arrays.pool import RecyclingPool
@@ -112,22 +112,23 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         Raises:
             ConfigError: if an option is unknown, or the seed is not a whole number of at least 0.
             UnknownLevelError: if the level is not one of ``level_names``.
-            SnapshotError: if the snapshot is malformed, of other levels, or its episode is over.
+            SnapshotError: if the snapshot is malformed, of other levels, over, or has no frame left; nothing is
+                changed in any of these cases.
             ClosedError: after ``close``.
         """
         self._lifecycle.check("reset", NOT_CLOSED)
-        chosen = check_options(options, ("level", "state"))
+        chosen, new = check_options(options, ("level", "state")), self._lifecycle.phase is Phase.NEW
         start = self._batch.read_start(chosen["state"]) if "state" in chosen else None
+        level = find_level(chosen["level"], self.level_names, "options['level']") if "level" in chosen else -1
         bits = None if seed is None else check_seed(seed)
-        if seed is not None:
-            self._np_random, self._np_random_seed = None, int(seed)
-        elif self._lifecycle.phase is Phase.NEW:
-            bits = self._any_seed()
-        if bits is not None:
-            self._batch.seed(np.array([bits], dtype=np.uint64), _ALL)
-        if "level" in chosen:
-            self._batch.choose_level(chosen["level"], _ALL)
         with self._lifecycle:
+            if seed is not None:
+                self._np_random, self._np_random_seed = None, int(seed)
+            elif new:
+                bits = self._any_seed()
+            if bits is not None:
+                self._batch.seed(np.array([bits], dtype=np.uint64), _ALL)
+            self._batch.episodes["next_level"] = level
             buffers = self._pool.take()
             if start is not None:
                 self._batch.begin_at(start, 0)
@@ -217,7 +218,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         return self.clone()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the configuration and a snapshot; stacked observations restart as after ``set_state``.
+        """Pickle configuration, snapshot and ``np_random``; stacked observations restart as after ``set_state``.
 
         Raises:
             ResetNeededError: after a call that was not completed.
@@ -225,7 +226,8 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         """
         self._lifecycle.check("pickle", (Phase.NEW, *AFTER_RESET))
         state = None if self._lifecycle.phase is Phase.NEW else self.get_state()
-        return _unpickled, (type(self), self.config, self._reward_function, state, self.spec, self._np_random_seed)
+        randomness = self._np_random_seed, self._generator
+        return _unpickled, (type(self), self.config, self._reward_function, state, self.spec, *randomness)
 
     def render(self) -> np.ndarray | None:
         """Return the picture, (600, 1056, 3) uint8 at scale 1, in ``rgb_array`` mode; show it in ``human`` mode.
@@ -282,9 +284,10 @@ def _unpickled(
     state: bytes | None,
     spec: Any,
     seed: int | None,
+    generator: np.random.Generator | None,
 ) -> NPlusPlusEnv:
     env = kind(config, reward_function=reward_function)
-    env.spec, env._np_random_seed = spec, seed
+    env.spec, env._np_random_seed, env._generator = spec, seed, generator
     if state is not None:
         env.set_state(state)
     return env

@@ -18,6 +18,7 @@ from nclone_env.env.arguments import (
     check_mask,
     check_options,
     check_seeds,
+    find_level,
     per_environment,
 )
 from nclone_env.env.arrays.infos import gathered_info
@@ -155,9 +156,9 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         Raises:
             ConfigError: if an option is unknown, the mask has the wrong shape or dtype, or a seed is not a whole
                 number of at least 0.
-            UnknownLevelError: if the level is not one of ``level_names``.
-            SnapshotError: if the snapshot is malformed, of other levels, or its episode is over.
-            BufferError: if ``out`` does not fit.
+            UnknownLevelError: if no episodes begin on the level.
+            SnapshotError: if the snapshot is malformed, of other levels, over, or has no frame left.
+            BufferError: if ``out`` does not fit; nothing is changed in any of these cases.
             StepOrderError: while a sent step has not been received.
             ClosedError: after ``close``.
         """
@@ -165,15 +166,17 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         if self._lifecycle.phase is Phase.BROKEN:
             self._give_up()
         self._check_received("reset")
-        outputs = self._all.take(out)
         chosen = check_options(options, ("level", "state", "reset_mask"))
         states = per_environment("options['state']", chosen["state"], self.num_envs) if "state" in chosen else {}
         starts = {index: self._batch.read_start(state) for index, state in states.items()}
         whole = self._lifecycle.phase in (Phase.NEW, Phase.BROKEN)
         mask = self._all_mask if whole else check_mask(chosen.get("reset_mask"), self.num_envs)
-        self._choose_levels(chosen.get("level"), mask)
-        self._seed(seed, mask)
+        levels = self._requested_levels(chosen.get("level"))
+        seeds, seeded = self._seeds(seed)
+        outputs = self._all.take(out)
         with self._lifecycle:
+            self._batch.episodes["next_level"][mask] = levels[mask]
+            self._batch.seed(seeds, seeded & mask)
             for index, start in starts.items():
                 if mask[index]:
                     self._batch.begin_at(start, index)
@@ -229,7 +232,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
             if chosen.pending:
                 raise StepOrderError(f"send() was called twice for group {group}; call recv({group}) in between")
             outputs = chosen.take(out)
-            check_actions(actions, self.config.action_space, chosen.actions)
+            check_actions(actions, self.config.action_space, chosen.actions, chosen.first)
             chosen.send(outputs)
 
     def recv(self, group: int = 0) -> Step:
@@ -313,28 +316,28 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         for group in self._groups:
             group.give_up()
 
-    def _choose_levels(self, level: Any, mask: np.ndarray) -> None:
+    def _requested_levels(self, level: Any) -> np.ndarray:
+        """Return the level that each environment is asked to play next, (n,) int64, -1 for none."""
+        if level is None:
+            return np.full(self.num_envs, -1)
         if isinstance(level, (list, tuple, np.ndarray)):
-            chosen = check_assignment("options['level']", level, self.level_names, self.num_envs)
-            self._batch.episodes["next_level"][mask] = chosen[mask]
-        elif level is not None:
-            self._batch.choose_level(level, mask)
+            return check_assignment("options['level']", level, self._batch.drawn_names, self.num_envs)
+        return np.full(self.num_envs, find_level(level, self._batch.drawn_names, "options['level']"))
 
     def _group(self, call: str, group: int) -> Group:
         self._lifecycle.check(call, AFTER_RESET)
         check_integer("group", group, low=0, high=len(self._groups) - 1)
         return self._groups[group]
 
-    def _seed(self, seed: int | Sequence[int | None] | None, mask: np.ndarray) -> None:
-        if not self._begun:
-            self._batch.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), self._all_mask)
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return seeds, (n,) uint64, and the mask of the environments that get theirs: at first, all get one."""
+        bits, given = np.zeros(self.num_envs, np.uint64), ~self._all_mask
         if seed is not None:
             bits, given = check_seeds(seed, self.num_envs)
-            self._batch.seed(bits, given & mask)
-
-    @property
-    def _begun(self) -> bool:
-        return self._lifecycle.phase is not Phase.NEW
+        if self._lifecycle.phase is not Phase.NEW:
+            return bits, given
+        random = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+        return np.where(given, bits, random), self._all_mask
 
     def _check(self, call: str, allowed: tuple[Phase, ...]) -> None:
         """Reject a call in other phases than the allowed ones, or while a step is in flight."""

@@ -167,7 +167,7 @@ class GridEncoder(Encoder):
 
     Args:
         name: observation.
-        shape: (side, side), with a first axis for two planes and one before that for a stack; uint8.
+        shape: (side, side), with a first axis for two or three planes and one before that for a stack; uint8.
     """
 
     width = GRID_FEATURES

@@ -11,7 +11,7 @@ from nclone_env.env.compiled.records import WON
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 
-EPISODE = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("start", "i4"), ("success", "?")], align=True)
+FINISHED = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("start", "i4"), ("success", "?")], align=True)
 """A finished episode: undiscounted return, simulated frames, index of its level, number of the start state in which it
 began (-1: at the start of the level), and whether it reached the exit."""
 
@@ -28,16 +28,16 @@ class EpisodeLog:
         capacity: most episodes of a rollout: one for each step of each environment.
     """
 
-    bytes_per_step = EPISODE.itemsize + 4
+    bytes_per_step = FINISHED.itemsize + 4
 
     def __init__(self, capacity: int):
-        self._records = np.zeros(capacity, EPISODE)
+        self._records = np.zeros(capacity, FINISHED)
         self._places = np.zeros((capacity, 2), np.uint16)
         self._count = 0
 
     @property
     def episodes(self) -> np.ndarray:
-        """(k,) ``EPISODE`` records; the next rollout overwrites them."""
+        """(k,) ``FINISHED`` records; the next rollout overwrites them."""
         return self._records[: self._count]
 
     @property
@@ -70,7 +70,7 @@ class EpisodeStatistics:
 
     Attributes:
         counts: (L,) int64, such episodes of each level so far.
-        recent: (L, w) ``EPISODE``, the last w episodes of each level; episode c is in slot c % w.
+        recent: (L, w) ``FINISHED``, the last w episodes of each level; episode c is in slot c % w.
         vector_steps: steps of every environment so far.
 
     Args:
@@ -85,7 +85,7 @@ class EpisodeStatistics:
         self._longest = longest
         self.vector_steps = 0
         self.counts = np.zeros(len(self.level_names), np.int64)
-        self.recent = np.zeros((len(self.level_names), window), EPISODE)
+        self.recent = np.zeros((len(self.level_names), window), FINISHED)
 
     def add(self, episodes: np.ndarray) -> int:
         """Record (k,) finished episodes, except those that began in a start state; return k."""
@@ -96,7 +96,7 @@ class EpisodeStatistics:
         """Go on with as many other levels, of which the first ``kept`` are those of before."""
         self.level_names = tuple(level_names)
         self.counts[kept:] = 0
-        self.recent[kept:] = np.zeros((), EPISODE)
+        self.recent[kept:] = np.zeros((), FINISHED)
 
     def means(self, name: EpisodeField) -> np.ndarray:
         """Return the mean of a field over the recent episodes of each level, (L,); nan where undefined."""

@@ -24,7 +24,7 @@ class Worlds:
 
 
 def ended_episodes(run: Run) -> Iterator[np.ndarray]:
-    """Yield the ``EPISODE`` records of all ranks in the rollout just collected, in an order that all ranks share.
+    """Yield the ``FINISHED`` records of all ranks in the rollout just collected, in an order that all ranks share.
 
     Those of one process are the arrays of its groups. Those of several are one array, sorted by step and environment.
     """

@@ -39,7 +39,7 @@ def on_current_levels(run: Run, ended: Sequence[np.ndarray]) -> list[np.ndarray]
 
     Args:
         run: the run.
-        ended: ``EPISODE`` records, an array or several.
+        ended: ``FINISHED`` records, an array or several.
     """
     if run.stream is None:
         return list(ended)

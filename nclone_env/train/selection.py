@@ -57,7 +57,7 @@ class EpisodeSelection:
         played.
 
         Args:
-            episodes: ``EPISODE`` records of each group.
+            episodes: ``FINISHED`` records of each group.
         """
         if self._curriculum is None and self._backward is None:
             return

@@ -100,7 +100,7 @@ class LevelStream:
 
         Args:
             environments: (k,) integers; the environment of this rank in which each episode ended.
-            episodes: (k,) ``EPISODE`` records, in the order in which they ended.
+            episodes: (k,) ``FINISHED`` records, in the order in which they ended.
         """
         levels = episodes["level"]
         first = (levels >= self.plan.kept) & (levels < self.plan.in_use) & (episodes["start"] < 0)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from nclone_env.train.episodes import EPISODE
+from nclone_env.train.episodes import FINISHED
 from nclone_env.train.gae import write_returns
 from nclone_env.train.run import Run
 
@@ -25,7 +25,7 @@ def warm_up(run: Run, report: Report) -> None:
         run.storage.commit()
     with stage("collection", report):
         run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
-        run.statistics.add(np.zeros(0, EPISODE))
+        run.statistics.add(np.zeros(0, FINISHED))
     with stage("update" if run.device is None else f"update on {run.device}", report):
         write_returns(run.storage.arrays, run.config.reward.gamma, run.config.gae_lambda)
         run.ppo.warm_up()

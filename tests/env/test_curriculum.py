@@ -54,13 +54,27 @@ def test_weights_do_not_depend_on_their_scale():
     assert played[0] == played[1]
 
 
-@pytest.mark.parametrize("weights", [[1], [0, 0, 1], [3, 1, 0, 0], [1e-300, 1], [1, 1e-300], [5] * 600])
+@pytest.mark.parametrize(
+    "weights", [[1], [0, 0, 1], [3, 1, 0, 0], [1e-300, 1], [1, 1e-300], [5] * 600, [1e308, 0, 1e308]]
+)
 def test_bounds_grow_to_the_end_and_leave_no_room_for_weight_zero(weights):
     bounds = level_thresholds(np.array(weights, np.float64)).tolist()
     widths = np.diff([0, *bounds])
     assert bounds[-1] == 2**63
     assert (widths >= 0).all()
     assert all(width == 0 for width, weight in zip(widths, weights, strict=True) if weight == 0)
+
+
+def test_weights_of_any_size_count_alike():
+    """Their sum may be too large for a float, and their quotients are those of the weights as they are, bit by bit."""
+    for size in (1.0, np.finfo(float).max, 1e308, 3e-310, 5e-324):
+        assert level_thresholds(np.full(2, size)).tolist() == [2**62, 2**63]
+        assert level_thresholds(np.array([0.0, size])).tolist() == [0, 2**63]
+    draw = np.random.default_rng(8)
+    for _ in range(200):
+        weights = draw.random(draw.integers(1, 50)) * 10.0 ** draw.integers(-200, 200)
+        expected = (np.cumsum(weights / weights.sum()) * 2.0**63)[:-1].astype(np.uint64)
+        assert level_thresholds(weights)[:-1].tolist() == np.minimum(expected, 2**63).tolist()
 
 
 def test_environments_play_levels_of_their_own():

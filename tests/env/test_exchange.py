@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import nclone_env.env.batch as batch_module
+import nclone_env.env.exchange as exchange_module
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError, SnapshotError, StepOrderError, UnknownLevelError, UnsupportedLevelError
 from nclone_env.level.build import build_room
@@ -115,11 +117,125 @@ def test_weights_assignments_and_starts_are_dropped():
     envs.gather(np.zeros(COUNT, int))
 
 
+def levels_begun(envs, resets=20):
+    return {envs.level_names[number] for _ in range(resets) for number in envs.reset()[1]["level"]}
+
+
+def test_no_weight_begins_episodes_on_levels_that_were_kept():
+    envs = make(observations="game_state")
+    envs.exchange_levels(("jumps/01-stairs", "first-steps/01-walk"))
+    assert set(envs.level_names[2:]) == set(OLD)
+    kept = 2 + np.arange(COUNT) % 2
+    for wrong in ([1, 1, 0, 1], [1, 1, 0], [1]):
+        with pytest.raises(ConfigError, match="each of the 2 levels that episodes begin on, got shape"):
+            envs.set_level_weights(wrong)
+    for call in (
+        lambda: envs.set_level_weights({OLD[0]: 1}),
+        lambda: envs.assign_levels(kept),
+        lambda: envs.reset(options={"level": kept}),
+        lambda: envs.reset(options={"level": OLD[1]}),
+    ):
+        with pytest.raises(UnknownLevelError, match="expected a name or an index below 2, got"):
+            call()
+    envs.set_level_weights()
+    assert levels_begun(envs) == {"jumps/01-stairs", "first-steps/01-walk"}
+    for weights in ([0, 1], [0, 1, 0, 0]):
+        envs.set_level_weights(weights)
+        assert levels_begun(envs) == {"first-steps/01-walk"}
+    envs.set_level_weights({"jumps/01-stairs": 2.5})
+    assert levels_begun(envs) == {"jumps/01-stairs"}
+
+
+def test_levels_that_left_can_be_drawn_again_when_they_come_back():
+    envs = make(observations="game_state")
+    envs.exchange_levels("jumps/01-stairs")
+    envs.exchange_levels(OLD)
+    envs.set_level_weights()
+    assert levels_begun(envs) == set(OLD)
+
+
+@pytest.mark.parametrize("gymnasium_infos", [False, True])
+def test_info_names_the_level_of_the_world_where_that_of_the_result_has_left(gymnasium_infos):
+    """In same-step mode results are those of episodes that ended, on levels that no world is on any more."""
+    envs = make(OLD, "game_state", max_frames=4, gymnasium_infos=gymnasium_infos)
+    envs.reset(options={"level": 0})
+    envs.assign_levels([1] * COUNT)
+    envs.step(np.zeros(COUNT, int))  # all episodes end on level 0 and begin on level 1
+    played = OLD[0] if gymnasium_infos else 0
+    assert envs.copy_world(0, 1)[1]["level"] == played  # the control: results are of the last step
+    envs.exchange_levels(NEW)
+    assert len(envs.level_names) == 7  # nothing is kept: the minefield is among the new levels
+    new = envs.level_names.index("hazards/02-minefield")
+    expected = "hazards/02-minefield" if gymnasium_infos else new
+    assert envs.worlds.ninjas["level"].tolist() == [new] * COUNT
+    assert envs.copy_world(0, 1)[1]["level"] == expected
+    _, info = envs.reset(options={"reset_mask": np.arange(COUNT) == 0})
+    assert gymnasium_infos or info["level"][1:].tolist() == [new] * (COUNT - 1)
+
+
+def test_info_keeps_the_level_of_the_result_where_it_stays():
+    envs = make(("jumps/01-stairs", "hazards/02-minefield"), "game_state", max_frames=4)
+    envs.reset(options={"level": 0})
+    envs.assign_levels([1] * COUNT)
+    envs.step(np.zeros(COUNT, int))
+    envs.exchange_levels(("hazards/02-minefield", "jumps/01-stairs"))
+    assert envs.copy_world(0, 1)[1]["level"] == 1
+
+
 def test_before_the_first_reset():
     envs = NPlusPlusVectorEnv(None, 4, levels=OLD, observations="game_state")
     envs.exchange_levels("jumps/01-stairs")
+    assert envs.level_names == ("jumps/01-stairs",)  # no world is kept on a level that was never begun
     _, info = envs.reset(seed=0)
     assert {envs.level_names[number] for number in info["level"]} == {"jumps/01-stairs"}
+
+
+def test_the_bytes_of_records_are_kept_with_those_between_their_fields():
+    """Snapshots contain them, so they would differ from run to run."""
+    envs = make(observations="game_state")
+    for records in (envs._batch.episodes, envs._batch.results):
+        records.view(np.uint8).reshape(COUNT, -1)[:, -1] = 171  # behind the last field
+    before = envs._batch.results.tobytes()
+    envs.exchange_levels(OLD)
+    assert envs._batch.results.tobytes() == before
+    assert (envs._batch.episodes.view(np.uint8).reshape(COUNT, -1)[:, -1] == 171).all()
+
+
+@pytest.mark.parametrize("fault", [MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize(
+    "place",
+    [
+        (exchange_module, "make_worlds"),
+        (exchange_module, "transfer_world"),
+        (exchange_module, "level_arrays"),
+        (batch_module, "make_scratch"),
+        (batch_module, "StepPass"),
+    ],
+    ids=lambda place: place[1],
+)
+def test_a_fault_on_the_way_changes_nothing(monkeypatch, place, fault):
+    exchanged, untouched = (make(observations="game_state") for _ in range(2))
+    for envs in (exchanged, untouched):
+        envs.assign_levels([0, 1, None] * (COUNT // 3))
+        envs.set_level_weights([1, 2])
+        envs.step(actions(0))
+
+    def fail(*_, **__):
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*place, fail)
+        with pytest.raises(fault):
+            exchanged.exchange_levels(NEW)
+    assert exchanged.config == untouched.config
+    assert exchanged.level_names == untouched.level_names
+    for index in range(COUNT):
+        assert exchanged.get_state(index) == untouched.get_state(index)
+    for _ in range(3):
+        assert exchanged.reset()[1]["level"].tolist() == untouched.reset()[1]["level"].tolist()
+    exchanged.exchange_levels(NEW)  # the control: without the fault it changes all of this
+    assert exchanged.level_names[:7] != untouched.level_names
+    assert exchanged.get_state(0) != untouched.get_state(0)
 
 
 def test_faults_change_nothing():

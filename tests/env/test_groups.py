@@ -92,6 +92,14 @@ def test_calls_in_the_wrong_order_are_refused():
         envs.recv(2)
 
 
+@pytest.mark.parametrize(("group", "actions", "named"), [(0, [0, 9, 0], 1), (1, [0, 9, 0, 0], 4)])
+def test_a_wrong_action_is_named_by_its_environment_in_the_batch(group, actions, named):
+    envs = make(num_groups=2, observations="game_state")
+    envs.reset(seed=1)
+    with pytest.raises(errors.ActionError, match=rf"expected 0\.\.5, got 9 in environment {named}$"):
+        envs.send(actions, group)
+
+
 def test_close_waits_for_what_was_sent():
     envs = make(num_groups=2, observations="game_state")
     envs.reset(seed=1)

@@ -180,6 +180,22 @@ def test_a_copied_environment_has_the_same_future(copy, steps):
     assert env.unwrapped.get_state() != other.unwrapped.get_state()
 
 
+@pytest.mark.parametrize("copy", [deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_copied_environment_goes_on_with_the_random_numbers(copy, begun):
+    env = NPlusPlusEnv(levels=("first-steps", "jumps", "hazards"), observations="game_state")
+    env.np_random = np.random.default_rng(3)
+    env.np_random.random(7)
+    if begun:
+        env.reset()
+    other, fresh = copy(env), np.random.default_rng(3)
+    drawn = other.np_random.random(5).tolist()
+    assert drawn == env.np_random.random(5).tolist()
+    assert drawn != fresh.random(5).tolist()
+    assert [other.reset()[1]["level"] for _ in range(9)] == [env.reset()[1]["level"] for _ in range(9)]
+    assert other.np_random is not env.np_random
+
+
 def test_a_copy_in_a_fresh_process_by_spawn():
     """As vectorised environments of other libraries make theirs."""
     env = NPlusPlusEnv(levels="jumps")
@@ -282,6 +298,23 @@ def test_wrong_starts():
         with pytest.raises(SnapshotError, match="expected the bytes that get_state"):
             kind.reset(options={"state": None})
     assert env.get_state() == over
+
+
+def test_an_episode_does_not_start_where_no_frame_is_left():
+    state = mid_run(5, observations="game_state", max_frames=400).get_state()  # 20 frames
+    for kind in (make, make_vector):
+        env = kind(observations="game_state", max_frames=20)
+        first = env.reset(seed=2)[1]["level"]
+        with pytest.raises(
+            SnapshotError, match=r"^state: ninjas\.frame: expected less than max_frames, 20, got 20; take"
+        ):
+            env.reset(seed=9, options={"state": state})
+        assert np.array_equal(env.reset(seed=2)[1]["level"], first)
+        env = kind(observations="game_state", max_frames=21)
+        env.reset(options={"state": state})
+        *_, truncated, info = env.step(np.zeros(env.action_space.shape, int))
+        assert np.all(truncated)
+        assert np.all(info["frames"] == 1)
 
 
 # Vector environments
@@ -407,7 +440,7 @@ def test_wrong_calls_of_single_environments():
 def test_gather_refuses_other_shapes():
     envs = make_vector(2, observations="game_state")
     envs.reset()
-    for wrong in ([0], [[0, 1]], [True, False], [0.0, 1.0], "01"):
+    for wrong in ([0], [[0, 1]], [True, False], [0.0, 1.0], "01", [[0], [0, 1]]):
         with pytest.raises(errors.ConfigError, match=r"indices: expected whole numbers of shape \(2,\), got"):
             envs.gather(wrong)
 

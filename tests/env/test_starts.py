@@ -326,6 +326,12 @@ def other_levels_state() -> bytes:
         (lambda: STATES, float("nan"), "ConfigError", r"share: expected probabilities from 0 to 1, got nan"),
         (lambda: STATES, [0.5], "ConfigError", r"share: expected one number, or one for each of the 5 start states"),
         (lambda: STATES, "all", "ConfigError", r"share: expected one number, or one for each of the 5 start states"),
+        (
+            lambda: STATES,
+            [[0.1], [0.2, 0.3]],
+            "ConfigError",
+            r"share: expected one number, or one for each of the 5 start states, got \[\[0\.1\], \[0\.2, 0\.3\]\]$",
+        ),
         (lambda: STATES, True, "ConfigError", r"share: expected one number, or one for each of the 5 start states"),
         (
             lambda: STATES,

@@ -11,7 +11,7 @@ from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint, restore_configs
-from nclone_env.train.episodes import EPISODE, EpisodeLog, EpisodeStatistics
+from nclone_env.train.episodes import FINISHED, EpisodeLog, EpisodeStatistics
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.loop import compute_returns, entropy_coefficient, learning_rate, train
 
@@ -189,7 +189,7 @@ def test_learning_rate_is_annealed_linearly(tmp_path):
 
 def finished(*rows):
     """Return records of episodes given their level and success."""
-    return np.array([(0.0, 8, level, -1, success) for level, success in rows], EPISODE)
+    return np.array([(0.0, 8, level, -1, success) for level, success in rows], FINISHED)
 
 
 def test_entropy_bonus_is_annealed_linearly(tmp_path):

@@ -16,7 +16,7 @@ from nclone_env.replay.recording import Recording
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import make_environments
-from nclone_env.train.episodes import EPISODE, EpisodeStatistics
+from nclone_env.train.episodes import FINISHED, EpisodeStatistics
 from nclone_env.train.folder import claim_folder
 from nclone_env.train.loop import begin, collect_rollout, train
 from nclone_env.train.run import one_thread_per_call, set_up
@@ -30,7 +30,7 @@ LEVELS = ("first-steps/06-hop", "hazards/02-minefield")
 
 def ended(*rows):
     """Return records of episodes given their level, start and success."""
-    return np.array([(0.0, 8, *row) for row in rows], EPISODE)
+    return np.array([(0.0, 8, *row) for row in rows], FINISHED)
 
 
 class Group:

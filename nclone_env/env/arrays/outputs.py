@@ -162,10 +162,6 @@ class OutputMemory:
         """Return the memory for the final observations of the next step; None unless calls return them."""
         return self._finals.take() if self._finals else None
 
-    def take_observations(self) -> Buffers:
-        """Return recycled observations alone."""
-        return self._observations.take()
-
     def _written_into(self, out: Mapping[str, np.ndarray]) -> Outputs:
         check_buffers(out, self._specs, RESULT_SPECS, self._num_envs)
         outputs = self._beside_out.take()

@@ -49,7 +49,7 @@ class ExtraArrays(NamedTuple):
         half_entity_states: (n, K, 12) uint16, bits of float16.
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
-        locals: (n, P, S, S) uint8, of P = 1 or 2 planes.
+        locals: (n, P, S, S) uint8, of P = 1 to 3 planes.
         graph_level: (n, 1) int32.
         graph_node: (n, 1) int32.
         graph_entities: (n, K) uint8.

@@ -110,6 +110,7 @@ def level_thresholds(weights: np.ndarray) -> np.ndarray:
     Args:
         weights: (L,) float64, at least 0, not all 0.
     """
+    weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # largest below 1: the sum is finite, quotients the same
     shares = np.cumsum(weights / weights.sum())
     bounds = np.minimum((shares * 2.0**RANDOM_BITS).astype(np.uint64), np.uint64(2**RANDOM_BITS))
     bounds[np.flatnonzero(weights)[-1] :] = 2**RANDOM_BITS

@@ -19,7 +19,7 @@ RewardFunction = Callable[[Any], float]
 class RewardPass:
     """Replaces the configured rewards by those of a function.
 
-    The function is compiled, and called once with an event of zeros, in the constructor.
+    The function is compiled in the constructor, which does not call it.
 
     Raises:
         ConfigError: if it is not a function that Numba can compile to return a number.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -145,10 +145,13 @@ def check_shares(share: Any, arrays: StartArrays) -> np.ndarray:
     Raises:
         ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
     """
-    given = np.asarray(share)
     counts, size = np.diff(arrays.first), len(arrays.starts)
+    expected = f"one number, or one for each of the {size} start states"
+    try:
+        given = np.asarray(share)
+    except ValueError as error:  # nested lists of unequal lengths
+        raise ConfigError(f"share: expected {expected}, got {shortened(share)}") from error
     if given.dtype.kind not in "iuf" or given.shape not in ((), (size,)):
-        expected = f"one number, or one for each of the {size} start states"
         raise ConfigError(f"share: expected {expected}, got {given.dtype} of shape {given.shape}")
     wrong = ~((given >= 0.0) & (given <= 1.0))
     if wrong.any():
