@@ -120,8 +120,8 @@ class EpisodeSelection:
         return backward
 
     def _set_weights(self, weights: np.ndarray) -> None:
-        others = len(self._envs[0].level_names) - self._count
         for group in self._envs:
+            others = len(group.level_names) - self._count
             group.set_level_weights(np.append(weights, np.zeros(others)))
 
     def _set_shares(self, shares: np.ndarray) -> None:
