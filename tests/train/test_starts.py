@@ -170,12 +170,12 @@ def test_recordings_that_reach_the_exit_are_solutions():
 
 
 def test_recordings_are_measured_by_the_frame_that_wins():
-    levels = load_levels(LEVELS[:1])
-    slower = Recording.of(levels[0], bytes(8) + SOLUTIONS[LEVELS[0]])
-    assert recorded_solutions(levels, [slower])[LEVELS[0]].tobytes() == slower.inputs.tobytes(), "a solution too"
-    longer = Recording.of(levels[0], SOLUTIONS[LEVELS[0]] + bytes(50))
+    levels, inputs = load_levels(["first-steps/01-walk"]), known_solutions()["first-steps/01-walk"]
+    slower = Recording.of(levels[0], bytes(8) + inputs)
+    assert recorded_solutions(levels, [slower])[levels[0].name].tobytes() == slower.inputs.tobytes(), "a solution too"
+    longer = Recording.of(levels[0], inputs + bytes(50))
     for order in ([slower, longer], [longer, slower]):
-        assert recorded_solutions(levels, order)[LEVELS[0]].tobytes() == SOLUTIONS[LEVELS[0]]
+        assert recorded_solutions(levels, order)[levels[0].name].tobytes() == inputs
 
 
 def test_solutions_serve_mirror_images_too():
