@@ -138,7 +138,7 @@ def test_the_held_out_levels_are_not_trained_on(tmp_path):
     made = []
 
     def make(environment, count):
-        made.append((environment.levels, count))
+        made.append((tuple(level.name for level in load_levels(environment.levels)), count))
         return make_environments(environment, count)
 
     settings = config(tmp_path, levels=("first-steps", "hazards"), total_timesteps=1, split_seed=3, **HELD_OUT)
@@ -174,9 +174,9 @@ def test_the_progress_line_keeps_the_latest_evaluation():
 
 def test_resume_refuses_another_split(tmp_path):
     half = train(config(tmp_path, total_timesteps=512, **HELD_OUT), make_envs=LineWorld)
-    for change in ({"split_seed": 2}, {"held_out": 0.0}):
+    for name, change in (("split_seed", {"split_seed": 2}), ("held_out", {"held_out": 0.0})):
         settings = config(tmp_path, **{**HELD_OUT, **change})
-        with pytest.raises(CheckpointError, match=r"held_out: expected the same held-out levels, got others \(2 in "):
+        with pytest.raises(CheckpointError, match=f"{name}: expected .*, as in the run to resume, got"):
             train(settings, half.checkpoint, LineWorld)
     # how often and how long to evaluate may change
     train(config(tmp_path, **{**HELD_OUT, "evaluation_attempts": 3}), half.checkpoint, LineWorld)
