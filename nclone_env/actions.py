@@ -34,3 +34,9 @@ KEYS = {
 
 INPUT_OF_ACTION = tuple(jump | direction for jump in JUMP_INPUTS for direction in DIRECTION_INPUTS)
 """Input byte of the simulator for each :class:`Action`."""
+
+ACTION_OF_INPUT = tuple(
+    INPUT_OF_ACTION.index(code & ~INPUT_RIGHT if code & INPUT_LEFT else code)
+    for code in range(1 + (INPUT_JUMP | INPUT_RIGHT | INPUT_LEFT))
+)
+"""Action of each input byte 0..7; left wins over right."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
@@ -49,6 +50,9 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
     Args:
         sources: sources as :func:`load_level` takes them, or just one; a name may denote a whole set, folder or pack.
 
+    No two have the same name: files of the same name get their folders in front, ``caves/train.txt#0``, and other
+    levels a number behind, ``one.toml (2)``.
+
     Raises:
         LevelFormatError: if the data are malformed.
         UnknownLevelError: if a name is neither built in nor a file.
@@ -60,7 +64,39 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
             levels.extend(ref.load() for ref in resolve(source, packs))
         else:
             levels.append(load_level(source))
-    return levels
+    return _with_distinct_names(levels)
+
+
+def _with_distinct_names(levels: list[Level]) -> list[Level]:
+    """Return levels in which those of equal names have others."""
+    places: dict[str, list[int]] = {}
+    for number, level in enumerate(levels):
+        places.setdefault(level.name, []).append(number)
+    if len(places) == len(levels):
+        return levels
+    named = {number: name for name, equal in places.items() for number, name in _told_apart(name, equal, levels)}
+    taken: set[str] = set()
+    result = []
+    for number, level in enumerate(levels):
+        name = next(name for name in _numbered(named[number]) if name not in taken)
+        taken.add(name)
+        result.append(level if name == level.name else Level(level.raw, name))
+    return result
+
+
+def _told_apart(name: str, equal: Sequence[int], levels: Sequence[Level]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of levels of equal names, and these with as many folders in front as tell their files apart."""
+    folders = [Path(levels[number].raw.source).parent.parts for number in equal]
+    depth = 0
+    while len({parts[max(0, len(parts) - depth) :] for parts in folders}) < len(set(folders)):
+        depth += 1
+    for number, parts in zip(equal, folders, strict=True):
+        yield number, "/".join((*parts[max(0, len(parts) - depth) :], name))
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} ({number})" for number in itertools.count(2))
 
 
 def check_records(raw: RawLevel) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from nclone_env.constants import COLUMNS
+from nclone_env.constants import COLUMNS, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.kinds import KINDS, LASER_TURRET
 from nclone_env.level.formats.tile_characters import TILES
 from nclone_env.level.level import Level
@@ -36,6 +36,14 @@ def mirrored(level: Level) -> Level:
     tiles = np.where(raw.tiles < len(_MIRRORED_TILES), _MIRRORED_TILES[raw.tiles % len(_MIRRORED_TILES)], raw.tiles)
     image = dataclasses.replace(raw, tiles=tiles[:, ::-1], records=_mirrored_records(raw.records))
     return Level(image, f"{level.name} mirrored")
+
+
+def mirrored_inputs(inputs: np.ndarray) -> np.ndarray:
+    """Return inputs, (T,) uint8, with left and right exchanged; where both are pressed, left counts, as in play."""
+    left = (inputs & INPUT_LEFT) != 0
+    right = ~left & ((inputs & INPUT_RIGHT) != 0)
+    others = inputs & ~np.uint8(INPUT_LEFT | INPUT_RIGHT)
+    return others | np.where(left, INPUT_RIGHT, np.where(right, INPUT_LEFT, 0)).astype(np.uint8)
 
 
 def _mirrored_records(records: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The network through torch: for pictures, stacks and everything else that the hand-written MLP does not cover."""
+"""The network through torch: for what the hand-written MLP does not cover, float16 and stacks of ``entity_states``."""
 
 from __future__ import annotations
 

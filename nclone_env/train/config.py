@@ -64,12 +64,13 @@ _RANGES: dict[str, tuple[type, float, float]] = {
     "clone_kl_steps": (int, 1, 10**12),
 }
 
-_CHOICES: dict[str, tuple[str, ...]] = {
+_CHOICES: dict[str, tuple[str | int, ...]] = {
     "action_heads": get_args(ActionHeads),
     "activation": get_args(ActivationName),
     "curriculum": get_args(CurriculumName),
     "device": get_args(DeviceName),
     "paths": get_args(PathsName),
+    "picture_size": get_args(PictureSize),
 }
 
 
@@ -220,12 +221,14 @@ class TrainConfig:
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
                 f"got {self.num_minibatches}; choose a power of two"
             )
-        for name in ("anneal_lr", "anneal_entropy", "shared_trunk", "amp", "compile"):
+        for name in (item.name for item in dataclasses.fields(self) if item.type == "bool"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name}: expected True or False, got {getattr(self, name)!r}")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
-                raise ConfigError(f"{name}: expected one of {', '.join(choices)}, got {getattr(self, name)!r}")
+                raise ConfigError(
+                    f"{name}: expected one of {', '.join(map(str, choices))}, got {getattr(self, name)!r}"
+                )
         for name in ("amp", "compile"):
             if getattr(self, name) and self.device == "cpu":
                 raise ConfigError(f"{name}: expected False with device cpu, got True; use it with device cuda or auto")

@@ -16,21 +16,18 @@ import numpy as np
 
 from nclone_env.actions import NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING
 from nclone_env.env.compiled.records import WON
 from nclone_env.env.playable import playable_levels
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
-from nclone_env.level.formats.attract import read_attract
-from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import resolve
 from nclone_env.level.solutions import known_solutions
-from nclone_env.replay.recording import is_recording, read_recording
-from nclone_env.sim.simulate import simulate
+from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.holding import held_actions
 from nclone_env.train.planned import PLANNED, planned_demonstrations
+from nclone_env.train.starts import winning_inputs
 from nclone_env.train.trajectories import Trajectory
 
 
@@ -89,7 +86,8 @@ def read_demonstrations(sources: Iterable[str | Path]) -> Iterator[Demonstration
     for source in sources:
         path = Path(source)
         if path.is_file():
-            yield _recorded(path)
+            recording = load_any_recording(path)
+            yield Demonstration(str(path), load_level(recording.level), recording.inputs)
             continue
         for ref in resolve(source):
             if ref.name not in solutions:
@@ -111,10 +109,9 @@ def _planned(config: EnvironmentConfig, threads: int) -> Iterator[Demonstration]
 
 def trajectory_of(demonstration: Demonstration, config: EnvironmentConfig) -> Trajectory | str:
     """Return the trajectory of a demonstration in an environment, or the reason why there is none."""
-    wins = np.flatnonzero(simulate(demonstration.level, demonstration.inputs).state == CELEBRATING)
-    if not len(wins):
+    inputs = winning_inputs(demonstration.level.raw, demonstration.inputs)
+    if inputs is None:
         return "it does not finish its level"
-    inputs = demonstration.inputs[: wins[0] + 1]
     actions = held_actions(demonstration.level, inputs, config.frame_skip)
     if actions is None:
         return f"actions held for {config.frame_skip} frames do not follow it to the exit: lower frame_skip"
@@ -162,10 +159,3 @@ def _allowed_winner(env: NPlusPlusVectorEnv, mask: np.ndarray, action: int) -> i
             if won:
                 return other
     return action
-
-
-def _recorded(path: Path) -> Demonstration:
-    """Read a recording of the package or of the game."""
-    data = read_bytes(path)
-    recording = read_recording(data, str(path)) if is_recording(data) else read_attract(data, str(path))
-    return Demonstration(str(path), load_level(recording.level), recording.inputs)

@@ -96,7 +96,8 @@ def evaluate(
         policy, mode = None, "random"
     with closing(make_envs(environment, episodes_per_level)) as envs:
         chooser = Chooser(policy, mode, envs.num_envs, seed)
-        return tuple(_play_level(envs, level, chooser, environment.max_steps, seed) for level in envs.level_names)
+        numbers = range(len(envs.level_names))
+        return tuple(_play_level(envs, number, chooser, environment.max_steps, seed) for number in numbers)
 
 
 def compare(
@@ -143,9 +144,9 @@ class Chooser:
         return self._actions
 
 
-def _play_level(envs: VectorEnvironment, level: str, choose: Chooser, most_steps: int, seed: int) -> LevelResult:
-    """Play the first episode of every environment on one level."""
-    observations, _ = envs.reset(seed=seed, options={"level": level})
+def _play_level(envs: VectorEnvironment, number: int, choose: Chooser, most_steps: int, seed: int) -> LevelResult:
+    """Play the first episode of every environment on the level of this number."""
+    observations, _ = envs.reset(seed=seed, options={"level": number})
     actions = np.zeros((most_steps, envs.num_envs), np.int8)
     lengths = np.zeros(envs.num_envs, np.int64)  # in steps; 0 until the first episode ends
     success, returns, frames = (np.zeros(envs.num_envs, kind) for kind in (bool, float, int))
@@ -165,7 +166,7 @@ def _play_level(envs: VectorEnvironment, level: str, choose: Chooser, most_steps
     wins = frames[success]
     shown = int(np.where(success, frames, np.iinfo(int).max).argmin())
     return LevelResult(
-        level=level,
+        level=envs.level_names[number],
         mode=choose.mode,
         episodes=envs.num_envs,
         success_rate=float(success.mean()),

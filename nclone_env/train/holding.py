@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
-from nclone_env.constants import CELEBRATING, DEAD, DYING, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.actions import ACTION_OF_INPUT, INPUT_OF_ACTION, NUM_ACTIONS
+from nclone_env.constants import CELEBRATING, DEAD, DYING
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.session import Frames, Session
 
@@ -27,8 +27,6 @@ _ENTITY_WEIGHT = 100.0
 """Squared pixels: weight of an entity in another state, such as a switch not taken."""
 _OTHER_ACTION_WEIGHT = 25.0
 """Squared pixels: weight of an action that is not the most frequent one of the recording in its step."""
-_NUMBERS = np.array([INPUT_OF_ACTION.index(code & ~INPUT_RIGHT if code & INPUT_LEFT else code) for code in range(8)])
-"""Action of each input byte; left wins over right."""
 
 
 class _Step(NamedTuple):
@@ -88,7 +86,7 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
 
 def most_frequent_actions(inputs: np.ndarray, frame_skip: int) -> np.ndarray:
     """Return the most frequent action of each step of a recording, (ceil(T / frame_skip),) int64."""
-    actions = _NUMBERS[inputs & 7]
+    actions = np.array(ACTION_OF_INPUT)[inputs & 7]
     return np.array([np.bincount(actions[t : t + frame_skip]).argmax() for t in range(0, len(actions), frame_skip)])
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nclone_env.errors import CheckpointError
 from nclone_env.train.checkpoint import check_observations, load_checkpoint, restore_configs, translated
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policy import ActorCritic
+from nclone_env.train.settled import check_policy
 
-_NETWORK = ("action_heads", "activation", "hidden_size", "shared_trunk", "frame_stack")
 _CRITIC = "critic."
 
 
@@ -29,11 +28,7 @@ def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> N
     """
     checkpoint = load_checkpoint(path)
     other, _ = restore_configs(checkpoint, path)
-    for name in _NETWORK:
-        expected, got = getattr(config, name), getattr(other, name)
-        if expected != got:
-            option = f"--{name.replace('_', '-')}"
-            raise CheckpointError(f"{path}: expected a policy with {name} {expected}, got {got}; set {option} to {got}")
+    check_policy(config, other, path)
     check_observations(policy.observation_shapes, checkpoint, path)
     own = policy.state_dict()
     with translated(path):

@@ -27,6 +27,7 @@ from nclone_env.train.renewal import on_current_levels, renew_levels
 from nclone_env.train.restart import claim
 from nclone_env.train.resume import restore_run, save_run, saved_levels, take_over_folder
 from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
+from nclone_env.train.settled import check_resumable
 from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
 from nclone_env.train.warm_up import Report, stage, warm_up
 
@@ -91,6 +92,7 @@ def train(
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
     claimed, source = claim(config, resume, overwrite, ranks)
     with one_thread_per_call(), closing(claimed) as folder:
+        check_resumable(config, source, ranks)
         on_start(folder.path)
         with stage("environments", on_stage):
             generated = saved_levels(source, ranks) if config.generates else None

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from nclone_env.config import EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env.threads import Job, Workers
-from nclone_env.level.load import LevelSource
+from nclone_env.level.load import LevelSource, load_levels
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect import Collector
 from nclone_env.train.config import TrainConfig
@@ -236,7 +236,9 @@ def _choose_levels(
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment().replace(mirrored=config.mirrored)
     if not config.generates:
-        return environment.replace(levels=levels), held_out, None
+        named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
+        count = len(levels)
+        return environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None
     stream, measured = open_stream(config, environment, levels, held_out, threads, ranks, generated)
     environment = environment.replace(levels=stream.levels, mirrored=False)
     return environment, (*held_out, *measured), stream

@@ -18,7 +18,14 @@ from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import VectorEnvironment
 from nclone_env.train.planned import PLANNED, planned_solutions
-from nclone_env.train.starts import STATES_PER_LEVEL, BackwardStarts, StartStates, recorded_solutions, start_states
+from nclone_env.train.starts import (
+    STATES_PER_LEVEL,
+    BackwardStarts,
+    StartStates,
+    mirrored_solutions,
+    recorded_solutions,
+    start_states,
+)
 
 KNOWN = "known"
 """Stand in ``TrainConfig.starts`` for the known solutions of built-in levels, and for those that the planner finds."""
@@ -188,6 +195,8 @@ def assign_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int)
 def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, threads: int) -> dict[str, Any]:
     """Return inputs that reach the exit by level name, one byte a frame; recordings come before known ones, then plans.
 
+    Recordings and known solutions of a level also serve its mirror image, where they win with left and right exchanged.
+
     Args:
         levels: the levels to solve; solutions of others are left out.
         sources: recordings (``.replay`` or attract files), ``known`` for the known solutions of built-in levels, and
@@ -217,6 +226,7 @@ def found_solutions(levels: LevelSet, sources: Sequence[str], max_frames: int, t
     if KNOWN in sources:
         known = {name: inputs for name, inputs in known_solutions().items() if name in levels.names}
         found = {name: inputs for name, inputs in known.items() if len(inputs) <= max_frames} | found
+    found |= mirrored_solutions(levels.levels, found)
     if PLANNED in sources:
         found = planned_solutions(levels, max_frames, threads) | found
     return found

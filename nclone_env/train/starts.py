@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.actions import ACTION_OF_INPUT
 from nclone_env.config import EnvironmentConfig, ObservationConfig, check_integer
-from nclone_env.constants import CELEBRATING, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT, INPUT_SUICIDE
+from nclone_env.constants import CELEBRATING, INPUT_SUICIDE
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.errors import ConfigError, InputsError
 from nclone_env.level.level import Level
+from nclone_env.level.mirror import mirrored, mirrored_inputs
+from nclone_env.level.raw import RawLevel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.inputs import check_inputs
+from nclone_env.sim.simulate import simulate
 from nclone_env.train.outcomes import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
 
 STATES_PER_LEVEL = 16
@@ -115,22 +118,51 @@ def snapshots_along(env: NPlusPlusEnv, level: str, inputs: Any, count: int) -> d
 
 
 def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording]) -> dict[str, np.ndarray]:
-    """Return the shortest recording that reaches the exit of each level, inputs (T,) uint8 by level name.
+    """Return the shortest way to the exit of each level that is recorded, inputs (T,) uint8 by level name.
 
     Args:
         levels: levels of an environment; those without such a recording are left out.
-        recordings: of any levels; each is simulated, and levels are compared by tiles and entities.
+        recordings: of any levels; each is simulated, and levels are compared by tiles and entities. Frames after the
+            one in which the ninja reaches the exit do not count.
     """
     names = {level.raw.digest: level.name for level in reversed(levels)}
     found: dict[str, np.ndarray] = {}
     for recording in recordings:
         name = names.get(recording.level.digest)
-        if name is None or (name in found and len(found[name]) <= len(recording.inputs)):
+        if name is None or not recording.verify().agrees:
             continue
-        verdict = recording.verify()
-        if verdict.agrees and verdict.state == CELEBRATING:
-            found[name] = recording.inputs
+        inputs = winning_inputs(recording.level, recording.inputs)
+        if inputs is not None and (name not in found or len(inputs) < len(found[name])):
+            found[name] = inputs
     return found
+
+
+def mirrored_solutions(levels: Sequence[Level], solutions: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return solutions of levels whose mirror images are solved: the same inputs with left and right exchanged.
+
+    Each is simulated, as rounding and ties may spoil it.
+
+    Args:
+        levels: levels of an environment.
+        solutions: inputs of some of them by level name.
+
+    Returns:
+        Inputs (T,) uint8 by name of further levels, up to the frame in which the ninja reaches the exit.
+    """
+    solved = {level.raw.digest: solutions[level.name] for level in levels if level.name in solutions}
+    found: dict[str, np.ndarray] = {}
+    for level in levels:
+        inputs = None if level.name in solutions else solved.get(mirrored(level).raw.digest)
+        exchanged = None if inputs is None else winning_inputs(level.raw, mirrored_inputs(check_inputs(inputs)))
+        if exchanged is not None:
+            found[level.name] = exchanged
+    return found
+
+
+def winning_inputs(level: RawLevel, inputs: np.ndarray) -> np.ndarray | None:
+    """Return inputs, (T,) uint8, up to the frame in which the ninja reaches the exit; None if it does not."""
+    wins = np.flatnonzero(simulate(level, inputs).state == CELEBRATING)
+    return inputs[: wins[0] + 1] if len(wins) else None
 
 
 class BackwardStarts:
@@ -247,11 +279,7 @@ def _actions_of(inputs: Any, level: str) -> list[int]:
     if (codes & INPUT_SUICIDE).any():
         frame = int(np.flatnonzero(codes & INPUT_SUICIDE)[0])
         raise InputsError(f"inputs: expected bytes 0..7 for {level!r}, got {codes[frame]} (give up) in frame {frame}")
-    left = (codes & INPUT_LEFT) != 0
-    plain = np.where(left, codes & ~np.uint8(INPUT_RIGHT), codes)  # left wins over right
-    table = np.zeros(1 + (INPUT_JUMP | INPUT_RIGHT | INPUT_LEFT), np.int64)
-    table[list(INPUT_OF_ACTION)] = np.arange(len(INPUT_OF_ACTION))
-    return table[plain].tolist()
+    return np.array(ACTION_OF_INPUT)[codes].tolist()
 
 
 def _frames_to_exit(env: NPlusPlusEnv, actions: Sequence[int], level: str) -> int:

@@ -170,6 +170,40 @@ def test_the_count_of_opened_files_sees_a_second_opening(files, opened):
     assert opened == {"one.map": 2}
 
 
+@pytest.fixture
+def namesakes(tmp_path):
+    """Folders of files of equal names: ``x/caves``, ``x/mazes`` and ``y/caves``."""
+    paths = [tmp_path / folder for folder in ("x/caves", "x/mazes", "y/caves")]
+    for number, path in enumerate(paths):
+        path.mkdir(parents=True)
+        (path / "train.txt").write_bytes(make_pack(*LEVELS))
+        (path / "one.toml").write_text(format_text(LEVELS[number]))
+    return paths
+
+
+def test_levels_of_one_call_have_distinct_names(namesakes):
+    names = [level.name for level in load_levels([path / "one.toml" for path in namesakes[:2]])]
+    assert names == ["caves/one.toml", "mazes/one.toml"]
+    names = [level.name for level in load_levels([path / "one.toml" for path in namesakes])]
+    assert names == ["x/caves/one.toml", "x/mazes/one.toml", "y/caves/one.toml"]
+    packs = load_levels([*(f"{path / 'train.txt'}#0-1" for path in namesakes[:2]), f"{namesakes[0] / 'train.txt'}#2"])
+    assert [level.name for level in packs] == [
+        *("caves/train.txt#0", "caves/train.txt#1", "mazes/train.txt#0", "mazes/train.txt#1"),
+        "train.txt#2",
+    ]
+    assert [level.raw.title for level in packs] == [*TITLES[:2], *TITLES[:2], TITLES[2]]
+
+
+def test_a_level_that_is_named_twice_gets_a_number(namesakes):
+    one, other = (path / "one.toml" for path in namesakes[:2])
+    assert [level.name for level in load_levels([one, one])] == ["one.toml", "one.toml (2)"]
+    names = [level.name for level in load_levels([one, other, one])]
+    assert names == ["caves/one.toml", "mazes/one.toml", "caves/one.toml (2)"]
+    assert [level.name for level in load_levels([LEVELS[0]] * 3)] == [TITLES[0], f"{TITLES[0]} (2)", f"{TITLES[0]} (3)"]
+    alone = load_level(one)
+    assert load_levels([alone, LEVELS[1]])[0] is alone, "nothing else is renamed"
+
+
 def test_a_pack_named_many_times_is_opened_once(files, opened):
     names = [str(files / f"pack.txt#{number}") for number in (0, 1, 2)]
     assert [level.raw.title for level in load_levels(names)] == list(TITLES)

@@ -45,8 +45,8 @@ class LineWorld:
         if seed is not None:
             self.seed = seed
             self.walkers["seed"], self.walkers["episode"] = seed + np.arange(self.num_envs), 0
-        name = (options or {}).get("level")
-        self.walkers["only"] = -1 if name is None else self.level_names.index(name)
+        number = (options or {}).get("level")
+        self.walkers["only"] = -1 if number is None else number
         self._start(np.arange(self.num_envs))
         return self._observe(out), {}
 

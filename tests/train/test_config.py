@@ -49,6 +49,9 @@ def test_the_policy_sees_stacks_and_the_environments_return_single_observations(
         ({"name": "."}, "name: expected a folder name without separators, neither . nor .., got '.'"),
         ({"keep_last": -1}, "keep_last: expected a whole number from 0 to 1e.06, got -1"),
         ({"anneal_lr": 1}, "anneal_lr: expected True or False, got 1"),
+        ({"mirrored": "no"}, "mirrored: expected True or False, got 'no'"),
+        ({"local_position": 1}, "local_position: expected True or False, got 1"),
+        ({"picture_size": 100}, "picture_size: expected one of 128, 84, 64, got 100"),
         ({"reward": {"gama": 1}}, "reward: unknown field 'gama'; did you mean 'gamma'. valid fields: .*gamma"),
     ],
 )

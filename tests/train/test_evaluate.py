@@ -105,3 +105,15 @@ def test_best_episode_is_a_win_if_there_is_one(scale):
     assert best.mode == "argmax"
     assert best.won == (scale > 0)
     assert len(best.actions) > 0
+
+
+def test_levels_of_equal_names_are_all_played():
+    class Namesakes(LineWorld):
+        level_names = ("one", "one")
+
+        def _goal(self):
+            return np.where(self.walkers["level"] == 0, 0.75, 5.0)  # the second one has no goal in reach
+
+    first, second = evaluate(walker(1.0), ENVIRONMENT, "argmax", 10, make_envs=Namesakes)
+    assert (first.level, second.level) == ("one", "one")
+    assert (first.success_rate, second.success_rate) == (1.0, 0.0)

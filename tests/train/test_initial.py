@@ -52,11 +52,17 @@ def test_a_run_begins_from_it_with_new_counters(tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"hidden_size": 16}, "expected a policy with hidden_size 16, got 32; set --hidden-size to 32"),
-        ({"activation": "tanh"}, "expected a policy with activation tanh, got relu; set --activation to relu"),
-        ({"shared_trunk": True}, "expected a policy with shared_trunk True, got False"),
+        ({"hidden_size": 16}, "expected a policy with hidden_size 16, got 32; pass --hidden-size 32$"),
+        ({"activation": "tanh"}, "expected a policy with activation tanh, got relu; pass --activation relu$"),
+        ({"shared_trunk": True}, "expected a policy with shared_trunk True, got False; pass --no-shared-trunk$"),
         ({"frame_stack": 2}, "expected a policy with frame_stack 2, got 1"),
-        ({"observations": ("game_state", "player_frame")}, "expected a policy for observations .*player_frame.*got"),
+        ({"local_position": True}, "expected a policy with local_position True, got False; pass --no-local-position$"),
+        ({"paths": "doors"}, "expected a policy with paths doors, got tiles; pass --paths tiles$"),
+        ({"locals_planes": 2}, "expected a policy with locals_planes 2, got 1; pass --locals-planes 1$"),
+        (
+            {"observations": ("game_state", "player_frame")},
+            "expected a policy with observations game_state player_frame, got game_state; pass --obs.* game_state$",
+        ),
     ],
 )
 def test_another_network_or_other_observations_are_refused(tmp_path, fields, message):

@@ -6,7 +6,9 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING
+from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level_set import pack
@@ -141,16 +143,23 @@ def test_starts_are_set_in_every_group_and_follow_success():
 def test_solutions_of_recordings_and_known_ones(tmp_path):
     levels = pack(load_levels(LEVELS))
     known = known_solutions()
-    longer = Recording.of(levels.levels[0], known[LEVELS[0]] + bytes(3))
+    longer = Recording.of(levels.levels[0], known[LEVELS[0]] + bytes(900))  # what follows the exit is no matter
     longer.save(tmp_path / "hop.replay")
     file = str(tmp_path / "hop.replay")
     assert list(solutions_of(levels, [file], 400, 1)) == [LEVELS[0]]
     both = solutions_of(levels, ["known", file], 400, 1)
     assert sorted(both) == sorted(LEVELS)
-    assert len(both[LEVELS[0]]) == len(known[LEVELS[0]]) + 3, "a recording takes precedence"
+    assert both[LEVELS[0]].tobytes() == known[LEVELS[0]], "an array: a recording takes precedence"
     assert both[LEVELS[1]] == known[LEVELS[1]]
     with pytest.raises(ConfigError, match="starts: expected recordings that reach the exit of a training level"):
         solutions_of(pack(levels.levels[1:]), [file], 400, 1)
+
+
+def test_known_solutions_also_serve_mirror_images():
+    levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
+    known = known_solutions()
+    assert set(solutions_of(levels, ["known"], 400, 1)) == set(levels.names)
+    assert set(solutions_of(levels, ["known"], len(known[LEVELS[0]]), 1)) == {LEVELS[0], f"{LEVELS[0]} mirrored"}
 
 
 def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):

@@ -120,5 +120,5 @@ def test_a_policy_with_stacks_is_saved_evaluated_and_resumed(tmp_path):
     assert first.mean_frames > 0
     longer = {"total_timesteps": 160, "output": tmp_path, **fields}
     assert train(TrainConfig(frame_stack=3, **longer), resume=result.checkpoint).counters.timesteps == 160
-    with pytest.raises(CheckpointError, match="expected a policy for observations"):
+    with pytest.raises(CheckpointError, match="frame_stack: expected 3, as in the run to resume, got 2"):
         train(TrainConfig(frame_stack=2, **longer), resume=result.checkpoint)

@@ -94,7 +94,7 @@ def test_a_resume_reads_no_recordings(tmp_path):
 
 def test_a_checkpoint_without_a_clone_does_not_fit(tmp_path):
     without = train(config(tmp_path, warm_start=(), total_timesteps=STEPS))
-    with pytest.raises(CheckpointError, match="warm_start: expected a clone in it, got none"):
+    with pytest.raises(CheckpointError, match="warm_start: expected none, as in the run to resume, got"):
         train(config(tmp_path, name="with"), resume=without.checkpoint)
 
 
