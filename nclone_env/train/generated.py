@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.errors import ConfigError
 from nclone_env.generate.difficulty import read_range
@@ -21,9 +20,8 @@ from nclone_env.generate.levels import ATTEMPTS, generate_level
 from nclone_env.generate.splits import HELD_OUT, TRAIN
 from nclone_env.level.level import Level
 from nclone_env.level.mirror import mirrored
-from nclone_env.replay.recording import Recording
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.starts import STATES_PER_LEVEL, StartStates, start_states
+from nclone_env.train.starts import STATES_PER_LEVEL, StartStates, mirrored_solutions, start_states
 
 MEASURED = 16
 """Held-out generated levels on which a policy is evaluated that was trained with none."""
@@ -170,22 +168,10 @@ class Plan:
     def _images(self, levels: Sequence[Level]) -> list[Level]:
         return [*levels, *(mirrored(level) for level in levels if self.mirrored)]
 
-    def _proofs(self, made: Iterable[Made]) -> dict[str, np.ndarray]:
+    def _proofs(self, made: Sequence[Made]) -> dict[str, np.ndarray]:
         """Return solutions by level name, those of mirror images too where ties do not spoil them."""
         proofs = {each.level.name: each.inputs for each in made}
-        for each in made if self.mirrored else ():
-            image, inputs = mirrored(each.level), _mirrored_inputs(each.inputs)
-            verdict = Recording.of(image, inputs).verify()
-            if verdict.agrees and verdict.state == CELEBRATING:
-                proofs[image.name] = inputs
-        return proofs
-
-
-def _mirrored_inputs(inputs: np.ndarray) -> np.ndarray:
-    """Return inputs with left and right exchanged, (T,) uint8; where both are pressed, left counts."""
-    left = (inputs & INPUT_LEFT) != 0
-    right = ~left & ((inputs & INPUT_RIGHT) != 0)
-    return (inputs & INPUT_JUMP) | (left * INPUT_RIGHT + right * INPUT_LEFT).astype(np.uint8)
+        return proofs | mirrored_solutions(self._images([each.level for each in made]), proofs)
 
 
 def held_out_collection(config: TrainConfig) -> Collection:
