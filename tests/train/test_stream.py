@@ -245,7 +245,7 @@ def test_policies_are_evaluated_on_held_out_levels(rooms):
 def test_the_process_in_the_background_answers_and_ends():
     background = Background()
     background.submit(TrainConfig, "jumps")
-    background.submit(TrainConfig, (), "yes")
+    background.submit(TrainConfig, ())
     assert background.result() == TrainConfig("jumps")
     with pytest.raises(ConfigError, match="levels: expected at least one level"):
         background.result()
