@@ -27,6 +27,7 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.plan.bounds import lower_bound
 from nclone_env.plan.saved import SUFFIX
+from nclone_env.plan.searches import MOST_FRAMES
 from nclone_env.plan.smooth import smooth as smoothed
 from nclone_env.plan.solve import Solution, solve
 from nclone_env.replay.recording import Recording, recording_name
@@ -118,6 +119,8 @@ def solve_levels(
     for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
         if value is not None and value < 1:
             raise ConfigError(f"{name}: expected a whole number of at least 1, got {value}")
+    if hold > MOST_FRAMES:
+        raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
     if seconds is not None and not seconds > 0:
         raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
     packs: OpenedPacks = {}
