@@ -38,7 +38,7 @@ SOLVE = """
 import sys
 from nclone_env.cli.app import main
 print("ready", flush=True)
-sys.exit(main(["solve", {level!r}, "--seconds", "600", "--output", {folder!r}]))
+sys.exit(main(["solve", {level!r}, "--seconds", "600", "--output", {folder!r}, "--force"]))
 """
 TRAIN = """
 import sys

@@ -11,7 +11,7 @@ from nclone_env.cli.output import check_free
 from nclone_env.cli.progress import LiveLine, bar, remaining
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
-from nclone_env.generate.collection import Entry, Files, Order, entries, write_collection
+from nclone_env.generate.collection import TABLE_SUFFIX, Entry, Files, Order, entries, write_collection
 from nclone_env.generate.difficulty import LEAST, MOST, read_range
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import check_arguments
@@ -47,6 +47,10 @@ def generate_levels(
         force: overwrite existing files.
     """
     order = _checked(Order(family, seed, split, read_range("difficulty", difficulty)), count, processes)
+    if not output.name or output.suffix == TABLE_SUFFIX or output.is_dir():
+        what = "the name of its table" if output.suffix == TABLE_SUFFIX else "a folder"
+        got = f"{str(output)!r}, {what}"
+        raise ConfigError(f"output: expected the file name of a pack, such as pack.txt, got {got}")
     files = Files(output)
     for file in files.existing():
         check_free(file, force)

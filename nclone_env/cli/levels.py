@@ -72,6 +72,8 @@ def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
             (pack.txt#12, pack.txt#0-95,100).
     """
     refs = [ref for level in levels for ref in resolve(level)]
+    if not refs:
+        raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
     faults = sum(_print_findings(ref) for ref in refs)
     print(f"{len(refs)} levels, {faults} with errors")
     return 1 if faults else 0

@@ -18,6 +18,16 @@ def check_free(path: Path, force: bool) -> None:
         raise ConfigError(f"{path}: already exists; --force overwrites it, or name another")
 
 
+def check_folder(argument: str, path: Path) -> None:
+    """Check that a command may write files in a folder, which need not exist yet.
+
+    Raises:
+        ConfigError: if it is something else.
+    """
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"{argument}: expected a folder, got {path}, which is a file; name another")
+
+
 def plain_name(name: str, otherwise: str) -> str:
     """Return what of a name a file may have that a shell and a URL take without quotes; ``otherwise`` if it is nothing.
 

@@ -6,8 +6,9 @@ import importlib
 import re
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,7 +32,7 @@ from nclone_env.cli.targets import (
     VectorTarget,
 )
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationConfig, RenderConfig, VectorDtype
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 from nclone_env.memory import collect, report, stats, text
 from nclone_env.memory import compare as comparison
 from nclone_env.memory.formatting import format_bytes
@@ -65,7 +66,8 @@ class ReportOptions:
     estimate: bool = False
     """Print what so many environments will take, before they are made, and stop."""
     memory_limit: str | None = None
-    """Memory that may be used, such as 8GB or 512MB; by default what is available in the cgroup or the machine."""
+    """With --estimate: memory that may be used, such as 8GB or 512MB; by default what is available in the cgroup or the
+    machine."""
     fail_on_growth: bool = False
     """Exit with status 1 if memory grows."""
 
@@ -206,19 +208,39 @@ def script(
         arguments: arguments of the script.
         output_dir: folder of the reports.
     """
-    module, _, function = path.partition(":")
+    run = function_of(path) if ":" in path else partial(run_script, path, arguments)
+    if ":" not in path and not Path(path).is_file():
+        raise ConfigError(f"path: expected a script or MODULE:FUNCTION, got {path!r}, which is no file")
     with memory.profile(path, output_dir=output_dir) as watch:
-        if function:
-            getattr(importlib.import_module(module), function)()
-        else:
-            run_script(path, arguments)
+        status = run()
     print(watch)
     print(f"wrote the reports to {output_dir}")
-    return 0
+    return status if isinstance(status, int) else 0
 
 
-def run_script(path: str, arguments: Sequence[str]) -> None:
-    """Run a file as the interpreter runs a script; its ``sys.exit()`` ends the script alone."""
+def function_of(path: str) -> Callable[[], object]:
+    """Return the function of MODULE:FUNCTION.
+
+    Raises:
+        ConfigError: if there is no such module, or no such function in it.
+    """
+    module, _, name = path.partition(":")
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:  # ValueError: an empty name
+        raise ConfigError(f"path: expected MODULE:FUNCTION that can be imported, got {path!r}: {error}") from error
+    if not callable(function):
+        raise ConfigError(f"path: expected a function, got {path!r}, which is {shortened(function)}")
+    return partial(_called, function)
+
+
+def _called(function: Callable[[], object]) -> None:
+    """Call a function for what it does."""
+    function()
+
+
+def run_script(path: str, arguments: Sequence[str]) -> int:
+    """Run a file as the interpreter runs a script; its ``sys.exit()`` ends the script alone. Return its exit status."""
     before, sys.argv = sys.argv, [path, *arguments]
     sys.path.insert(0, str(Path(path).resolve().parent))
     try:
@@ -226,9 +248,11 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
     except SystemExit as end:
         if end.code:
             print(f"{path} exited with {end.code}")
+        return end.code if isinstance(end.code, int) else int(end.code is not None)  # a text is an error
     finally:
         sys.argv = before
         del sys.path[0]
+    return 0
 
 
 def compare(
@@ -271,9 +295,12 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     Raises:
         ConfigError: if a number is out of range.
     """
+    settings = ProfileSettings(num_envs, steps if options.steps is None else options.steps, options.interval)
+    collect.check(settings)
     if options.estimate:
         return estimate(target, num_envs, options)
-    settings = ProfileSettings(num_envs, options.steps or steps, options.interval)
+    if options.memory_limit is not None:
+        raise ConfigError("memory_limit: expected with --estimate, got it without; add --estimate, or leave it out")
     recording = collect.collect(target, settings, notify=print, memray=options.memray)
     found = stats.compute(recording)
     pages = options.json, options.html, recording.profile, recording.flame_graph

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
+from nclone_env.cli.output import check_folder
 from nclone_env.errors import ConfigError, FormatError, LevelFormatError, UnsupportedLevelError
 from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import OpenedPacks, resolve
+from nclone_env.plan.check import MEMORY as MEMORY_OF_CHECK
 from nclone_env.plan.check import check_certificate
 from nclone_env.plan.proof import MEMORY, prove, read_certificate
-from nclone_env.replay.recording import read_recording, recording_name
+from nclone_env.replay.recording import load_verified, recording_name
 
 SUFFIX = ".proof.json"
 
@@ -31,7 +35,8 @@ def prove_levels(
 
     Args:
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#12) by path.
-        recording: recording of a solution of the only level; without one, a solution is searched for.
+        recording: recording of a solution of the only level, or an attract file; without one, a solution is searched
+            for.
         frames: frames to simulate in that search.
         memory: bytes of the exhaustive search, at most.
         output: folder for the certificates.
@@ -42,10 +47,11 @@ def prove_levels(
         raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
     if recording is not None and len(refs) != 1:
         raise ConfigError(f"recording: expected one level, got {len(refs)}; prove the levels one by one")
+    check_folder("output", output)
     for name, value in (("frames", frames), ("memory", memory)):
         if value <= 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
-    inputs = None if recording is None else read_recording(read_bytes(recording), str(recording)).inputs
+    inputs = None if recording is None else _inputs_of(recording, refs[0].load())
     output.mkdir(parents=True, exist_ok=True)
     proved = 0
     print(f"{'level':<32}  frames  at least  proof")
@@ -65,19 +71,37 @@ def prove_levels(
     return int(proved < len(refs))
 
 
-def check_proof(file: Positional[Path], level: Positional[str]) -> int:
+def _inputs_of(recording: Path, level: Level) -> np.ndarray:
+    """Return the inputs of a recording of a level.
+
+    Raises:
+        ConfigError: if it is of another level, or the simulator does not reproduce it.
+        LevelFormatError, RecordingError, UnknownLevelError: if it cannot be read.
+    """
+    file, verdict = load_verified(recording)
+    if file.level.digest != level.raw.digest:
+        raise ConfigError(f"recording: expected one of {level.name!r}, got {recording}, which is of another level")
+    if not verdict.agrees:
+        raise ConfigError(f"recording: expected one that the simulator reproduces, got {recording}: {verdict.reason}")
+    return np.asarray(file.inputs, np.uint8)
+
+
+def check_proof(file: Positional[Path], level: Positional[str], memory: int = MEMORY_OF_CHECK) -> int:
     """Check a certificate of ``prove``; the exit status is 0 if it holds, else 1.
 
     Args:
         file: the certificate.
         level: the level it is of: a built-in level by name, or a file by path (pack.txt#12).
+        memory: bytes of the states of a search, at most; a certificate that needs more does not hold.
     """
+    if memory <= 0:
+        raise ConfigError(f"memory: expected a number above 0, got {memory}")
     try:
         certificate = read_certificate(read_bytes(file), str(file))
     except FormatError as error:
         print(error)
         return 1
-    check = check_certificate(certificate, load_level(level))
+    check = check_certificate(certificate, load_level(level), memory)
     by = f"{certificate.method}, {check.states:,} states" if check.states else certificate.method
     print(f"holds: no solution has fewer than {certificate.frames} frames ({by})" if check.holds else check.reason)
     return int(not check.holds)

@@ -9,12 +9,14 @@ from tyro.conf import Positional
 from nclone_env.cli.output import check_free
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import ConfigError, FormatError
+from nclone_env.errors import ConfigError, FormatError, UnknownLevelError
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording, load_verified
 from nclone_env.replay.verify import STATE_NAMES
 from nclone_env.replay.video import recording_pictures, write_video
+
+_VIDEO = ".mp4"
 
 
 def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
@@ -51,7 +53,7 @@ def record_replay(
         scale: size of the window; 1 is 1056 x 600 pixels and a bar below.
         force: overwrite an existing file.
     """
-    if human == bool(inputs):
+    if human == bool(inputs.strip()):
         raise ConfigError("inputs, human: expected exactly one of --inputs '24RJ 3.' and --human")
     compiled = load_level(level)
     target = output or Path(f"{compiled.name.replace('/', '-')}{SUFFIX}")
@@ -96,7 +98,11 @@ def export_video(
     if every < 1:
         raise ConfigError(f"every: expected a whole number of at least 1, got {every}")
     check_scale(scale)
-    target = output or Path(f"{file.stem}.mp4")
+    target = output or Path(f"{file.stem}{_VIDEO}")
+    if target.suffix != _VIDEO:
+        raise ConfigError(
+            f"output: expected a name ending in {_VIDEO}, got {str(target)!r}; for example {target}{_VIDEO}"
+        )
     check_free(target, force)
     pictures = recording_pictures(load_any_recording(file), scale, every)
     count = write_video(pictures, target, FRAMES_PER_SECOND / every)
@@ -108,9 +114,16 @@ def _print_verdict(path: Path, width: int) -> bool:
     """Print the table row of one file; return whether the file is valid and the simulator reproduces it."""
     try:
         _, found = load_verified(path)
+    except UnknownLevelError:
+        return _print_fault(path, width, f"{path}: expected a recording, got no such file")
     except FormatError as error:
-        print(f"{path!s:<{width}}  {'no':<6}  {'-':>6}  {'-':<12}  {'-':>4}  {error}")
-        return False
+        return _print_fault(path, width, str(error))
     answer, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
     print(f"{path!s:<{width}}  {answer:<6}  {found.frames:>6}  {end:<12}  {found.gold:>4}  {found.reason}")
     return found.agrees
+
+
+def _print_fault(path: Path, width: int, fault: str) -> bool:
+    """Print the table row of a file that cannot be replayed; return that it is not valid."""
+    print(f"{path!s:<{width}}  {'no':<6}  {'-':>6}  {'-':<12}  {'-':>4}  {fault}")
+    return False

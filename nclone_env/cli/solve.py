@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env._optional import optional_module
+from nclone_env.cli.output import check_folder
 from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
@@ -26,6 +27,7 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.plan.bounds import lower_bound
 from nclone_env.plan.saved import SUFFIX
+from nclone_env.plan.searches import MOST_FRAMES
 from nclone_env.plan.smooth import smooth as smoothed
 from nclone_env.plan.solve import Solution, solve
 from nclone_env.replay.recording import Recording, recording_name
@@ -92,6 +94,7 @@ def solve_levels(
     output: Path = Path("solutions"),
     resume: bool = False,
     video: bool = False,
+    force: bool = False,
 ) -> int:
     """Search for the best inputs that complete levels; record each solution, replayed and verified.
 
@@ -108,14 +111,18 @@ def solve_levels(
         hold: inputs change only in frames that are multiples of it, as those of a policy with this frame skip.
         smooth: share by which a recording may be longer than the solution found, to change its inputs less often.
         output: folder for the recordings and for solutions.jsonl, the rows of the table.
-        resume: keep the searches in the output folder, and go on with those that are there. --frames counts from the
-            beginning of a search, --seconds from now.
+        resume: keep the searches in the output folder, and go on with those that are there; rows of other levels stay
+            in the table. --frames counts from the beginning of a search, --seconds from now.
         video: also export each solution as an MP4 video.
+        force: replace the table and the recordings in the output folder.
     """
-    if threads < 1:
-        raise ConfigError(f"threads: expected a whole number of at least 1, got {threads}")
-    if hold < 1:
-        raise ConfigError(f"hold: expected a whole number of at least 1, got {hold}")
+    for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
+        if value is not None and value < 1:
+            raise ConfigError(f"{name}: expected a whole number of at least 1, got {value}")
+    if hold > MOST_FRAMES:
+        raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
+    if seconds is not None and not seconds > 0:
+        raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
     packs: OpenedPacks = {}
     refs = [ref for name in levels for ref in resolve(name, packs)]
     if not refs:
@@ -126,13 +133,14 @@ def solve_levels(
         raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
     if video:
         optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
+    before = _rows_before(output, resume, force)
     output.mkdir(parents=True, exist_ok=True)
     each = max(threads // len(refs), 1)
     started, table = time.perf_counter(), _Table(len(refs))
     with stop_on_signals("stopping; press Ctrl-C again to end at once") as stop:
         limit = math.inf if frames is None else frames
         task = _Task(seconds, limit, objective, seed, each, hold, smooth, output, resume, video, stop, table)
-        rows = _run(task, refs, threads, output)
+        rows = _run(task, refs, threads, output, before)
         table.clear()
     found = sum(row.completed for row in rows)
     simulated = sum(row.simulated for row in rows)
@@ -144,8 +152,34 @@ def solve_levels(
     return stop.exit_status if stop() else int(any(row.error for row in rows))
 
 
-def _run(task: _Task, refs: Sequence[LevelRef], threads: int, output: Path) -> list[Row]:
-    """Search on all levels, in order; print the table and keep it in the output folder as it grows."""
+def _rows_before(output: Path, resume: bool, force: bool) -> list[dict[str, Any]]:
+    """Return the rows of the table in the output folder with which a search goes on.
+
+    Raises:
+        ConfigError: if it cannot be written to, there is a table that is neither to be kept nor replaced, or it cannot
+            be read.
+    """
+    check_folder("output", output)
+    table = output / TABLE
+    if not table.exists() or (force and not resume):
+        return []
+    if not resume:
+        raise ConfigError(f"output: {table} exists already; --resume goes on, --force replaces it, or name another")
+    try:
+        rows: list[dict[str, Any]] = [json.loads(line) for line in table.read_bytes().splitlines()]
+        _ = [row["level"] for row in rows]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ConfigError(f"output: expected the rows of 'solve' in {table}, got others; move the file") from error
+    return rows
+
+
+def _run(
+    task: _Task, refs: Sequence[LevelRef], threads: int, output: Path, before: Sequence[Mapping[str, Any]]
+) -> list[Row]:
+    """Search on all levels, in order; print the table and keep it in the output folder as it grows.
+
+    Rows of earlier searches stay in it until there is one of the same level.
+    """
     rows: list[Row] = []
     print(_HEADER)
     with ThreadPoolExecutor(threads) as executor:
@@ -153,7 +187,9 @@ def _run(task: _Task, refs: Sequence[LevelRef], threads: int, output: Path) -> l
             if row is not None:
                 rows.append(row)
                 task.table.add(row)
-                write_file(output / TABLE, "".join(f"{json.dumps(vars(row))}\n" for row in rows).encode())
+                finished = {row.level for row in rows}
+                table = [*map(vars, rows), *(row for row in before if row["level"] not in finished)]
+                write_file(output / TABLE, "".join(f"{json.dumps(row)}\n" for row in table).encode())
     return rows
 
 

@@ -31,6 +31,8 @@ MARK = '<meta name="generator" content="nclone-env gallery">'
 """An element that identifies the index of a gallery."""
 _THUMBNAIL = (528, 300)
 _STATIC = (".css", ".js")
+_OWN = {"index.html", "assets", "levels"}
+"""Files and folders of a gallery."""
 
 
 def write_site(
@@ -39,7 +41,7 @@ def write_site(
     """Write a gallery, all of it or nothing.
 
     Args:
-        output: folder of the site, or a symbolic link to it; what is there is replaced.
+        output: folder of the site, or a symbolic link to it; an older gallery there is replaced.
         title: of the gallery.
         entries: its levels, at least one.
         on_fault: called with each error of a run, which is left out.
@@ -75,13 +77,18 @@ def check_output(output: Path, force: bool) -> None:
     """Check that a gallery can be written to a folder without loss of other files.
 
     Raises:
-        ConfigError: if something is there that is no gallery, or a gallery and not ``force``.
+        ConfigError: if something is there that is no gallery, a gallery with other files next to its own, or a gallery
+            and not ``force``.
     """
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return
     index = output / "index.html"
     if not index.is_file() or MARK not in index.read_text(encoding="utf-8", errors="replace")[:2000]:
         raise ConfigError(f"output: expected a new folder or a gallery, got {output} with other files; choose another")
+    others = sorted({path.name for path in output.iterdir()} - _OWN)
+    if others:
+        which = f"{others[0]!r}" + (f" and {len(others) - 1} more" if len(others) > 1 else "")
+        raise ConfigError(f"output: expected a gallery alone, got {output} with {which}; move that, or choose another")
     if not force:
         raise ConfigError(f"output: {output} is a gallery already; --force replaces it")
 

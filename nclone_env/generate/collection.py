@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from nclone_env._files import naming, synchronise, temporary_beside, write_file
+from nclone_env._worker import begin_worker
 from nclone_env.constants import CELEBRATING
 from nclone_env.generate.levels import GeneratedLevel, generate_level
 from nclone_env.level.formats.pack_text import write_pack
@@ -115,7 +115,7 @@ def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) 
         order: which levels to make.
         count: number of levels.
         processes: that make them; 1: none besides this one.
-        stop: asked before each level.
+        stop: asked before each level; those in work then are still yielded.
     """
     alone = count if processes == 1 else 1  # the first level compiles the kernels, once for all processes
     for number in range(alone):
@@ -125,7 +125,7 @@ def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) 
     if alone == count:
         return
     context = get_context("spawn")  # threads of the parent do not survive a fork
-    with ProcessPoolExecutor(processes, context, initializer=_ignore_interrupts) as executor:
+    with ProcessPoolExecutor(processes, context, initializer=begin_worker) as executor:
         numbers = iter(range(alone, count))
         waiting: deque[Future[Entry]] = deque()
         while not stop():
@@ -134,7 +134,8 @@ def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) 
             if not waiting:
                 return
             yield waiting.popleft().result()
-        executor.shutdown(wait=False, cancel_futures=True)
+        executor.shutdown(cancel_futures=True)
+        yield from (future.result() for future in takewhile(lambda future: not future.cancelled(), waiting))
 
 
 def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[Entry], None]) -> int:
@@ -170,10 +171,11 @@ def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[En
 
 
 def _finish(files: Files, folder: Path, written: Sequence[Entry]) -> None:
-    """Give the files their names: recordings before the pack that they belong to, and those of an older pack go last.
+    """Give the files their names: recordings before the pack that they belong to, and those of the older pack go last.
 
-    So at any time each level of the pack has its recording.
+    So at any time each level of the pack has its recording. Recordings that the older table does not name stay.
     """
+    older = _recordings_in(files.table)
     if files.folder.exists():
         for entry in written:
             (folder / entry.file).replace(files.folder / entry.file)
@@ -182,10 +184,15 @@ def _finish(files: Files, folder: Path, written: Sequence[Entry]) -> None:
         folder.replace(files.folder)
     write_file(files.table, "".join(f"{json.dumps(entry.row)}\n" for entry in written).encode())
     write_file(files.pack, b"".join(entry.line for entry in written))
-    for name in {path.name for path in files.folder.glob(f"*{SUFFIX}")} - {entry.file for entry in written}:
-        (files.folder / name).unlink()
+    for name in older - {entry.file for entry in written}:
+        (files.folder / name).unlink(missing_ok=True)
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C, which a terminal sends to all processes, to the first one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _recordings_in(table: Path) -> set[str]:
+    """Return the names of the recordings of a table; none if there is no such table, or it is another file."""
+    try:
+        rows = [json.loads(line) for line in table.read_bytes().splitlines()]
+        names = {str(row["recording"]) for row in rows}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return set()
+    return {name for name in names if name.endswith(SUFFIX) and Path(name).name == name}

@@ -23,7 +23,8 @@ def _mirror_image(name: str) -> str:
 
 
 _TILE_NAMES = [name for _, name in TILES]
-_MIRRORED_TILES = np.array([_TILE_NAMES.index(_mirror_image(name)) for name in _TILE_NAMES], np.uint8)
+_MIRRORED_TILES = np.arange(256, dtype=np.uint8)  # numbers that are no tiles stay
+_MIRRORED_TILES[: len(TILES)] = [_TILE_NAMES.index(_mirror_image(name)) for name in _TILE_NAMES]
 
 
 def mirrored(level: Level) -> Level:
@@ -33,8 +34,7 @@ def mirrored(level: Level) -> Level:
     some seconds.
     """
     raw = level.raw
-    tiles = np.where(raw.tiles < len(_MIRRORED_TILES), _MIRRORED_TILES[raw.tiles % len(_MIRRORED_TILES)], raw.tiles)
-    image = dataclasses.replace(raw, tiles=tiles[:, ::-1], records=_mirrored_records(raw.records))
+    image = dataclasses.replace(raw, tiles=mirrored_tiles(raw.tiles), records=_mirrored_records(raw.records))
     return Level(image, f"{level.name} mirrored")
 
 
@@ -44,6 +44,11 @@ def mirrored_inputs(inputs: np.ndarray) -> np.ndarray:
     right = ~left & ((inputs & INPUT_RIGHT) != 0)
     others = inputs & ~np.uint8(INPUT_LEFT | INPUT_RIGHT)
     return others | np.where(left, INPUT_RIGHT, np.where(right, INPUT_LEFT, 0)).astype(np.uint8)
+
+
+def mirrored_tiles(tiles: np.ndarray) -> np.ndarray:
+    """Return the mirror image of (rows, columns) uint8 tiles, left and right exchanged."""
+    return _MIRRORED_TILES[tiles[:, ::-1]]
 
 
 def _mirrored_records(records: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
-from nclone_env.errors import LevelFormatError, shortened
+from nclone_env.errors import ConfigError, LevelFormatError, shortened
 from nclone_env.level.catalog import levels_folder
 
 MAX_INPUTS = 1 << 24
@@ -23,6 +23,7 @@ _INPUTS |= {"LJ": INPUT_LEFT | INPUT_JUMP, "RJ": INPUT_RIGHT | INPUT_JUMP}
 _WORDS = {code: word for word, code in _INPUTS.items()}
 _ANY_WORD = re.compile(r"\S+")
 _WORD = re.compile(r"([1-9][0-9]{0,4})(\.|LJ|RJ|L|R|J)")
+_LONGEST_WORD = 99_999
 
 
 def known_solutions(folder: Path | None = None) -> dict[str, bytes]:
@@ -63,5 +64,15 @@ def parse_inputs(text: str, source: str = "<text>") -> bytes:
 
 
 def format_inputs(inputs: bytes) -> str:
-    """Return input bytes 0..5 as words; the inverse of :func:`parse_inputs`."""
-    return " ".join(f"{len(list(run))}{_WORDS[code]}" for code, run in itertools.groupby(inputs))
+    """Return input bytes as words; the inverse of :func:`parse_inputs`.
+
+    Raises:
+        ConfigError: if one is not 0..5: there are no words for left with right, and for suicide.
+    """
+    words = []
+    for code, run in itertools.groupby(inputs):
+        if code not in _WORDS:
+            raise ConfigError(f"inputs: expected bytes 0 to {max(_WORDS)}, for which there are words, got {code}")
+        whole, rest = divmod(sum(1 for _ in run), _LONGEST_WORD)
+        words += [f"{_LONGEST_WORD}{_WORDS[code]}"] * whole + [f"{rest}{_WORDS[code]}"] * (rest > 0)
+    return " ".join(words)

@@ -25,7 +25,7 @@ import numpy as np
 from nclone_env.errors import ConfigError
 from nclone_env.memory.allocations import Allocations, memray_module, record_allocations
 from nclone_env.memory.pages import committed_tree_bytes
-from nclone_env.memory.process import bare_interpreter, machine, peak_bytes, resident_bytes, restart_peak
+from nclone_env.memory.process import bare_interpreter, machine, restart_peak, stage
 from nclone_env.memory.recording import (
     COMPILED_CODE,
     FIRST_STEPS,
@@ -131,19 +131,19 @@ def plain_pass(target: Target, settings: ProfileSettings) -> Plain:
     """Measure stages, memory and the time of each step without tracing or profiling."""
     seconds = np.full(settings.steps, -1.0)  # not zeros: its pages are committed now
     log = SnapshotLog(len(settings.snapshot_steps()))
-    stages = [bare_interpreter(), _stage(LIBRARIES, "before the first environment was made")]
+    stages = [bare_interpreter(), stage(LIBRARIES, "before the first environment was made")]
     play_one(target)
-    stages.append(_stage(COMPILED_CODE, "after one environment was made, stepped and closed"))
+    stages.append(stage(COMPILED_CODE, "after one environment was made, stepped and closed"))
     restart_peak()
     with closing(target.make(settings.num_envs)) as subject:
-        stages.append(_stage(MADE, "after all environments were made and reset"))
+        stages.append(stage(MADE, "after all environments were made and reset"))
         restart_peak()
         for _ in range(_FIRST_STEPS):
             subject.step()
-        stages.append(_stage(FIRST_STEPS, f"after {_FIRST_STEPS} steps"))
+        stages.append(stage(FIRST_STEPS, f"after {_FIRST_STEPS} steps"))
         restart_peak()
         drive(subject, settings, lambda step: _take(log, step, subject), seconds)
-        stages.append(_stage(STEPS, f"after {settings.steps:,} more steps"))
+        stages.append(stage(STEPS, f"after {settings.steps:,} more steps"))
         owners = owned_nodes(subject.memory())
     return Plain(tuple(stages), owners, log, tuple(seconds.tolist()))
 
@@ -199,12 +199,6 @@ def owned_nodes(tree: MemoryNode) -> tuple[OwnedNode, ...]:
 
 def _per_environment(owners: tuple[OwnedNode, ...], num_envs: int) -> float:
     return owners[0].environment_bytes / num_envs if owners else 0.0
-
-
-def _stage(name: str, how: str) -> Stage:
-    gc.collect()
-    peak = peak_bytes()
-    return Stage(name, *resident_bytes(), peak, how)
 
 
 def traced_pass(

@@ -52,6 +52,10 @@ def load_profile(path: Path) -> dict[str, Any]:
         expected = f"{JSON_FORMAT!r} version {JSON_VERSION}"
         raise ConfigError(f"{path}: expected the format {expected}, got {found!r}; {how}")
     profile: dict[str, Any] = content
+    try:
+        list(rows(profile)), list(different_settings(profile, profile))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{path}: expected the parts of a memory profile, {error!r} is missing; {how}") from error
     return profile
 
 

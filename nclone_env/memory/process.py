@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import subprocess
@@ -110,6 +111,18 @@ def bare_interpreter() -> Stage:
     answer = subprocess.run([sys.executable, "-I", "-S", "-c", _PRINT_RSS], capture_output=True, text=True, check=True)
     rss = int(answer.stdout) * 1024
     return Stage(INTERPRETER, rss, rss, 0, 0, "a bare Python interpreter in a process of its own (RSS)")
+
+
+def stage(name: str, how: str) -> Stage:
+    """Return the resident memory of this process now, without garbage, and its peak.
+
+    Args:
+        name: of the stage.
+        how: it was measured.
+    """
+    gc.collect()
+    peak = peak_bytes()
+    return Stage(name, *resident_bytes(), peak, how)
 
 
 def machine() -> Machine:

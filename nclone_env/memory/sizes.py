@@ -16,8 +16,8 @@ from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.pages import committed_tree_bytes
 from nclone_env.memory.process import resident_bytes, worker_bytes
 from nclone_env.memory.recording import ProfileSettings, SizePoint
+from nclone_env.memory.snapshots import owned_bytes
 from nclone_env.memory.subject import Target
-from nclone_env.memory_tree import MemoryNode
 
 _STEPS = 60
 _LARGEST_BYTES = 24 * 1024**2
@@ -80,7 +80,7 @@ def measure(process: Process) -> SizePoint:
             worker_bytes=worker_bytes(),
             owned_bytes=tree.bytes_where(shared=False),
             committed_bytes=committed_tree_bytes(tree),
-            python_bytes=traced - _owned_bytes(tree) if process.traced else None,
+            python_bytes=traced - owned_bytes(tree) if process.traced else None,
         )
 
 
@@ -93,7 +93,3 @@ def _data_bytes() -> int:
 
 def _traced_bytes() -> int:
     return tracemalloc.get_traced_memory()[0] if tracemalloc.is_tracing() else 0
-
-
-def _owned_bytes(tree: MemoryNode) -> int:
-    return sum(node.own_bytes for _, node in tree.walk() if not node.mapped)

@@ -11,6 +11,11 @@ from nclone_env.memory.recording import Snapshot
 from nclone_env.memory_tree import MemoryNode
 
 
+def owned_bytes(tree: MemoryNode) -> int:
+    """Return the bytes of a tree, without those that are mapped from files."""
+    return sum(node.own_bytes for _, node in tree.walk() if not node.mapped)
+
+
 class SnapshotLog:
     """Snapshots in chronological order.
 
@@ -34,13 +39,12 @@ class SnapshotLog:
             tree: what the subject reports now.
         """
         resident, heap = resident_bytes(), heap_bytes()
-        owned = sum(node.own_bytes for _, node in tree.walk() if not node.mapped)
         self._values[self._count] = (
             step,
             *resident,
             worker_bytes(),
             heap.in_use if heap else -1,
-            owned,
+            owned_bytes(tree),
             committed_tree_bytes(tree),
         )
         self._count += 1

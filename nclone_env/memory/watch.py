@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from nclone_env.memory.growth import FREE_LISTS
-from nclone_env.memory.process import machine, peak_bytes, resident_bytes, restart_peak
+from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.recording import ProfileSettings, Recording, Stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.snapshots import SnapshotLog
@@ -52,7 +52,7 @@ class Watch:
             self._frozen = True
         if self._tracing is not None:
             self._tracing.__enter__()
-        self._stages.append(_stage("before", "at the beginning of the block"))
+        self._stages.append(stage("before", "at the beginning of the block"))
         self._began = time.perf_counter()
         self._clock.start()
         return self
@@ -75,7 +75,7 @@ class Watch:
         self._clock.join()
         gc.collect()
         self._take(self._steps or self._milliseconds())
-        self._stages.append(_stage("after", "at the end of the block"))
+        self._stages.append(stage("after", "at the end of the block"))
         if self._tracing is not None:
             self._tracing.__exit__(None, None, None)
         if self._frozen:
@@ -168,7 +168,3 @@ def profile(
         >>> print(watch)
     """
     return Watch(name, owner, num_envs, None if output_dir is None else Path(output_dir), trace)
-
-
-def _stage(name: str, how: str) -> Stage:
-    return Stage(name, *resident_bytes(), peak_bytes(), how)

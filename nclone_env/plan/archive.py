@@ -20,7 +20,7 @@ from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.expand import play
 from nclone_env.plan.guide import least_way, way_left
-from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, places_for
+from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, most_that_fit, places_for
 from nclone_env.sim.copy import copy_world, mix
 from nclone_env.sim.keys import cell_key
 from nclone_env.sim.random_numbers import draw
@@ -34,7 +34,7 @@ _GREEDS = (0.0, 0.02, 0.1)
 """Visits that a pixel of the way left counts for; drawn for each round. None is the best on all levels."""
 _STEPS = (8, 16, 30)
 """Held inputs of a round; drawn for each round."""
-_GOLD_BITS = 12
+_GOLD_BITS = 32  # of a key, below the part of the time
 _NODES_PER_CELL = 16
 _ROOT = 0
 _INPUTS = tuple(INPUT_OF_ACTION)
@@ -45,15 +45,15 @@ of the way left, pixels."""
 NODE = np.dtype([("parent", "i4"), ("input", "u1")], align=True)
 """A held input: the node before it, and the input byte."""
 SEARCH = np.dtype(
-    [("random", "i8"), ("frames", "i8"), ("seed", "u8")]
+    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("limit", "i8"), ("price", "i8"), ("slowness", "f8")]
     + [(name, "i4") for name in ("cells", "nodes", "best", "best_node", "best_hold", "best_input")]
-    + [(name, "i4") for name in ("limit", "longest", "price", "hold")],
+    + [(name, "i4") for name in ("longest", "hold")],
     align=True,
 )
-"""State of a search: random numbers drawn, frames simulated, seed, cells and nodes in use; frames of the best solution
-(0: none), the node before its last held input, how long that is held, and its input; solutions must cost less than
-``limit`` and have at most ``longest`` frames; frames that a piece of gold left behind costs; frames that a choice is
-held."""
+"""State of a search: random numbers drawn, frames simulated, seed; solutions must cost less than ``limit``; frames that
+a piece of gold left behind costs; ``slowness`` of the rules, or 0; cells and nodes in use; frames of the best solution
+(0: none), the node before its last held input, how long that is held, and its input; solutions have at most ``longest``
+frames; frames that a choice is held."""
 RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("period", "i4"), ("greed", "f8"), ("slowness", "f8")], align=True)
 """Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; frames after
 which a cell is another one; factor of ``_GREEDS``; frames that a pixel of way left takes at least, so that a state from
@@ -109,11 +109,7 @@ def archive_bytes(levels: LevelSet, cells: int) -> int:
 
 def cells_that_fit(levels: LevelSet, memory: int) -> int:
     """Return the largest number of cells of which an archive fits in so many bytes."""
-    least, most = 0, memory
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if archive_bytes(levels, middle) <= memory else (least, middle)
-    return least
+    return most_that_fit(lambda cells: archive_bytes(levels, cells), memory)
 
 
 @kernel
@@ -133,7 +129,10 @@ def begin(levels, archive, guide, parts, rules, seed):
     search = archive.search[0]
     search["random"], search["frames"], search["seed"] = 0, 0, np.uint64(seed)
     search["cells"], search["nodes"], search["best"] = 0, 1, 0
+    search["slowness"] = rules[0]["slowness"]
     copy_world(archive.worlds, archive.cells.shape[0] + 1, archive.worlds, archive.cells.shape[0])
+    if not in_time(search, guide, archive.worlds, archive.cells.shape[0], 0):
+        search["slowness"] = 0.0  # the ninja is faster here, by pads for example, or the guide knows no way
     keep(archive, guide, parts, rules[0], _ROOT, 0)
 
 
@@ -237,7 +236,7 @@ def keep(archive, guide, parts, rules, node, frame):
     """Keep the world just played if its cell is new or was reached later before; return whether it was kept."""
     search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
     length = way_left(guide, worlds, scratch)
-    if frame + least_way(guide, worlds, scratch) * rules["slowness"] >= last_frame(search):
+    if not in_time(search, guide, worlds, scratch, frame):
         return False
     moment = frame // rules["period"]
     if search["price"] > 0:
@@ -257,6 +256,12 @@ def keep(archive, guide, parts, rules, node, frame):
     copy_world(worlds, scratch, worlds, number)
     cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, length
     return True
+
+
+@kernel
+def in_time(search, guide, worlds, index, frame):
+    """Return whether the way left from a world does not take too long for the limit."""
+    return not frame + least_way(guide, worlds, index) * search["slowness"] >= last_frame(search)  # also if it is nan
 
 
 @kernel

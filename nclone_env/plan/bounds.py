@@ -28,12 +28,14 @@ import numpy as np
 from nclone_env.constants import (
     AIR_ACCELERATION,
     CELL_SIZE,
+    COLUMNS,
     FALL_GRAVITY,
     GROUND_ACCELERATION,
     GROUND_FRICTION,
     MAX_HORIZONTAL_SPEED,
     RADIUS,
     REGULAR_DRAG,
+    ROWS,
     SLOW_GROUND_FRICTION,
     WALL_REACH,
 )
@@ -73,7 +75,7 @@ _ACCELERATIONS = (0.0, AIR_ACCELERATION, -AIR_ACCELERATION, GROUND_ACCELERATION,
 _IN_AIR = 3
 """Accelerations that are possible in the air come first; friction is not among what is possible there."""
 _FRICTIONS = (1.0, GROUND_FRICTION, SLOW_GROUND_FRICTION)
-_FASTEST = 4.6
+FASTEST = 4.6
 """Pixels per frame; the speed limit is 3.34, a jump off a wall leaves at 1.5 at most."""
 _SLACK = 1e-6
 """Pixels by which positions are rounded outwards in each frame: more than contacts and floating-point sums err."""
@@ -110,6 +112,8 @@ def hall_of(levels: LevelSet, level: int = 0) -> Hall | None:
         return None
     x, y = float(header["spawn_x"]), float(header["spawn_y"])
     row, column = int(y / CELL_SIZE), int(x / CELL_SIZE)
+    if not (1 <= row < ROWS - 1 and 1 <= column < COLUMNS - 1):
+        return None  # the ninja starts outside the tiles
     rows, columns = _run(tiles[:, column], row), _run(tiles[row], column)
     inside = tiles[rows[0] : rows[1] + 1, columns[0] : columns[1] + 1]
     frame = (tiles[rows[0] - 1, columns[0] : columns[1] + 1], tiles[rows[1] + 1, columns[0] : columns[1] + 1])
@@ -220,7 +224,7 @@ class _Frontier:
     """
 
     def __init__(self, start: float | None, left: float, right: float, width: float):
-        half = int(_FASTEST / width)
+        half = int(FASTEST / width)
         self.reached, self._next = np.full((2, 2 * half), _NOWHERE)
         self._left, self._right, self._width, self._half = left, right, width, half
         if start is not None:
@@ -285,7 +289,7 @@ def accelerated(low, high, acceleration):
 
 def distances(frames: int, width: float) -> np.ndarray:
     """Return (frames + 1, B) float64: the farthest x from 0 after n frames, by interval of vx, walls aside."""
-    table = np.zeros((frames + 1, 2 * int(_FASTEST / width)))
+    table = np.zeros((frames + 1, 2 * int(FASTEST / width)))
     for frame in range(1, frames + 1):
         extend(table[frame - 1], table[frame], width)
     return np.maximum.accumulate(table, axis=0)

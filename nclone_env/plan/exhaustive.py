@@ -16,8 +16,18 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD, RADIUS, WALL_REACH
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.bounds import EXIT_REACH, LEAST, LEAVE, LEAVE_SPEED, SWITCH_REACH, distances, falls, hall_of
-from nclone_env.plan.table import places_for
+from nclone_env.plan.bounds import (
+    EXIT_REACH,
+    FASTEST,
+    LEAST,
+    LEAVE,
+    LEAVE_SPEED,
+    SWITCH_REACH,
+    distances,
+    falls,
+    hall_of,
+)
+from nclone_env.plan.table import most_that_fit, places_for
 from nclone_env.sim.copy import FIRST, copy_world, finish
 from nclone_env.sim.keys import hash_future_from
 from nclone_env.sim.state import make_worlds
@@ -74,6 +84,23 @@ def make_seen(count: int) -> Seen:
         np.zeros(count, np.uint8),
         np.zeros(1, np.uint64),
     )
+
+
+def search_bytes(levels: LevelSet, limit: int, states: int) -> int:
+    """Return the bytes of :func:`search` for a number of states, ``reach`` included."""
+    world = sum(array.nbytes for array in make_worlds(1, levels, limit))
+    seen, layers = 16 * places_for(states) + 5 * states + 8, 2 * (states // 4 + 1) * (world + 4)
+    return seen + layers + reach_bytes(levels, limit)
+
+
+def states_that_fit(levels: LevelSet, limit: int, memory: int) -> int:
+    """Return the largest number of states of a :func:`search` that fits in so many bytes."""
+    return most_that_fit(lambda states: search_bytes(levels, limit, states), memory)
+
+
+def reach_bytes(levels: LevelSet, frames: int) -> int:
+    """Return the bytes of :func:`make_reach` while it works: its table of distances is copied once."""
+    return 0 if hall_of(levels) is None else (frames + 1) * (4 * int(FASTEST / _WIDTH) + 2) * 8
 
 
 def make_reach(levels: LevelSet, frames: int) -> Reach:

@@ -61,7 +61,7 @@ def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int
     session = Session(levels)
     copy_world(origin, 0, session.worlds, 0)
     played = session.record(inputs, entities=False).ninjas
-    if played["state"][-1] != CELEBRATING or (played["state"][:-1] == CELEBRATING).any():
+    if not len(played) or played["state"][-1] != CELEBRATING or (played["state"][:-1] == CELEBRATING).any():
         name = levels.levels[0].name
         raise RuntimeError(f"solve: a replay of {len(inputs)} frames on {name!r} does not win at the end")
     gold = int(played["gold"][-1])

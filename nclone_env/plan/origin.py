@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
 from nclone_env.constants import DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.level.level_set import LevelSet
@@ -9,8 +14,25 @@ from nclone_env.sim.copy import transfer_world
 from nclone_env.sim.state import WorldArrays, make_worlds
 from nclone_env.sim.tick import start as start_world
 
-Start = tuple[WorldArrays, int]
-"""Worlds of any level set, and the index of one of them."""
+
+class Worlds(Protocol):
+    """Worlds that tell their levels: a vector environment or a session."""
+
+    @property
+    def worlds(self) -> WorldArrays:
+        """The worlds."""
+        ...
+
+    @property
+    def level_set(self) -> LevelSet:
+        """Their levels."""
+        ...
+
+
+AnyWorlds = WorldArrays | Worlds
+"""Worlds of any level set; bare arrays do not tell their levels."""
+Start = tuple[AnyWorlds, int]
+"""Worlds, and the index of one of them."""
 
 
 def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
@@ -23,28 +45,66 @@ def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
     Raises:
         ConfigError: if the world cannot be one of this level, or the ninja is dead or has won.
     """
-    origin = make_worlds(1, levels)
     if start is None:
+        origin = make_worlds(1, levels)
         start_world(levels.arrays, origin, 0, 0)
         return origin
-    worlds, index = start
-    if not 0 <= index < len(worlds.ninjas):
-        raise ConfigError(f"start: expected the index of a world from 0 to {len(worlds.ninjas) - 1}, got {index}")
-    if worlds.ninjas[index]["state"] >= DEAD:
+    origin = transferred(levels, start[0], [start[1]], "start")
+    if origin.ninjas[0]["state"] >= DEAD:
         raise ConfigError("start: expected a world in which the ninja is alive and has not won")
-    _check_rows(levels, worlds, origin)
-    transfer_world(worlds, index, origin, 0, level=0)
     return origin
 
 
-def _check_rows(levels: LevelSet, worlds: WorldArrays, origin: WorldArrays) -> None:
+def transferred(levels: LevelSet, given: AnyWorlds, rows: Sequence[int] | np.ndarray, argument: str) -> WorldArrays:
+    """Return worlds of any level set as worlds of a level set.
+
+    Args:
+        levels: level set of one level.
+        given: worlds, at least those of ``rows`` on this level.
+        rows: (n,) integers, which of them.
+        argument: name of the argument for messages.
+
+    Returns:
+        n worlds.
+
+    Raises:
+        ConfigError: if a row is not among the worlds, or a world cannot be one of this level.
+    """
+    places = np.asarray(rows, np.int64).reshape(-1)
+    worlds = given if isinstance(given, WorldArrays) else given.worlds
+    count, target = len(worlds.ninjas), make_worlds(len(places), levels)
+    outside = places[(places < 0) | (places >= count)]
+    if len(outside):
+        raise ConfigError(f"{argument}: expected the index of a world from 0 to {count - 1}, got {outside[0]}")
+    if not isinstance(given, WorldArrays):
+        _check_level(levels, given, places, argument)
+    _check_sizes(levels, worlds, target, argument)
+    for place, index in enumerate(places):
+        transfer_world(worlds, int(index), target, place, level=0)
+    return target
+
+
+def _check_level(levels: LevelSet, given: Worlds, places: np.ndarray, argument: str) -> None:
+    """Reject worlds on other levels.
+
+    Raises:
+        ConfigError: if there is one; it names both levels.
+    """
+    level = levels.levels[0]
+    for number in np.unique(given.worlds.ninjas["level"][places]):
+        other = given.level_set.levels[number]
+        if other.raw.digest != level.raw.digest:
+            raise ConfigError(f"{argument}: expected a world of {level.name!r}, got one of {other.name!r}")
+
+
+def _check_sizes(levels: LevelSet, worlds: WorldArrays, target: WorldArrays, argument: str) -> None:
     """Reject worlds of level sets that cannot contain the level.
 
     Raises:
         ConfigError: if their rows are too short for it.
     """
     for name in ("entity_states", "movers"):
-        least, count = getattr(origin, name).shape[1], getattr(worlds, name).shape[1]
+        least, count = getattr(target, name).shape[1], getattr(worlds, name).shape[1]
         if count < least:
             level = levels.levels[0].name
-            raise ConfigError(f"start: expected a world of {level!r}, which has {least} {name}, got {count}")
+            raise ConfigError(f"{argument}: expected a world of {level!r}, which has {least} {name}, got {count}")

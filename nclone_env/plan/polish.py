@@ -37,12 +37,12 @@ _INPUTS = tuple(INPUT_OF_ACTION)
 _REMOVE, _LENGTHEN, _REPLACE, _KINDS = 0, 1, 2, 4  # 3: the input before goes on
 
 POLISH = np.dtype(
-    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("length", "i4"), ("cost", "i4"), ("price", "i4")]
-    + [("hold", "i4")],
+    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("cost", "i8"), ("price", "i8")]
+    + [("length", "i4"), ("hold", "i4")],
     align=True,
 )
-"""State of a search: random numbers drawn, frames simulated, seed, frames of the solution and what it costs, frames
-that a piece of gold left behind costs; inputs change only in frames that are multiples of ``hold``."""
+"""State of a search: random numbers drawn, frames simulated, seed, what the solution costs, frames that a piece of
+gold left behind costs, frames of the solution; inputs change only in frames that are multiples of ``hold``."""
 
 
 class Polisher(NamedTuple):

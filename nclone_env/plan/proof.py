@@ -13,7 +13,8 @@ bound      lower bound: frames, rule, width of the intervals
 layers     of a search: states and digest (hexadecimal) after 0, 1, 2... frames
 ========== =========================================================================================
 
-``plan.check`` checks one.
+``plan.check`` checks one. It does not read ``level`` and ``layers``, which are there for people, and of ``bound`` only
+the width: it computes the bound, and does the search, afresh.
 """
 
 from __future__ import annotations
@@ -25,15 +26,17 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env.constants import INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import ConfigError, FormatError, shortened
 from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
+from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.solutions import format_inputs, parse_inputs
 from nclone_env.plan.bounds import Bound, lower_bound
-from nclone_env.plan.exhaustive import make_reach, search
+from nclone_env.plan.exhaustive import make_reach, search, search_bytes, states_that_fit
+from nclone_env.plan.objective import replay
+from nclone_env.plan.origin import origin_of
 from nclone_env.plan.solve import solve
-from nclone_env.sim.state import make_worlds
 
 FORMAT = 1
 MEMORY = 1_000_000_000
@@ -41,7 +44,6 @@ _LEAST_STATES = 10
 _WIDTHS = (1e-2, 3e-3, 1e-3, 2e-4)
 """Widths of the intervals of a bound, in the order they are tried; each takes several times as long as the last."""
 _LEAST_WIDTH = 1e-4  # a bound with a smaller one takes too much memory and time
-_STATE_BYTES = 32.0  # of the hashes and the way of a state
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,18 +105,18 @@ def prove(
 
     Args:
         level: the level, in any form that ``load_level`` accepts.
-        inputs: (T,) uint8, a solution; None: it is searched for.
+        inputs: (T,) uint8, a solution, which is replayed; None: it is searched for.
         frames: frames to simulate in the search for a solution.
         memory: bytes of the exhaustive search, at most.
 
     Raises:
         LevelFormatError, UnknownLevelError: if the level cannot be loaded.
         UnsupportedLevelError: if it has no exit.
-        ConfigError: if the memory is too small for any search.
+        ConfigError: if the inputs do not win in their last frame, or the memory is too small for any search.
     """
     loaded = load_level(level)
     levels = pack([loaded])
-    found = solve(loaded, frames=frames).inputs if inputs is None else np.asarray(inputs, np.uint8)
+    found = solve(loaded, frames=frames).inputs if inputs is None else _checked(levels, inputs)
     bound = lower_bound(levels, _WIDTHS[0])
     if not len(found):
         return Proof(loaded, found, bound, "", reason="no solution is known")
@@ -122,17 +124,36 @@ def prove(
         if bound.rule == "any" or bound.frames == len(found):
             break
         bound = max(bound, lower_bound(levels, width))
+    if bound.frames > len(found):
+        raise RuntimeError(f"prove: a solution of {len(found)} frames is below the lower bound, {bound}")
     if bound.frames == len(found):
         return Proof(loaded, found, bound, "bound")
-    world = sum(array.nbytes for array in make_worlds(1, levels, len(found)))
-    states = int(memory / (_STATE_BYTES + 0.5 * world))
+    states = states_that_fit(levels, len(found), memory)
     if states < _LEAST_STATES:
-        raise ConfigError(f"memory: expected room for {_LEAST_STATES} states of {world} bytes, got {memory} bytes")
+        least = search_bytes(levels, len(found), _LEAST_STATES)
+        raise ConfigError(f"memory: expected room for {_LEAST_STATES} states, {least:,} bytes, got {memory:,} bytes")
     layers, shorter, complete = search(levels, len(found), states, make_reach(levels, len(found)))
     if not complete:
         reason = f"{sum(count for count, _ in layers):,} states up to frame {len(layers) - 1} fill the memory"
         return Proof(loaded, found, bound, "", tuple(layers), reason)
     return Proof(loaded, found if shorter is None else shorter, bound, "search", tuple(layers))
+
+
+def _checked(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
+    """Return the inputs of a solution, left alone where left and right are pressed, which is the same.
+
+    Raises:
+        ConfigError: if they do not win in their last frame.
+    """
+    found = np.asarray(inputs, np.uint8)
+    both = INPUT_LEFT | INPUT_RIGHT
+    found = np.where(found & both == both, found & ~np.uint8(INPUT_RIGHT), found)
+    try:
+        return replay(levels, origin_of(levels), found, 0).inputs
+    except RuntimeError as error:
+        name, frames = levels.levels[0].name, len(found)
+        message = f"inputs: expected those of a solution, which win in their last frame; these {frames:,} frames do not"
+        raise ConfigError(f"{message} on {name!r}") from error
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
 from nclone_env.plan.archive import HOLD, RULES, Archive, begin, best_inputs, explore, make_archive
 from nclone_env.plan.guide import Guide, make_guide
-from nclone_env.plan.objective import Run
+from nclone_env.plan.objective import PRICES, Run
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.plan.polish import Polisher, make_polisher, polish, take
 from nclone_env.sim.keys import KeyParts, key_parts
@@ -24,6 +24,8 @@ from nclone_env.sim.state import WorldArrays
 
 MAX_FRAMES = 5400
 """The longest solution by default: 90 seconds of the game."""
+MOST_FRAMES = PRICES["all-gold"] - 1
+"""The longest solution that can be asked for, four and a half hours of the game; also the longest hold of an input."""
 
 
 class Task(NamedTuple):

@@ -20,6 +20,7 @@ from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
 from nclone_env.plan.searches import (
     MAX_FRAMES,
+    MOST_FRAMES,
     ArchiveSearch,
     PolishSearch,
     Search,
@@ -132,8 +133,9 @@ def solve(
         threads: threads that search.
         max_frames: longest solution to look for.
         hold: inputs change only in frames that are multiples of it, as those of a policy with this ``frame_skip``.
-        start: worlds, and the index of the one in which solutions begin, such as ``(envs.worlds, 3)``; it must be a
-            world on this level, of any level set. None: the start of the level.
+        start: a vector environment or session, and the index of its world in which solutions begin, such as
+            ``(envs, 3)``; the world must be on this level. Bare worlds, ``(envs.worlds, 3)``, do not tell their level:
+            whether it is this one is up to the caller. None: the start of the level.
         memory: bytes of the archives, at most.
         resume: file of the search. If it exists, the search in it goes on; at the end the search is saved in it.
         on_solution: called with each better solution.
@@ -143,9 +145,10 @@ def solve(
     Raises:
         LevelFormatError, UnknownLevelError: if the level cannot be loaded.
         UnsupportedLevelError: if it has no exit.
-        ConfigError: if a budget, ``max_frames``, ``hold`` or ``threads`` is not positive, no budget is given, the seed
-            is negative, there is no such objective, the memory is too small for the level, ``start`` is not a world of
-            it, or both ``start`` and ``resume`` are given.
+        ConfigError: if a budget, ``max_frames``, ``hold`` or ``threads`` is not positive, ``max_frames`` or ``hold`` is
+            above ``MOST_FRAMES``, no budget is given, the seed is negative or too large, there is no such objective,
+            the memory is too small for the level, ``start`` is not a world of it, or both ``start`` and ``resume`` are
+            given.
         FormatError: if ``resume`` is not the file of a search, or of a search with other arguments.
         OSError: if it cannot be read or written.
     """
@@ -376,9 +379,12 @@ def _check(seconds: float, frames: float, seed: int, max_frames: int, hold: int,
     for name, value in (("seconds", seconds), ("frames", frames), ("max_frames", max_frames), ("hold", hold)):
         if not value > 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
+    for name, value in (("max_frames", max_frames), ("hold", hold)):
+        if value > MOST_FRAMES:
+            raise ConfigError(f"{name}: expected at most {MOST_FRAMES:,} frames, got {value:,}")
     if threads < 1:
         raise ConfigError(f"threads: expected a whole number of at least 1, got {threads}")
     if math.isinf(seconds) and math.isinf(frames):
         raise ConfigError("seconds, frames: expected at least one budget, got none; pass seconds=4, for example")
-    if seed < 0:
-        raise ConfigError(f"seed: expected a whole number of at least 0, got {seed}")
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"seed: expected a whole number from 0 to 2**63 - 1, got {seed}")

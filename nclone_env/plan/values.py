@@ -23,8 +23,8 @@ from nclone_env.level.load import LevelSource, load_level
 from nclone_env.plan.archive import RULES, Archive, begin, cell_of, explore
 from nclone_env.plan.expand import WON, expand, play
 from nclone_env.plan.guide import way_left
-from nclone_env.plan.origin import Start
-from nclone_env.plan.searches import MAX_FRAMES, Task, make_task, task_archive
+from nclone_env.plan.origin import AnyWorlds, Start, transferred
+from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task, task_archive
 from nclone_env.plan.table import EMPTY, find_place
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -57,22 +57,27 @@ class StateValues:
     _archive: Archive
     _delays: np.ndarray
 
-    def of_actions(self, worlds: WorldArrays, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+    def of_actions(self, worlds: AnyWorlds, rows: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the frames to the exit from worlds, by the action that is held first.
 
         Args:
-            worlds: of a level set with this level alone, such as ``self.worlds``.
-            rows: (n,) worlds; six times as many are allocated.
+            worlds: ``self.worlds``, or a vector environment or session, of any level set. Bare worlds of an environment
+                do not tell their level: whether it is this one is up to the caller.
+            rows: (n,) integers, worlds on this level; seven times as many are allocated.
 
         Returns:
             (n, 6) float32, frames for each action; infinite if the ninja dies or no way is known from there.
+
+        Raises:
+            ConfigError: if a row is not among the worlds, or a world cannot be one of this level.
         """
-        task, count = self._task, len(rows) * NUM_ACTIONS
+        task, source = self._task, transferred(self._task.level_set, worlds, rows, "rows")
+        places = np.arange(len(source.ninjas))
+        count = len(places) * NUM_ACTIONS
         target, inputs = make_worlds(count, task.level_set), np.array(INPUT_OF_ACTION, np.uint8)
         origins, frames = np.zeros((2, count), np.int32)
         events = np.zeros(count, np.uint8)
-        places = np.asarray(rows, np.int64)
-        arguments = (task.levels, worlds, places, len(places), task.parts, inputs, self.hold, target)
+        arguments = (task.levels, source, places, len(places), task.parts, inputs, self.hold, target)
         kept = expand(*arguments, origins, events, frames)
         total = np.where(events & WON, frames, np.inf).astype(np.float32)
         total[origins[:kept]] = frames[origins[:kept]] + self._frames_left(target, kept)
@@ -126,20 +131,23 @@ def state_values(
         cells: most states.
         seed: of the random choices of the search.
         max_frames: frames from where the search begins to its last states.
-        start: worlds and the index of the one in which the search begins, as for ``solve``.
+        start: a vector environment or session, and the index of its world in which the search begins, as for ``solve``.
 
     Raises:
         LevelFormatError, UnknownLevelError: if the level cannot be loaded.
         UnsupportedLevelError: if it has no exit.
-        ConfigError: if ``frames``, ``hold``, ``cells`` or ``max_frames`` is not positive, the seed is negative, or
-            ``start`` is not a world of the level.
+        ConfigError: if ``frames``, ``hold``, ``cells`` or ``max_frames`` is not positive or too large, the seed is
+            negative, or ``start`` is not a world of the level.
     """
     numbers = {"frames": frames, "hold": hold, "cells": cells, "max_frames": max_frames}
     for name, value in numbers.items():
         if value < 1:
             raise ConfigError(f"{name}: expected a number of at least 1, got {value}")
-    if seed < 0:
-        raise ConfigError(f"seed: expected a whole number of at least 0, got {seed}")
+    for name in ("hold", "max_frames"):
+        if numbers[name] > MOST_FRAMES:
+            raise ConfigError(f"{name}: expected at most {MOST_FRAMES:,} frames, got {numbers[name]:,}")
+    if not 0 <= seed < 2**63:
+        raise ConfigError(f"seed: expected a whole number from 0 to 2**63 - 1, got {seed}")
     task = make_task(load_level(level), 0, max_frames, hold, start)
     archive, rules = task_archive(task, cells), _rules()
     archive.search["longest"], archive.search["hold"] = max_frames, hold

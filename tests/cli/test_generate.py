@@ -1,7 +1,12 @@
 """The command ``nclone-env levels generate``."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +18,7 @@ from nclone_env.generate.collection import Files, Order, entries, write_collecti
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
 
+PYTHONPATH = str(Path(__file__).parents[2])
 FAST = ("--family", "slopes", "caves")
 
 
@@ -80,9 +86,95 @@ def test_a_request_to_stop_keeps_what_is_complete(folder, processes):
     seen = []
     order = Order(("slopes",), 3, "train", (0, 100))
     made = entries(order, 50, processes, lambda: len(seen) >= 2)
-    assert write_collection(Files(folder / "pack.txt"), made, seen.append) == 2
-    assert len(load_levels([folder / "pack.txt"])) == 2
-    assert len(contents(folder)) == 4
+    count = write_collection(Files(folder / "pack.txt"), made, seen.append)
+    assert count == 2 if processes == 1 else 2 <= count < 50
+    alone = [entry.line for entry in entries(order, count, 1, lambda: False)]
+    assert [entry.line for entry in seen] == alone
+    assert len(load_levels([folder / "pack.txt"])) == count
+    assert len(contents(folder)) == count + 2
+
+
+class Numbers:
+    """Makes numbers in place of levels, fast; each is noted as a file in a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, number):
+        (self.folder / f"{number}-{os.getpid()}").touch()
+        return number
+
+
+def test_levels_that_are_complete_when_a_stop_is_requested_are_not_lost(folder):
+    seen = []
+    for number in entries(Numbers(folder), 1000, 2, lambda: len(seen) >= 4):
+        seen.append(number)
+        while len(seen) == 4 and len(list(folder.iterdir())) < 6:
+            pass  # others are made meanwhile
+    made = [int(path.name.partition("-")[0]) for path in folder.iterdir()]
+    assert seen == sorted(made)
+    assert 6 <= len(seen) < 1000
+
+
+WAITING = """
+import sys, time
+from pathlib import Path
+from nclone_env.generate.collection import entries
+from tests.cli.test_generate import Numbers
+
+if __name__ == "__main__":
+    made = entries(Numbers(Path(sys.argv[1])), 1000, 2, lambda: False)
+    print([next(made) for _ in range(4)], flush=True)
+    time.sleep(600)
+"""
+
+
+def test_workers_end_when_the_command_is_killed(folder):
+    (folder / "made").mkdir()
+    (folder / "waiting.py").write_text(WAITING)
+    words = [sys.executable, folder / "waiting.py", folder / "made"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": PYTHONPATH}) as command:
+        assert command.stdout.readline() == b"[0, 1, 2, 3]\n"
+        workers = {int(path.name.partition("-")[2]) for path in (folder / "made").iterdir()} - {command.pid}
+        assert workers
+        assert all(is_running(worker) for worker in workers)
+        command.kill()
+    for worker in workers:
+        wait_until(lambda: not is_running(worker))  # noqa: B023
+
+
+def is_running(number):
+    status = Path(f"/proc/{number}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(is_so, seconds=60):
+    for _ in range(seconds * 20):
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"not so after {seconds} s")
+
+
+def test_recordings_of_others_are_not_removed(folder):
+    words = ("--output", "pack.txt", "--seed", 3, *FAST)
+    assert run(*words, "--count", 2) == 0
+    (folder / "pack-recordings" / "my-best-run.replay").write_text("mine")
+    assert run(*words, "--count", 1, "--force") == 0
+    names = sorted(path.name for path in (folder / "pack-recordings").iterdir())
+    assert names == ["000-slopes-train-3-0.replay", "my-best-run.replay"]
+
+
+def test_names_that_are_none_of_a_pack_are_refused(folder, capsys):
+    (folder / "made").mkdir()
+    names = {"a.jsonl": "'a.jsonl', the name of its table", "": "'.', a folder", "made": "'made', a folder"}
+    for name, got in names.items():
+        assert run("--output", name, "--count", 1) == 2
+        assert f"output: expected the file name of a pack, such as pack.txt, got {got}" in capsys.readouterr().err
+    assert contents(folder) == {}
 
 
 def test_an_error_keeps_what_is_complete(folder, monkeypatch):

@@ -178,3 +178,8 @@ def test_validate_warns_of_slow_levels(tmp_path, capsys, level):
     assert warning.startswith(f"warning: {path}: slow: ")
     assert warning.endswith(" frames/s by random play; levels of the game reach 75,000 and more")
     assert total == "2 levels, 0 with errors"
+
+
+def test_validate_needs_a_level(capsys):
+    assert main(["levels", "validate"]) == 2
+    assert "levels: expected at least one level, got none" in capsys.readouterr().err

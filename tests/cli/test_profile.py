@@ -137,3 +137,33 @@ def test_random_actions_are_seeded_and_allocate_nothing():
     assert any((first.next() != other.next()).any() for _ in range(10))
     assert {int(action) for _ in range(50) for action in first.next()} == set(range(6))
     assert first.next().base is first.actions
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--steps", "0"], "steps: expected a whole number of at least 1, got 0"),
+        (["--interval", "0"], "interval: expected a whole number of at least 1, got 0"),
+        (["--estimate", "--num-envs", "0"], "num_envs: expected a whole number of at least 1, got 0"),
+        (["--memory-limit", "8GB"], "memory_limit: expected with --estimate, got it without; add --estimate"),
+        (["script", "none.py"], "path: expected a script or MODULE:FUNCTION, got 'none.py', which is no file"),
+        (["script", "nomodule:f"], "got 'nomodule:f': No module named 'nomodule'"),
+        (["script", "json:nofunc"], "got 'json:nofunc': module 'json' has no attribute 'nofunc'"),
+        (["script", "json:decoder"], "path: expected a function, got 'json:decoder', which is"),
+        (["script", ":f"], "path: expected MODULE:FUNCTION"),
+    ],
+)
+def test_what_cannot_be_profiled_is_named_and_leaves_no_report(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["profile", *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("code", "status"), [("3", 3), ("'failed'", 1), ("0", 0), ("", 0)])
+def test_the_exit_status_is_that_of_the_script(code, status, tmp_path):
+    (tmp_path / "script.py").write_text(f"import sys; sys.exit({code})")
+    assert main(["profile", "script", str(tmp_path / "script.py"), "--output-dir", str(tmp_path)]) == status
+    assert (tmp_path / "memory_profiling_report.txt").exists()

@@ -51,6 +51,32 @@ def test_a_recording_is_taken_as_the_solution(folder, capsys):
     assert run("prove", "near", "--recording", "one.replay") == 0
     assert run("prove", "near", "above", "--recording", "one.replay") == 2
     assert "recording: expected one level, got 2" in capsys.readouterr().err
+    assert run("prove", "above", "--recording", "one.replay", "--output", "none") == 2
+    assert "recording: expected one of 'above', got one.replay, which is of another level" in capsys.readouterr().err
+    Recording.of(AT_ONCE, np.zeros(1, np.uint8)).save(folder / "short.replay")
+    assert run("prove", "near", "--recording", "short.replay") == 2
+    assert "inputs: expected those of a solution, which win in their last frame" in capsys.readouterr().err
+    damaged = (folder / "one.replay").read_bytes()
+    (folder / "other.replay").write_bytes(damaged[:-1] + bytes([damaged[-1] ^ 1]))
+    assert run("prove", "near", "--recording", "other.replay") == 2
+    assert not (folder / "none").exists()
+
+
+def test_a_folder_is_needed(folder, capsys):
+    assert run("prove", "near", "--output", "near") == 2
+    assert "output: expected a folder, got near, which is a file" in capsys.readouterr().err
+
+
+def test_a_check_that_needs_more_memory_says_so(folder, capsys):
+    level = build_level("exit 23 62", "exit_switch 22 62", tiles={(1, 1): 1}, spawn=(20, 60))
+    (folder / "step").write_bytes(write_map(level.raw))
+    assert run("prove", "step", "--frames", 100_000) == 0
+    file = folder / "proofs" / "000-step.proof.json"
+    assert run("check-proof", file, "step") == 0
+    capsys.readouterr()
+    assert run("check-proof", file, "step", "--memory", 1_000) == 1
+    assert "it needs more than 1,000 bytes of memory; give more with --memory" in capsys.readouterr().out
+    assert run("check-proof", file, "step", "--memory", 0) == 2
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,10 @@ def test_malformed_and_missing_files(folder, capsys):
     out = capsys.readouterr().out
     assert "cut: offset 0: expected 8 + " in out
     assert out.endswith("2 recordings, 1 disagree\n")
-    assert run("verify", "none") == 2
-    assert "none: expected the path of a level file, got no such file" in capsys.readouterr().err
+    assert run("verify", "none", "good") == 1
+    out = capsys.readouterr().out
+    assert "none: expected a recording, got no such file" in out
+    assert out.endswith("2 recordings, 1 disagree\n")
     assert run("verify") == 2
     assert "files: expected at least one recording" in capsys.readouterr().err
 
@@ -93,6 +95,8 @@ def test_a_built_in_level_names_the_file(folder):
 
 def test_record_refuses(folder, capsys):
     assert run("record", "deadly") == 2
+    assert run("record", "deadly", "--inputs", " ") == 2
+    assert not list(folder.glob("*.replay"))
     assert run("record", "deadly", "--human", "--inputs", "3R") == 2
     assert "expected exactly one of" in capsys.readouterr().err
     assert run("record", "deadly", "--inputs", "3X") == 2
@@ -142,3 +146,9 @@ def test_video(folder, capsys):
     assert "--force overwrites it" in capsys.readouterr().err
     assert run("video", "good", "--every", "0") == 2
     assert "every: expected a whole number of at least 1, got 0" in capsys.readouterr().err
+
+
+def test_a_video_has_the_suffix_of_its_format(folder, capsys):
+    assert run("video", "good", "--output", "clip") == 2
+    assert "output: expected a name ending in .mp4, got 'clip'; for example clip.mp4" in capsys.readouterr().err
+    assert not (folder / "clip").exists()

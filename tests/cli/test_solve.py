@@ -133,11 +133,49 @@ def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
         (("first-steps", "--threads", 0), "threads: expected a whole number of at least 1, got 0"),
         (("nothing",), "level: expected a built-in set or level, a file or a folder, got 'nothing'"),
         (("first-steps", "--seconds", 0), "seconds: expected a number above 0, got 0"),
+        (("first-steps", "--frames", 0), "frames: expected a whole number of at least 1, got 0"),
+        (("first-steps", "--hold", 10**10), "hold: expected at most 999,999 frames, got 10,000,000,000"),
+        (("first-steps", "--output", "file"), "output: expected a folder, got file, which is a file; name another"),
     ],
 )
 def test_bad_arguments(folder, capsys, words, message):
+    (folder / "file").write_text("mine")
     assert run(*words) == 2
-    assert message in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert message in said.err
+    assert "completed" not in said.out
+    assert [path.name for path in folder.iterdir()] == ["file"]
+
+
+def test_a_table_is_replaced_on_request_only(folder, capsys):
+    assert run("first-steps/06-hop", "--frames", 20_000, "--output", "a") == 0
+    before = {path: path.read_bytes() for path in (folder / "a").iterdir()}
+    assert run("jumps/01-stairs", "--frames", 1, "--output", "a") == 2
+    assert "output: a/solutions.jsonl exists already; --resume goes on, --force replaces it" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in (folder / "a").iterdir()} == before
+    assert run("jumps/01-stairs", "--frames", 1, "--output", "a", "--force") == 0
+    assert [row["level"] for row in rows_in(folder / "a")] == ["jumps/01-stairs"]
+
+
+def test_an_interrupted_search_that_goes_on_keeps_the_rows_of_the_others(folder, capsys, monkeypatch):
+    levels = ("first-steps/06-hop", "first-steps/01-walk")
+    assert run(*levels, "--frames", 20_000, "--output", "a", "--resume") == 0
+    before = {row["level"]: row for row in rows_in(folder / "a")}
+
+    def stopping(level, *, stop, **arguments):
+        stop.signal = 2
+        return search(level, stop=stop, **arguments)
+
+    search = solve_module.solve
+    monkeypatch.setattr(solve_module, "solve", stopping)
+    assert run(*levels, "--frames", 30_000, "--output", "a", "--resume") == 130
+    after = {row["level"]: row for row in rows_in(folder / "a")}
+    assert list(after) == list(levels)
+    assert after[levels[1]] == before[levels[1]]
+    assert after[levels[0]]["frames"] == before[levels[0]]["frames"] > 0
+    (folder / "a" / "solutions.jsonl").write_text("[1]\n")
+    assert run(*levels, "--frames", 30_000, "--output", "a", "--resume") == 2
+    assert "output: expected the rows of 'solve' in a/solutions.jsonl, got others" in capsys.readouterr().err
 
 
 def test_a_terminal_shows_what_goes_on(folder, capsys, monkeypatch):

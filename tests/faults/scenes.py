@@ -245,7 +245,7 @@ SCENES = (
     Scene("levels convert", command("levels", "convert", "{level}", "{folder}/level.map", "--force")),
     Scene("levels show", command("levels", "show", "{level}", "--output", "{folder}/level.png", "--force")),
     Scene("replay record", command("replay", "record", "{level}", *RECORDED)),
-    Scene("solve", command("solve", "{level}", "--frames", "5000", "--output", "{folder}"), read_untimed),
+    Scene("solve", command("solve", "{level}", "--frames", "5000", "--output", "{folder}", "--force"), read_untimed),
     Scene(
         "levels generate",
         command("levels", "generate", *GENERATED),

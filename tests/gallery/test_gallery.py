@@ -279,6 +279,19 @@ def test_other_files_are_never_replaced(folder, capsys):
     assert (folder / "site" / "index.html").read_text() == "<title>mine</title>"
 
 
+def test_files_next_to_those_of_a_gallery_are_kept(folder, capsys):
+    level_file(folder / "a.map", WINNABLE)
+    assert gallery("a.map", "--output", "site") == 0
+    (folder / "site" / "CNAME").write_text("levels.test")
+    (folder / "site" / ".git").mkdir()
+    assert gallery("a.map", "--output", "site", "--force") == 2
+    assert "expected a gallery alone, got site with '.git' and 1 more; move that" in capsys.readouterr().err
+    assert (folder / "site" / "CNAME").read_text() == "levels.test"
+    (folder / "site" / ".git").rmdir()
+    (folder / "site" / "CNAME").unlink()
+    assert gallery("a.map", "--output", "site", "--force") == 0
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
 def test_an_interruption_leaves_the_old_gallery(folder, monkeypatch, error):
     level_file(folder / "a.map", WINNABLE)

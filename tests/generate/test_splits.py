@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from nclone_env.generate.splits import HELD_OUT, TRAIN, mirrored, split_of
+from nclone_env.generate.splits import HELD_OUT, TRAIN, split_of
+from nclone_env.level.mirror import mirrored_tiles as mirrored
 from nclone_env.level.tiles import SOLID_SAMPLES
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from nclone_env import simulate
 from nclone_env.constants import CELEBRATING
-from nclone_env.errors import LevelFormatError
+from nclone_env.errors import ConfigError, LevelFormatError
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions, parse_inputs
 
@@ -48,3 +48,15 @@ def test_a_broken_file_is_named(tmp_path):
     (tmp_path / SOLUTIONS_FILE).write_text("walk =")
     with pytest.raises(LevelFormatError, match=SOLUTIONS_FILE):
         known_solutions(tmp_path)
+
+
+@pytest.mark.parametrize("frames", [99_999, 100_000, 250_000])
+def test_long_runs_are_written_so_that_they_can_be_read(frames):
+    inputs = bytes([2]) * frames + bytes([1])
+    assert parse_inputs(format_inputs(inputs)) == inputs
+
+
+@pytest.mark.parametrize("code", [6, 7, 8, 255])
+def test_inputs_without_a_word_are_refused(code):
+    with pytest.raises(ConfigError, match=f"inputs: expected bytes 0 to 5, .*, got {code}"):
+        format_inputs(bytes([2, code]))

@@ -64,7 +64,15 @@ def test_different_settings_are_named(written):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"format": "other"}', '{"format": "nclone_env memory profile", "version": 1}']
+    "content",
+    [
+        "",
+        "[]",
+        '{"format": "other"}',
+        '{"format": "nclone_env memory profile", "version": 1}',
+        '{"format": "nclone_env memory profile", "version": 2}',
+        '{"format": "nclone_env memory profile", "version": 2, "per_environment": 3}',
+    ],
 )
 def test_a_file_that_is_no_profile_is_refused(tmp_path, content):
     path = tmp_path / "x.json"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.level.build import build_room
+from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.plan.archive import (
@@ -16,8 +16,9 @@ from nclone_env.plan.archive import (
     explore,
     make_archive,
 )
-from nclone_env.plan.guide import make_guide
+from nclone_env.plan.guide import make_guide, way_left
 from nclone_env.plan.origin import origin_of
+from nclone_env.plan.solve import solve
 from nclone_env.plan.table import EMPTY
 from nclone_env.sim.copy import mix
 from nclone_env.sim.keys import cell_key, key_parts
@@ -129,3 +130,41 @@ def test_the_memory_is_known_beforehand(level):
         cells = cells_that_fit(levels, memory)
         assert archive_bytes(levels, cells) <= memory
         assert archive_bytes(levels, cells + 1) > memory
+
+
+PADS = build_level(
+    *(f"boost_pad {x} 82" for x in range(24, 150, 5)), "exit 158 82", "exit_switch 150 82",
+    tiles=hall_tiles((2, 41), (18, 20)), spawn=(12, 82),
+)  # fmt: skip
+"""A level on which the ninja is faster than the searches for better solutions assume."""
+
+
+def begun(level, slowness, limit):
+    """Return an archive that has begun with these settings."""
+    levels = pack([level])
+    archive, guide, parts = make_archive(levels, 500, origin_of(levels)), make_guide(levels), key_parts(levels)
+    rules = np.array([(SIZE, SPEED, NEVER, 1.0, slowness)], RULES)
+    archive.search["limit"], archive.search["longest"], archive.search["hold"] = limit, MAX_FRAMES, HOLD
+    begin(levels.arrays, archive, guide, parts, rules, 1)
+    explore(levels.arrays, archive, guide, parts, rules, 2000)
+    return archive
+
+
+@pytest.mark.parametrize("level", [LEVEL, PADS], ids=["islands", "pads"])
+def test_the_first_cell_is_never_left_out(level):
+    """Where the estimate says at once that the limit cannot be kept, it is wrong, and is not asked any more."""
+    slowness = 1 / 4.5
+    archive = begun(level, slowness, 100)
+    assert archive.search[0]["slowness"] == 0.0
+    assert archive.search[0]["cells"] > 1
+    assert archive.cells[0]["frame"] == 0
+    check_cells(archive, key_parts(pack([level])), level)
+    assert begun(level, slowness, MAX_FRAMES).search[0]["slowness"] == slowness
+
+
+def test_a_search_beside_pads_finds_more_than_the_first_solution():
+    found = solve(PADS, frames=400_000)
+    assert 0 < found.frames < 100
+    searches = make_guide(pack([PADS]))
+    session = Session(PADS)
+    assert way_left(searches, session.worlds, 0) / 4.5 > found.frames  # the estimate is wrong here

@@ -104,3 +104,13 @@ def test_many_pieces_share_few_fields():
 def test_the_score_of_a_built_in_level_is_not_below_that_of_the_shortest_time():
     level = load_level("first-steps/05-slope")
     assert solved("score", level, 600_000).score >= solved("time", level, 600_000).score
+
+
+def test_thousands_of_pieces_are_counted():
+    """Their price is more than 32 bits hold, and their number more than 12."""
+    gold = "\n".join(f"gold {20 + n % 100} {30 + n // 100 % 20}" for n in range(4200))
+    tiles = hall_tiles((2, 40), (5, 20))
+    level = build_level("exit 150 82", "exit_switch 60 82", gold, tiles=tiles, spawn=(40, 82))
+    best = solved("all-gold", level, 100_000)
+    assert best.gold_total == 4200
+    assert PRICES["all-gold"] * (best.gold_total - best.gold) > 2**31

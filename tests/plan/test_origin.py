@@ -103,6 +103,12 @@ def test_worlds_that_are_none_of_the_level():
         solve(LEVEL, frames=1000, start=(session.worlds, 1))
     with pytest.raises(ConfigError, match="a world of 'hazards/05-slalom', which has"):
         solve("hazards/05-slalom", frames=1000, start=(session.worlds, 0))
+    with pytest.raises(ConfigError, match="start: expected a world of 'hazards/05-slalom', got one of"):
+        solve("hazards/05-slalom", frames=1000, start=(session, 0))
+    other = build_room("exit 60 57", "exit_switch 50 57")  # no larger, so that only the level tells
+    with pytest.raises(ConfigError, match=f"start: expected a world of '{other.name}', got one of '{NAME}'"):
+        solve(other, frames=1000, start=(session, 0))
+    assert solve(LEVEL, frames=1000, start=(session, 0)).simulated
     won = after(KNOWN)
     with pytest.raises(ConfigError, match="start: expected a world in which the ninja is alive"):
         solve(LEVEL, frames=1000, start=(won.worlds, 0))

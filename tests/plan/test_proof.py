@@ -10,12 +10,14 @@ from nclone_env.errors import ConfigError, FormatError, LevelFormatError
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.level.solutions import format_inputs
+from nclone_env.level.solutions import format_inputs, parse_inputs
+from nclone_env.plan.bounds import hall_of
 from nclone_env.plan.check import check_certificate
-from nclone_env.plan.exhaustive import make_reach, search
+from nclone_env.plan.exhaustive import make_reach, make_seen, search, search_bytes, states_that_fit
 from nclone_env.plan.proof import prove, read_certificate
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
+from nclone_env.sim.state import make_worlds
 
 TILES, SHAFT = hall_tiles((3, 38), (12, 16)), hall_tiles((3, 30), (3, 20))
 
@@ -173,3 +175,82 @@ def test_malformed_parts_are_rejected():
             read_certificate(changed(proof, **parts))
     with pytest.raises(LevelFormatError):
         read_certificate(changed(proof, inputs="3X"))
+
+
+FORGED = {  # inputs that do not win, or not at the end alone
+    "no frame": [],
+    "one frame": [0],
+    "too many": [0] * 60,
+}
+
+
+@pytest.mark.parametrize("inputs", FORGED.values(), ids=FORGED)
+def test_inputs_that_do_not_win_at_their_end_are_refused(inputs):
+    with pytest.raises(ConfigError, match="inputs: expected those of a solution, which win in their last frame"):
+        prove(BY_SEARCH["step"], np.array(inputs, np.uint8))
+    assert prove(BY_SEARCH["step"], slowly(BY_SEARCH["step"])).complete
+
+
+def test_left_with_right_is_left_in_a_certificate():
+    level = BY_BOUND["run 32"]
+    mirrored = build_level("exit 15 66", "exit_switch 17 66", tiles=TILES, spawn=(20, 66))
+    won = np.flatnonzero(simulate(mirrored, bytes([4]) * 60).state == 8)[0] + 1
+    proof = prove(mirrored, np.full(won, 6, np.uint8), memory=1_000_000)
+    assert proof.inputs.tolist() == [4] * won
+    assert format_inputs(proof.inputs.tobytes()) == f"{won}L"
+    with pytest.raises(ConfigError, match="win in their last frame"):
+        prove(level, np.full(won, 6, np.uint8))
+
+
+def test_a_ninja_that_starts_outside_is_in_no_hall():
+    for spawn in ((0, 0), (176, 100), (255, 255)):
+        level = build_level("exit 24 66", "exit_switch 24 66", tiles=TILES, spawn=spawn)
+        assert hall_of(pack([level])) is None
+        assert not prove(level, frames=2_000).complete
+    assert hall_of(pack([BY_BOUND["run 32"]])) is not None
+
+
+@pytest.mark.parametrize("level", [BY_SEARCH["step"], BY_BOUND["run 32"]], ids=["any", "hall"])
+@pytest.mark.parametrize("memory", [3_000_000, 50_000_000])
+def test_a_search_takes_no_more_than_its_memory(level, memory, monkeypatch):
+    levels, limit, taken = pack([level]), 20, 0
+    states = states_that_fit(levels, limit, memory)
+
+    def counted(shape, dtype=float):
+        nonlocal taken
+        array = zeros(shape, dtype)
+        taken += array.nbytes
+        return array
+
+    zeros = np.zeros
+    monkeypatch.setattr(np, "zeros", counted)
+    make_seen(states)
+    [make_worlds(states // 4 + 1, levels, limit) for _ in range(2)]
+    counted((2, states // 4 + 1), np.int32)
+    make_reach(levels, limit)
+    assert search_bytes(levels, limit, states) <= memory < search_bytes(levels, limit, states + 1)
+    assert 0.85 * memory < taken <= memory
+
+
+def test_a_forged_certificate_cannot_fill_the_memory():
+    """It waits for as long as it likes, so that a check would have to visit all states of as many frames."""
+    level = BY_SEARCH["drop"]
+    proof = prove(level, frames=100_000)
+    waits = slowly(level)
+    forged = read_certificate(changed(proof, frames=len(waits), inputs=format_inputs(waits.tobytes())))
+    check = check_certificate(forged, level, memory=20_000)
+    assert (check.holds, check.reason[:31]) == (False, "it needs more than 20,000 bytes")
+    assert check_certificate(read_certificate(proof.certificate()), level).holds
+    hall = BY_BOUND["run 32"]
+    moves = "1R 2000. 1L 200. 24R 40R"
+    assert "memory" in check_certificate(_claim(hall, moves), hall, memory=10_000_000).reason
+
+
+def _claim(level, words):
+    """Return a certificate that all shorter inputs than some that win at last were tried."""
+    inputs = parse_inputs(words)
+    won = int(np.argmax(simulate(level, inputs).state == 8)) + 1
+    assert won > 1000
+    text = {"format": 1, "level": "", "digest": level.raw.digest, "frames": won, "method": "search", "layers": []}
+    bound = {"frames": 2, "rule": "any", "width": 0.0}
+    return read_certificate(json.dumps(text | {"bound": bound, "inputs": format_inputs(inputs[:won])}).encode())

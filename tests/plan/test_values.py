@@ -7,6 +7,7 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError, UnsupportedLevelError
 from nclone_env.level.build import build_room
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.solve import solve
@@ -85,7 +86,37 @@ def test_faults():
     for name in ("frames", "hold", "cells", "max_frames"):
         with pytest.raises(ConfigError, match=f"{name}: expected a number of at least 1, got 0"):
             state_values(LEVEL, **{name: 0})
+    for name in ("hold", "max_frames"):
+        with pytest.raises(ConfigError, match=f"{name}: expected at most 999,999 frames, got 10,000,000,000"):
+            state_values(LEVEL, **{name: 10**10})
     with pytest.raises(ConfigError, match="seed: expected"):
         state_values(LEVEL, seed=-1)
     with pytest.raises(UnsupportedLevelError, match="exit"):
         state_values(build_room())
+
+
+def test_actions_from_worlds_of_other_level_sets():
+    """The rows of their worlds are longer, which must change nothing."""
+    larger = build_room("exit 60 57", "exit_switch 50 57", *(f"mine {20 + n} 30" for n in range(40)))
+    session = Session(pack([larger, LEVEL]), num_worlds=2)
+    session.start(np.array([1, 0]))
+    session.play(bytes([2]) * 20)
+    alone = Session(LEVEL)
+    alone.play(bytes([2]) * 20)
+    assert session.worlds.entity_states.shape[1] > alone.worlds.entity_states.shape[1]
+    expected = VALUES.of_actions(alone.worlds, [0])
+    assert np.isfinite(expected).any()
+    for worlds in (session.worlds, session):
+        assert VALUES.of_actions(worlds, [0]).tobytes() == expected.tobytes()
+    assert VALUES.of_actions(session, [0, 0]).tobytes() == expected.tobytes() * 2
+    assert VALUES.of_actions(session, []).shape == (0, 6)
+    with pytest.raises(ConfigError, match=f"rows: expected a world of '{NAME}', got one of '{larger.name}'"):
+        VALUES.of_actions(session, [0, 1])
+    for row in (-1, 2):
+        with pytest.raises(ConfigError, match=f"rows: expected the index of a world from 0 to 1, got {row}"):
+            VALUES.of_actions(session, [0, row])
+
+
+def test_worlds_too_small_for_the_level_are_refused():
+    with pytest.raises(ConfigError, match=f"rows: expected a world of '{NAME}', which has"):
+        VALUES.of_actions(Session(build_room("exit 60 57", "exit_switch 50 57")).worlds, [0])
