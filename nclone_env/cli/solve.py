@@ -114,7 +114,7 @@ def solve_levels(
         resume: keep the searches in the output folder, and go on with those that are there; rows of other levels stay
             in the table. --frames counts from the beginning of a search, --seconds from now.
         video: also export each solution as an MP4 video.
-        force: replace the table and the recordings in the output folder.
+        force: replace the table in the output folder, and recordings of the same levels.
     """
     for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
         if value is not None and value < 1:
@@ -129,6 +129,8 @@ def solve_levels(
         raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
     if seconds is None:
         seconds = _DEFAULT_SECONDS if frames is None else math.inf
+    if resume and force:
+        raise ConfigError("force: expected either --force or --resume, got both")
     if smooth is not None and (objective != "time" or not 0 <= smooth <= 1):
         raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
     if video:

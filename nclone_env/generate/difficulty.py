@@ -68,7 +68,7 @@ def read_range(name: str, text: str) -> tuple[int, int]:
     Raises:
         ConfigError: if it is none, or one number is above 100 or the first above the second.
     """
-    match = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", text)
+    match = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", text) if isinstance(text, str) else None
     if not match:
         raise ConfigError(f"{name}: expected two numbers such as 20..60, got {text!r}")
     low, high = int(match[1]), int(match[2])

@@ -55,7 +55,7 @@ def load_profile(path: Path) -> dict[str, Any]:
     try:
         list(rows(profile)), list(different_settings(profile, profile))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(f"{path}: expected the parts of a memory profile, {error!r} is missing; {how}") from error
+        raise ConfigError(f"{path}: expected all parts of a memory profile, got others ({error}); {how}") from error
     return profile
 
 

@@ -32,9 +32,6 @@ class EpisodeRecorder:
         self.env = env
         self._own: NPlusPlusEnv = env.unwrapped
         self._levels = {level.name: level.raw for level in self._own.levels}
-        if len(self._levels) < len(self._own.levels):
-            names = ", ".join(level.name for level in self._own.levels)
-            raise RecordingError("environment", "levels", "levels with distinct names", names)
         self._inputs = bytearray()
         self._level = ""
         self._seed: int | None = None

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -40,7 +41,7 @@ class Background:
         """
         if self._process is None:
             command = [sys.executable, "-P", "-m", "nclone_env.train.background"]
-            paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            paths = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(command, env=os.environ | paths, stdin=pipe, stdout=pipe)
         assert self._process.stdin is not None
@@ -81,12 +82,12 @@ class Background:
     def _lost(process: subprocess.Popen[bytes]) -> BackgroundError:
         return BackgroundError(
             f"the process that makes levels in the background: expected an answer, but it ended with status "
-            f"{process.wait()}; if it printed nothing it was killed, perhaps for its memory: resume the run"
+            f"{process.wait()}; if it printed no traceback it was killed, perhaps for its memory: resume the run"
         )
 
 
 def serve() -> None:
-    """Answer requests until there is no one left who could ask.
+    """Answer requests until there is no one left who could ask, or an error is none of the package.
 
     Interrupts are left to the parent, which saves a run when it gets one.
     """
@@ -94,15 +95,19 @@ def serve() -> None:
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICENESS)
     requests: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
-    with os.fdopen(os.dup(1), "wb") as answers:
+    with os.fdopen(os.dup(1), "wb") as answers, open(0, "rb", closefd=False) as stream:
         os.dup2(2, 1)  # so that nothing that is printed gets among the answers
-        threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
+        threading.Thread(target=_receive, args=(stream, requests), daemon=True).start()
         while True:
             function, args = requests.get()
             try:
                 answer = (True, function(*args))
             except NcloneError as error:
                 answer = (False, error)
+            except BaseException:  # noqa: BLE001 - printed, and the end of the process
+                traceback.print_exc()
+                sys.stderr.flush()
+                os._exit(1)  # the other thread waits in a read, where the interpreter cannot end
             pickle.dump(answer, answers)
             answers.flush()
 

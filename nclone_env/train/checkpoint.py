@@ -102,17 +102,18 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     """
     path = Path(path)
     fields = _read(path)
-    names = {item.name for item in dataclasses.fields(Checkpoint)}
-    missing = sorted(names - set(fields)) if isinstance(fields, dict) else []
-    if missing or not isinstance(fields, dict):
-        got = f"without {', '.join(missing)}" if missing else "with other contents"
-        raise _error(path, f"expected a checkpoint of nclone_env, got a file {got}")
-    if fields["format"] != FORMAT:
+    if not isinstance(fields, dict):
+        raise _error(path, "expected a checkpoint of nclone_env, got a file with other contents")
+    if fields.get("format", FORMAT) != FORMAT:  # first: formats differ in their fields
         raise _error(
             path,
             f"expected checkpoint format {FORMAT}, got {fields['format']}, "
-            f"written by nclone_env {fields['package_version']}",
+            f"written by nclone_env {fields.get('package_version')}",
         )
+    names = {item.name for item in dataclasses.fields(Checkpoint)}
+    missing = sorted(names - set(fields))
+    if missing:
+        raise _error(path, f"expected a checkpoint of nclone_env, got a file without {', '.join(missing)}")
     return Checkpoint(**{name: fields[name] for name in names})
 
 

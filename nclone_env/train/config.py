@@ -342,6 +342,10 @@ def _check_generated(config: TrainConfig) -> None:
         got = repr(unknown[0]) if unknown else "none"
         raise ConfigError(f"generated_families: expected some of {', '.join(NAMES)}, got {got}")
     read_range("generated_difficulty", config.generated_difficulty)
+    if config.generates and config.stop_at_success is not None:
+        raise ConfigError(
+            f"stop_at_success: expected None with generated levels, which take turns, got {config.stop_at_success}"
+        )
     steps = config.environment().max_steps
     if config.generates and config.generated_interval * config.num_steps < steps:
         raise ConfigError(

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nclone_env.errors import ConfigError
+from nclone_env.train.background import BackgroundError
 from nclone_env.train.curve import Row
+from nclone_env.train.resume import save_run
 from nclone_env.train.run import Run, assigns_levels
 from nclone_env.train.selection import spread_levels
 
@@ -16,13 +19,20 @@ def renew_levels(run: Run) -> Row:
     """Exchange the generated levels if that is due; return the columns of the learning curve about it.
 
     Episodes under way end on their level. What was measured on the levels that leave is dropped.
+
+    Raises:
+        BackgroundError, ConfigError: as :meth:`LevelStream.advance`; the run is saved before.
     """
     stream = run.stream
     if stream is None or not stream.due(run.counters.updates):
         return {}
     success = stream.first_success()
     started = time.perf_counter()
-    stream.advance(run.counters.updates)
+    try:
+        stream.advance(run.counters.updates)
+    except (ConfigError, BackgroundError):  # no more levels, or no process that makes them
+        save_run(run)
+        raise
     waited, levels, plan = time.perf_counter() - started, stream.levels, stream.plan
     for group in run.groups:
         group.exchange_levels(levels)

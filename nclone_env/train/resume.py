@@ -27,6 +27,7 @@ from nclone_env.train.level_table import write_level_table
 from nclone_env.train.ranks import Ranks
 from nclone_env.train.restart import launchers, name_job
 from nclone_env.train.run import Counters, Run, Score
+from nclone_env.train.stream import read_levels
 from nclone_env.train.warm_start import reference_state, restore_reference
 
 
@@ -155,12 +156,15 @@ def saved_levels(path: Path | None, ranks: Ranks) -> dict[str, Any]:
     """Return the generated levels of a checkpoint, see ``LevelStream.state``; empty without a checkpoint.
 
     Raises:
-        CheckpointError: if it cannot be read.
+        CheckpointError: if it cannot be read, or they are damaged.
     """
     if path is None:
         return {}
-    state = ranks.from_first(lambda: load_checkpoint(path)).generated
-    return {name: value.numpy() if isinstance(value, Tensor) else value for name, value in state.items()}
+    saved = ranks.from_first(lambda: load_checkpoint(path)).generated
+    state = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in saved.items()}
+    with translated(path):
+        read_levels(state)
+    return state
 
 
 def restore_run(run: Run, path: Path) -> None:

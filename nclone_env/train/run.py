@@ -182,10 +182,29 @@ def set_up(
         ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
             solutions cannot.
     """
-    share = ranks.share(config.num_envs)
-    sizes = group_sizes(len(share))
     workers = make_workers(config, ranks)
     environment, held_out, stream = _choose_levels(config, workers.count, ranks, generated or {})
+    try:
+        return _assemble(config, make_envs, folder, ranks, workers, environment, held_out, stream)
+    except BaseException:
+        if stream is not None:
+            stream.close()
+        raise
+
+
+def _assemble(
+    config: TrainConfig,
+    make_envs: MakeEnvironments,
+    folder: RunFolder,
+    ranks: Ranks,
+    workers: Workers,
+    environment: EnvironmentConfig,
+    held_out: tuple[LevelSource, ...],
+    stream: LevelStream | None,
+) -> Run:
+    """Build the components of :func:`set_up` that need the levels."""
+    share = ranks.share(config.num_envs)
+    sizes = group_sizes(len(share))
     groups = [make_envs(environment, size) for size in sizes]
     envs = groups[0]
     in_use = len(envs.level_names) if stream is None else stream.plan.in_use

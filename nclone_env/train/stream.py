@@ -66,7 +66,7 @@ class LevelStream:
         self._previous: tuple[Made, ...] = ()
         self._begun = 0
         if state:
-            made, self._previous = _read_levels(state)
+            made, self._previous = read_levels(state)
             self._begun = int(state["begun"])
             self.current = plan.with_starts(made, self._previous)
         else:
@@ -165,10 +165,8 @@ def open_stream(
         ConfigError: if no levels can be made, or ``starts`` fit none of the levels.
         ValueError: if the state is damaged.
     """
-    background, count = Background(), held_out_count(config)
-    if ranks.first:
-        background.submit(held_out_collection(config).take, 0, count)
     fixed = tuple(load_levels(levels))
+    solutions = _fixed_solutions(config, environment, fixed, threads)
     plan = Plan(
         collection=training_collection(config, [*fixed, *load_levels(held_out)]),
         count=config.generated_count,
@@ -176,12 +174,19 @@ def open_stream(
         mirrored=config.mirrored,
         environment=environment,
         along_solutions=bool(config.starts),
-        solutions=_fixed_solutions(config, environment, fixed, threads),
+        solutions=solutions,
         with_proofs=PLANNED in config.starts,
     )
-    measured = ranks.from_first(background.result)
-    envs = len(ranks.share(config.num_envs))
-    stream = LevelStream(plan, config.generated_interval, config.num_updates, ranks, background, envs, state)
+    background = Background()
+    try:
+        if ranks.first:
+            background.submit(held_out_collection(config).take, 0, held_out_count(config))
+        measured = ranks.from_first(background.result)
+        envs = len(ranks.share(config.num_envs))
+        stream = LevelStream(plan, config.generated_interval, config.num_updates, ranks, background, envs, state)
+    except BaseException:
+        background.close()
+        raise
     return stream, tuple(made.level for made in measured)
 
 
@@ -201,8 +206,12 @@ def _fixed_solutions(
     return {}
 
 
-def _read_levels(state: Mapping[str, Any]) -> tuple[tuple[Made, ...], tuple[Made, ...]]:
-    """Return the current and the previous levels of a state."""
+def read_levels(state: Mapping[str, Any]) -> tuple[tuple[Made, ...], tuple[Made, ...]]:
+    """Return the current and the previous levels of :meth:`LevelStream.state`.
+
+    Raises:
+        KeyError, ValueError: if it is damaged.
+    """
     edges = list(itertools.accumulate(state["lengths"].tolist(), initial=0))
     inputs = [state["inputs"][first:last] for first, last in itertools.pairwise(edges)]
     levels = [Level.of(raw) for raw in read_pack(state["pack"].tobytes(), "generated levels")]

@@ -109,8 +109,8 @@ def test_levels_that_are_complete_when_a_stop_is_requested_are_not_lost(folder):
     seen = []
     for number in entries(Numbers(folder), 1000, 2, lambda: len(seen) >= 4):
         seen.append(number)
-        while len(seen) == 4 and len(list(folder.iterdir())) < 6:
-            pass  # others are made meanwhile
+        if len(seen) == 4:
+            wait_until(lambda: len(list(folder.iterdir())) >= 6)  # others are made meanwhile
     made = [int(path.name.partition("-")[0]) for path in folder.iterdir()]
     assert seen == sorted(made)
     assert 6 <= len(seen) < 1000

@@ -94,7 +94,7 @@ def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--starts", "known"]) == 2
     assert "within max_frames, 80" in capsys.readouterr().err
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--activation", "tanh"]) == 2
-    assert "set --activation to relu" in capsys.readouterr().err
+    assert "pass --activation relu" in capsys.readouterr().err
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first")]) == 0
 
 

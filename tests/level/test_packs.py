@@ -285,7 +285,7 @@ def test_validate_names_every_level(pack, capsys):
 def test_show_names_the_picture_after_the_level(pack, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert show_level(f"{pack}#1") == 0
-    assert (tmp_path / "some pack.txt#1.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "some-pack-1.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_an_environment_plays_a_pack(pack):

@@ -242,6 +242,15 @@ def test_policies_are_evaluated_on_held_out_levels(rooms):
     assert evaluated_levels(TrainConfig()) == ("first-steps",)
 
 
+def test_an_unexpected_error_ends_the_process_with_its_traceback(capfd):
+    background = Background()
+    background.submit(int, "x")
+    with pytest.raises(BackgroundError, match="it ended with status 1; if it printed no traceback"):
+        background.result()
+    background.close()
+    assert "ValueError: invalid literal for int()" in capfd.readouterr().err
+
+
 def test_the_process_in_the_background_answers_and_ends():
     background = Background()
     background.submit(TrainConfig, "jumps")
