@@ -55,6 +55,19 @@ def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
     return origin
 
 
+def checked_rows(worlds: WorldArrays, rows: Sequence[int] | np.ndarray, argument: str) -> np.ndarray:
+    """Return the indices of worlds as (n,) int64.
+
+    Raises:
+        ConfigError: if one is not among the worlds; it names the argument.
+    """
+    places, count = np.asarray(rows, np.int64).reshape(-1), len(worlds.ninjas)
+    outside = places[(places < 0) | (places >= count)]
+    if len(outside):
+        raise ConfigError(f"{argument}: expected the index of a world from 0 to {count - 1}, got {outside[0]}")
+    return places
+
+
 def transferred(levels: LevelSet, given: AnyWorlds, rows: Sequence[int] | np.ndarray, argument: str) -> WorldArrays:
     """Return worlds of any level set as worlds of a level set.
 
@@ -70,12 +83,9 @@ def transferred(levels: LevelSet, given: AnyWorlds, rows: Sequence[int] | np.nda
     Raises:
         ConfigError: if a row is not among the worlds, or a world cannot be one of this level.
     """
-    places = np.asarray(rows, np.int64).reshape(-1)
     worlds = given if isinstance(given, WorldArrays) else given.worlds
-    count, target = len(worlds.ninjas), make_worlds(len(places), levels)
-    outside = places[(places < 0) | (places >= count)]
-    if len(outside):
-        raise ConfigError(f"{argument}: expected the index of a world from 0 to {count - 1}, got {outside[0]}")
+    places = checked_rows(worlds, rows, argument)
+    target = make_worlds(len(places), levels)
     if not isinstance(given, WorldArrays):
         _check_level(levels, given, places, argument)
     _check_sizes(levels, worlds, target, argument)

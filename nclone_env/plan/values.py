@@ -23,7 +23,7 @@ from nclone_env.level.load import LevelSource, load_level
 from nclone_env.plan.archive import RULES, Archive, begin, cell_of, explore
 from nclone_env.plan.expand import WON, expand, play
 from nclone_env.plan.guide import way_left
-from nclone_env.plan.origin import AnyWorlds, Start, transferred
+from nclone_env.plan.origin import AnyWorlds, Start, checked_rows, transferred
 from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task, task_archive
 from nclone_env.plan.table import EMPTY, find_place
 from nclone_env.sim.copy import copy_world
@@ -63,7 +63,7 @@ class StateValues:
         Args:
             worlds: ``self.worlds``, or a vector environment or session, of any level set. Bare worlds of an environment
                 do not tell their level: whether it is this one is up to the caller.
-            rows: (n,) integers, worlds on this level; seven times as many are allocated.
+            rows: (n,) integers, worlds on this level; six or seven times as many are allocated.
 
         Returns:
             (n, 6) float32, frames for each action; infinite if the ninja dies or no way is known from there.
@@ -71,8 +71,12 @@ class StateValues:
         Raises:
             ConfigError: if a row is not among the worlds, or a world cannot be one of this level.
         """
-        task, source = self._task, transferred(self._task.level_set, worlds, rows, "rows")
-        places = np.arange(len(source.ninjas))
+        task, source = self._task, self.worlds
+        if worlds is source:
+            places = checked_rows(source, rows, "rows")
+        else:
+            source = transferred(task.level_set, worlds, rows, "rows")
+            places = np.arange(len(source.ninjas))
         count = len(places) * NUM_ACTIONS
         target, inputs = make_worlds(count, task.level_set), np.array(INPUT_OF_ACTION, np.uint8)
         origins, frames = np.zeros((2, count), np.int32)

@@ -153,6 +153,8 @@ def test_a_table_is_replaced_on_request_only(folder, capsys):
     assert run("jumps/01-stairs", "--frames", 1, "--output", "a") == 2
     assert "output: a/solutions.jsonl exists already; --resume goes on, --force replaces it" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in (folder / "a").iterdir()} == before
+    assert run("jumps/01-stairs", "--frames", 1, "--output", "a", "--force", "--resume") == 2
+    assert "force: expected either --force or --resume" in capsys.readouterr().err
     assert run("jumps/01-stairs", "--frames", 1, "--output", "a", "--force") == 0
     assert [row["level"] for row in rows_in(folder / "a")] == ["jumps/01-stairs"]
 

@@ -144,6 +144,12 @@ def test_other_formats_are_refused(saved, version):
         load_checkpoint(path)
 
 
+def test_a_format_with_fewer_fields_is_named_as_one(tmp_path):
+    torch.save({"format": 1, "package_version": "0.0.1"}, tmp_path / "old.pt")
+    with pytest.raises(CheckpointError, match=rf"format {module.FORMAT}, got 1, written by nclone_env 0.0.1"):
+        load_checkpoint(tmp_path / "old.pt")
+
+
 def test_unknown_field_of_a_later_version(saved):
     path, checkpoint = saved
     later = dataclasses.replace(checkpoint, train_config={**checkpoint.train_config, "wings": 2})

@@ -23,7 +23,7 @@ from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import generated, stream
 from nclone_env.train.background import Background, BackgroundError
-from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.generated import Collection, evaluated_levels
 from nclone_env.train.loop import train
@@ -232,6 +232,60 @@ def test_the_families_are_those_of_the_generator():
 def test_known_starts_need_a_fixed_level(tmp_path, rooms):
     with pytest.raises(ConfigError, match="starts: expected planned with generated levels alone, got known"):
         train(config(tmp_path, starts=("known",)))
+
+
+class Closed(Here):
+    """Counts how often it is closed."""
+
+    count = 0
+
+    def close(self):
+        super().close()
+        Closed.count += 1
+
+
+@pytest.mark.parametrize("name", ["nclone_env.train.run._assemble", "nclone_env.train.stream.LevelStream"])
+def test_a_run_that_cannot_begin_leaves_no_process(tmp_path, rooms, monkeypatch, name):
+    monkeypatch.setattr(stream, "Background", Closed)
+    monkeypatch.setattr(Closed, "count", 0)
+    train(config(tmp_path, total_timesteps=32 * 16))
+    assert Closed.count == 1
+
+    def fail(*args, **fields):
+        raise MemoryError
+
+    monkeypatch.setattr(name, fail)
+    with pytest.raises(MemoryError):
+        train(config(tmp_path, total_timesteps=32 * 16))
+    assert Closed.count == 2
+
+
+def test_a_run_without_further_levels_is_saved(tmp_path, rooms, monkeypatch):
+    def fail(self, updates):
+        raise ConfigError("generated_difficulty: none")
+
+    whole = train(config(tmp_path, name="whole", checkpoint_interval=99))
+    with monkeypatch.context() as patch:
+        patch.setattr(stream.LevelStream, "advance", fail)
+        with pytest.raises(ConfigError, match="none"):
+            train(config(tmp_path, name="part", checkpoint_interval=99))
+    part = tmp_path / "part" / "checkpoint.pt"
+    assert load_checkpoint(part).counters["updates"] == 3
+    assert same(train(config(tmp_path, checkpoint_interval=99), part), whole)
+
+
+def test_damaged_levels_in_a_checkpoint_are_named_as_damage(tmp_path, rooms):
+    path = train(config(tmp_path, total_timesteps=32 * 16)).checkpoint
+    checkpoint = load_checkpoint(path)
+    del checkpoint.generated["lengths"]
+    save_checkpoint(path, checkpoint)
+    with pytest.raises(CheckpointError, match="it cannot be restored: 'lengths'"):
+        train(config(tmp_path), path)
+
+
+def test_levels_that_take_turns_do_not_end_a_run():
+    with pytest.raises(ConfigError, match="stop_at_success: expected None with generated levels"):
+        TrainConfig(levels=("generated",), stop_at_success=0.9)
 
 
 def test_policies_are_evaluated_on_held_out_levels(rooms):
