@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,12 +184,12 @@ def set_up(
     """
     workers = make_workers(config, ranks)
     environment, held_out, stream = _choose_levels(config, workers.count, ranks, generated or {})
-    try:
-        return _assemble(config, make_envs, folder, ranks, workers, environment, held_out, stream)
-    except BaseException:
+    with ExitStack() as undone:
         if stream is not None:
-            stream.close()
-        raise
+            undone.callback(stream.close)
+        run = _assemble(config, make_envs, folder, ranks, workers, environment, held_out, stream)
+        undone.pop_all()
+    return run
 
 
 def _assemble(

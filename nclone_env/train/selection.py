@@ -168,9 +168,9 @@ def spread_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int,
         count: number of levels.
         assign: whether each environment gets a level of its own, if there are enough; else levels are drawn.
     """
-    total = len(envs[0].level_names)
-    for group in envs if total > count else ():
-        group.set_level_weights((np.arange(total) < count).astype(np.float64))
+    for group in envs:
+        if len(group.level_names) > count:
+            group.set_level_weights((np.arange(len(group.level_names)) < count).astype(np.float64))
     if assign and count > 1:
         assign_levels(envs, numbers, count)
 

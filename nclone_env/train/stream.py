@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from typing import Any
 
 import numpy as np
@@ -177,16 +178,14 @@ def open_stream(
         solutions=solutions,
         with_proofs=PLANNED in config.starts,
     )
-    background = Background()
-    try:
+    with ExitStack() as undone:
+        background = undone.enter_context(closing(Background()))
         if ranks.first:
             background.submit(held_out_collection(config).take, 0, held_out_count(config))
         measured = ranks.from_first(background.result)
         envs = len(ranks.share(config.num_envs))
         stream = LevelStream(plan, config.generated_interval, config.num_updates, ranks, background, envs, state)
-    except BaseException:
-        background.close()
-        raise
+        undone.pop_all()
     return stream, tuple(made.level for made in measured)
 
 
