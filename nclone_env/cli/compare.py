@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from nclone_env.cli.output import check_suffix
 from nclone_env.errors import ConfigError
 from nclone_env.train import require_training_extra
 
@@ -29,6 +30,7 @@ def compare(runs: Positional[tuple[Path, ...]], output: Path = Path("comparison.
     """
     if not runs:
         raise ConfigError("runs: expected folders of runs, got none; pass for example runs/*")
+    check_suffix("output", output, ".png")
     require_training_extra()
     from nclone_env.train.comparison import comparison_table, group_runs, level_table, read_runs
     from nclone_env.train.plots import write_comparison

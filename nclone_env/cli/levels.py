@@ -8,7 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_free, plain_name
+from nclone_env.cli.output import check_free, check_suffix, plain_name
 from nclone_env.errors import ConfigError, LevelFormatError
 from nclone_env.kinds import kind_name
 from nclone_env.level import array_cache
@@ -55,6 +55,7 @@ def show_level(
     ref = _only_level("level", level)
     name = ref.path.stem if ref.number is None else f"{ref.path.stem}-{ref.number}"
     target = output or Path(f"{plain_name(name, 'level')}.png")
+    check_suffix("output", target, ".png")
     check_free(target, force)
     raw = ref.load().raw
     _print_summary(raw)
@@ -87,8 +88,7 @@ def convert_level(source: Positional[str], target: Positional[Path], force: bool
         target: file to write; the suffix selects the format: ``.toml`` text, ``.map`` map bytes.
         force: overwrite an existing file.
     """
-    if target.suffix not in (TEXT_SUFFIX, MAP_SUFFIX):
-        raise ConfigError(f"target: expected a name ending in {TEXT_SUFFIX} or {MAP_SUFFIX}, got {str(target)!r}")
+    check_suffix("target", target, TEXT_SUFFIX, MAP_SUFFIX)
     check_free(target, force)
     raw = _only_level("source", source).load().raw
     _save(target, format_text(raw).encode() if target.suffix == TEXT_SUFFIX else write_map(raw))

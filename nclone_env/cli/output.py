@@ -28,6 +28,17 @@ def check_folder(argument: str, path: Path) -> None:
         raise ConfigError(f"{argument}: expected a folder, got {path}, which is a file; name another")
 
 
+def check_suffix(argument: str, path: Path, *suffixes: str) -> None:
+    """Check that the name of a file to write tells its format.
+
+    Raises:
+        ConfigError: if it ends in none of the suffixes.
+    """
+    if path.suffix not in suffixes:
+        expected = f"expected a name ending in {' or '.join(suffixes)}"
+        raise ConfigError(f"{argument}: {expected}, got {str(path)!r}; for example {path.stem or 'file'}{suffixes[0]}")
+
+
 def plain_name(name: str, otherwise: str) -> str:
     """Return what of a name a file may have that a shell and a URL take without quotes; ``otherwise`` if it is nothing.
 

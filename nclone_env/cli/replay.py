@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_free
+from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, FormatError, UnknownLevelError
@@ -99,10 +99,7 @@ def export_video(
         raise ConfigError(f"every: expected a whole number of at least 1, got {every}")
     check_scale(scale)
     target = output or Path(f"{file.stem}{_VIDEO}")
-    if target.suffix != _VIDEO:
-        raise ConfigError(
-            f"output: expected a name ending in {_VIDEO}, got {str(target)!r}; for example {target}{_VIDEO}"
-        )
+    check_suffix("output", target, _VIDEO)
     check_free(target, force)
     pictures = recording_pictures(load_any_recording(file), scale, every)
     count = write_video(pictures, target, FRAMES_PER_SECOND / every)

@@ -58,6 +58,7 @@ def refused(capsys, *arguments):
 def test_wrong_arguments(copies, capsys):
     assert "runs: expected folders of runs, got none; pass for example runs/*" in refused(capsys)
     assert "runs: expected at least one run to compare, got none" in refused(capsys, "nowhere")
+    assert "output: expected a name ending in .png" in refused(capsys, "a", "--output", "x.svg")
 
 
 def test_folders_that_are_left_out(copies, capsys):

@@ -157,6 +157,12 @@ def test_show_writes_to_the_output_path(tmp_path, level, picture):
     assert LevelFile.open(level).level().digest == RAW.digest
 
 
+def test_show_writes_no_other_format(tmp_path, level):
+    with pytest.raises(ConfigError, match=r"output: expected a name ending in \.png, got '.*p\.jpg'; for"):
+        show_level(str(level), tmp_path / "p.jpg")
+    assert not (tmp_path / "p.jpg").exists()
+
+
 def test_show_crops_and_writes_the_title(tmp_path):
     cv2 = pytest.importorskip("cv2")
     tiles = np.ones((23, 42), np.uint8)

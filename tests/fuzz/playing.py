@@ -5,21 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
+from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim.state import WorldArrays
 from tests.sim.robustness import play
 
-FRAMES = 200
+_FRAMES = 200
 _MOST_INPUTS = 1000
 
 
-def play_level(level: Level, frames: int = FRAMES) -> None:
+def play_level(level: Level) -> None:
     """Play a level with random inputs that follow from its contents; restart it after every end."""
-    level_set = pack([level])
-    worlds = make_worlds(1, level_set)
-    play(level_set.arrays, worlds, 0, frames, int(level.raw.digest[:7], 16), np.zeros(1, np.int64))
-    check_worlds(worlds)
+    session = Session(level)
+    play(session, 0, _FRAMES, seed=int(level.raw.digest[:7], 16))
+    check_worlds(session.worlds)
 
 
 def play_inputs(level: Level, inputs: np.ndarray) -> None:

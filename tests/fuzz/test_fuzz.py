@@ -8,7 +8,6 @@ import re
 import pytest
 
 from nclone_env.errors import shortened
-from tests.processes import run_module
 
 from . import series, trial
 from .series import run, run_apart
@@ -124,9 +123,3 @@ def test_crashes_are_findings_and_the_series_goes_on(folder):
     assert done.tried == 60
     assert done.repeated + done.loaded == 60
     assert done.repeated > 1
-
-
-@pytest.mark.slow
-def test_played_with_bounds_checks():
-    words = run_module("tests.fuzz", "--target", "map", "--tries", "300", "--seconds", "60", NUMBA_BOUNDSCHECK="1")
-    assert words[-10:-8] == ["map", "300"]

@@ -15,6 +15,7 @@ from nclone_env.sim.tick import play, start, tick
 
 from ..processes import run_module
 from ..sim.hashing import run_hash
+from ..sim.test_robustness import PACKS
 
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 fast_only = pytest.mark.skipif(IS_PLAIN, reason="needs the fast compilation")
@@ -26,12 +27,16 @@ def test_plain_python_gives_the_same_bytes():
 
 @pytest.mark.slow
 def test_bounds_checks_find_nothing(tmp_path):
+    """All runs record worlds in the same way, so that the kernel is compiled with checks only once."""
     checked = {"NUMBA_BOUNDSCHECK": "1", "NCLONE_ENV_CACHE_DIR": str(tmp_path)}
     assert run_module("tests.sim.bounds", **checked) == ["checked"]
     printed, folder = run_module("tests.sim.hashing", "1500", **checked)
     assert printed == run_hash(1500)
     assert Path(folder).parent == tmp_path
     assert any(Path(folder).iterdir())
+    assert run_module("tests.sim.robustness", "200", "500", *PACKS, **checked)[0] == "levels"
+    words = run_module("tests.fuzz", "--target", "map", "--tries", "300", "--seconds", "60", **checked)
+    assert words[-10:-8] == ["map", "300"]
 
 
 def compiled(dispatcher, decorator, *arguments):

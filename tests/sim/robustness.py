@@ -7,30 +7,29 @@ import sys
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import LevelFormatError
-from nclone_env.jit import kernel
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.raw import RawLevel
-from nclone_env.sim.state import make_worlds
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim.session import Session
+
+_PIECE = 50  # frames
 
 
-@kernel
-def play(levels, worlds, level, frames, seed, outside):
-    """Play one level from its start and restart it after every death or victory; count frames outside the world."""
-    start(levels, worlds, 0, level)
-    random = seed
-    for frame in range(frames):
-        if frame % 4 == 0:
-            random = (1664525 * random + 1013904223) & 0xFFFFFFFF
-        tick(levels, worlds, 0, (random >> 16) & 7)
-        ninja = worlds.ninjas[0]
-        if ninja["x"] < 0.0 or ninja["x"] > 1056.0 or ninja["y"] < 0.0 or ninja["y"] > 600.0:
-            outside[level] += 1
-        if ninja["state"] == DEAD or ninja["state"] == CELEBRATING:
-            start(levels, worlds, 0, level)
+def play(session: Session, level: int, frames: int, seed: int) -> bool:
+    """Play a level from its start with random inputs that change every four frames; return whether the ninja left it.
+
+    The inputs come in pieces. After a piece in which the ninja dies or wins, the level begins again.
+    """
+    draw = np.random.default_rng(seed)
+    left = False
+    session.start(level)
+    for inputs in np.repeat(draw.integers(0, 8, -(-frames // 4), np.uint8), 4)[:frames].reshape(-1, _PIECE):
+        x, y = (session.record(inputs, entities=False).ninjas[name] for name in ("x", "y"))
+        left |= bool(((x < 0.0) | (x > 1056.0) | (y < 0.0) | (y > 600.0)).any())
+        if session.over[0]:
+            session.start(level)
+    return left
 
 
 def fuzzed_level(draw: np.random.Generator) -> RawLevel:
@@ -68,14 +67,13 @@ def main(fuzzed: int, frames: int, files: list[str]) -> None:
     """
     real = load_levels(files)
     levels = real + fuzzed_levels(fuzzed)
-    level_set = pack(levels)
-    worlds, outside = make_worlds(1, level_set), np.zeros(len(levels), np.int64)
-    for number in range(len(levels)):
-        play(level_set.arrays, worlds, number, frames, number + 1, outside)
-        for array in (worlds.ninjas, worlds.movers):
+    session, left = Session(pack(levels)), []
+    for number, level in enumerate(levels):
+        if play(session, number, frames, seed=number) and number < len(real):
+            left.append(level.name)
+        for array in (session.worlds.ninjas, session.worlds.movers):
             for name in array.dtype.names:
-                assert np.isfinite(array[name]).all(), (levels[number].name, name)
-    left = [level.name for level, frames_outside in zip(real, outside, strict=False) if frames_outside]
+                assert np.isfinite(array[name]).all(), (level.name, name)
     sys.stdout.write(f"levels {len(levels)} frames {len(levels) * frames} left {' '.join(left)}\n")
 
 

@@ -6,7 +6,6 @@ from nclone_env.errors import LevelFormatError
 from nclone_env.level.load import load_level
 from nclone_env.level.raw import RawLevel
 
-from ..processes import run_module
 from ..shared import SHARED
 from . import robustness
 
@@ -19,11 +18,6 @@ def test_real_and_fuzzed_levels(capsys):
     assert int(levels) > (970 if PACKS else 0) + 20
     assert int(frames) == 2000 * int(levels)
     assert len(left) <= 0.005 * int(levels)
-
-
-@pytest.mark.slow
-def test_with_bounds_checks():
-    assert run_module("tests.sim.robustness", "200", "500", *PACKS, NUMBA_BOUNDSCHECK="1")[0] == "levels"
 
 
 def test_records_that_no_reader_has_checked_are_checked():
