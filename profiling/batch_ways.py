@@ -11,8 +11,8 @@ import torch
 from gymnasium.spaces import Box, Dict
 from torch import Tensor
 
-from nclone_env.train.gae import estimate_episode_advantages, write_returns
-from nclone_env.train.rollout import RolloutColumns, RolloutStorage
+from nclone_env.train.collect.rollout import RolloutColumns, RolloutStorage
+from nclone_env.train.learn.gae import estimate_episode_advantages, write_returns
 from nclone_env.train.trajectories import Trajectory, TrajectoryBuffer
 
 Rows = dict[str, Any]

@@ -1,7 +1,7 @@
 """Training with the policy on a device: environment steps/s of each phase, and how often the host waits for the device.
 
-All copies between host and device pass through ``nclone_env.train.device.Transfers``, which counts them: every copy
-back to the host is one synchronisation. On a GPU PyTorch's own count stands beside it; it would also notice
+All copies between host and device pass through ``nclone_env.train.network.device.Transfers``, which counts them: every
+copy back to the host is one synchronisation. On a GPU PyTorch's own count stands beside it; it would also notice
 synchronisations that are not meant to be. On ``cpu`` the same code runs on the processor, so the counts are those of a
 GPU, but the times are not.
 """
@@ -48,8 +48,8 @@ def measure(
     """
     import torch
 
-    from nclone_env.train import run as module
     from nclone_env.train.loop import collect_rollout, compute_returns, update_policy
+    from nclone_env.train.runs import run as module
 
     phases = {"collect": collect_rollout, "advantages": compute_returns, "update": update_policy}
     chosen, on_gpu = torch.device(device), device != "cpu"

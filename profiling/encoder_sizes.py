@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from nclone_env import NPlusPlusVectorEnv, RenderConfig
 from nclone_env.obs.spec import GAME_STATE
-from nclone_env.train.encoders import Encoder, EntityEncoder, GridEncoder, PictureEncoder
+from nclone_env.train.network.encoders import Encoder, EntityEncoder, GridEncoder, PictureEncoder
 from profiling.convolutions import ConvolutionEncoder
 from profiling.measure import describe
 

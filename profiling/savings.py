@@ -160,7 +160,7 @@ def stacks_gathered(made: bool, num_envs: int) -> Any:
 
     Both store a rollout of 16 steps; gathering includes the stacks that the policy sees.
     """
-    from nclone_env.train.rollout import RolloutStorage
+    from nclone_env.train.collect.rollout import RolloutStorage
 
     space = NPlusPlusVectorEnv(num_envs=1, observations=DEFAULT_OBSERVATIONS).single_observation_space
     if not made:

@@ -48,10 +48,10 @@ def configuration(levels: tuple[str, ...], folder: str, **fields: Any) -> Any:
 def prepared_run(levels: tuple[str, ...], make_envs: Any = None, **fields: Any) -> Iterator[Any]:
     """Set up and warm up a run."""
     from nclone_env.train.environments import make_environments
-    from nclone_env.train.folder import claim_folder
     from nclone_env.train.loop import begin
-    from nclone_env.train.run import one_thread_per_call, set_up
-    from nclone_env.train.warm_up import warm_up
+    from nclone_env.train.runs.folder import claim_folder
+    from nclone_env.train.runs.run import one_thread_per_call, set_up
+    from nclone_env.train.runs.warm_up import warm_up
 
     with tempfile.TemporaryDirectory() as folder, one_thread_per_call():
         config = configuration(levels, folder, **fields)
@@ -94,7 +94,8 @@ def ours(levels: tuple[str, ...], seconds: float, fields: dict[str, Any], stub: 
 
 def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dict[str, float]:
     """Return microseconds per step of each phase of one thread, and percentiles of the time of a vector step."""
-    from nclone_env.train import collect, ppo
+    from nclone_env.train.collect import collector as collection
+    from nclone_env.train.learn import ppo
 
     seconds: dict[str, float] = defaultdict(float)
     marks: list[float] = []
@@ -112,7 +113,7 @@ def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dic
         update(run)
         network, optimiser = run.network, run.ppo.optimiser
         network.outputs = timed("act: forward", network.outputs)
-        collect.sample_actions = timed("act: sample", collect.sample_actions)
+        collection.sample_actions = timed("act: sample", collection.sample_actions)
         network.gradient = timed("learn: gradients", network.gradient)
         ppo.sum_gradients = timed("learn: sum of gradients", ppo.sum_gradients)
         optimiser.step = timed("learn: Adam", optimiser.step)

@@ -18,7 +18,7 @@ from nclone_env.config import RewardConfig
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.loop import train
-from nclone_env.train.warm_start import WarmStart
+from nclone_env.train.runs.warm_start import WarmStart
 from profiling.measure import describe, timed
 
 VARIANTS = {"PPO alone": None, "warm start, no penalty": 0.0, "warm start": TrainConfig.clone_kl_coef}

@@ -92,9 +92,9 @@ def evaluate_and_report(
     Returns:
         The results of all levels by mode.
     """
-    from nclone_env.train import report
     from nclone_env.train.evaluate import best_episode, compare
-    from nclone_env.train.levels import level_digests
+    from nclone_env.train.levels.split import level_digests
+    from nclone_env.train.reports import report
 
     results = compare(policy, environment, episodes, seed)
     known = {name: len(inputs) for name, inputs in known_solutions().items()}
@@ -147,6 +147,6 @@ def winning_recording(level: Level, win: LevelResult, environment: EnvironmentCo
 def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Path) -> None:
     """Save an evaluated episode as a video of 60 frames per second."""
     from nclone_env.replay.watch import run_pictures  # OpenCV is only needed to draw
-    from nclone_env.train.watch import evaluated_run
+    from nclone_env.train.reports.watch import evaluated_run
 
     write_video(run_pictures(evaluated_run(episode, environment)), path, FRAMES_PER_SECOND)

@@ -88,9 +88,10 @@ class TrainingSubject:
 
     def __init__(self, config: TrainConfig):
         require_training_extra()
-        from nclone_env.train import loop, run, warm_up  # require torch, an optional dependency
+        from nclone_env.train import loop  # requires torch, an optional dependency
         from nclone_env.train.environments import make_environments
-        from nclone_env.train.folder import claim_folder, settled_config
+        from nclone_env.train.runs import run, warm_up
+        from nclone_env.train.runs.folder import claim_folder, settled_config
 
         self._advance = loop.advance
         with ExitStack() as stack:

@@ -57,9 +57,10 @@ def train(
         The exit status: 0, or 130 or 143 after a signal.
     """
     require_training_extra()
-    from nclone_env.train import loop, report  # requires torch, an optional dependency
+    from nclone_env.train import loop  # requires torch, an optional dependency
     from nclone_env.train.estimate import check_memory
     from nclone_env.train.ranks import joined_ranks
+    from nclone_env.train.reports import report
 
     def announce(folder: Path) -> None:
         verb = "training" if resume is None else f"resuming {resume}:"
@@ -99,9 +100,9 @@ def train(
 def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool) -> None:
     """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
     from nclone_env.cli.evaluate import evaluate_and_report
-    from nclone_env.train.generated import evaluated_levels
-    from nclone_env.train.plots import write_learning_curve
-    from nclone_env.train.report import mean_success
+    from nclone_env.train.levels.generated import evaluated_levels
+    from nclone_env.train.reports.plots import write_learning_curve
+    from nclone_env.train.reports.report import mean_success
 
     folder = result.checkpoint.parent
     plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
@@ -123,7 +124,7 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
         return train
     require_training_extra()
     from nclone_env.train.checkpoint import load_checkpoint, restore_configs
-    from nclone_env.train.folder import checkpoint_file
+    from nclone_env.train.runs.folder import checkpoint_file
 
     source = checkpoint_file(resume)
     config, _ = restore_configs(load_checkpoint(source), source)

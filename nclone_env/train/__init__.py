@@ -1,4 +1,8 @@
-"""PPO training; the only subpackage that imports torch, and only in its modules."""
+"""PPO training; the only subpackage that imports torch, and only in its modules.
+
+The modules in this folder are public: ``docs/reference/training.md`` describes them. The folders hold their parts, in
+the order of the data flow: ``levels`` → ``network`` → ``collect`` → ``learn`` → ``runs`` → ``reports``.
+"""
 
 from __future__ import annotations
 

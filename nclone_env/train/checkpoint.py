@@ -21,9 +21,9 @@ from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig, build
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig, plain
-from nclone_env.train.folder import checkpoint_file
-from nclone_env.train.generated import evaluated_levels
+from nclone_env.train.levels.generated import evaluated_levels
 from nclone_env.train.policy import ActorCritic, make_policy
+from nclone_env.train.runs.folder import checkpoint_file
 
 FORMAT = 6
 

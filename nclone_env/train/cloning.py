@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from nclone_env.errors import TrajectoryError
-from nclone_env.train.adam import Adam
-from nclone_env.train.distribution import log_probs_and_entropies, most_probable, separated
-from nclone_env.train.network import LossScaling
-from nclone_env.train.networks import make_network
-from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.learn.adam import Adam
+from nclone_env.train.network.choice import make_network
+from nclone_env.train.network.distribution import log_probs_and_entropies, most_probable, separated
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.protocols import LossScaling
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.trajectories import Trajectory, TrajectoryBuffer
 

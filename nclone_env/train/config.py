@@ -309,7 +309,7 @@ class TrainConfig:
 
     @property
     def run_folder(self) -> Path:
-        """Output folder of this run, before ``train.folder`` numbers it."""
+        """Output folder of this run, before ``train.runs.folder`` numbers it."""
         levels = "+".join(Path(level).name or "level" for level in self.levels[:3])
         return self.output / (self.name or f"{levels[:_LONGEST_NAME]}-seed{self.seed}")
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from nclone_env.errors import ConfigError
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.outcomes import SuccessAverages, check_outcomes, copied, restore_arrays
+from nclone_env.train.levels.outcomes import SuccessAverages, check_outcomes, copied, restore_arrays
 
 _STRETCH = 0.1
 """The t of f: a success rate of t is stretched to about one half."""

@@ -1,7 +1,7 @@
 """Demonstrations: from recordings that finish their level, and from known solutions, to trajectories of the policy.
 
 Every demonstration is played through the environment of the run, so observations, rewards and masks are those that the
-policy gets. The inputs of a recording are turned into held actions first (``train.holding``).
+policy gets. The inputs of a recording are turned into held actions first (``train.learn.holding``).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from nclone_env.level.load import load_level
 from nclone_env.level.reference import resolve
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_any_recording
-from nclone_env.train.holding import held_actions
-from nclone_env.train.planned import PLANNED, planned_demonstrations
+from nclone_env.train.learn.holding import held_actions
+from nclone_env.train.levels.planned import PLANNED, planned_demonstrations
 from nclone_env.train.starts import winning_inputs
 from nclone_env.train.trajectories import Trajectory
 

@@ -13,25 +13,18 @@ from nclone_env.level.load import LevelSource
 from nclone_env.level.scenes import everything
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.train.collect.episodes import EpisodeLog
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.curve import Rows
-from nclone_env.train.device import learning_device
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
-from nclone_env.train.episodes import EpisodeLog
-from nclone_env.train.generated import held_out_count
-from nclone_env.train.levels import run_levels
-from nclone_env.train.mlp import scratch_bytes
+from nclone_env.train.learn.ppo import count_parts
+from nclone_env.train.levels.generated import held_out_count
+from nclone_env.train.levels.split import run_levels
+from nclone_env.train.network.device import learning_device
+from nclone_env.train.network.mlp import scratch_bytes
 from nclone_env.train.policy import ActorCritic, make_policy
-from nclone_env.train.ppo import count_parts
 from nclone_env.train.ranks import ALONE
-from nclone_env.train.run import (
-    group_sizes,
-    held_out_environments,
-    is_by_hand,
-    make_workers,
-    most_rows,
-    part_size,
-)
+from nclone_env.train.runs.curve import Rows
+from nclone_env.train.runs.run import group_sizes, held_out_environments, is_by_hand, make_workers, most_rows, part_size
 
 
 def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_environments) -> MemoryNode:

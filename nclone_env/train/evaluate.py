@@ -12,15 +12,15 @@ import torch
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig, check_integer
-from nclone_env.train.distribution import joined, most_probable
 from nclone_env.train.environments import (
     MakeEnvironments,
     VectorEnvironment,
     finished_episodes,
     make_environments,
 )
+from nclone_env.train.network.distribution import joined, most_probable
+from nclone_env.train.network.sampling import sample_actions
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.sampling import sample_actions
 
 Mode = Literal["sampled", "argmax", "random"]
 

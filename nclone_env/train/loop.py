@@ -12,24 +12,24 @@ import numpy as np
 
 from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.curve import Row
-from nclone_env.train.device_network import DeviceNetwork
 from nclone_env.train.environments import MakeEnvironments, make_environments
-from nclone_env.train.exchange import ended_episodes
-from nclone_env.train.finite import check_finite
-from nclone_env.train.folder import checkpoint_file, settled_config
-from nclone_env.train.gae import write_returns
-from nclone_env.train.initial import initialise_policy
+from nclone_env.train.learn.gae import write_returns
+from nclone_env.train.learn.ppo import UpdateStatistics
+from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.ppo import UpdateStatistics
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.renewal import on_current_levels, renew_levels
-from nclone_env.train.restart import claim
-from nclone_env.train.resume import restore_run, save_run, saved_levels, take_over_folder
-from nclone_env.train.run import Counters, Run, one_thread_per_call, set_up
-from nclone_env.train.settled import check_resumable
-from nclone_env.train.warm_start import WarmStart, evaluate_reference, warm_start
-from nclone_env.train.warm_up import Report, stage, warm_up
+from nclone_env.train.runs.curve import Row
+from nclone_env.train.runs.exchange import ended_episodes
+from nclone_env.train.runs.finite import check_finite
+from nclone_env.train.runs.folder import checkpoint_file, settled_config
+from nclone_env.train.runs.initial import initialise_policy
+from nclone_env.train.runs.renewal import on_current_levels, renew_levels
+from nclone_env.train.runs.restart import claim
+from nclone_env.train.runs.resume import Source, load_source, restore_run, save_run, saved_levels, take_over_folder
+from nclone_env.train.runs.run import Counters, Run, one_thread_per_call, set_up
+from nclone_env.train.runs.settled import check_resumable
+from nclone_env.train.runs.warm_start import WarmStart, evaluate_reference, warm_start
+from nclone_env.train.runs.warm_up import Report, stage, warm_up
 
 
 @dataclass(frozen=True)
@@ -90,18 +90,21 @@ def train(
     initial = None if init is None else checkpoint_file(init)
     if resume is not None and initial is not None:
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
-    claimed, source = claim(config, resume, overwrite, ranks)
+    claimed, path = claim(config, resume, overwrite, ranks)
     with one_thread_per_call(), closing(claimed) as folder:
-        check_resumable(config, source, ranks)
+        source = load_source(path, ranks)
+        if source is not None:
+            check_resumable(config, source.checkpoint, source.path)
         on_start(folder.path)
         with stage("environments", on_stage):
-            generated = saved_levels(source, ranks) if config.generates else None
+            generated = saved_levels(source) if source is not None and config.generates else None
             run = set_up(settled_config(config, folder), make_envs, folder, ranks, generated)
         with closing(run):
             warm_up(run, on_stage)
             if initial is not None:
                 initialise_policy(run.policy, run.config, initial)
             begin(run, source, on_warm_start)
+            del source  # its memory
             while not run.finished and not any(ranks.exchange(stop())):
                 on_update(advance(run))
                 if run.counters.updates % config.checkpoint_interval == 0:
@@ -118,7 +121,7 @@ def train(
             )
 
 
-def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], None] = lambda done: None) -> None:
+def begin(run: Run, source: Source | None, on_warm_start: Callable[[WarmStart], None] = lambda done: None) -> None:
     """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
@@ -130,7 +133,7 @@ def begin(run: Run, source: Path | None, on_warm_start: Callable[[WarmStart], No
         on_warm_start(warm_start(run))
     if isinstance(run.network, DeviceNetwork):
         run.network.load()
-    take_over_folder(run, source)
+    take_over_folder(run, None if source is None else source.path)
     run.curve.begin()
 
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from nclone_env.actions import JUMP_INPUTS, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.errors import ConfigError
-from nclone_env.train.activations import ACTIVATIONS
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.encoders import Encoder, make_encoders
+from nclone_env.train.network.activations import ACTIVATIONS
+from nclone_env.train.network.encoders import Encoder, make_encoders
 
 Observations = Mapping[str, Tensor]
 _HIDDEN_LAYERS = 2
@@ -25,8 +25,8 @@ class ActorCritic(nn.Module):
     """Policy and value function with two hidden layers, separate or shared.
 
     Vectors are used unchanged, stacks of them flattened; every other observation passes through an encoder
-    (``train.encoders``) that policy and value function share. The features of all are concatenated in the order of
-    ``observation_shapes``. Without encoders the parameters are those of the MLPs alone.
+    (``train.network.encoders``) that policy and value function share. The features of all are concatenated in the order
+    of ``observation_shapes``. Without encoders the parameters are those of the MLPs alone.
 
     Args:
         observation_shapes: name to the shape of one observation without its batch axis, as in ``obs.spec``; a stack of

@@ -24,7 +24,7 @@ from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.simulate import simulate
-from nclone_env.train.outcomes import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
+from nclone_env.train.levels.outcomes import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
 
 STATES_PER_LEVEL = 16
 """Snapshots along the solution of a level in a training run."""
@@ -125,16 +125,16 @@ def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording])
         recordings: of any levels; each is simulated, and levels are compared by tiles and entities. Frames after the
             one in which the ninja reaches the exit do not count.
     """
-    names = {level.raw.digest: level.name for level in reversed(levels)}
+    digests = {level.raw.digest for level in levels}
     found: dict[str, np.ndarray] = {}
     for recording in recordings:
-        name = names.get(recording.level.digest)
-        if name is None or not recording.verify().agrees:
+        digest = recording.level.digest
+        if digest not in digests or not recording.verify().agrees:
             continue
         inputs = winning_inputs(recording.level, recording.inputs)
-        if inputs is not None and (name not in found or len(inputs) < len(found[name])):
-            found[name] = inputs
-    return found
+        if inputs is not None and (digest not in found or len(inputs) < len(found[digest])):
+            found[digest] = inputs
+    return {level.name: found[level.raw.digest] for level in levels if level.raw.digest in found}
 
 
 def mirrored_solutions(levels: Sequence[Level], solutions: Mapping[str, Any]) -> dict[str, np.ndarray]:

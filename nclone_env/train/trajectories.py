@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.train.gae import estimate_episode_advantages
-from nclone_env.train.rollout import LearningFields
-from nclone_env.train.trajectory import (
+from nclone_env.train.learn.gae import estimate_episode_advantages
+from nclone_env.train.learn.trajectory import (
     MASK,
     OPTIONAL,
     Block,
@@ -27,6 +26,7 @@ from nclone_env.train.trajectory import (
     blocks,
     first_steps,
 )
+from nclone_env.train.network.protocols import LearningFields
 
 __all__ = ["Intake", "Trajectory", "TrajectoryBuffer"]
 
@@ -51,7 +51,7 @@ class Intake(NamedTuple):
 class TrajectoryBuffer:
     """The steps of any number of episodes, one after another, on a device.
 
-    It offers what ``train.network`` reads of a rollout, so that a network can learn from it.
+    It offers what ``train.network.protocols`` reads of a rollout, so that a network can learn from it.
 
     Attributes:
         num_steps: n, steps of the current content.

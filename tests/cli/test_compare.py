@@ -6,7 +6,7 @@ import pytest
 
 from nclone_env.cli.app import main
 from nclone_env.train.loop import train
-from nclone_env.train.report import RESULT_COLUMNS
+from nclone_env.train.reports.report import RESULT_COLUMNS
 
 from ..train.runs import config
 

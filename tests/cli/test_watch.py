@@ -22,7 +22,7 @@ from nclone_env.train.checkpoint import Checkpoint, environment_fields, save_che
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.watch import episode_inputs, evaluated_run, policy_runs
+from nclone_env.train.reports.watch import episode_inputs, evaluated_run, policy_runs
 
 from ..replay.bases import DEADLY, RIGHT, WINNABLE
 

@@ -30,10 +30,10 @@ from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.replay.video import write_video
 from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.curve import LearningCurve
-from nclone_env.train.folder import RunFolder
-from nclone_env.train.plots import write_learning_curve
-from nclone_env.train.resume import write_checkpoint
+from nclone_env.train.reports.plots import write_learning_curve
+from nclone_env.train.runs.curve import LearningCurve
+from nclone_env.train.runs.folder import RunFolder
+from nclone_env.train.runs.resume import write_checkpoint
 
 from ..memory import by_hand
 from . import kernels
@@ -102,7 +102,7 @@ def write_png(folder: Path, version: int) -> None:
 
 
 def write_level_csv(folder: Path, version: int) -> None:
-    from nclone_env.train.level_table import write_level_table
+    from nclone_env.train.runs.level_table import write_level_table
 
     means = SimpleNamespace(
         level_names=("a", "b"), counts=np.array([1, 2]), means=lambda name: np.array([0.5, version], np.float64)

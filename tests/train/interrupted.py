@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 
 from nclone_env.cli.app import main
-from nclone_env.train import checkpoint, folder, loop
-from nclone_env.train.curve import LearningCurve
+from nclone_env.train import checkpoint, loop
+from nclone_env.train.runs import folder
+from nclone_env.train.runs.curve import LearningCurve
 
 from .runs import contents, shown
 

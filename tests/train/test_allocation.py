@@ -7,9 +7,9 @@ import pytest
 
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import make_environments
-from nclone_env.train.folder import claim_folder
 from nclone_env.train.loop import begin, collect_rollout, compute_returns, update_policy
-from nclone_env.train.run import one_thread_per_call, set_up
+from nclone_env.train.runs.folder import claim_folder
+from nclone_env.train.runs.run import one_thread_per_call, set_up
 
 SMALL = {"num_envs": 32, "num_steps": 32, "num_minibatches": 2, "update_epochs": 2, "hidden_size": 16, "max_frames": 60}
 

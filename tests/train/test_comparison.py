@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nclone_env.train.comparison import Group, RunRecord, comparison_table, group_runs, level_table
+from nclone_env.train.reports.comparison import Group, RunRecord, comparison_table, group_runs, level_table
 
 CONFIG = {"levels": ["jumps"], "learning_rate": 0.001, "reward": {"death": -1.0, "gamma": 0.99}, "name": ""}
 

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from nclone_env.train.curve import Rows
+from nclone_env.train.runs.curve import Rows
 
 
 def filled(rows, expected=4):

@@ -13,24 +13,25 @@ from gymnasium import spaces
 
 from nclone_env.env.threads import Workers
 from nclone_env.errors import ConfigError, NonFiniteError
-from nclone_env.train import device_update, estimate
-from nclone_env.train import run as run_module
-from nclone_env.train.autograd import Autograd
+from nclone_env.train import estimate
 from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.collect.rollout import RolloutStorage, stacked_rows
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.device import Transfers, is_pinned, learning_device
-from nclone_env.train.device_network import DeviceNetwork
-from nclone_env.train.device_update import DevicePPO
 from nclone_env.train.environments import make_environments
-from nclone_env.train.folder import claim_folder
+from nclone_env.train.learn import device_update
+from nclone_env.train.learn.device_update import DevicePPO
+from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.loop import begin, collect_rollout, compute_returns, train, update_policy
-from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.network.autograd import Autograd
+from nclone_env.train.network.device import Transfers, is_pinned, learning_device
+from nclone_env.train.network.device_network import DeviceNetwork
+from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.policy import HEADS, ActorCritic
-from nclone_env.train.ppo import PPO
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.rollout import RolloutStorage, stacked_rows
-from nclone_env.train.run import one_thread_per_call, set_up
-from nclone_env.train.warm_up import warm_up
+from nclone_env.train.runs import run as run_module
+from nclone_env.train.runs.folder import claim_folder
+from nclone_env.train.runs.run import one_thread_per_call, set_up
+from nclone_env.train.runs.warm_up import warm_up
 
 from .runs import config, contents
 from .stub import LineWorld

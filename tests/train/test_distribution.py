@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nclone_env.env.actions import check_actions
 from nclone_env.errors import ActionError
-from nclone_env.train.distribution import divergences, log_probs_and_entropies, most_probable
+from nclone_env.train.network.distribution import divergences, log_probs_and_entropies, most_probable
 
 ROWS = 5
 

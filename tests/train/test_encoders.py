@@ -13,7 +13,7 @@ from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig, RenderConfig
 from nclone_env.errors import ConfigError
 from nclone_env.kinds import KINDS
 from nclone_env.obs.spec import ENTITY_STATE, observation_specs
-from nclone_env.train.encoders import EntityEncoder, GridEncoder, PictureEncoder, make_encoders
+from nclone_env.train.network.encoders import EntityEncoder, GridEncoder, PictureEncoder, make_encoders
 from nclone_env.train.policy import ActorCritic
 
 ENCODED = tuple(name for name in OBSERVATION_NAMES if name != "graph")

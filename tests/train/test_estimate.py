@@ -7,10 +7,10 @@ from nclone_env.errors import MemoryLimitError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import make_environments
 from nclone_env.train.estimate import check_memory, estimate_bytes
-from nclone_env.train.folder import claim_folder
 from nclone_env.train.loop import begin
-from nclone_env.train.run import one_thread_per_call, set_up
-from nclone_env.train.warm_up import warm_up
+from nclone_env.train.runs.folder import claim_folder
+from nclone_env.train.runs.run import one_thread_per_call, set_up
+from nclone_env.train.runs.warm_up import warm_up
 
 SMALL = {"num_envs": 40, "num_steps": 8, "hidden_size": 16, "max_frames": 40}
 VARIANTS = {

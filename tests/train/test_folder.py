@@ -11,10 +11,10 @@ import pytest
 
 from nclone_env._files import fill_file, temporary_beside, write_file
 from nclone_env.errors import CheckpointError, RunFolderError
-from nclone_env.train import resume
 from nclone_env.train.checkpoint import load_checkpoint
-from nclone_env.train.folder import RunFolder, checkpoint_file, claim_folder, settled_config
 from nclone_env.train.loop import train
+from nclone_env.train.runs import resume
+from nclone_env.train.runs.folder import RunFolder, checkpoint_file, claim_folder, settled_config
 
 from .runs import config, contents, shown, untimed
 from .stub import LineWorld
@@ -86,7 +86,7 @@ def test_two_trainings_in_one_folder_are_refused(tmp_path, claim):
 
 def test_the_lock_of_a_killed_process_is_released(tmp_path):
     code = (
-        "import sys, time; from pathlib import Path; from nclone_env.train.folder import RunFolder\n"
+        "import sys, time; from pathlib import Path; from nclone_env.train.runs.folder import RunFolder\n"
         "folder = RunFolder(Path(sys.argv[1])); print('locked', flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code, tmp_path / "mine"], stdout=subprocess.PIPE, text=True) as other:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.train.gae import estimate_advantages
+from nclone_env.train.learn.gae import estimate_advantages
 
 
 def run(rewards, values, terminated, truncated, final_values, gamma, gae_lambda):

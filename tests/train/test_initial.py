@@ -6,9 +6,9 @@ import torch
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.initial import initialise_policy
 from nclone_env.train.loop import train
 from nclone_env.train.policy import make_policy
+from nclone_env.train.runs.initial import initialise_policy
 
 from .runs import config
 from .stub import LineWorld

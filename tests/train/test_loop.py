@@ -11,7 +11,7 @@ from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
 from nclone_env.train.checkpoint import load_checkpoint, restore_configs
-from nclone_env.train.episodes import FINISHED, EpisodeLog, EpisodeStatistics
+from nclone_env.train.collect.episodes import FINISHED, EpisodeLog, EpisodeStatistics
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.loop import compute_returns, entropy_coefficient, learning_rate, train
 

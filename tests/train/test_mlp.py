@@ -6,12 +6,12 @@ import torch
 from gymnasium import spaces
 
 from nclone_env.kinds import KINDS
-from nclone_env.train.autograd import Autograd
-from nclone_env.train.mlp import MLP, covers
-from nclone_env.train.network import LossScaling
-from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.collect.rollout import RolloutStorage
+from nclone_env.train.network.autograd import Autograd
+from nclone_env.train.network.mlp import MLP, covers
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.protocols import LossScaling
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.rollout import RolloutStorage
 
 STEPS, ENVS = 8, 33
 BOXES = {

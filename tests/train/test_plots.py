@@ -7,7 +7,7 @@ import pytest
 
 from nclone_env.errors import MissingExtraError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.plots import write_comparison, write_learning_curve
+from nclone_env.train.reports.plots import write_comparison, write_learning_curve
 
 from .test_comparison import group, record
 

@@ -8,8 +8,8 @@ from torch import nn
 
 from nclone_env.config import RewardConfig
 from nclone_env.errors import ConfigError
-from nclone_env.train.activations import ACTIVATIONS, FastTanh
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.network.activations import ACTIVATIONS, FastTanh
 from nclone_env.train.policy import ActorCritic, make_policy
 
 VECTORS = {"game_state": (30,), "reachability": (2, 11)}

@@ -9,14 +9,14 @@ import torch
 from gymnasium import spaces
 
 from nclone_env.env.threads import Workers
-from nclone_env.train.autograd import Autograd, ppo_loss
+from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.mlp import MLP
-from nclone_env.train.network import LossScaling
-from nclone_env.train.parameters import FlatParameters
+from nclone_env.train.learn.ppo import PPO, moments, shuffle
+from nclone_env.train.network.autograd import Autograd, ppo_loss
+from nclone_env.train.network.mlp import MLP
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.protocols import LearningFields, LossScaling
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.ppo import PPO, moments, shuffle
-from nclone_env.train.rollout import LearningFields, RolloutStorage
 
 NETWORKS = pytest.mark.parametrize("network", [MLP, Autograd])
 

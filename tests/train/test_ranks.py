@@ -9,8 +9,8 @@ import torch
 
 from nclone_env.errors import ConfigError
 from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.learn.ppo import combine_moments, keep_own, shuffle
 from nclone_env.train.loop import train
-from nclone_env.train.ppo import combine_moments, keep_own, shuffle
 from nclone_env.train.ranks import ALONE, Ranks
 
 from ..processes import REPOSITORY

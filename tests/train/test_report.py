@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import ConfigError
-from nclone_env.train import report
 from nclone_env.train.evaluate import LevelResult
+from nclone_env.train.reports import report
 
 
 def result(level, mode, rate):

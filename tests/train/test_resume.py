@@ -2,9 +2,9 @@
 
 import pytest
 
-from nclone_env.train import resume
 from nclone_env.train.environments import make_environments
 from nclone_env.train.loop import train
+from nclone_env.train.runs import resume
 
 from .runs import config, contents, untimed
 from .stub import LineWorld

@@ -5,7 +5,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from nclone_env.train.rollout import RolloutStorage
+from nclone_env.train.collect.rollout import RolloutStorage
 
 SPACE = spaces.Dict(
     {"game_state": spaces.Box(-1, 1, (3,), np.float32), "picture": spaces.Box(0, 255, (4, 4, 1), np.uint8)}

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nclone_env.train.distribution import log_probs_and_entropies
-from nclone_env.train.loss_kernels import loss_gradient
-from nclone_env.train.network import LossScaling
-from nclone_env.train.rollout import LearningFields
-from nclone_env.train.sampling import sample_actions, uniform
+from nclone_env.train.network.distribution import log_probs_and_entropies
+from nclone_env.train.network.loss_kernels import loss_gradient
+from nclone_env.train.network.protocols import LearningFields, LossScaling
+from nclone_env.train.network.sampling import sample_actions, uniform
 
 LOGITS = arrays(np.float32, (5, 6), elements=st.floats(-20, 20, width=32))
 MASKS = arrays(np.int8, (5, 6), elements=st.integers(0, 1)).map(

@@ -16,13 +16,14 @@ from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.simulate import simulate
+from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
+from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import make_environments
-from nclone_env.train.episodes import FINISHED, EpisodeStatistics
-from nclone_env.train.folder import claim_folder
+from nclone_env.train.levels.solutions import run_starts, solutions_of
 from nclone_env.train.loop import begin, collect_rollout, train
-from nclone_env.train.run import one_thread_per_call, set_up
-from nclone_env.train.selection import EpisodeSelection, run_starts, solutions_of
+from nclone_env.train.runs.folder import claim_folder
+from nclone_env.train.runs.run import one_thread_per_call, set_up
 
 from .runs import config, contents
 from .stub import LineWorld
@@ -168,7 +169,7 @@ def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):
     assert sorted(planned) == sorted(LEVELS)
     for level in levels.levels:
         assert simulate(level, planned[level.name]).state[-1] == CELEBRATING
-    monkeypatch.setattr("nclone_env.train.planned.solve", None)
+    monkeypatch.setattr("nclone_env.train.levels.planned.solve", None)
     again = solutions_of(pack(load_levels(LEVELS)), ["planned"], 400, 1)
     assert all(np.array_equal(planned[name], again[name]) for name in LEVELS)
     with pytest.raises(TypeError):

@@ -9,7 +9,7 @@ from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
 from nclone_env.train.ranks import ALONE
-from nclone_env.train.settled import OF_RUN, check_resumable, option
+from nclone_env.train.runs.settled import OF_RUN, check_resumable, option
 
 from .runs import config
 from .stub import LineWorld

@@ -21,11 +21,11 @@ from nclone_env.level import library
 from nclone_env.level.build import build_room
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import simulate
-from nclone_env.train import generated, stream
-from nclone_env.train.background import Background, BackgroundError
 from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.generated import Collection, evaluated_levels
+from nclone_env.train.levels import generated, stream
+from nclone_env.train.levels.background import Background, BackgroundError
+from nclone_env.train.levels.generated import Collection, evaluated_levels
 from nclone_env.train.loop import train
 
 from . import runs
@@ -137,7 +137,7 @@ def test_a_resumed_run_is_the_whole_run(tmp_path, rooms, fields, updates):
 
 def test_a_resume_that_forgets_the_levels_is_noticed(tmp_path, rooms, monkeypatch):
     part = stopped_after(4, config(tmp_path, name="part"))
-    monkeypatch.setattr("nclone_env.train.loop.saved_levels", lambda source, ranks: {})
+    monkeypatch.setattr("nclone_env.train.loop.saved_levels", lambda source: {})
     with pytest.raises(CheckpointError, match=r"it cannot be restored: .*use the same levels"):
         train(config(tmp_path), part.checkpoint)
 
@@ -244,7 +244,7 @@ class Closed(Here):
         Closed.count += 1
 
 
-@pytest.mark.parametrize("name", ["nclone_env.train.run._assemble", "nclone_env.train.stream.LevelStream"])
+@pytest.mark.parametrize("name", ["nclone_env.train.runs.run._assemble", "nclone_env.train.levels.stream.LevelStream"])
 def test_a_run_that_cannot_begin_leaves_no_process(tmp_path, rooms, monkeypatch, name):
     monkeypatch.setattr(stream, "Background", Closed)
     monkeypatch.setattr(Closed, "count", 0)

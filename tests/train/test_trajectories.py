@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from nclone_env.errors import TrajectoryError
 from nclone_env.train import trajectories as module
-from nclone_env.train import trajectory as checks
-from nclone_env.train.gae import estimate_advantages
+from nclone_env.train.learn import trajectory as checks
+from nclone_env.train.learn.gae import estimate_advantages
 from nclone_env.train.trajectories import Intake, Trajectory, TrajectoryBuffer
 
 FEATURES, ACTIONS = 988, 124

@@ -1,0 +1,1 @@
+"""Collection: environments play, choose their levels and starts, and fill the rollout."""

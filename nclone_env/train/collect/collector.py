@@ -1,0 +1,165 @@
+"""Collection: a group of environments plays its part of the rollout, on one thread and without waiting for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nclone_env.env.arrays.buffers import Buffers
+from nclone_env.jit import kernel
+from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.collect.episodes import EpisodeLog
+from nclone_env.train.collect.rollout import RolloutColumns
+from nclone_env.train.environments import VectorEnvironment
+from nclone_env.train.network.device import host_zeros
+from nclone_env.train.network.protocols import Actor
+from nclone_env.train.network.sampling import sample_actions
+
+
+class Collector:
+    """Plays a group of n environments.
+
+    Attributes:
+        envs: the environments.
+        columns: their part of the rollout.
+        first: number of the first of them, counted over all ranks.
+        episodes: the episodes that ended in it.
+        levels: (n,) int32, index of the level that each environment played in its last step.
+
+    Args:
+        envs: n environments with same-step autoreset.
+        columns: their part of the rollout.
+        network: the policy.
+        heads: actions of each head of the policy.
+        seed: seed of the sampled actions.
+        offset: environments of the ranks before this one.
+    """
+
+    def __init__(
+        self,
+        envs: VectorEnvironment,
+        columns: RolloutColumns,
+        network: Actor,
+        heads: Sequence[int],
+        seed: int,
+        offset: int = 0,
+    ):
+        self.envs, self.columns, self.first = envs, columns, offset + columns.first
+        self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
+        self.levels = np.zeros(columns.num_envs, np.int32)
+        self._network, self._seed = network, seed
+        self._heads = np.array(heads, np.int64)
+        self._scratch = np.zeros((columns.num_envs, sum(heads)), np.float32)
+        self._no_masks = np.zeros((0, sum(heads)), np.int8)
+        self._indices, self._places = (np.zeros(columns.num_envs, np.int64) for _ in range(2))
+        self._finals: Buffers = {
+            name: host_zeros(array.shape, array.dtype, columns.storage.pinned)
+            for name, array in columns.reset_outputs().items()
+            if name != "action_mask"
+        }
+
+    def reset(self, seed: int) -> None:
+        """Begin new episodes; environment i of the run gets seed ``seed + i``."""
+        self.columns.restart()
+        self.envs.reset(seed=seed + self.first, out=self.columns.reset_outputs())
+
+    def play(self, seat: int, step: int) -> dict[str, Any]:
+        """Play all steps of the rollout; return the ``info`` of the last one.
+
+        Args:
+            seat: seat of the calling thread.
+            step: number of the first step, counted over the whole run.
+        """
+        columns = self.columns
+        columns.restart()
+        self.episodes.clear()
+        while not columns.full:
+            info = self._step(seat, step + columns.cursor)
+        self.levels[:] = info["level"]
+        columns.row("values")[:] = self._network.outputs(seat, columns.observation())[1]
+        return info
+
+    def warm_up(self, seat: int) -> None:
+        """Play a rollout of new episodes, and load the kernels that only episodes that end would need."""
+        self.reset(0)
+        info, none_ended = self.play(seat, 0), np.zeros(self.columns.num_envs, np.bool_)
+        self.episodes.add(none_ended, info, 0)
+        self._evaluate_truncations(seat, none_ended, none_ended, {})
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the environments and of everything else of this group."""
+        numbers: Buffers = {
+            "logits": self._scratch,
+            "indices": self._indices,
+            "places": self._places,
+            "levels": self.levels,
+        }
+        own = array_group("truncated episodes", self._finals | numbers, shared=False)
+        return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
+
+    def _step(self, seat: int, step: int) -> dict[str, Any]:
+        """Make one step of all environments and record it at the cursor; return its ``info``."""
+        columns = self.columns
+        actions = self._choose(seat, step)
+        _, rewards, terminated, truncated, info = self.envs.step(actions, out=columns.step_outputs())
+        if "final_info" in info:
+            self.episodes.add(info["_final_info"], info["final_info"], columns.cursor)
+            self._evaluate_truncations(seat, truncated, info["_final_obs"], info["final_obs"])
+        columns.record_outcome(rewards, terminated, truncated)
+        return info
+
+    def _choose(self, seat: int, step: int) -> np.ndarray:
+        """Record actions (n,), their log probabilities and the values at the cursor; return the actions."""
+        columns = self.columns
+        observations = columns.observation()
+        logits, values = self._network.outputs(seat, observations)
+        actions = columns.row("actions")
+        masks = observations.get("action_mask", self._no_masks)
+        draw = (self._heads, self._seed, self.first, step, self._scratch, actions, columns.row("log_probs"))
+        sample_actions(logits, masks, *draw)
+        columns.row("values")[:] = values
+        return actions
+
+    def _evaluate_truncations(
+        self, seat: int, truncated: np.ndarray, ended: np.ndarray, finals: Mapping[str, np.ndarray]
+    ) -> None:
+        """Record the values of the final observations of episodes that the step at the cursor truncated.
+
+        Args:
+            seat: seat of the calling thread.
+            truncated: (n,) bool.
+            ended: (n,) bool, the environments whose episode ended.
+            finals: the last observation of each of them, (k, ...) by name.
+        """
+        count = _list_truncated(truncated, ended, self._indices, self._places)
+        if not count:
+            return
+        indices, places = self._indices[:count], self._places[:count]
+        rows = min(len(truncated), 1 << (count - 1).bit_length())  # so that calls have few different sizes
+        for name, target in self._finals.items():
+            np.take(finals[name], places, axis=0, out=target[:count], mode="clip")
+        padded = {name: target[:rows] for name, target in self._finals.items()}
+        _, values = self._network.outputs(seat, self.columns.stacked_finals(self._indices[:rows], padded))
+        self.columns.row("final_values")[indices] = values[:count]
+
+
+@kernel
+def _list_truncated(truncated, ended, indices, places):
+    """List the truncated episodes; return their number.
+
+    Args:
+        truncated: (n,) bool.
+        ended: (n,) bool; all truncated ones and more.
+        indices: (n,) int64, written: their environments.
+        places: (n,) int64, written: how many of the environments before each of them ended.
+    """
+    count, place = 0, 0
+    for index in range(len(ended)):
+        if truncated[index]:
+            indices[count], places[count] = index, place
+            count += 1
+        if ended[index]:
+            place += 1
+    return count

@@ -1,0 +1,175 @@
+"""Success of the policy on levels that it does not train on, measured between two updates.
+
+Every held-out level is played k times with sampled actions, by the threads and the network of the run. Nothing that
+training reads is changed, so a run has the same parameters with and without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nclone_env.env.threads import Job, Workers
+from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.environments import VectorEnvironment, finished_episodes
+from nclone_env.train.network.protocols import Actor
+from nclone_env.train.network.sampling import sample_actions
+
+MOST_ENVIRONMENTS = 64
+"""Most episodes that a thread plays at a time."""
+LEVEL_ATTEMPTS = np.dtype([("attempts", "i8"), ("wins", "i8"), ("total", "f8"), ("frames", "f8")])
+"""The latest attempts on a level: how many, how many reached the exit, mean return and mean simulated frames."""
+_ATTEMPT = np.dtype([("success", "?"), ("total", "f8"), ("frames", "f8")])
+
+
+class HeldOutLevels:
+    """The held-out levels of a run.
+
+    The episodes are numbered, those of a level one after another, and played in batches of n. The random numbers of an
+    episode follow from the seed, its number and the number of updates; batches do not depend on the threads.
+
+    Args:
+        envs: n environments with same-step autoreset for each thread, at most as many as a call of the network takes.
+        digests: digest of tiles and entities of each level, in the order of the environments' ``level_names``.
+        network: the network of the run.
+        heads: actions of each head of the policy.
+        attempts: k, episodes of each level.
+        seed: seed of the run.
+        most_steps: steps of the longest possible episode.
+
+    Attributes:
+        digests: as given.
+        results: (L,) ``LEVEL_ATTEMPTS``; no attempts before the first :meth:`play`.
+    """
+
+    def __init__(
+        self,
+        envs: Sequence[VectorEnvironment],
+        digests: Sequence[str],
+        network: Actor,
+        heads: Sequence[int],
+        *,
+        attempts: int,
+        seed: int,
+        most_steps: int,
+    ):
+        self.digests = tuple(digests)
+        self.results = np.zeros(len(self.digests), LEVEL_ATTEMPTS)
+        self._envs, self._network = tuple(envs), network
+        self._observations = [_allocated(group) for group in self._envs]
+        self._heads = np.array(heads, np.int64)
+        self._attempts, self._most_steps = attempts, most_steps
+        self._seed = int(np.random.SeedSequence([seed, 2]).generate_state(1)[0])
+        self._played = np.zeros(len(self.digests) * attempts, _ATTEMPT)
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the L levels."""
+        return self._envs[0].level_names
+
+    def play(self, workers: Workers, job: Job, updates: int) -> dict[str, float]:
+        """Play every level and keep the results; return the columns of the learning curve.
+
+        Args:
+            workers: threads of the run, at most as many as there are ``envs``.
+            job: a job without outstanding chunks.
+            updates: number of updates so far.
+
+        Returns:
+            ``held_out_success``, the mean success of all attempts, and ``held_out_any``, the share of levels of which
+            at least one attempt succeeded.
+        """
+        size = self._envs[0].num_envs
+
+        def play(seat: int, first: int, last: int) -> None:
+            for batch in range(first, last):
+                self._play_batch(seat, batch * size, updates * self._most_steps)
+
+        workers.run(job, play, 0, -(-len(self._played) // size))
+        played = self._played.reshape(-1, self._attempts)
+        self.results["attempts"] = self._attempts
+        self.results["wins"] = played["success"].sum(axis=1)
+        for name in ("total", "frames"):
+            self.results[name] = played[name].mean(axis=1)
+        return {
+            "held_out_success": float(self._played["success"].mean()),
+            "held_out_any": float((self.results["wins"] > 0).mean()),
+        }
+
+    def warm_up(self, workers: Workers, job: Job) -> None:
+        """Reset and step the environments of every thread once; the results are left as they are."""
+
+        def begin(seat: int, first: int, last: int) -> None:
+            for envs, observations in zip(self._envs[first:last], self._observations[first:last]):
+                envs.reset(seed=0, out=observations)
+                self._network.outputs(seat, observations)
+                envs.step(np.zeros(envs.num_envs, np.int64), out=observations)
+
+        workers.run(job, begin, 0, len(self._envs))
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the environments, their observations and the results."""
+        arrays = {"results": self.results, "attempts": self._played}
+        own = array_group("results", arrays, shared=True)
+        seen = (array_group("observations", arrays, shared=False) for arrays in self._observations)
+        return MemoryNode("held-out levels", children=(own, *seen, *(envs.memory() for envs in self._envs)))
+
+    def close(self) -> None:
+        """Close the environments."""
+        for envs in self._envs:
+            envs.close()
+
+    def _play_batch(self, seat: int, first: int, first_step: int) -> None:
+        """Play the episodes from number ``first`` on, one in each environment of a thread."""
+        envs, observations, count = self._envs[seat], self._observations[seat], len(self._played)
+        numbers = first + np.arange(envs.num_envs)
+        waiting = numbers < count  # environments beyond the last episode repeat its level
+        envs.assign_levels(np.minimum(numbers, count - 1) // self._attempts)
+        envs.reset(seed=0, out=observations)
+        choose = _Sampler(self._network, seat, self._heads, self._seed, first, envs.num_envs)
+        for step in range(first_step, first_step + self._most_steps):
+            *_, info = envs.step(choose(observations, waiting, step), out=observations)
+            finished = finished_episodes(info)
+            if finished is None:
+                continue
+            counted = waiting[finished.indices]  # only the first episode of an environment
+            ended = numbers[finished.indices[counted]]
+            self._played["success"][ended] = finished.success[counted]
+            self._played["total"][ended] = finished.returns[counted]
+            self._played["frames"][ended] = finished.frames[counted]
+            waiting[finished.indices] = False
+            if not waiting.any():
+                break
+
+
+class _Sampler:
+    """Samples actions for the n environments of a batch; the network sees those whose episode goes on."""
+
+    def __init__(self, network: Actor, seat: int, heads: np.ndarray, seed: int, first: int, num_envs: int):
+        self._network, self._seat, self._draw = network, seat, (heads, seed, first)
+        width = int(heads.sum())
+        self._logits, self._scratch = (np.zeros((num_envs, width), np.float32) for _ in range(2))
+        self._no_masks = np.zeros((0, width), np.int8)
+        self._actions, self._log_probs = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.float32)
+
+    def __call__(self, observations: Mapping[str, Any], waiting: np.ndarray, step: int) -> np.ndarray:
+        """Return actions (n,); those of environments that are not ``waiting``, (n,) bool, are arbitrary."""
+        rows = np.flatnonzero(waiting)
+        size = 1 << (len(rows) - 1).bit_length()  # so that calls have few different sizes
+        if size < len(waiting):
+            padded = np.resize(rows, size)
+            seen = {name: array[padded] for name, array in observations.items()}
+            self._logits[rows] = self._network.outputs(self._seat, seen)[0][: len(rows)]
+        else:
+            self._logits[:] = self._network.outputs(self._seat, observations)[0]
+        masks = observations.get("action_mask", self._no_masks)
+        sample_actions(self._logits, masks, *self._draw, step, self._scratch, self._actions, self._log_probs)
+        return self._actions
+
+
+def _allocated(envs: VectorEnvironment) -> dict[str, np.ndarray]:
+    """Return arrays for the observations of environments by name, (n, ...)."""
+    space = envs.single_observation_space.spaces
+    return {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}

@@ -1,0 +1,154 @@
+"""Which levels and start states the episodes of a run begin with, adapted to success after each rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nclone_env.memory_tree import MemoryNode
+from nclone_env.train.curriculum import LevelCurriculum
+from nclone_env.train.environments import VectorEnvironment
+from nclone_env.train.starts import BackwardStarts, StartStates
+
+
+class EpisodeSelection:
+    """Level weights and start states of all environments of a run; without either, nothing is changed.
+
+    Args:
+        envs: the environments of each group; start states are set at once.
+        count: number L of levels that episodes begin on, the first ones of the environments.
+        curriculum: whether level weights follow success; else levels are left as they are.
+        starts: states along solutions to begin episodes in; None: episodes begin at the start of their level.
+    """
+
+    def __init__(
+        self,
+        envs: Sequence[VectorEnvironment],
+        count: int,
+        curriculum: bool = False,
+        starts: StartStates | None = None,
+    ):
+        self._envs, self._count = tuple(envs), count
+        self._curriculum = LevelCurriculum(count) if curriculum else None
+        self._backward = self._set_starts(starts)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """(L,) float64, the probability of each level; None if no curriculum decides it."""
+        return None if self._curriculum is None else self._curriculum.weights()
+
+    def update(self, episodes: Sequence[np.ndarray]) -> None:
+        """Adapt the episodes that begin from now on to those that ended in a rollout.
+
+        Level weights follow all of them, wherever they began: they measure what is learned from the episodes that are
+        played.
+
+        Args:
+            episodes: ``FINISHED`` records of each group.
+        """
+        if self._curriculum is None and self._backward is None:
+            return
+        ended = np.concatenate(episodes)
+        if self._curriculum is not None:
+            self._curriculum.update(ended["level"], ended["success"])
+            self._set_weights(self._curriculum.weights())
+        if self._backward is not None and self._backward.update(ended["start"], ended["level"], ended["success"]):
+            self._set_shares(self._backward.shares())
+
+    def apply(self) -> None:
+        """Set level weights and shares of the start states in all environments."""
+        if self._curriculum is not None:
+            self._set_weights(self._curriculum.weights())
+        if self._backward is not None:
+            self._set_shares(self._backward.shares())
+
+    def renew(self, kept: int, starts: StartStates | None) -> None:
+        """Go on with other levels, of which the first ``kept`` are those of before; what was measured on those stays.
+
+        Args:
+            kept: number of levels that stay.
+            starts: states along solutions of the new levels; those of levels that stay are as many as before.
+        """
+        past = self.state()
+        if self._curriculum is not None:
+            self._curriculum = LevelCurriculum(self._count)
+        self._backward = self._set_starts(starts)
+        state = self.state()
+        for name, arrays in state.items():
+            for key, array in arrays.items():
+                array[:kept] = past[name][key][:kept]
+        self.restore(state)
+
+    def state(self) -> dict[str, dict[str, np.ndarray]]:
+        """Return the measured success as arrays by name, for a checkpoint."""
+        return {name: part.state() for name, part in self._parts().items()}
+
+    def restore(self, state: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+        """Go on from a state: the same episodes then give the same weights and shares. What it lacks begins afresh.
+
+        Raises:
+            ConfigError: if it is of other levels or start states.
+        """
+        for name, part in self._parts().items():
+            if name in state:
+                part.restore(state[name])
+        self.apply()
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the measured success."""
+        return MemoryNode("selection", children=tuple(part.memory() for part in self._parts().values()))
+
+    def _set_starts(self, starts: StartStates | None) -> BackwardStarts | None:
+        if starts is None:
+            return None
+        backward = BackwardStarts(starts.levels, self._count)
+        for group in self._envs:
+            group.set_starts(starts.states, backward.shares())
+        return backward
+
+    def _set_weights(self, weights: np.ndarray) -> None:
+        for group in self._envs:
+            others = len(group.level_names) - self._count
+            group.set_level_weights(np.append(weights, np.zeros(others)))
+
+    def _set_shares(self, shares: np.ndarray) -> None:
+        for group in self._envs:
+            group.set_start_shares(shares)
+
+    def _parts(self) -> dict[str, LevelCurriculum | BackwardStarts]:
+        parts = {"curriculum": self._curriculum, "starts": self._backward}
+        return {name: part for name, part in parts.items() if part is not None}
+
+
+def spread_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int, *, assign: bool) -> None:
+    """Spread the first ``count`` levels over the environments evenly.
+
+    Args:
+        envs: the environments of each group.
+        numbers: their numbers, counted over all ranks.
+        count: number of levels.
+        assign: whether each environment gets a level of its own, if there are enough; else levels are drawn.
+    """
+    for group in envs:
+        if len(group.level_names) > count:
+            group.set_level_weights((np.arange(len(group.level_names)) < count).astype(np.float64))
+    if assign and count > 1:
+        assign_levels(envs, numbers, count)
+
+
+def assign_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int) -> None:
+    """Assign each environment the level that is its number modulo the number of levels.
+
+    Levels that are drawn for every episode would get steps in proportion to the length of their episodes: a level where
+    the policy dies early would hardly be trained on.
+
+    Args:
+        envs: the environments of each group.
+        numbers: their numbers, counted over all ranks.
+        count: number of levels.
+    """
+    levels = np.array(numbers) % count
+    for group in envs:
+        group.assign_levels(levels[: group.num_envs])
+        levels = levels[group.num_envs :]

@@ -1,0 +1,1 @@
+"""Learning: advantages, PPO and Adam, and what learning from demonstrations needs."""

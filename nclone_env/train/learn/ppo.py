@@ -1,0 +1,257 @@
+"""Proximal policy optimisation (Schulman et al., 2017): the update on a rollout."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.env.threads import Job, Workers
+from nclone_env.jit import kernel
+from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.sim.random_numbers import mix
+from nclone_env.train.collect.rollout import RolloutStorage
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.learn.adam import Adam, sum_gradients
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.protocols import LossScaling, Network
+from nclone_env.train.ranks import ALONE, Ranks
+
+_SHUFFLE_STREAM = np.uint64(0x73687566666C6531)
+"""Keeps the numbers of the shuffle apart from those of the sampled actions, which have the same seed."""
+
+
+class UpdateStatistics(NamedTuple):
+    """Means over the steps of one update."""
+
+    policy_loss: float
+    """Clipped surrogate loss."""
+    value_loss: float
+    """Half the mean squared error of the values."""
+    entropy: float
+    """Entropy of the policy, in nats."""
+    approx_kl: float
+    """Estimate of the KL divergence from the policy that collected the rollout."""
+    clip_fraction: float
+    """Fraction of probability ratios outside the clipping range."""
+    clone_kl: float
+    """KL divergence of the policy from the clone of a warm start, KL(clone || policy); 0 where it is not used."""
+    grad_norm: float
+    """Norm of the gradient before clipping, mean over the minibatches."""
+
+
+class PPO:
+    """The algorithm: updates the parameters on a rollout; independent of the environments.
+
+    A minibatch is split into parts of equal size. Threads compute the gradients of parts as they become free; the
+    gradients are then added in the order of the parts, so the result does not depend on the number of threads.
+
+    Every rank computes the same order of the steps of all ranks, differentiates those of its own environments in each
+    minibatch, and adds up the gradients with the others. So K ranks take the same minibatches as one: only sums of
+    floats are in another order.
+
+    Attributes:
+        optimiser: the state of Adam.
+
+    Args:
+        network: computes gradients.
+        parameters: the parameters to train.
+        storage: the rollout to read; its advantages and returns have been computed before an update.
+        config: hyperparameters.
+        workers: the threads.
+        part_size: largest number of steps of a part.
+        ranks: the processes that train together.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        parameters: FlatParameters,
+        storage: RolloutStorage,
+        config: TrainConfig,
+        workers: Workers,
+        part_size: int,
+        ranks: Ranks = ALONE,
+    ):
+        self.optimiser = Adam(len(parameters.vector))
+        self._network, self._parameters, self._config = network, parameters, config
+        self._workers, self._job = workers, Job()
+        self._ranks, self._envs = ranks, ranks.share(config.num_envs)
+        self._advantages = storage.learning_fields.advantages
+        self._order = np.zeros(config.batch_size, np.int64)
+        self._own_counts = np.zeros(config.num_minibatches, np.int64)
+        self._moment_parts = np.zeros((ranks.count, config.num_minibatches, 3))
+        self._moments = np.zeros((config.num_minibatches, 2))
+        self._part_size, self._most_steps = part_size, min(config.minibatch_size, len(self._advantages))
+        most_parts = self._part_count = count_parts(self._most_steps, part_size)
+        self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
+        self._sums = np.zeros((most_parts, 6))
+        self._totals = np.zeros(7)
+        self._entropy_coef = self._reference_coef = 0.0
+        self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
+
+    def update(
+        self, number: int, learning_rate: float, entropy_coef: float | None = None, reference_coef: float = 0.0
+    ) -> UpdateStatistics:
+        """Update the parameters.
+
+        Args:
+            number: number of the update, which selects the order of the steps.
+            learning_rate: step size of the optimiser.
+            entropy_coef: coefficient of the entropy bonus; None: the one of the configuration.
+            reference_coef: coefficient of the KL divergence from the reference probabilities in the storage.
+        """
+        config = self._config
+        self._entropy_coef = config.entropy_coef if entropy_coef is None else entropy_coef
+        self._reference_coef = reference_coef
+        self._totals[:] = 0
+        for epoch in range(config.update_epochs):
+            shuffle(self._order, config.seed, number, epoch)
+            keep_own(
+                self._order, config.minibatch_size, config.num_envs, self._envs.start, self._envs.stop, self._own_counts
+            )
+            self._measure_advantages()
+            for minibatch in range(config.num_minibatches):
+                self._descend(minibatch, learning_rate)
+        self._ranks.add_up(self._totals[:6])
+        steps, descents = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
+        return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / descents)])
+
+    def warm_up(self) -> None:
+        """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
+        shuffle(self._order, self._config.seed, 0, 0)
+        keep_own(self._order, len(self._order), self._config.num_envs, 0, self._config.num_envs, self._own_counts)
+        self._rows = np.arange(self._most_steps)
+        moments(self._advantages, self._rows)
+        self._moment_parts.fill(1)
+        combine_moments(self._moment_parts, self._moments)
+        self._part_count = len(self._gradients)
+        for seat in range(self._workers.count):
+            self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
+        sum_gradients(self._gradients)
+        self.optimiser.warm_up()
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of optimiser, gradients and order."""
+        arrays: dict[str, np.ndarray] = {"gradients": self._gradients, "order": self._order, "sums": self._sums}
+        return MemoryNode("update", children=(self.optimiser.memory(), array_group("parts", arrays, shared=False)))
+
+    def _measure_advantages(self) -> None:
+        """Compute mean and standard deviation of the advantages of each minibatch over all ranks."""
+        self._moment_parts.fill(0)
+        for minibatch, part in enumerate(self._moment_parts[self._ranks.number]):
+            rows = self._own_rows(minibatch)
+            if len(rows):
+                part[0], (part[1], part[2]) = len(rows), moments(self._advantages, rows)
+        self._ranks.add_up(self._moment_parts)
+        combine_moments(self._moment_parts, self._moments)
+
+    def _own_rows(self, minibatch: int) -> np.ndarray:
+        """Return the steps of this rank in a minibatch, (n,) int64."""
+        first = minibatch * self._config.minibatch_size
+        return self._order[first : first + int(self._own_counts[minibatch])]
+
+    def _descend(self, minibatch: int, learning_rate: float) -> None:
+        """Take one gradient step on a minibatch."""
+        config = self._config
+        mean, deviation = self._moments[minibatch].tolist()
+        numbers = mean, 1 / (deviation + 1e-8), 1 / config.minibatch_size
+        coefficients = config.clip_coef, config.value_coef, self._entropy_coef, self._reference_coef
+        self._rows, self._scaling = self._own_rows(minibatch), LossScaling(*map(np.float32, (*numbers, *coefficients)))
+        count = self._part_count = count_parts(len(self._rows), self._part_size)
+        if count < len(self._gradients):  # with several ranks, when few of the steps are of this one
+            self._gradients[count:] = 0
+            self._sums[count:] = 0
+        if count:
+            self._workers.run(self._job, self._differentiate, 0, count)
+        sum_gradients(self._gradients)
+        gradient = self._gradients[0]
+        self._ranks.add_up(gradient)
+        norm = self.optimiser.step(self._parameters.vector, gradient, learning_rate, config.max_grad_norm)
+        self._totals[:6] += self._sums.sum(axis=0)
+        self._totals[6] += norm
+
+    def _differentiate(self, seat: int, first: int, last: int) -> None:
+        """Compute the gradients of the parts ``first`` to ``last - 1`` of the minibatch."""
+        size, count = len(self._rows), self._part_count
+        for part in range(first, last):
+            rows = self._rows[size * part // count : size * (part + 1) // count]
+            self._network.gradient(seat, rows, self._scaling, self._gradients[part], self._sums[part])
+
+
+def count_parts(steps: int, part_size: int) -> int:
+    """Return the number of parts of so many steps of a minibatch."""
+    return -(-steps // part_size)
+
+
+@kernel
+def combine_moments(parts, combined):
+    """Compute mean and standard deviation of m sets of numbers.
+
+    Args:
+        parts: (k, m, 3) number of entries, mean and standard deviation of the parts of each set in k ranks.
+        combined: (m, 2) float64, written; a single part is copied to the bit.
+    """
+    for j in range(parts.shape[1]):
+        total = mean = variance = 0.0
+        for k in range(parts.shape[0]):
+            total += parts[k, j, 0]
+        for k in range(parts.shape[0]):
+            mean += parts[k, j, 0] / total * parts[k, j, 1]
+        for k in range(parts.shape[0]):
+            variance += parts[k, j, 0] / total * (parts[k, j, 2] ** 2 + (parts[k, j, 1] - mean) ** 2)
+        combined[j, 0], combined[j, 1] = mean, np.sqrt(variance)
+
+
+@kernel
+def shuffle(order, seed, update, epoch):
+    """Fill ``order``, (b,) int64, with a random permutation of 0 to b - 1 that depends on the three numbers alone."""
+    count = len(order)
+    for i in range(count):
+        order[i] = i
+    state = mix(mix(mix(np.uint64(seed) ^ _SHUFFLE_STREAM) ^ np.uint64(update)) ^ np.uint64(epoch))
+    for i in range(count - 1, 0, -1):
+        state = mix(state)
+        j = np.int64((state >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))  # bias below i / 2**32
+        order[i], order[j] = order[j], order[i]
+
+
+@kernel
+def keep_own(order, size, num_envs, first, last, counts):
+    """Move the steps of environments ``first`` to ``last - 1`` to the beginning of each minibatch, in their order.
+
+    Args:
+        order: (b,) int64, numbers t * N + i of the steps of all N environments; those that are kept become
+            t * n + i - first, with n = last - first; undefined after them.
+        size: steps of a minibatch.
+        num_envs: N.
+        first: first environment of this rank.
+        last: one past its last.
+        counts: (b / size,) int64, written: steps of each minibatch that are kept.
+    """
+    alone = last - first == num_envs
+    for minibatch in range(len(order) // size):
+        start = minibatch * size
+        end = start
+        if alone:
+            end += size
+        else:
+            for place in range(start, start + size):
+                step, index = divmod(order[place], num_envs)
+                if first <= index < last:
+                    order[end] = step * (last - first) + index - first
+                    end += 1
+        counts[minibatch] = end - start
+
+
+@kernel
+def moments(values, rows):
+    """Return mean and standard deviation of ``values[rows]``, summed in float64."""
+    total = 0.0
+    for i in range(len(rows)):
+        total += values[rows[i]]
+    mean = total / len(rows)
+    squares = 0.0
+    for i in range(len(rows)):
+        squares += (values[rows[i]] - mean) ** 2
+    return mean, np.sqrt(squares / len(rows))

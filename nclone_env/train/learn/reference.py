@@ -1,0 +1,98 @@
+"""A fixed policy that the trained one is kept close to: its probabilities in the steps of each rollout."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import torch
+
+from nclone_env.env.threads import Job, Workers
+from nclone_env.jit import numeric_kernel
+from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.collect.rollout import RolloutStorage
+from nclone_env.train.network.choice import make_network
+from nclone_env.train.network.device_network import DeviceNetwork
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.protocols import Actor
+from nclone_env.train.network.sampling import head_distribution
+from nclone_env.train.policy import ActorCritic
+
+
+class Reference:
+    """A copy of a policy, evaluated on the steps of rollouts.
+
+    Attributes:
+        policy: the copy, which does not change.
+
+    Args:
+        policy: the policy to copy.
+        storage: the rollout; it has room for reference probabilities.
+        seats: number of threads.
+        part_size: steps that are evaluated in one call.
+        device: device of the copy; None: the processor.
+    """
+
+    def __init__(
+        self,
+        policy: ActorCritic,
+        storage: RolloutStorage,
+        seats: int,
+        part_size: int,
+        device: torch.device | None = None,
+    ):
+        self._part_size = part_size
+        self.policy, self._storage = copy.deepcopy(policy), storage
+        self._parameters = FlatParameters(self.policy)
+        self._network: Actor = (
+            make_network(self.policy, self._parameters, storage, seats, part_size)
+            if device is None
+            else DeviceNetwork(self.policy, self._parameters, storage, seats, part_size, device)
+        )
+        self._heads = np.array(policy.heads, np.int64)
+        self._masked = "action_mask" in policy.observation_shapes
+        self._no_masks = np.zeros((0, sum(policy.heads)), np.int8)
+        self._stacked = storage.frame_stack > 1
+        self._buffers = [storage.observation_buffers(part_size) if self._stacked else {} for _ in range(seats)]
+
+    def evaluate(self, workers: Workers, job: Job) -> None:
+        """Write the probabilities of all choices in the steps of the stored rollout to ``storage.reference``."""
+        workers.run(job, self._evaluate_parts, 0, -(-len(self._storage.reference) // self._part_size))
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of parameters and scratch."""
+        own = array_group("parameters", {"clone": self._parameters.vector}, shared=False)
+        arrays = {
+            f"{name} of seat {seat}": buffer.numpy()
+            for seat, buffers in enumerate(self._buffers)
+            for name, buffer in buffers.items()
+        }
+        stacks = array_group("stacks", arrays, shared=False)
+        return MemoryNode("reference policy", children=(own, self._network.memory(), stacks))
+
+    def _evaluate_parts(self, seat: int, first: int, last: int) -> None:
+        """Evaluate the parts ``first`` to ``last - 1`` of the rollout."""
+        target, shift = self._storage.reference, (self._storage.frame_stack - 1) * self._storage.num_envs
+        size = self._part_size
+        for begin in range(first * size, min(last * size, len(target)), size):
+            end = min(begin + size, len(target))
+            logits, _ = self._network.outputs(seat, self._observations(seat, begin, end))
+            masks = self._no_masks
+            if self._masked:
+                masks = self._storage.flat_observations["action_mask"][begin + shift : end + shift]
+            write_probabilities(logits, masks, self._heads, target[begin:end])
+
+    def _observations(self, seat: int, begin: int, end: int) -> dict[str, np.ndarray]:
+        """Return the observations of the steps ``begin`` to ``end - 1``, or stacks of them."""
+        if not self._stacked:
+            return {name: rows[begin:end] for name, rows in self._storage.flat_observations.items()}
+        buffers = {name: buffer[: end - begin] for name, buffer in self._buffers[seat].items()}
+        self._storage.gather(torch.arange(begin, end), buffers)
+        return {name: buffer.numpy() for name, buffer in buffers.items()}
+
+
+@numeric_kernel
+def write_probabilities(logits, masks, heads, probabilities):
+    """Write the probabilities, (n, a), of logits, (n, a) float32, which are overwritten; masks as in ``sampling``."""
+    for i in range(logits.shape[0]):
+        head_distribution(logits, i, masks, i, heads, 0, probabilities)

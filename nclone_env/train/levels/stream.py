@@ -1,0 +1,225 @@
+"""Generated levels that take turns while a run goes on: the next ones are made while it trains on the current ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from typing import Any
+
+import numpy as np
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.playable import playable_levels
+from nclone_env.errors import ConfigError
+from nclone_env.level.formats.pack_text import read_pack, write_pack
+from nclone_env.level.level import Level
+from nclone_env.level.load import load_levels
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.levels.background import Background
+from nclone_env.train.levels.generated import (
+    Batch,
+    Made,
+    Plan,
+    held_out_collection,
+    held_out_count,
+    training_collection,
+)
+from nclone_env.train.levels.planned import PLANNED
+from nclone_env.train.levels.solutions import found_solutions, solutions_of
+from nclone_env.train.ranks import Ranks
+
+
+class LevelStream:
+    """The levels of a run of which some are generated.
+
+    Batches are exchanged after fixed numbers of updates, and are functions of the plan, so what a run computes does not
+    depend on how long they take. An episode ends on the level that it began on, and before the next but one exchange:
+    only levels of the current batch and of the one before are ever played.
+
+    Args:
+        plan: how the batches are made.
+        interval: updates from one exchange to the next.
+        updates: updates of the whole run; what would be exchanged after them is not made.
+        ranks: the processes that train together.
+        background: the process that makes the levels, used in rank 0 only; closed with the stream.
+        num_envs: environments of this rank.
+        state: of an interrupted run, from :meth:`state`; empty: a new run.
+
+    Attributes:
+        plan: as given.
+        current: the batch that episodes begin on.
+        first_met: (1, n) int8; outcome of the first episode of each environment from the start of a level of the batch:
+            0 none so far, 1 failure, 2 success.
+
+    Raises:
+        ConfigError: if no levels can be made.
+        ValueError: if the state is damaged.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        interval: int,
+        updates: int,
+        ranks: Ranks,
+        background: Background,
+        num_envs: int,
+        state: Mapping[str, Any],
+    ):
+        self.plan = plan
+        self._interval, self._updates = interval, updates
+        self._ranks, self._background = ranks, background
+        self.first_met = np.zeros((1, num_envs), np.int8)
+        self._previous: tuple[Made, ...] = ()
+        self._begun = 0
+        if state:
+            made, self._previous = read_levels(state)
+            self._begun = int(state["begun"])
+            self.current = plan.with_starts(made, self._previous)
+        else:
+            self._request(0)
+            self.current = self._receive()
+        self._request_next()
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """All levels on which an episode may be played now; episodes begin on the first ``plan.in_use``."""
+        return self.plan.levels(self.current.made, self._previous)
+
+    def due(self, updates: int) -> bool:
+        """Return whether the next batch takes its turn after so many updates."""
+        return updates - self._begun >= self._interval
+
+    def advance(self, updates: int) -> None:
+        """Wait for the next batch and make it the current one.
+
+        Raises:
+            BackgroundError: if the process that makes it has ended.
+            ConfigError: if there are no more levels.
+        """
+        following = self._receive()
+        self._previous, self.current, self._begun = self.current.made, following, updates
+        self.first_met[:] = 0
+        self._request_next()
+
+    def meet(self, environments: np.ndarray, episodes: np.ndarray) -> None:
+        """Note the first episodes on the levels of the batch; those that begin in start states are none.
+
+        Args:
+            environments: (k,) integers; the environment of this rank in which each episode ended.
+            episodes: (k,) ``FINISHED`` records, in the order in which they ended.
+        """
+        levels = episodes["level"]
+        first = (levels >= self.plan.kept) & (levels < self.plan.in_use) & (episodes["start"] < 0)
+        first &= self.first_met[0, environments] == 0
+        chosen, places = np.unique(environments[first], return_index=True)
+        self.first_met[0, chosen] = 1 + episodes["success"][first][places]
+
+    def first_success(self) -> float:
+        """Return the share of successes among the first episodes on the batch, in all ranks; nan without any."""
+        counts = np.sum(self._ranks.exchange(np.bincount(self.first_met[0], minlength=3)), axis=0)
+        return float(counts[2] / counts[1:].sum()) if counts[1:].any() else float("nan")
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: numbers, and levels and proofs as (n,) arrays."""
+        made = (*self.current.made, *self._previous)
+        return {
+            "begun": self._begun,
+            "current": len(self.current.made),
+            "numbers": np.array([each.number for each in made], np.int64),
+            "pack": np.frombuffer(write_pack([each.level.raw for each in made]), np.uint8),
+            "lengths": np.array([len(each.inputs) for each in made], np.int64),
+            "inputs": np.concatenate([each.inputs for each in made]),
+        }
+
+    def close(self) -> None:
+        """End the process in the background."""
+        self._background.close()
+
+    def _request_next(self) -> None:
+        if self._begun + self._interval < self._updates:
+            self._request(self.current.made[-1].number + 1, self.current.made)
+
+    def _request(self, first: int, previous: tuple[Made, ...] = ()) -> None:
+        if self._ranks.first:
+            self._background.submit(self.plan.batch, first, previous)
+
+    def _receive(self) -> Batch:
+        return self._ranks.from_first(self._background.result)
+
+
+def open_stream(
+    config: TrainConfig,
+    environment: EnvironmentConfig,
+    levels: tuple[str, ...],
+    held_out: tuple[str, ...],
+    threads: int,
+    ranks: Ranks,
+    state: Mapping[str, Any],
+) -> tuple[LevelStream, tuple[Level, ...]]:
+    """Return the generated levels of a run to train on, and those that it holds out.
+
+    Args:
+        config: configuration of the run.
+        environment: of the environments trained in; its levels are replaced.
+        levels: fixed levels to train on; there may be none.
+        held_out: fixed levels that the run holds out.
+        threads: levels that are planned at a time.
+        ranks: the processes that train together.
+        state: of an interrupted run; empty: a new run.
+
+    Raises:
+        ConfigError: if no levels can be made, or ``starts`` fit none of the levels.
+        ValueError: if the state is damaged.
+    """
+    fixed = tuple(load_levels(levels))
+    solutions = _fixed_solutions(config, environment, fixed, threads)
+    plan = Plan(
+        collection=training_collection(config, [*fixed, *load_levels(held_out)]),
+        count=config.generated_count,
+        fixed=fixed,
+        mirrored=config.mirrored,
+        environment=environment,
+        along_solutions=bool(config.starts),
+        solutions=solutions,
+        with_proofs=PLANNED in config.starts,
+    )
+    with ExitStack() as undone:
+        background = undone.enter_context(closing(Background()))
+        if ranks.first:
+            background.submit(held_out_collection(config).take, 0, held_out_count(config))
+        measured = ranks.from_first(background.result)
+        envs = len(ranks.share(config.num_envs))
+        stream = LevelStream(plan, config.generated_interval, config.num_updates, ranks, background, envs, state)
+        undone.pop_all()
+    return stream, tuple(made.level for made in measured)
+
+
+def _fixed_solutions(
+    config: TrainConfig, environment: EnvironmentConfig, fixed: tuple[Level, ...], threads: int
+) -> Mapping[str, np.ndarray]:
+    """Return solutions of the fixed levels and their mirror images by name."""
+    if config.starts and fixed:
+        find = found_solutions if PLANNED in config.starts else solutions_of
+        levels = playable_levels(environment.replace(levels=fixed))
+        return find(levels, config.starts, config.max_frames, threads)
+    if config.starts and PLANNED not in config.starts:
+        raise ConfigError(
+            f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "
+            f"{PLANNED} takes their proofs"
+        )
+    return {}
+
+
+def read_levels(state: Mapping[str, Any]) -> tuple[tuple[Made, ...], tuple[Made, ...]]:
+    """Return the current and the previous levels of :meth:`LevelStream.state`.
+
+    Raises:
+        KeyError, ValueError: if it is damaged.
+    """
+    edges = list(itertools.accumulate(state["lengths"].tolist(), initial=0))
+    inputs = [state["inputs"][first:last] for first, last in itertools.pairwise(edges)]
+    levels = [Level.of(raw) for raw in read_pack(state["pack"].tobytes(), "generated levels")]
+    made = tuple(itertools.starmap(Made, zip(state["numbers"].tolist(), levels, inputs, strict=True)))
+    return made[: state["current"]], made[state["current"] :]

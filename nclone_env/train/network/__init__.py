@@ -1,0 +1,1 @@
+"""The networks of a policy: encoders, forward and backward passes by hand, through torch and on a device."""

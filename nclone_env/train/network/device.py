@@ -1,0 +1,87 @@
+"""Where a run computes its policy, and the transfers between host and device."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nclone_env.errors import ConfigError
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.network.encoders import PICTURES
+from nclone_env.train.ranks import Ranks
+
+
+def learning_device(config: TrainConfig, by_hand: bool, ranks: Ranks) -> torch.device | None:
+    """Return the device of a run's policy, None for the processor and the threads of the run.
+
+    Args:
+        config: configuration of the run.
+        by_hand: whether the hand-written network covers the policy; without pictures ``auto`` then stays on the
+            processor, where a step costs less than the launches of a GPU's kernels.
+        ranks: the processes of the run.
+
+    Raises:
+        ConfigError: if ``cuda`` is asked for and cannot be used.
+    """
+    if config.device == "cpu":
+        return None
+    usable = torch.cuda.is_available()
+    faster_here = by_hand and not any(name in PICTURES for name in config.observations)
+    if config.device == "auto" and (faster_here or ranks.count > 1 or not usable):
+        return None
+    if not usable:
+        build = f"is built for CUDA {torch.version.cuda} but finds no GPU" if torch.version.cuda else "has no CUDA"
+        raise ConfigError(
+            f"device: expected a GPU for cuda, but PyTorch {torch.__version__} {build}; "
+            "use --device cpu, or install a CUDA build of PyTorch and NVIDIA's driver"
+        )
+    if ranks.count > 1:
+        raise ConfigError(
+            f"device: expected cpu with several ranks, got cuda with {ranks.count}; "
+            "ranks add up their gradients in host memory: use --device cpu, or one process"
+        )
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def is_pinned(device: torch.device | None) -> bool:
+    """Return whether host memory should be pinned: only then do copies to the device not wait."""
+    return device is not None and device.type == "cuda"
+
+
+def host_zeros(shape: tuple[int, ...], dtype: np.dtype | type, pinned: bool) -> np.ndarray:
+    """Return a zeroed array in host memory, page-locked if ``pinned``; PyTorch rounds such memory up to powers of 2."""
+    array = np.zeros(shape, dtype)
+    return torch.from_numpy(array).pin_memory().numpy() if pinned and array.size else array
+
+
+class Transfers:
+    """All copies between host and device pass through here and are counted.
+
+    A copy to the device returns at once if the host memory is pinned; it is not to be overwritten before the next copy
+    to the host, which waits for everything that the device was given before. Nothing else in training waits for the
+    device, so ``fetched`` is the number of synchronisations.
+
+    Attributes:
+        device: the device.
+        sent: copies to it.
+        fetched: copies to the host.
+    """
+
+    def __init__(self, device: torch.device):
+        self.device, self.sent, self.fetched = device, 0, 0
+        self._lock = Lock()
+
+    def send(self, source: np.ndarray, target: Tensor) -> None:
+        """Begin to copy an array to a tensor on the device."""
+        target.copy_(torch.from_numpy(source), non_blocking=True)
+        with self._lock:
+            self.sent += 1
+
+    def fetch(self, source: Tensor, target: np.ndarray) -> None:
+        """Copy a tensor on the device to an array, and wait for it."""
+        torch.from_numpy(target).copy_(source)
+        with self._lock:
+            self.fetched += 1

@@ -1,0 +1,127 @@
+"""Pictures on the fast path: an encoder of ``train.network.encoders`` by hand, with its place in the network."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from torch import nn
+
+from nclone_env.train.network.encoders import PictureEncoder
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.picture_kernels import add_picture_gradients, encode_pictures
+
+_PATCH_BYTES = 1 << 18
+"""Most bytes of the patches that are computed together: a quarter of the second level of the cache."""
+
+
+class PictureScratch(NamedTuple):
+    """Arrays of one seat, float32 except for the pixels; ``train.network.picture_kernels`` describes them."""
+
+    transposed: np.ndarray
+    pixels: np.ndarray
+    patches: np.ndarray
+    hidden: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+
+
+class PictureLayers:
+    """The encoder of one observation, for use by several threads.
+
+    Args:
+        name: observation.
+        encoder: the module; its parameters are among those of ``parameters``.
+        parameters: the vector of all parameters.
+        column: first column of its features in the inputs of the MLP.
+        seats: number of threads.
+        most_rows: largest number of rows of a call.
+    """
+
+    def __init__(
+        self, name: str, encoder: PictureEncoder, parameters: FlatParameters, column: int, seats: int, most_rows: int
+    ):
+        layers = _layer_table(name, encoder, parameters)
+        self._frames = encoder.frames
+        self._network = encoder.corners(), encoder.line, layers, parameters.vector, column
+        self.scratch = [
+            PictureScratch(*(np.zeros(shape, dtype) for shape, dtype in scratch_arrays(encoder, most_rows)))
+            for _ in range(seats)
+        ]
+
+    def encode(self, seat: int, pictures: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> None:
+        """Write the features of the pictures of n ``rows`` to their columns of ``inputs``, (n, w) float32.
+
+        Args:
+            seat: seat of the calling thread.
+            pictures: (s, height, width, 1) uint8, or (s, k, height, width, 1).
+            rows: (n,) int64.
+            inputs: see above.
+        """
+        transposed, pixels, patches, hidden, _, _ = self.scratch[seat]
+        encode_pictures(self._flat(pictures), rows, *self._network, transposed, pixels, patches, hidden, inputs)
+
+    def add_gradients(
+        self,
+        seat: int,
+        pictures: np.ndarray,
+        rows: np.ndarray,
+        inputs: np.ndarray,
+        deltas: np.ndarray,
+        gradients: np.ndarray,
+    ) -> None:
+        """Add the gradients of the parameters to ``gradients``, (p,), after :meth:`encode` of the same rows.
+
+        Args:
+            seat: seat of the calling thread.
+            pictures: as for :meth:`encode`, like the next two.
+            rows: see above.
+            inputs: see above.
+            deltas: (n, w) float32, gradients in the inputs; those of the pictures are overwritten.
+            gradients: see above.
+        """
+        _, *scratch, above, below = self.scratch[seat]
+        add_picture_gradients(
+            self._flat(pictures), rows, *self._network, *scratch, inputs, deltas, above, below, gradients
+        )
+
+    def _flat(self, pictures: np.ndarray) -> np.ndarray:
+        """Return pictures as (s, k, pixels)."""
+        return pictures.reshape(len(pictures), self._frames, -1)
+
+
+def scratch_arrays(encoder: PictureEncoder, most_rows: int) -> list[tuple[tuple[int, ...], type]]:
+    """Return shape and dtype of each array of a seat for calls of up to so many rows, in the order of the fields."""
+    layers, places = _linear_layers(encoder), encoder.places()
+    pixels = places[0] * layers[0].in_features
+    at_once = min(most_rows, max(1, _PATCH_BYTES // (4 * pixels)))
+    outputs = sum(count * layer.out_features for count, layer in zip(places[:-1], layers))
+    return [
+        ((sum(layer.weight.numel() for layer in layers),), np.float32),
+        ((at_once * pixels,), np.uint8),
+        ((at_once * places[0], layers[0].in_features), np.float32),
+        ((most_rows * outputs,), np.float32),
+        ((most_rows * layers[-1].in_features,), np.float32),
+        ((2, at_once * places[0] * layers[0].out_features), np.float32),
+    ]
+
+
+def _linear_layers(encoder: PictureEncoder) -> list[nn.Linear]:
+    """Return all layers, from the pixels on."""
+    return [layer for layer in encoder.modules() if isinstance(layer, nn.Linear)]
+
+
+def _layer_table(name: str, encoder: PictureEncoder, parameters: FlatParameters) -> np.ndarray:
+    """Return the table of the layers, (l, 6) int64, as the kernels expect it."""
+    names = ("patches", *(f"squares.{number}" for number in range(len(encoder.squares))), "last")
+    places, layers = encoder.places(), _linear_layers(encoder)
+    below = itertools.accumulate((count * layer.out_features for count, layer in zip(places, layers)), initial=0)
+    starts = ([parameters.offsets[f"encoders.{name}.{part}.{kind}"] for kind in ("weight", "bias")] for part in names)
+    return np.array(
+        [
+            [count, layer.out_features, layer.in_features, *start, total]
+            for count, layer, start, total in zip(places, layers, starts, below)
+        ],
+        np.int64,
+    )

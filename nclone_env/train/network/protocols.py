@@ -1,0 +1,103 @@
+"""What the trainer asks of a network, and what a network reads: steps that were stored.
+
+A network computes outputs for observations, and the gradient of the loss over a part of the steps. Two modules provide
+both: ``mlp`` by hand, ``autograd`` through torch. ``device_network`` provides the outputs alone: on a device,
+``train.learn.device_update`` takes the gradient of a whole minibatch. All may be used by several threads at the same
+time; each thread has a seat, a number from 0, which owns scratch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from torch import Tensor
+
+from nclone_env.memory_tree import MemoryNode
+
+Number = TypeVar("Number")
+Array = TypeVar("Array")
+
+
+class LossScaling(NamedTuple, Generic[Number]):
+    """Numbers of the loss of a minibatch, all float32; on a device some are tensors ()."""
+
+    mean: Number
+    """Mean of the advantages of the minibatch."""
+    scale: Number
+    """Reciprocal of their standard deviation."""
+    share: Number
+    """Weight of a step: one over the steps of the minibatch."""
+    clip_coef: Number
+    """The epsilon of the clipped surrogate objective."""
+    value_coef: Number
+    """Coefficient of the value loss."""
+    entropy_coef: Number
+    """Coefficient of the entropy bonus."""
+    reference_coef: Number = np.float32(0)  # type: ignore[assignment]
+    """Coefficient of the KL divergence of the policy from the reference distributions of the steps; 0: not computed."""
+
+
+class StoredSteps(Protocol):
+    """What a network reads of n stored steps: a rollout, or the trajectories of ``train.trajectories``."""
+
+    frame_stack: int
+    """Depth of the stacks that the network sees; 1: none."""
+    reference: np.ndarray
+    """(n, a) float32, the probabilities of a reference policy in each step; (0, a): none."""
+
+    @property
+    def flat_observations(self) -> Mapping[str, np.ndarray]:
+        """Name to (n, *shape), or more rows; without stacks row s is the observation of step s."""
+        ...
+
+    @property
+    def learning_fields(self) -> LearningFields[np.ndarray]:
+        """What the loss needs besides observations, (n,) each."""
+        ...
+
+    def observation_buffers(self, count: int) -> dict[str, Tensor]:
+        """Allocate room for ``count`` observations, or stacks of them, by name."""
+        ...
+
+    def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
+        """Write the observations of b steps, (b,) int64, or stacks of them, to ``out``, (b, ...) by name."""
+        ...
+
+
+class LearningFields(NamedTuple, Generic[Array]):
+    """What the loss needs of b steps besides observations, each (b,)."""
+
+    actions: Array
+    log_probs: Array
+    advantages: Array
+    returns: Array
+
+
+class Actor(Protocol):
+    """A policy network as collection uses it."""
+
+    def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return logits (n, a) and values (n,), float32, for n observations; the seat's next call overwrites them."""
+        ...
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the scratch."""
+        ...
+
+
+class Network(Actor, Protocol):
+    """A policy network as collection and the update in host memory use it."""
+
+    def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
+        """Compute the gradient of the loss over a part of a minibatch.
+
+        Args:
+            seat: seat of the calling thread.
+            rows: (n,) int64, numbers t * N + i of the steps of the part in the rollout.
+            scaling: numbers of the loss.
+            out: (p,) float32, written: the gradient in all parameters.
+            sums: (6,) float64, written: sums over the n steps of the terms of ``UpdateStatistics``.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""What is shown of runs: tables, comparisons, plots and episodes."""

@@ -1,0 +1,233 @@
+"""Runs side by side. Runs that differ only in their seed are one group, and its values are means over seeds."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nclone_env.errors import CheckpointError
+from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
+from nclone_env.train.reports.report import RESULT_COLUMNS
+from nclone_env.train.runs.folder import checkpoint_file
+
+_OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval", "keep_last")
+"""Fields of the configuration that do not say what was tried."""
+_POINTS = 400
+_LONGEST = 60  # characters of a value
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What is known of a run."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    """Fields of the ``TrainConfig``."""
+    curve: Sequence[Mapping[str, float]]
+    """Rows of the learning curve."""
+    success: Mapping[str, Mapping[str, float]]
+    """Success rate by mode and level; empty if the run was not evaluated."""
+
+
+class Spread(NamedTuple):
+    """A value of several runs."""
+
+    mean: float
+    least: float
+    most: float
+
+
+class Band(NamedTuple):
+    """A column of the learning curves of several runs: (k,) float64 arrays."""
+
+    timesteps: np.ndarray
+    mean: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs with the same configuration but for the seed."""
+
+    label: str
+    """What distinguishes the group from the others."""
+    runs: Sequence[RunRecord]
+
+    @cached_property
+    def timesteps(self) -> int:
+        """Timesteps of the shortest run."""
+        return int(min(run.curve[-1]["timesteps"] for run in self.runs))
+
+    def band(self, column: str) -> Band:
+        """Return a column at timesteps that all runs have reached, between the rows of each by linear interpolation.
+
+        Runs without a value, because no episode has ended yet, are left out; without any the arrays are empty.
+        """
+        curves = [curve for run in self.runs if len(curve := _known(run.curve, column))]
+        if not curves:
+            return Band(*np.empty((4, 0)))
+        first, last = max(curve[0, 0] for curve in curves), min(curve[-1, 0] for curve in curves)
+        steps = np.linspace(first, max(first, last), _POINTS)
+        values = np.array([np.interp(steps, *curve.T) for curve in curves])
+        return Band(steps, values.mean(axis=0), values.min(axis=0), values.max(axis=0))
+
+    def last(self, column: str) -> Spread | None:
+        """Return the last value of a column of the learning curves; None if a run has none."""
+        values = [_known(run.curve, column)[-1:, 1] for run in self.runs]
+        return _spread(np.concatenate(values)) if all(map(len, values)) else None
+
+    def success(self, mode: str, level: str | None = None) -> Spread | None:
+        """Return the evaluated success rate of the runs that have one, mean over levels or on one; None without any."""
+        rates = [run.success.get(mode, {}) for run in self.runs]
+        chosen = [list(each.values()) if level is None else [each[level]] if level in each else [] for each in rates]
+        means = [np.mean(each) for each in chosen if each]
+        return _spread(np.array(means)) if means else None
+
+
+def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
+    """Return what is known of the runs in folders, and why folders were left out.
+
+    Raises:
+        CheckpointError: if the results of an evaluation cannot be read.
+    """
+    runs: dict[str, RunRecord] = {}
+    reasons = []
+    for folder in folders:
+        try:
+            path = checkpoint_file(folder)
+            content = load_checkpoint(path)
+        except CheckpointError as error:
+            reasons.append(str(error))
+            continue
+        run = _record(path, content)
+        other = runs.setdefault(repr((run.config["seed"], _tried(run.config))), run) if run.curve else None
+        if other is None:
+            reasons.append(f"{path}: no update was made yet")
+        elif other is not run:
+            reasons.append(f"{path}: the same options and seed as {other.folder}")
+    return list(runs.values()), reasons
+
+
+def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], str]:
+    """Return the groups of runs in order of their appearance, and text that names the levels of all runs."""
+    keys = [_tried(run.config) for run in runs]
+    names = dict.fromkeys(name for key in keys for name in key)
+    differing = [name for name in names if any(key.get(name) != keys[0].get(name) for key in keys)]
+    groups: dict[str, list[RunRecord]] = {}
+    labels: dict[str, str] = {}
+    for run, key in zip(runs, keys):
+        values = repr([key.get(name) for name in differing])
+        groups.setdefault(values, []).append(run)
+        labels[values] = ", ".join(f"{name} {shown(key.get(name))}" for name in differing) or "all runs"
+    title = "several level sets" if "levels" in differing else shown(keys[0].get("levels"))
+    return [Group(label, groups[values]) for values, label in _distinct(labels).items()], title
+
+
+def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels with a number where several are equal, because values were cut."""
+    counts = Counter(labels.values())
+    numbers: Counter[str] = Counter()
+    made = {}
+    for values, label in labels.items():
+        numbers[label] += 1
+        made[values] = f"{label} #{numbers[label]}" if counts[label] > 1 else label
+    return made
+
+
+def comparison_table(groups: Sequence[Group]) -> str:
+    """Format one row for each group: success rates and returns as means over seeds with their range."""
+    columns: dict[str, list[str]] = {
+        "runs": [group.label for group in groups],
+        "seeds": [str(len(group.runs)) for group in groups],
+        "timesteps": [f"{group.timesteps:,}" for group in groups],
+        **{mode: [_percent(group.success(mode)) for group in groups] for mode in ("sampled", "argmax", "random")},
+        "training": [_percent(group.last("success_rate")) for group in groups],
+        "held out": [_percent(group.last("held_out_success")) for group in groups],
+        "return": [_number(group.last("mean_return")) for group in groups],
+        "steps/s": [_rate(group) for group in groups],
+    }
+    return _table({name: cells for name, cells in columns.items() if any(cell != "-" for cell in cells)})
+
+
+def level_table(groups: Sequence[Group]) -> str:
+    """Format the success rate of sampled actions on each level that was evaluated; empty if none was."""
+    names = dict.fromkeys(name for group in groups for run in group.runs for name in run.success.get("sampled", {}))
+    if not names:
+        return ""
+    cells = {group.label: [_percent(group.success("sampled", name)) for name in names] for group in groups}
+    return _table({"level": list(names), **cells})
+
+
+def _record(path: Path, content: Checkpoint) -> RunRecord:
+    """Return what is known of a run; of evaluations only the one of this checkpoint."""
+    results = _read_results(path.parent / "evaluation.csv", content.counters["timesteps"])
+    return RunRecord(path.parent, content.train_config, content.curve, results)
+
+
+def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
+    """Return success rates after so many timesteps by mode and level; empty if there are none."""
+    results: dict[str, dict[str, float]] = {}
+    if path.exists():
+        try:
+            for row in csv.DictReader(path.read_text().splitlines()):
+                if int(row["timesteps"]) == timesteps:
+                    results.setdefault(row["mode"], {})[row["level"]] = float(row["success_rate"])
+        except (ValueError, TypeError, KeyError, csv.Error) as error:  # UnicodeDecodeError is a ValueError
+            expected = f"a table with the columns {', '.join(RESULT_COLUMNS)}"
+            raise CheckpointError(f"{path}: expected {expected}, got another; evaluate the run again") from error
+    return results
+
+
+def _known(curve: Sequence[Mapping[str, float]], column: str) -> np.ndarray:
+    """Return (k, 2): timesteps and values of the rows that have a column."""
+    rows = [(row["timesteps"], row[column]) for row in curve if not np.isnan(row.get(column, np.nan))]
+    return np.array(rows, np.float64).reshape(-1, 2)
+
+
+def _spread(values: np.ndarray) -> Spread:
+    return Spread(float(values.mean()), float(values.min()), float(values.max()))
+
+
+def _tried(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a configuration that say what was tried; those of the reward are named on their own."""
+    fields = {name: value for name, value in config.items() if name not in _OF_NO_GROUP}
+    reward = fields.pop("reward", {})
+    return fields | reward
+
+
+def shown(value: Any) -> str:
+    """Return the value of an option as text, cut if it is long."""
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _percent(spread: Spread | None) -> str:
+    if spread is None:
+        return "-"
+    same = spread.least == spread.most
+    return f"{spread.mean:.1%}" if same else f"{spread.mean:.1%} ({spread.least:.1%}-{spread.most:.1%})"
+
+
+def _number(spread: Spread | None) -> str:
+    return "-" if spread is None else f"{spread.mean:.2f}"
+
+
+def _rate(group: Group) -> str:
+    return f"{np.median([row['steps_per_second'] for run in group.runs for row in run.curve]):,.0f}"
+
+
+def _table(columns: Mapping[str, Sequence[str]]) -> str:
+    """Format columns as text; the first is aligned on the left."""
+    widths = [max(len(name), *map(len, cells)) for name, cells in columns.items()]
+    rows = [list(columns), *zip(*columns.values())]
+    aligned = "<" + ">" * (len(columns) - 1)
+    lines = ("  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, aligned, widths)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,101 @@
+"""Human-readable reports of a run: a table of success rates, the same as a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nclone_env._files import write_file
+from nclone_env.train.evaluate import LevelResult
+from nclone_env.train.runs.warm_start import WarmStart
+
+RESULT_COLUMNS = ("timesteps", "level", "mode", "episodes", "success_rate", "mean_return", "mean_frames", "best_frames")
+"""Columns of ``evaluation.csv``: timesteps of training, then fields of a :class:`LevelResult`."""
+
+
+def success_table(
+    results: Mapping[Any, Sequence[LevelResult]],
+    known_frames: Mapping[str, int],
+    attempts: int = 1,
+    held_out: Sequence[bool] = (),
+) -> str:
+    """Format success rates as a text table: one row per level and their mean, one column per mode.
+
+    Further columns are the probability that any of several attempts in the first mode succeeds, the mean frames of an
+    episode in that mode, the frames of the fastest win, and the frames of the shortest known solution.
+
+    Args:
+        results: mode to the results of all levels, in the same order for every mode.
+        known_frames: frames of the shortest known solution by level name.
+        attempts: number of attempts of which any has to succeed, at most the episodes of a level; 1: no such column.
+        held_out: for each level whether it was held out in training. These levels are marked and have means of their
+            own.
+    """
+    first, *_ = results.values()
+    marks = np.zeros(len(first), np.bool_) if not any(held_out) else np.array(held_out, np.bool_)
+    groups = {"mean": np.ones(len(first), np.bool_)}
+    if marks.any() and not marks.all():
+        groups |= {"mean, trained on": ~marks, "mean, held out": marks}
+    width = max(len("level"), *(len(name) for name in (*groups, *(result.level for result in first))))
+    titles = (*results, *((f"any of {attempts}",) if attempts > 1 else ()), "frames", "best win", "known")
+    lines = [f"{'level':<{width}}" + "".join(f"{title:>10}" for title in titles)]
+    for same_level, mark in zip(zip(*results.values()), marks):
+        wins = [result.best_frames for result in same_level if result.best_frames is not None]
+        best = f"{min(wins):>10}" if wins else f"{'-':>10}"
+        known = f"{known_frames.get(same_level[0].level, '-'):>10}"
+        rates = _rates([[result] for result in same_level], attempts)
+        frames = f"{same_level[0].mean_frames:>10.0f}{best}{known}{'  held out' if mark else ''}"
+        lines.append(f"{same_level[0].level:<{width}}{rates}{frames}")
+    for name, members in groups.items():
+        chosen = [list(itertools.compress(each, members)) for each in results.values()]
+        lines.append(f"{name:<{width}}{_rates(chosen, attempts)}")
+    lines.append(f"{first[0].episodes} episodes per level; frames: mean of {first[0].mode} episodes")
+    return "\n".join(lines)
+
+
+def _rates(results: Sequence[Sequence[LevelResult]], attempts: int) -> str:
+    """Return the cells of the success rate of each mode, then of any attempt in the first mode."""
+    rates = [mean_success(each) for each in results]
+    if attempts > 1:
+        rates.append(float(np.mean([result.any_of(attempts) for result in results[0]])))
+    return "".join(f"{rate:>10.1%}" for rate in rates)
+
+
+def mean_success(results: Sequence[LevelResult]) -> float:
+    """Return the mean success rate over levels, 0 to 1."""
+    return float(np.mean([result.success_rate for result in results]))
+
+
+def write_results(results: Mapping[Any, Sequence[LevelResult]], timesteps: int, path: Path) -> None:
+    """Write success rates as CSV: one row for each mode and level.
+
+    Args:
+        results: mode to the results of all levels.
+        timesteps: for which the policy was trained.
+        path: file to replace as a whole.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(RESULT_COLUMNS)
+    for result in itertools.chain.from_iterable(results.values()):
+        values = (getattr(result, name) for name in RESULT_COLUMNS[1:])
+        table.writerow((timesteps, *("" if value is None else value for value in values)))
+    write_file(path, text.getvalue().encode())
+
+
+def warm_start_text(started: WarmStart) -> str:
+    """Return what a warm start used, and what came of it, as lines of text."""
+    cloning, (trajectories, _, skipped) = started.cloning, started.demonstrated
+    lines = [f"not used: {source}: {reason}" for source, reason in skipped.items()]
+    held_out = "" if np.isnan(cloning.held_out_loss) else f", {cloning.held_out_loss:.3f} on held-out steps"
+    lines.append(
+        f"cloned {len(trajectories)} demonstrations, {cloning.steps:,} steps, in {cloning.epochs} epochs: "
+        f"cross-entropy {cloning.loss:.3f} nats{held_out}, {cloning.accuracy:.1%} of the actions most probable"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,232 @@
+"""The folder of a run: chosen so that no two runs mix, and locked while one of them writes to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import fcntl
+import itertools
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from nclone_env._files import fill_file, naming, remove_temporaries, temporary_beside
+from nclone_env.errors import CheckpointError, RunFolderError
+from nclone_env.train.config import TrainConfig
+
+LATEST, BEST = "checkpoint.pt", "best.pt"
+_CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
+_REPORTS = ("learning_curve.png", "evaluation.txt", "evaluation.csv", "episode.mp4")
+_LOCK = ".lock"
+JOB = ".job"
+"""File that names the launchers of a job of several processes, one a line; see ``train.runs.restart``."""
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
+
+
+class RunFolder:
+    """A folder that this process alone trains in, until :meth:`close` or the end of the process.
+
+    Attributes:
+        path: the folder.
+
+    Raises:
+        RunFolderError: if another process is training in it.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(path / _LOCK)
+        remove_temporaries(path)
+
+    @property
+    def checkpoint(self) -> Path:
+        """The latest checkpoint."""
+        return self.path / LATEST
+
+    @property
+    def best(self) -> Path:
+        """The checkpoint with the best recent success."""
+        return self.path / BEST
+
+    @property
+    def levels(self) -> Path:
+        """The table of levels."""
+        return self.path / _LEVELS
+
+    @property
+    def older(self) -> dict[int, Path]:
+        """Older checkpoints by their number of updates, in ascending order."""
+        numbers = {_updates(path.name): path for path in self.path.iterdir()}
+        return {number: numbers[number] for number in sorted(key for key in numbers if key is not None)}
+
+    def keep_latest(self, updates: int) -> None:
+        """Copy the latest checkpoint, which was written after so many updates, to the older ones."""
+        fill_file(self.path / f"checkpoint-{updates}.pt", lambda copy: shutil.copyfile(self.checkpoint, copy))
+
+    def replace_run(self, write: Callable[[Path], object]) -> None:
+        """Replace an earlier run, if there is one, by the first checkpoint of another; other files stay.
+
+        Nothing is removed before the checkpoint is complete, and the latest of the earlier run last.
+
+        Args:
+            write: writes the checkpoint, given its path.
+        """
+        if not holds_run(self.path):
+            return
+        with naming(self.checkpoint), temporary_beside(self.checkpoint) as temporary:
+            write(temporary)
+            for name in (BEST, _CURVE, _LEVELS, JOB, *_REPORTS):
+                (self.path / name).unlink(missing_ok=True)
+            for path in self.older.values():
+                path.unlink()
+            shutil.rmtree(self.path / _EVENTS, ignore_errors=True)
+            temporary.replace(self.checkpoint)
+
+    def close(self) -> None:
+        """Release the folder; remove it if nothing was written to it."""
+        if not holds_run(self.path):
+            (self.path / _LOCK).unlink(missing_ok=True)
+            with suppress(OSError):  # not empty
+                self.path.rmdir()
+        os.close(self._lock)
+
+
+class SharedFolder(RunFolder):
+    """The folder of a run as ranks other than 0 know it: its paths only.
+
+    Args:
+        path: the folder, which rank 0 has claimed.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def close(self) -> None:
+        """Leave the folder to rank 0."""
+
+
+def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: bool = False) -> RunFolder:
+    """Choose and lock the folder of a run.
+
+    A run that is named uses that folder, a resumed one without a name the folder of its checkpoint. A new run without
+    a name uses a folder named after levels and seed, with a number from 2 on if that holds another run.
+
+    Args:
+        config: configuration of the run.
+        source: checkpoint to resume.
+        overwrite: whether the folder may hold another run.
+
+    Raises:
+        RunFolderError: if the folder holds another run, or another process is training in it.
+    """
+    named = named_folder(config, source)
+    base = named or config.run_folder
+    if named or overwrite:
+        folder = RunFolder(base)
+        try:
+            if not overwrite:
+                _check_free(base, source)
+        except RunFolderError:
+            folder.close()
+            raise
+        return folder
+    for number in itertools.count(1):
+        with suppress(RunFolderError):  # another process is training in it
+            folder = RunFolder(base if number == 1 else base.with_name(f"{base.name}-{number}"))
+            if not holds_run(folder.path):
+                return folder
+            folder.close()
+    raise AssertionError
+
+
+def named_folder(config: TrainConfig, source: Path | None) -> Path | None:
+    """Return the folder that a run must use, None if it may choose one."""
+    if config.name:
+        return config.run_folder
+    return None if source is None else _parent(source)
+
+
+def settled_config(config: TrainConfig, folder: RunFolder) -> TrainConfig:
+    """Return the configuration with the chosen folder."""
+    return dataclasses.replace(config, output=folder.path.parent, name=folder.path.name)
+
+
+def checkpoint_file(path: str | Path) -> Path:
+    """Return the checkpoint that is meant by a file or by the folder of a run.
+
+    Raises:
+        CheckpointError: if there is no such file.
+    """
+    path = Path(path)
+    file = path / LATEST if path.is_dir() else path
+    if not file.is_file():
+        raise CheckpointError(
+            f"{file}: expected a checkpoint file, but the file does not exist; "
+            "pass the folder of a run or a checkpoint in it"
+        )
+    return file
+
+
+def holds_run(path: Path) -> bool:
+    """Return whether a folder holds files of a run."""
+    return path.is_dir() and any(_is_part(entry.name) for entry in path.iterdir())
+
+
+def _is_part(name: str) -> bool:
+    """Return whether only a run has files of this name."""
+    return name in (LATEST, BEST, _CURVE, _EVENTS) or _updates(name) is not None
+
+
+def _check_free(path: Path, source: Path | None) -> None:
+    """Check that a run in this folder mixes with no other: the folder is free, or the run is continued from its end."""
+    if not holds_run(path) or (source is not None and source.name == LATEST and _same(source.parent, path)):
+        return
+    if source is not None and _same(source.parent, path):
+        if not (path / LATEST).exists():
+            return
+        raise RunFolderError(
+            f"{path}: resuming from {source.name} would discard what follows it in {LATEST}; "
+            "pass another --name to branch off, or --overwrite to discard it"
+        )
+    resume = f"pass --resume {path} to continue it, " if (path / LATEST).exists() else "pass "
+    raise RunFolderError(f"{path}: the folder holds another run; {resume}another --name, or --overwrite to replace it")
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
+
+
+def _parent(source: Path) -> Path:
+    """Return the folder of a file such that it has a name of its own."""
+    return source.parent if source.parent.name not in ("", "..") else source.resolve().parent
+
+
+def _updates(name: str) -> int | None:
+    """Return the number of updates in the name of an older checkpoint, None for other files."""
+    start, _, rest = name.partition("-")
+    number, _, suffix = rest.partition(".")
+    return int(number) if (start, suffix) == ("checkpoint", "pt") and number.isdecimal() else None
+
+
+def _lock(path: Path) -> int:
+    """Lock a file and return its descriptor; the lock ends with the process at the latest."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                return descriptor
+            os.close(descriptor)
+            if not isinstance(error, BlockingIOError):
+                raise
+            raise RunFolderError(
+                f"{path.parent}: another process is training in this folder; wait for it, or pass another --name"
+            ) from error
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        os.close(descriptor)  # its last owner removed the file in between

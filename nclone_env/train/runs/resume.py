@@ -1,0 +1,260 @@
+"""What a checkpoint keeps of a run, so that a resumed run ends as it would have without the interruption."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nclone_env.errors import CheckpointError
+from nclone_env.train.checkpoint import (
+    Checkpoint,
+    check_observations,
+    environment_fields,
+    load_checkpoint,
+    save_checkpoint,
+    translated,
+)
+from nclone_env.train.levels.stream import read_levels
+from nclone_env.train.ranks import Ranks
+from nclone_env.train.runs.exchange import Worlds, first_rows, gather_worlds, own_part
+from nclone_env.train.runs.folder import RunFolder
+from nclone_env.train.runs.level_table import write_level_table
+from nclone_env.train.runs.restart import launchers, name_job
+from nclone_env.train.runs.run import Counters, Run, Score
+from nclone_env.train.runs.warm_start import reference_state, restore_reference
+
+
+class Source(NamedTuple):
+    """A checkpoint that a run continues from."""
+
+    path: Path
+    """Its file."""
+    checkpoint: Checkpoint
+    """Its contents."""
+
+
+def save_run(run: Run, replaces: bool = False) -> None:
+    """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
+
+    Each file is replaced as a whole, and older checkpoints are removed last, so that a process killed at any point
+    leaves a checkpoint to resume from.
+
+    Args:
+        run: the run.
+        replaces: whether it replaces another run in its folder.
+    """
+    if run.saved == run.counters.updates:
+        return
+    worlds = gather_worlds(run)
+    if worlds is not None:
+        checkpoint = checkpoint_of(run, worlds)
+        if replaces:
+            run.folder.replace_run(lambda path: write_checkpoint(path, checkpoint))
+        _write(run, checkpoint)
+    run.saved = run.counters.updates
+
+
+def _write(run: Run, checkpoint: Checkpoint) -> None:
+    run.curve.flush()
+    reached = score(checkpoint)
+    if reached is not None and (run.best is None or reached > run.best):
+        write_checkpoint(run.folder.best, checkpoint)
+        run.best = reached
+    if run.config.keep_last and run.saved >= 0:
+        run.folder.keep_latest(run.saved)
+    write_checkpoint(run.folder.checkpoint, checkpoint)
+    remove_older(run.folder, run.counters.updates, run.config.keep_last)
+    run.curve.write_csv()
+    write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint.
+
+    Raises:
+        OSError: if it cannot be written; of that torch only tells that it failed.
+    """
+    try:
+        save_checkpoint(path, checkpoint)
+    except RuntimeError as error:
+        raise OSError(errno.EIO, "torch cannot write it; the disk may be full", str(path)) from error
+
+
+def remove_older(folder: RunFolder, saved: int, keep_last: int) -> None:
+    """Remove older checkpoints beyond ``keep_last``, and those after update ``saved``, which a resumed run redoes."""
+    older = folder.older
+    past = [number for number in older if number < saved]
+    for number in older.keys() - set(past[max(0, len(past) - keep_last) :]):
+        older[number].unlink()
+
+
+def take_over_folder(run: Run, source: Path | None) -> None:
+    """Remove another run from the folder, or continue the one it holds; write the first checkpoint.
+
+    Args:
+        run: a run that has begun or was restored.
+        source: the checkpoint that was restored.
+    """
+    folder, job = run.folder, launchers(run.ranks)
+    continued = source is not None and source.parent.resolve() == folder.path.resolve()
+    if source is not None and continued and source.name == folder.checkpoint.name:
+        run.saved = run.counters.updates
+    if run.ranks.first and continued:
+        run.best = _best_score(folder)
+    save_run(run, replaces=not continued)
+    if run.ranks.first:
+        name_job(folder, job)
+        remove_older(folder, run.saved, run.config.keep_last)
+
+
+def score(checkpoint: Checkpoint) -> Score | None:
+    """Return the score of a checkpoint, None if too few episodes have ended."""
+    if not checkpoint.curve:
+        return None
+    row = checkpoint.curve[-1]
+    values = row["min_success_rate"], row["success_rate"], row["mean_return"]
+    return None if any(map(math.isnan, values)) else values
+
+
+def _best_score(folder: RunFolder) -> Score | None:
+    try:
+        return score(load_checkpoint(folder.best)) if folder.best.exists() else None
+    except CheckpointError:
+        return None  # to be replaced by the next one
+
+
+def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
+    """Return the state of a run between two updates, given the environments of all ranks."""
+    statistics, optimiser = run.statistics, run.ppo.optimiser
+    return Checkpoint(
+        train_config=run.config.to_dict(),
+        environment_config=environment_fields(run.config.environment()),
+        observation_shapes={name: list(shape) for name, shape in run.policy.observation_shapes.items()},
+        policy={name: parameter.clone() for name, parameter in run.policy.state_dict().items()},
+        optimiser={"mean": _tensor(optimiser.mean), "square": _tensor(optimiser.square), "count": optimiser.count},
+        counters=vars(run.counters).copy(),
+        episodes={
+            "vector_steps": statistics.vector_steps,
+            "counts": _tensor(statistics.counts),
+            "recent": _tensor(statistics.recent.view(np.uint8)),
+        },
+        observations={name: _tensor(array) for name, array in worlds.rows.items()},
+        environments={
+            "snapshots": _tensor(np.frombuffer(b"".join(worlds.states), np.uint8)),
+            "sizes": torch.tensor([len(state) for state in worlds.states]),
+        },
+        curve=run.curve.rows[:],
+        held_out=_held_out_state(run),
+        selection={
+            name: {key: _tensor(array) for key, array in arrays.items()}
+            for name, arrays in run.selection.state().items()
+        },
+        reference=reference_state(run),
+        generated={} if run.stream is None else _tensors(run.stream.state()),
+    )
+
+
+def load_source(path: Path | None, ranks: Ranks) -> Source | None:
+    """Read the checkpoint to continue from, in rank 0 alone; return None without one.
+
+    Raises:
+        CheckpointError: if it cannot be read.
+    """
+    return None if path is None else Source(path, ranks.from_first(partial(load_checkpoint, path)))
+
+
+def saved_levels(source: Source) -> dict[str, Any]:
+    """Return the generated levels of a checkpoint, see ``LevelStream.state``.
+
+    Raises:
+        CheckpointError: if they are damaged.
+    """
+    saved = source.checkpoint.generated
+    state = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in saved.items()}
+    with translated(source.path):
+        read_levels(state)
+    return state
+
+
+def restore_run(run: Run, source: Source) -> None:
+    """Continue from a checkpoint; the environments have been reset.
+
+    Raises:
+        CheckpointError: if it does not fit the run.
+    """
+    path, checkpoint = source
+    check_observations(run.policy.observation_shapes, checkpoint, path)
+    with translated(path):
+        run.policy.load_state_dict(checkpoint.policy)
+        _copy(run.ppo.optimiser.mean, checkpoint.optimiser["mean"])
+        _copy(run.ppo.optimiser.square, checkpoint.optimiser["square"])
+        run.ppo.optimiser.count = checkpoint.optimiser["count"]
+        run.counters = Counters(**checkpoint.counters)
+        _restore_episodes(run, checkpoint.episodes)
+        _restore_environments(run, checkpoint)
+        _restore_held_out(run, checkpoint.held_out)
+        run.selection.restore(
+            {name: {key: tensor.numpy() for key, tensor in part.items()} for name, part in checkpoint.selection.items()}
+        )
+        restore_reference(run, checkpoint.reference)
+    run.curve.rows.replace(checkpoint.curve)
+    if checkpoint.curve:  # levels that were exchanged since then may need more
+        run.kilobytes_per_environment = checkpoint.curve[-1]["kilobytes_per_environment"]
+
+
+def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
+    statistics = run.statistics
+    statistics.vector_steps = state["vector_steps"]
+    _copy(statistics.counts, state["counts"])
+    _copy(statistics.recent.view(np.uint8), state["recent"])
+
+
+def _held_out_state(run: Run) -> dict[str, Any]:
+    if run.held_out is None:
+        return {}
+    return {"digests": list(run.held_out.digests), "results": _tensor(run.held_out.results.view(np.uint8))}
+
+
+def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
+    expected = list(run.held_out.digests) if run.held_out is not None else []
+    saved = state.get("digests", [])
+    if saved != expected:
+        counts = f"{len(saved)} in the checkpoint, {len(expected)} in this run"
+        raise ValueError(f"held_out: expected the same held-out levels, got others ({counts})")
+    if run.held_out is not None:
+        _copy(run.held_out.results.view(np.uint8), state["results"])
+
+
+def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
+    rows = {name: tensor.numpy() for name, tensor in checkpoint.observations.items()}
+    sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
+    edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
+    own = own_part(run, Worlds(rows, [snapshots[first:last] for first, last in edges]))
+    states = iter(own.states)
+    for collector in run.collectors:
+        for index in range(collector.envs.num_envs):
+            collector.envs.set_state(index, next(states))
+    for name, array in first_rows(run).items():
+        _copy(array[: run.storage.frame_stack], torch.from_numpy(own.rows[name]))
+
+
+def _tensors(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: _tensor(value) if isinstance(value, np.ndarray) else value for name, value in state.items()}
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(array.copy())
+
+
+def _copy(target: np.ndarray, source: Tensor) -> None:
+    if target.shape != tuple(source.shape):
+        raise ValueError(f"expected shape {target.shape}, got {tuple(source.shape)}")
+    target[...] = source.numpy()

@@ -1,0 +1,330 @@
+"""A training run: everything it owns, how it is set up, and what a checkpoint keeps of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.cores import available_cores
+from nclone_env.env.threads import Job, Workers
+from nclone_env.level.load import LevelSource, load_levels
+from nclone_env.memory_tree import MemoryNode
+from nclone_env.train.collect.collector import Collector
+from nclone_env.train.collect.episodes import EpisodeStatistics
+from nclone_env.train.collect.held_out import MOST_ENVIRONMENTS, HeldOutLevels
+from nclone_env.train.collect.rollout import RolloutStorage
+from nclone_env.train.collect.selection import EpisodeSelection, spread_levels
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
+from nclone_env.train.learn.device_update import DevicePPO
+from nclone_env.train.learn.ppo import PPO
+from nclone_env.train.learn.reference import Reference
+from nclone_env.train.levels.solutions import run_starts
+from nclone_env.train.levels.split import level_digests, run_levels
+from nclone_env.train.levels.stream import LevelStream, open_stream
+from nclone_env.train.network.choice import make_network
+from nclone_env.train.network.device import is_pinned, learning_device
+from nclone_env.train.network.device_network import DeviceNetwork
+from nclone_env.train.network.encoders import PICTURES
+from nclone_env.train.network.mlp import covers
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.protocols import Actor
+from nclone_env.train.policy import ActorCritic, make_policy
+from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.runs.curve import KeptCurve, LearningCurve
+from nclone_env.train.runs.folder import RunFolder
+
+_GROUP_SIZE, _SMALLEST_GROUP = 128, 16
+"""Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
+
+Score = tuple[float, float, float]
+"""Recent success rate of the worst level, mean success rate, mean return: what makes a checkpoint the best."""
+
+
+@dataclass
+class Counters:
+    """Progress of a run."""
+
+    timesteps: int = 0
+    """Environment steps over all environments."""
+    updates: int = 0
+    """Policy updates."""
+    episodes: int = 0
+    """Finished episodes."""
+
+
+@dataclass
+class Run:
+    """Everything a training run owns."""
+
+    config: TrainConfig
+    environment: EnvironmentConfig
+    """Of the environments trained in, without frame stacks."""
+    policy: ActorCritic
+    parameters: FlatParameters
+    storage: RolloutStorage
+    collectors: Sequence[Collector]
+    ppo: PPO | DevicePPO
+    network: Actor
+    workers: Workers
+    statistics: EpisodeStatistics
+    selection: EpisodeSelection
+    held_out: HeldOutLevels | None
+    folder: RunFolder
+    curve: LearningCurve
+    counters: Counters = field(default_factory=Counters)
+    job: Job = field(default_factory=Job)
+    ranks: Ranks = ALONE
+    device: torch.device | None = None
+    """Device of the policy; None: the processor, by the threads of the run."""
+    reference: Reference | None = None
+    """The clone of a warm start, which the policy is kept close to."""
+    stream: LevelStream | None = None
+    """The levels, if some are generated."""
+    saved: int = -1
+    """Updates before the latest checkpoint; -1 without one."""
+    best: Score | None = None
+    """Score of the best checkpoint."""
+    kilobytes_per_environment: float = 0.0
+    """Memory per environment in KB (1,024 bytes) at the beginning, without memory shared by all environments."""
+
+    def measure_environments(self) -> None:
+        """Note the memory of the environments; before a run is restored, so that all its parts note the same."""
+        trees = (collector.envs.memory() for collector in self.collectors)
+        used = sum(tree.bytes_where(shared=False) for tree in trees)
+        self.kilobytes_per_environment = used / self.storage.num_envs / 1024
+
+    @property
+    def groups(self) -> list[VectorEnvironment]:
+        """The environments of each group."""
+        return [collector.envs for collector in self.collectors]
+
+    @property
+    def solved(self) -> bool:
+        """Whether the recent success rate of every level has reached ``stop_at_success``."""
+        target = self.config.stop_at_success
+        return target is not None and self.statistics.solved(target)
+
+    @property
+    def finished(self) -> bool:
+        """Whether training is complete."""
+        return self.counters.timesteps >= self.config.total_timesteps or self.solved
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of owned bytes."""
+        parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
+        own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory(), self.curve.rows.memory()]
+        if self.reference is not None:
+            own.append(self.reference.memory())
+        groups = (collector.memory() for collector in self.collectors)
+        held_out = () if self.held_out is None else (self.held_out.memory(),)
+        return MemoryNode("training run", children=(*own, *held_out, self.selection.memory(), *groups))
+
+    def close(self) -> None:
+        """End the threads, close the environments and the files."""
+        self.workers.close()
+        for group in self.groups:
+            group.close()
+        if self.stream is not None:
+            self.stream.close()
+        if self.held_out is not None:
+            self.held_out.close()
+        self.curve.close()
+
+
+def group_sizes(num_envs: int) -> list[int]:
+    """Return the number of environments of each group of a rank; it does not depend on the number of threads."""
+    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // _GROUP_SIZE)))
+    edges = [num_envs * group // count for group in range(count + 1)]
+    return [last - first for first, last in itertools.pairwise(edges)]
+
+
+def part_size(config: TrainConfig) -> int:
+    """Return the most steps of a part of a minibatch: its activations should stay in the cache of a core."""
+    has_pictures = any(name in PICTURES for name in config.observations)
+    return min(256 if has_pictures else 512, config.minibatch_size)
+
+
+def most_rows(config: TrainConfig, num_envs: int) -> int:
+    """Return the largest number of rows of a call of the network in a rank with so many environments."""
+    return max(*group_sizes(num_envs), part_size(config))
+
+
+def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
+    """Return the threads of a rank; by default the ranks of a machine share its cores."""
+    threads = config.num_threads or max(1, available_cores() // ranks.local_count)
+    return Workers(config.batch_size, threads, min_chunk=1)
+
+
+def set_up(
+    config: TrainConfig,
+    make_envs: MakeEnvironments,
+    folder: RunFolder,
+    ranks: Ranks = ALONE,
+    generated: Mapping[str, Any] | None = None,
+) -> Run:
+    """Build all components of a run that writes to a folder; nothing is written yet.
+
+    Args:
+        config: configuration of the run.
+        make_envs: creates a vector environment for each group of environments.
+        folder: the folder.
+        ranks: the processes that train together.
+        generated: the generated levels of an interrupted run, see ``LevelStream.state``.
+
+    Raises:
+        ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
+            solutions cannot.
+    """
+    workers = make_workers(config, ranks)
+    environment, held_out, stream = _choose_levels(config, workers.count, ranks, generated or {})
+    with ExitStack() as undone:
+        if stream is not None:
+            undone.callback(stream.close)
+        run = _assemble(config, make_envs, folder, ranks, workers, environment, held_out, stream)
+        undone.pop_all()
+    return run
+
+
+def _assemble(
+    config: TrainConfig,
+    make_envs: MakeEnvironments,
+    folder: RunFolder,
+    ranks: Ranks,
+    workers: Workers,
+    environment: EnvironmentConfig,
+    held_out: tuple[LevelSource, ...],
+    stream: LevelStream | None,
+) -> Run:
+    """Build the components of :func:`set_up` that need the levels."""
+    share = ranks.share(config.num_envs)
+    sizes = group_sizes(len(share))
+    groups = [make_envs(environment, size) for size in sizes]
+    envs = groups[0]
+    in_use = len(envs.level_names) if stream is None else stream.plan.in_use
+    spread_levels(groups, share, in_use, assign=assigns_levels(config, in_use))
+    generator = torch.Generator().manual_seed(config.seed)
+    policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
+    parameters = FlatParameters(policy)
+    device = learning_device(config, is_by_hand(envs, config.frame_stack), ranks)
+    space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
+    storage = RolloutStorage(
+        config.num_steps, len(share), space, config.frame_stack, reference_actions, is_pinned(device)
+    )
+    network, ppo = _make_learner(config, policy, parameters, storage, workers, ranks, device)
+    starts = run_starts(environment, config.starts, workers.count) if stream is None else stream.current.starts
+    return Run(
+        config=config,
+        environment=environment,
+        policy=policy,
+        parameters=parameters,
+        storage=storage,
+        collectors=[
+            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed, share.start)
+            for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
+        ],
+        ppo=ppo,
+        network=network,
+        workers=workers,
+        statistics=EpisodeStatistics(envs.level_names[:in_use], config.success_window, config.environment().max_steps),
+        selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
+        held_out=_make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
+        folder=folder,
+        curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
+        ranks=ranks,
+        device=device,
+        stream=stream,
+    )
+
+
+def assigns_levels(config: TrainConfig, count: int) -> bool:
+    """Return whether each environment of a run plays one of ``count`` levels only."""
+    return config.curriculum == "even" and count <= config.num_envs
+
+
+def _choose_levels(
+    config: TrainConfig, threads: int, ranks: Ranks, generated: Mapping[str, Any]
+) -> tuple[EnvironmentConfig, tuple[LevelSource, ...], LevelStream | None]:
+    """Return the environment with the levels to begin on, the held-out levels, and the levels to come, if any."""
+    levels, held_out = run_levels(config)
+    environment = config.unstacked_environment().replace(mirrored=config.mirrored)
+    if not config.generates:
+        named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
+        count = len(levels)
+        return environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None
+    stream, measured = open_stream(config, environment, levels, held_out, threads, ranks, generated)
+    environment = environment.replace(levels=stream.levels, mirrored=False)
+    return environment, (*held_out, *measured), stream
+
+
+def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
+    """Return whether the hand-written network covers the policy for these environments."""
+    dtypes = {name: space.dtype for name, space in envs.single_observation_space.spaces.items()}
+    return covers(dtypes, frame_stack)
+
+
+def _make_learner(
+    config: TrainConfig,
+    policy: ActorCritic,
+    parameters: FlatParameters,
+    storage: RolloutStorage,
+    workers: Workers,
+    ranks: Ranks,
+    device: torch.device | None,
+) -> tuple[Actor, PPO | DevicePPO]:
+    """Return what chooses the actions, and what learns from them."""
+    rows = most_rows(config, storage.num_envs)
+    if device is None:
+        network = make_network(policy, parameters, storage, workers.count, rows)
+        return network, PPO(network, parameters, storage, config, workers, part_size(config), ranks)
+    actor = DeviceNetwork(policy, parameters, storage, workers.count, rows, device, config.amp)
+    return actor, DevicePPO(actor, policy, parameters, storage, config)
+
+
+def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -> int:
+    """Return the number of environments in which a thread of a rank with ``num_envs`` plays held-out levels."""
+    return min(MOST_ENVIRONMENTS, max(group_sizes(num_envs)), num_levels * config.evaluation_attempts)
+
+
+def _make_held_out(
+    config: TrainConfig,
+    num_envs: int,
+    levels: tuple[LevelSource, ...],
+    make_envs: MakeEnvironments,
+    policy: ActorCritic,
+    network: Actor,
+    workers: Workers,
+) -> HeldOutLevels | None:
+    """Return the held-out levels of a run, None if there are none."""
+    if not levels:
+        return None
+    environment = config.environment().replace(levels=levels)
+    size = held_out_environments(config, num_envs, len(levels))
+    return HeldOutLevels(
+        [make_envs(environment, size) for _ in range(workers.count)],
+        level_digests(levels),
+        network,
+        policy.heads,
+        attempts=config.evaluation_attempts,
+        seed=config.seed,
+        most_steps=environment.max_steps,
+    )
+
+
+@contextmanager
+def one_thread_per_call() -> Iterator[None]:
+    """Make libraries compute each call on the thread that calls: the threads of the run share the cores themselves."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)
