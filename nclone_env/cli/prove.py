@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from nclone_env.errors import ConfigError, FormatError, LevelFormatError, Unsupp
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
-from nclone_env.level.reference import OpenedPacks, resolve
+from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.plan.check import MEMORY as MEMORY_OF_CHECK
 from nclone_env.plan.check import check_certificate
 from nclone_env.plan.proof import MEMORY, prove, read_certificate
@@ -28,6 +29,7 @@ def prove_levels(
     frames: int = 4_000_000,
     memory: int = MEMORY,
     output: Path = Path("proofs"),
+    force: bool = False,
 ) -> int:
     """Search for fastest solutions with a proof; write a certificate of each, for ``check-proof``.
 
@@ -40,6 +42,7 @@ def prove_levels(
         frames: frames to simulate in that search.
         memory: bytes of the exhaustive search, at most.
         output: folder for the certificates.
+        force: replace certificates of the same levels in the output folder.
     """
     packs: OpenedPacks = {}
     refs = [ref for name in levels for ref in resolve(name, packs)]
@@ -51,11 +54,12 @@ def prove_levels(
     for name, value in (("frames", frames), ("memory", memory)):
         if value <= 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
+    files = _certificates(output, refs, force)
     inputs = None if recording is None else _inputs_of(recording, refs[0].load())
     output.mkdir(parents=True, exist_ok=True)
     proved = 0
     print(f"{'level':<32}  frames  at least  proof")
-    for number, ref in enumerate(refs):
+    for ref, file in zip(refs, files, strict=True):
         try:
             proof = prove(ref.load(), inputs, frames=frames, memory=memory)
         except (LevelFormatError, UnsupportedLevelError) as error:
@@ -66,9 +70,22 @@ def prove_levels(
         print(f"{ref.name:<32.32}  {found:>6}  {proof.bound.frames:>8}  {verdict}", flush=True)
         if proof.complete:
             proved += 1
-            write_file(output / f"{Path(recording_name(number, ref.name)).stem}{SUFFIX}", proof.certificate())
+            write_file(file, proof.certificate())
     print(f"{proved} of {len(refs)} levels with a proof; certificates in {output}")
     return int(proved < len(refs))
+
+
+def _certificates(output: Path, refs: Sequence[LevelRef], force: bool) -> list[Path]:
+    """Return the files for the certificates of levels.
+
+    Raises:
+        ConfigError: if there is one that is not to be replaced.
+    """
+    files = [output / f"{Path(recording_name(number, ref.name)).stem}{SUFFIX}" for number, ref in enumerate(refs)]
+    found = next((file for file in files if file.exists()), None)
+    if found is not None and not force:
+        raise ConfigError(f"output: {found} exists already; --force replaces it, or name another")
+    return files
 
 
 def _inputs_of(recording: Path, level: Level) -> np.ndarray:

@@ -1,5 +1,6 @@
 """The program as a whole: version, unknown commands, numbers."""
 
+import inspect
 import re
 
 import pytest
@@ -8,6 +9,7 @@ from nclone_env import __version__
 from nclone_env.cli.app import main
 from nclone_env.cli.commands import COMMANDS, SUMMARIES, load
 from nclone_env.cli.numbers import read_whole_number
+from nclone_env.cli.train import train
 
 
 def test_version(capsys):
@@ -38,6 +40,23 @@ def test_help_describes_every_command_in_one_line(capsys):
     for name, summary in SUMMARIES.items():
         assert f" {name} {summary}" in shown
     assert "The run folder contains" not in shown  # further lines are for `train --help`
+
+
+def disagreeing(summaries, functions):
+    """Return the commands whose summary is not the beginning of the docstring of their function."""
+    firsts = {
+        name: inspect.getdoc(function).partition("\n")[0].replace("`", "") for name, function in functions.items()
+    }
+    return [name for name, first in firsts.items() if not re.match(rf"{re.escape(summaries[name][:-1])}\b", first)]
+
+
+def test_summaries_are_the_beginnings_of_docstrings():
+    functions = {name: load(place) for name, place in COMMANDS.items() if isinstance(place, str)}
+    functions["train"] = train  # which the one in the table returns
+    del functions["profile"]  # a group, as those that are no text in the table
+    assert disagreeing(SUMMARIES, functions) == []
+    changed = SUMMARIES | {"solve": "Search for inputs.", "play": "Play levels with the key."}
+    assert disagreeing(changed, functions) == ["play", "solve"]
 
 
 @pytest.mark.parametrize(

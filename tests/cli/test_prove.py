@@ -54,12 +54,32 @@ def test_a_recording_is_taken_as_the_solution(folder, capsys):
     assert run("prove", "above", "--recording", "one.replay", "--output", "none") == 2
     assert "recording: expected one of 'above', got one.replay, which is of another level" in capsys.readouterr().err
     Recording.of(AT_ONCE, np.zeros(1, np.uint8)).save(folder / "short.replay")
-    assert run("prove", "near", "--recording", "short.replay") == 2
+    assert run("prove", "near", "--recording", "short.replay", "--force") == 2
     assert "inputs: expected those of a solution, which win in their last frame" in capsys.readouterr().err
     damaged = (folder / "one.replay").read_bytes()
     (folder / "other.replay").write_bytes(damaged[:-1] + bytes([damaged[-1] ^ 1]))
     assert run("prove", "near", "--recording", "other.replay") == 2
     assert not (folder / "none").exists()
+
+
+def test_certificates_are_replaced_only_if_asked_for(folder, capsys):
+    proofs = folder / "proofs"
+    proofs.mkdir()
+    (proofs / "001-near.proof.json").write_text("mine")
+    assert run("prove", "near", "--frames", 50_000) == 0, "a certificate of another number may stay"
+    file = proofs / "000-near.proof.json"
+    before = file.read_bytes()
+    for levels in (("near",), ("above", "near")):
+        capsys.readouterr()
+        assert run("prove", *levels, "--frames", 50_000) == 2
+        out, error = capsys.readouterr()
+        name = f"proofs/00{len(levels) - 1}-near.proof.json"
+        assert error.strip() == f"nclone-env: output: {name} exists already; --force replaces it, or name another"
+        assert out == "", "nothing was searched for"
+    file.write_text("mine")
+    assert run("prove", "near", "--frames", 50_000, "--force") == 0
+    assert file.read_bytes() == before
+    assert (proofs / "001-near.proof.json").read_text() == "mine"
 
 
 def test_a_folder_is_needed(folder, capsys):

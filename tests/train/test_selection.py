@@ -11,6 +11,7 @@ from nclone_env.constants import CELEBRATING
 from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
@@ -161,6 +162,24 @@ def test_known_solutions_also_serve_mirror_images():
     known = known_solutions()
     assert set(solutions_of(levels, ["known"], 400, 1)) == set(levels.names)
     assert set(solutions_of(levels, ["known"], len(known[LEVELS[0]]), 1)) == {LEVELS[0], f"{LEVELS[0]} mirrored"}
+
+
+def test_equal_levels_share_their_solutions(tmp_path):
+    hop, minefield = load_levels(LEVELS)
+    twins = [hop.name, f"{hop.name} (2)", "copy"]
+    levels = pack(load_levels([hop.name, minefield, hop.name, Level(hop.raw, "copy")]))
+    assert set(levels.names) == {*twins, minefield.name}
+    Recording.of(hop, known_solutions()[hop.name]).save(tmp_path / "hop.replay")
+    for sources, names in (("known", levels.names), (str(tmp_path / "hop.replay"), twins)):
+        found = solutions_of(levels, [sources], 400, 1)
+        assert sorted(found) == sorted(names)
+        assert len({bytes(found[name]) for name in twins}) == 1
+    renamed = pack([minefield, Level(build_level(tiles=hall_tiles((2, 20), (14, 15))).raw, hop.name)])
+    assert list(solutions_of(renamed, ["known"], 400, 1)) == [minefield.name], (
+        "the negative control: names do not count"
+    )
+    environment = config(".", levels=(hop.name, hop.name), max_frames=400).environment()
+    assert run_starts(environment, ("known",), 1).levels.tolist() == [0] * 16 + [1] * 16
 
 
 def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):

@@ -11,6 +11,7 @@ import types
 
 import numpy as np
 import pytest
+import torch
 
 from nclone_env.cli.app import main
 from nclone_env.constants import CELEBRATING, INPUT_RIGHT
@@ -140,6 +141,14 @@ def test_a_resume_that_forgets_the_levels_is_noticed(tmp_path, rooms, monkeypatc
     monkeypatch.setattr("nclone_env.train.loop.saved_levels", lambda source: {})
     with pytest.raises(CheckpointError, match=r"it cannot be restored: .*use the same levels"):
         train(config(tmp_path), part.checkpoint)
+
+
+def test_a_checkpoint_is_read_once(tmp_path, rooms, monkeypatch):
+    part = stopped_after(4, config(tmp_path, name="part"))
+    read, load = [], torch.load
+    monkeypatch.setattr(torch, "load", lambda path, **options: read.append(path) or load(path, **options))
+    train(config(tmp_path), part.checkpoint)
+    assert read.count(part.checkpoint) == 1
 
 
 def test_episodes_end_on_their_level_and_new_ones_begin_on_the_next(tmp_path, rooms):
