@@ -62,13 +62,13 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> A
     _demand(split_of(sketch.tiles) == split, "other split")
     level = sketch.level()
     _demand(not validate(level.raw), "not valid")
-    _demand(_is_safe(pack([level])), "start not safe")
+    _demand(is_safe(pack([level])), "start not safe")
     task = make_task(level)
     frames = _FEWEST_FRAMES + (_MOST_FRAMES - _FEWEST_FRAMES) * aim // 100
     found = first_solution(task, frames, seed)
     _demand(len(found.inputs) > 0, "no solution found")
     shorter = shorter_solution(task, found.inputs, _SHORTER_FRAMES, seed)
-    made = furnish(sketch, Furnished(level, task, found, shorter, {}), frames, seed, _is_safe)
+    made = furnish(sketch, Furnished(level, task, found, shorter, {}), frames, seed, is_safe)
     best = edited(made.task, made.inputs, _EDIT_FRAMES, seed)
     trimmed = trim(made.level, made.task, best, made.blocked, seed)
     _demand(_has_needed(family, trimmed), "nothing matters")
@@ -87,7 +87,7 @@ def _demand(holds: bool, reason: str) -> None:
         raise Unusable(reason)
 
 
-def _is_safe(levels: LevelSet) -> bool:
+def is_safe(levels: LevelSet) -> bool:
     """Return whether the ninja survives a while at the start without input."""
     states = play_out(levels, np.zeros(_REST, np.uint8)).ninjas["state"]
     return bool((states < DEAD).all())

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.level.level_set import LevelSet
+from nclone_env.plan.archive import Archive, cells_that_fit
 from nclone_env.plan.objective import Run
 from nclone_env.plan.origin import origin_of
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, task_archive, task_polisher
@@ -15,7 +16,8 @@ from nclone_env.sim.keys import key_parts
 
 MAX_FRAMES = 3600
 """The longest solution: 60 seconds of the game."""
-_CELLS = 20_000
+_CELLS, _MEMORY = 20_000, 150_000_000
+"""Cells and bytes of an archive, at most; worlds with many evil ninjas are tens of kilobytes large."""
 _NEVER = 1 << 30
 _RULES = ((30.0, 5.0, _NEVER, 1.0, 0.0), (15.0, 2.0, _NEVER, 1.0, 0.0), (30.0, 5.0, 240, 1.0, 0.0))
 _TURNS = (2, 1, 1)
@@ -25,6 +27,11 @@ _SHORTER_RULES = (48.0, 8.0, _NEVER, 0.3, 1.0 / 3.0)
 _TURN = 20_000
 _STAGE = "proof"
 _NO_INPUTS = np.zeros(0, np.uint8)
+
+
+def small_archive(task: Task) -> Archive:
+    """Return an archive for a short search."""
+    return task_archive(task, max(min(_CELLS, cells_that_fit(task.level_set, _MEMORY)), 1))
 
 
 def with_levels(task: Task, levels: LevelSet) -> Task:
@@ -59,7 +66,7 @@ def first_solution(task: Task, frames: int, seed: int) -> Found:
         if simulated >= frames:
             break
         search = searches[number] = searches[number] or ArchiveSearch(
-            task, task_archive(task, _CELLS), _RULES[number], seed + number, None, _STAGE, 1
+            task, small_archive(task), _RULES[number], seed + number, None, _STAGE, 1
         )
         simulated += _advance(search, _TURN)
         inputs = search.found()
@@ -89,8 +96,7 @@ def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> 
         seed: of the random choices.
     """
     task = task._replace(max_frames=MAX_FRAMES)
-    archive = task_archive(task, _CELLS)
-    search = ArchiveSearch(task, archive, _SHORTER_RULES, seed, _run(inputs), _STAGE, 1)
+    search = ArchiveSearch(task, small_archive(task), _SHORTER_RULES, seed, _run(inputs), _STAGE, 1)
     search.advance(frames, lambda: False)
     found = search.found()
     return inputs if found is None else found

@@ -25,7 +25,7 @@ from nclone_env.train.levels.generated import evaluated_levels
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.runs.folder import checkpoint_file
 
-FORMAT = 6
+FORMAT = 7
 
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
@@ -66,8 +66,8 @@ class Checkpoint:
     """The observations that the next rollout begins with, (k, N, *shape) by name."""
     environments: dict[str, Tensor]
     """``snapshots`` of all environments one after another, uint8, and their ``sizes``, (N,) int64, in bytes."""
-    curve: list[dict[str, float]]
-    """Rows of the learning curve."""
+    curve: dict[str, Any]
+    """The learning curve (``Rows.state``)."""
     held_out: dict[str, Any]
     """``digests`` of the held-out levels, and the ``results`` of the latest evaluation on them; else empty."""
     selection: dict[str, dict[str, Tensor]]
@@ -75,7 +75,7 @@ class Checkpoint:
     reference: dict[str, Tensor]
     """Parameters of the clone of a warm start by name; empty without one."""
     generated: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """The current generated levels and those before, with their proofs (``LevelStream.state``); empty without any."""
+    """Levels made for the run, the current ones and those before, with proofs (``LevelStream.state``); may be empty."""
     package_version: str = __version__
     """Version of the package that wrote the file."""
     format: int = FORMAT

@@ -31,7 +31,7 @@ PolicyObservation = Literal[
 ]
 PictureSize = Literal[128, 84, 64]
 
-GENERATED = "generated"
+GENERATED, VARIED = "generated", "varied"
 """Stands among ``TrainConfig.levels`` for levels that are made while the run goes on."""
 
 _LONGEST_NAME = 100  # characters of the levels in the name of a run folder
@@ -79,8 +79,8 @@ class TrainConfig:
     """All settings of a training run; the discount factor is ``reward.gamma``."""
 
     levels: tuple[str, ...] = ("first-steps",)
-    """Built-in sets or levels by name, level files by path, or generated for new levels without end; each episode is
-    played on one of them."""
+    """Built-in sets or levels by name, level files by path; generated for new levels without end, varied for variants
+    of the others. Each episode is played on one of them."""
     mirrored: bool = False
     """Also train on the mirror image of each level, with left and right exchanged."""
     observations: tuple[PolicyObservation, ...] = ("game_state",)
@@ -123,7 +123,7 @@ class TrainConfig:
     """Recordings of solutions, known or planned (by the planner, before the run): episodes begin along them, at first
     near the exit, then ever earlier."""
     generated_count: int = 64
-    """Generated levels that are trained on at a time."""
+    """Generated levels and variants that are trained on at a time."""
     generated_interval: int = 50
     """Updates after which the next ones take their place."""
     generated_families: tuple[str, ...] = NAMES
@@ -132,7 +132,7 @@ class TrainConfig:
     """Least and greatest measured difficulty, 0..100."""
 
     seed: int = 0
-    """Seed of the initial policy, the sampled actions, the minibatch order, the environments and generated levels."""
+    """Seed of the initial policy, sampled actions, minibatch order, environments, generated levels and variants."""
     num_envs: int = 256
     """Number of parallel environments."""
     num_steps: int = 128
@@ -279,13 +279,23 @@ class TrainConfig:
 
     @property
     def generates(self) -> bool:
-        """Whether levels are generated."""
+        """Whether new levels are generated."""
         return GENERATED in self.levels
+
+    @property
+    def varies(self) -> bool:
+        """Whether variants of the fixed levels are made."""
+        return VARIED in self.levels
+
+    @property
+    def streams(self) -> bool:
+        """Whether levels are made while the run goes on: new ones, or variants."""
+        return self.generates or self.varies
 
     @property
     def fixed_levels(self) -> tuple[str, ...]:
         """The levels that stay for the whole run."""
-        return tuple(level for level in self.levels if level != GENERATED)
+        return tuple(level for level in self.levels if level not in (GENERATED, VARIED))
 
     @property
     def batch_size(self) -> int:
@@ -331,23 +341,27 @@ def _check_generated(config: TrainConfig) -> None:
     """Check the fields about generated levels."""
     families, fields = config.generated_families, dataclasses.fields(config)
     named = [item for item in fields if item.name.startswith("generated_")]
-    given = next((item.name for item in named if getattr(config, item.name) != item.default), None)
-    if not config.generates and given is not None:
-        raise ConfigError(
-            f"{given}: expected the default without generated levels, got {getattr(config, given)!r}; "
-            f"add {GENERATED!r} to levels"
-        )
+    for item in named:
+        of_both = item.name in ("generated_count", "generated_interval")
+        used, given = config.streams if of_both else config.generates, getattr(config, item.name)
+        if not used and given != item.default:
+            words = f"{GENERATED!r} or {VARIED!r}" if of_both else repr(GENERATED)
+            raise ConfigError(
+                f"{item.name}: expected the default without generated levels, got {given!r}; add {words} to levels"
+            )
+    if config.varies and not config.fixed_levels:
+        raise ConfigError(f"levels: expected levels to vary beside {VARIED!r}, got none; name a set, a file or a pack")
     unknown = [family for family in families if family not in NAMES]
     if unknown or not families:
         got = repr(unknown[0]) if unknown else "none"
         raise ConfigError(f"generated_families: expected some of {', '.join(NAMES)}, got {got}")
     read_range("generated_difficulty", config.generated_difficulty)
-    if config.generates and config.stop_at_success is not None:
+    if config.streams and config.stop_at_success is not None:
         raise ConfigError(
             f"stop_at_success: expected None with generated levels, which take turns, got {config.stop_at_success}"
         )
     steps = config.environment().max_steps
-    if config.generates and config.generated_interval * config.num_steps < steps:
+    if config.streams and config.generated_interval * config.num_steps < steps:
         raise ConfigError(
             f"generated_interval: expected at least {math.ceil(steps / config.num_steps)} updates of "
             f"{config.num_steps} steps, the longest episode, got {config.generated_interval}"

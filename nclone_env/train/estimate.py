@@ -96,7 +96,7 @@ def check_memory(config: TrainConfig) -> None:
 def _example_levels(config: TrainConfig) -> tuple[tuple[LevelSource, ...], tuple[LevelSource, ...]]:
     """Return levels to train on and held-out ones; generated levels are represented by one that has everything."""
     levels, held_out = run_levels(config)
-    return (*levels, *[everything()] * config.generates), (*held_out, *[everything()] * held_out_count(config))
+    return (*levels, *[everything()] * config.streams), (*held_out, *[everything()] * held_out_count(config))
 
 
 def _used_bytes(envs: VectorEnvironment) -> int:

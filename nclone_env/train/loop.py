@@ -97,7 +97,7 @@ def train(
             check_resumable(config, source.checkpoint, source.path)
         on_start(folder.path)
         with stage("environments", on_stage):
-            generated = saved_levels(source) if source is not None and config.generates else None
+            generated = saved_levels(source) if source is not None and config.streams else None
             run = set_up(settled_config(config, folder), make_envs, folder, ranks, generated)
         with closing(run):
             warm_up(run, on_stage)

@@ -8,6 +8,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.runs.curve import Rows
 
 TIMES = {
     "steps_per_second",
@@ -46,7 +47,7 @@ def untimed(rows):
 def contents(checkpoint):
     """Return everything that a checkpoint keeps, but for configuration and times; tensors become digests."""
     content = dataclasses.asdict(load_checkpoint(checkpoint))
-    content["curve"] = untimed(content["curve"])
+    content["curve"] = untimed(Rows.of(content["curve"]))
     return _plain({name: value for name, value in content.items() if name != "train_config"})
 
 

@@ -42,11 +42,23 @@ def test_more_rows_than_announced_are_kept():
     assert made[:] == ROWS * 5
 
 
-def test_rows_are_replaced():
-    made = filled(ROWS)
-    made.replace([{"other": 1.5}])
-    assert made[:] == [{"other": 1.5}]
-    assert made.columns() == ["other"]
+@pytest.mark.parametrize("expected", [1, 8])
+def test_rows_are_restored(expected):
+    made = filled([{"other": 1.5}] * 4, expected)
+    made.restore(filled(ROWS).state())
+    assert made[:] == Rows.of(filled(ROWS).state())[:] == ROWS
+    assert made.columns() == ["timesteps", "loss", "held_out"]
+    made.append({"timesteps": 40, "other": 2.5})
+    assert made[2:] == [ROWS[2], {"timesteps": 40, "other": 2.5}]
+    made.restore(Rows(1).state())
+    assert made[:] == made.columns() == []
+
+
+def test_damaged_rows_are_refused():
+    state = filled(ROWS).state()
+    for damage in ({"values": state["values"][:2]}, {"columns": {"timesteps": True}}):
+        with pytest.raises(ValueError, match="curve: expected"):
+            Rows(1).restore(state | damage)
 
 
 def test_announced_rows_allocate_nothing():

@@ -14,6 +14,7 @@ from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.loop import train
 from nclone_env.train.runs import resume
+from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import RunFolder, checkpoint_file, claim_folder, settled_config
 
 from .runs import config, contents, shown, untimed
@@ -200,7 +201,7 @@ def test_the_last_checkpoints_and_the_best_are_kept(tmp_path):
     known = [row for row in saved if row["min_success_rate"] == row["min_success_rate"]]
     assert 0 < len(known) < len(saved), "the first are nan and never the best"
     best = max(known, key=lambda row: (row["min_success_rate"], row["success_rate"], row["mean_return"]))
-    assert load_checkpoint(folder / "best.pt").curve[-1] == best
+    assert Rows.of(load_checkpoint(folder / "best.pt").curve)[-1] == best
 
 
 def test_resume_of_an_older_checkpoint_discards_only_when_told(tmp_path):

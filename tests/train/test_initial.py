@@ -43,7 +43,7 @@ def test_a_run_begins_from_it_with_new_counters(tmp_path):
     assert begun.counters == {"timesteps": 0, "updates": 0, "episodes": 0}
     assert begun.optimiser["count"] == 0
     assert not begun.optimiser["mean"].any()
-    assert begun.curve == []
+    assert not len(begun.curve["values"])
     for name, value in begun.policy.items():
         assert torch.equal(value, (fresh if name.startswith("critic") else saved).policy[name])
     assert not torch.equal(fresh.policy["actor.0.weight"], saved.policy["actor.0.weight"])

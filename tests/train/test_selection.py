@@ -195,6 +195,30 @@ def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):
         solutions_of(levels, ["planned"], 399, 1)
 
 
+def test_only_what_nothing_else_solves_is_planned(monkeypatch):
+    levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
+    asked = []
+
+    def plan(rest, max_frames, threads):
+        asked.append(rest.names)
+        return {name: known_solutions()[name] for name in rest.names if name in known_solutions()}
+
+    monkeypatch.setattr("nclone_env.train.levels.solutions.planned_solutions", plan)
+    short = len(known_solutions()[LEVELS[0]])
+    found = solutions_of(levels, ["known", "planned"], short, 1)
+    assert asked == [(LEVELS[1],)], "the first level and its image are known, the second image follows from its level"
+    assert set(found) == set(levels.names)
+    asked.clear()
+    solutions_of(levels, ["planned"], short, 1)
+    assert asked == [LEVELS], "the negative control"
+    monkeypatch.setattr(
+        "nclone_env.train.levels.solutions.planned_solutions", lambda rest, *_: asked.append(rest.names) or {}
+    )
+    asked.clear()
+    solutions_of(levels, ["known", "planned"], short, 1)
+    assert asked == [(LEVELS[1],), (LEVELS[1], f"{LEVELS[1]} mirrored")], "what its level does not solve is planned"
+
+
 def test_levels_that_the_planner_does_not_solve_begin_at_their_start():
     walled = build_level("exit 120 62", "exit_switch 110 62", tiles=hall_tiles((2, 20), (14, 15)), title="walled")
     levels = pack([*load_levels(LEVELS[:1]), walled])

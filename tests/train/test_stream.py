@@ -3,6 +3,7 @@
 Rooms that are made at once stand in for the generator, except in the last tests.
 """
 
+import dataclasses
 import functools
 import os
 import signal
@@ -20,13 +21,14 @@ from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import generate_level
 from nclone_env.level import library
 from nclone_env.level.build import build_room
-from nclone_env.level.load import load_level
+from nclone_env.level.level import Level
+from nclone_env.level.load import load_level, load_levels
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.levels import generated, stream
 from nclone_env.train.levels.background import Background, BackgroundError
-from nclone_env.train.levels.generated import Collection, evaluated_levels
+from nclone_env.train.levels.generated import Collection, evaluated_levels, training_collection
 from nclone_env.train.loop import train
 
 from . import runs
@@ -37,8 +39,9 @@ CASES = pytest.mark.parametrize(
     "fields",
     [
         {},
+        {"levels": (FIXED, "varied"), "starts": ("known",), "max_frames": 400, "frame_skip": 10},
         {
-            "levels": (FIXED, "generated"),
+            "levels": (FIXED, "generated", "varied"),
             "mirrored": True,
             "starts": ("planned",),
             "curriculum": "progress",
@@ -49,7 +52,7 @@ CASES = pytest.mark.parametrize(
             "frame_skip": 10,
         },
     ],
-    ids=["alone", "with everything"],
+    ids=["alone", "variants", "with everything"],
 )
 
 
@@ -61,6 +64,14 @@ def room(family, seed, number, split):
     states = simulate(level, np.full(300, INPUT_RIGHT, np.uint8)).state
     inputs = np.full(int(np.flatnonzero(states == CELEBRATING)[0]) + 1, INPUT_RIGHT, np.uint8)
     return types.SimpleNamespace(level=level, inputs=inputs, rejected={"no solution found": 99})
+
+
+def shifted(level, seed, number, max_frames):
+    """Return a variant whose exit is the farther away, the higher the number is."""
+    made = room(level.name, seed, number, "variant")
+    return types.SimpleNamespace(
+        level=Level(made.level.raw, f"{level.name} variant {number}"), inputs=made.inputs, tried=1
+    )
 
 
 class Here:
@@ -91,6 +102,7 @@ class Early(Here):
 @pytest.fixture
 def rooms(monkeypatch):
     monkeypatch.setattr(stream, "Background", Here)
+    monkeypatch.setattr(generated, "make_variant", shifted)
     monkeypatch.setattr(
         generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
@@ -225,13 +237,47 @@ def test_levels_that_take_too_long_or_are_known_are_left_out(monkeypatch):
         ),
         (
             {"levels": "jumps", "generated_count": 5},
-            "generated_count: expected the default .*, got 5; add 'generated' to levels",
+            "generated_count: expected the default .*, got 5; add 'generated' or 'varied' to levels",
         ),
+        (
+            {"levels": ("jumps", "varied"), "generated_families": "caves"},
+            r"generated_families: expected the default .*, got \('caves',\); add 'generated' to levels",
+        ),
+        ({"levels": "varied"}, "levels: expected levels to vary beside 'varied', got none; name a set"),
     ],
 )
 def test_refusals(fields, message):
     with pytest.raises(ConfigError, match=message):
         TrainConfig(**{"levels": ("generated",), **fields})
+
+
+def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
+    monkeypatch.setattr(generated, "make_variant", shifted)
+    monkeypatch.setattr(
+        generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
+    )
+    settings = TrainConfig(levels=("jumps", "varied"), max_frames=300, seed=4)
+    fixed, held_out = load_levels(["jumps/01-stairs", "jumps/02-wide-gap"]), load_levels(["jumps/03-islands"])
+    made = training_collection(settings, fixed, held_out).take(0, 4)
+    assert [each.level.name for each in made] == [
+        "jumps/01-stairs variant 0",
+        "jumps/02-wide-gap variant 0",
+        "jumps/01-stairs variant 1",
+        "jumps/02-wide-gap variant 1",
+    ]
+    both = dataclasses.replace(settings, levels=("jumps", "generated", "varied"), generated_families=("pads", "caves"))
+    made = training_collection(both, fixed, held_out).take(0, 4)
+    assert [(each.number, each.level.name) for each in made] == [
+        (0, "pads train 4-0"),
+        (1, "jumps/01-stairs variant 0"),
+        (2, "caves train 4-1"),
+        (3, "jumps/02-wide-gap variant 0"),
+    ]
+    with pytest.raises(ConfigError, match="levels: expected levels with an exit beside 'varied', got none"):
+        training_collection(settings, [build_room("gold 60 57")], held_out)
+    never = dataclasses.replace(settings, max_frames=60)
+    with pytest.raises(ConfigError, match="expected variants with a solution of at most 60 frames, got none"):
+        training_collection(never, fixed, held_out).take(0, 1)
 
 
 def test_the_families_are_those_of_the_generator():
@@ -364,6 +410,7 @@ def test_the_command_line_streams_levels(tmp_path, capsys):
     assert main(["train", *sizes, *levels, *turns, *where]) == 0
     assert "new levels" in capsys.readouterr().out
     state = load_checkpoint(tmp_path / "run" / "checkpoint.pt").generated
-    for number, line in zip(state["numbers"].tolist(), state["pack"].numpy().tobytes().splitlines(), strict=True):
+    for number, name, tiles in zip(state["numbers"].tolist(), state["names"], state["tiles"], strict=True):
         made = generate_level(("pads", "caves")[number % 2], 7, number)
-        assert load_level(line).raw.digest == made.level.raw.digest
+        assert name == made.level.name
+        assert (tiles.numpy() == made.level.raw.tiles).all()

@@ -1,13 +1,14 @@
-"""Generated levels of a run: the ones that it trains on, batch after batch, and the ones that measure it.
+"""Levels that are made for a run: the ones that it trains on, batch after batch, and the ones that measure it.
 
-They are levels of a collection that ``nclone-env levels generate`` makes too, in its order. Left out are those whose
-proof takes longer than an episode, and those whose contents or name another level of the run has.
+They are new levels, those that ``nclone-env levels generate`` makes too, in its order, and variants of levels that the
+run has. Left out are those whose solution takes longer than an episode, and those whose contents or name another level
+of the run has.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +19,11 @@ from nclone_env.errors import ConfigError
 from nclone_env.generate.difficulty import read_range
 from nclone_env.generate.levels import ATTEMPTS, generate_level
 from nclone_env.generate.splits import HELD_OUT, TRAIN
+from nclone_env.generate.variants import make_variant
+from nclone_env.kinds import EXIT
 from nclone_env.level.level import Level
 from nclone_env.level.mirror import mirrored
-from nclone_env.train.config import TrainConfig
+from nclone_env.train.config import VARIED, TrainConfig
 from nclone_env.train.starts import STATES_PER_LEVEL, StartStates, mirrored_solutions, start_states
 
 MEASURED = 16
@@ -31,7 +34,7 @@ _MOST_SKETCHES = 4000
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A generated level with its proof."""
+    """A generated level or a variant with its proof."""
 
     number: int
     """Number of the level in its collection."""
@@ -42,7 +45,7 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The generated levels that a run trains on at a time."""
+    """The generated levels and variants that a run trains on at a time."""
 
     made: tuple[Made, ...]
     starts: StartStates | None
@@ -51,10 +54,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Collection:
-    """The levels that a run may use, in their order."""
+    """The levels that a run may use, in their order: new ones and variants in turns, or only one of the two."""
 
     families: tuple[str, ...]
-    """They take turns."""
+    """Of new levels; they take turns. Empty: only variants."""
     difficulty: tuple[int, int]
     """Least and greatest measured difficulty."""
     max_frames: int
@@ -63,6 +66,8 @@ class Collection:
     split: str
     known: frozenset[str] = frozenset()
     """Digests and names of levels to leave out."""
+    varied: tuple[Level, ...] = ()
+    """Levels that take turns to be varied. Empty: only new levels."""
 
     def take(self, first: int, count: int) -> tuple[Made, ...]:
         """Make the next levels from number ``first`` on.
@@ -84,23 +89,33 @@ class Collection:
 
     def _made(self, number: int) -> tuple[Made | None, int]:
         """Return a level, None if it cannot be used, and how many sketches were tried for it."""
+        ways = [self._new] * bool(self.families) + [self._variant] * bool(self.varied)
+        level, inputs, sketches = ways[number % len(ways)](number // len(ways))
+        if level is None or len(inputs) > self.max_frames or not self.known.isdisjoint((level.raw.digest, level.name)):
+            return None, sketches
+        return Made(number, level, inputs), sketches
+
+    def _new(self, number: int) -> tuple[Level | None, np.ndarray, int]:
         family = self.families[number % len(self.families)]
         try:
             made = generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty)
         except ConfigError:  # none of its sketches has such a difficulty; those of other numbers may
-            return None, ATTEMPTS
-        sketches = 1 + sum(made.rejected.values())
-        known = made.level.raw.digest in self.known or made.level.name in self.known
-        if known or len(made.inputs) > self.max_frames:
-            return None, sketches
-        return Made(number, made.level, made.inputs), sketches
+            return None, np.zeros(0, np.uint8), ATTEMPTS
+        return made.level, made.inputs, 1 + sum(made.rejected.values())
+
+    def _variant(self, number: int) -> tuple[Level | None, np.ndarray, int]:
+        turn, place = divmod(number, len(self.varied))
+        made = make_variant(self.varied[place], self.seed, turn, max_frames=self.max_frames)
+        return made.level, made.inputs, made.tried
 
     def _none_usable(self) -> ConfigError:
         low, high = self.difficulty
+        wanted = f"levels of {', '.join(self.families)} with a difficulty of {low}..{high}"
+        if self.varied:
+            wanted = f"{wanted}, or variants" if self.families else "variants"
         return ConfigError(
-            f"generated_difficulty, max_frames: expected levels of {', '.join(self.families)} with a difficulty of "
-            f"{low}..{high} and a solution of at most {self.max_frames} frames, got none in {_MOST_SKETCHES:,} "
-            "sketches; widen the range, raise max_frames, or name other families"
+            f"generated_difficulty, max_frames: expected {wanted} with a solution of at most {self.max_frames} frames, "
+            f"got none in {_MOST_SKETCHES:,} sketches; widen the range, raise max_frames, or name other levels"
         )
 
 
@@ -180,11 +195,19 @@ def held_out_collection(config: TrainConfig) -> Collection:
     return Collection(config.generated_families, bounds, config.max_frames, config.split_seed, HELD_OUT)
 
 
-def training_collection(config: TrainConfig, known: Iterable[Level]) -> Collection:
-    """Return the levels that a run trains on, without some that it knows."""
+def training_collection(config: TrainConfig, fixed: Sequence[Level], held_out: Sequence[Level]) -> Collection:
+    """Return the levels that are made for a run to train on, other than fixed and held-out ones.
+
+    Raises:
+        ConfigError: if fixed levels are to be varied of which none has an exit.
+    """
     bounds = read_range("generated_difficulty", config.generated_difficulty)
-    marks = frozenset(mark for level in known for mark in (level.raw.digest, level.name))
-    return Collection(config.generated_families, bounds, config.max_frames, config.seed, TRAIN, marks)
+    marks = frozenset(mark for level in (*fixed, *held_out) for mark in (level.raw.digest, level.name))
+    families = config.generated_families if config.generates else ()
+    varied = tuple(level for level in fixed if (level.raw.records[:, 0] == EXIT).any()) if config.varies else ()
+    if config.varies and not varied:
+        raise ConfigError(f"levels: expected levels with an exit beside {VARIED!r}, got none")
+    return Collection(families, bounds, config.max_frames, config.seed, TRAIN, marks, varied)
 
 
 def held_out_count(config: TrainConfig) -> int:
@@ -199,6 +222,6 @@ def evaluated_levels(config: TrainConfig) -> tuple[str | Level, ...]:
         ConfigError: as :meth:`Collection.take`.
     """
     if not config.generates:
-        return config.levels
+        return config.fixed_levels
     count = held_out_count(config) or MEASURED
     return (*config.fixed_levels, *(made.level for made in held_out_collection(config).take(0, count)))

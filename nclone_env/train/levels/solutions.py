@@ -10,8 +10,9 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
+from nclone_env.level.mirror import mirrored
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.levels.planned import PLANNED, planned_solutions
@@ -82,8 +83,22 @@ def found_solutions(levels: LevelSet, sources: Sequence[str], max_frames: int, t
         found = {name: inputs for name, inputs in known.items() if len(inputs) <= max_frames} | found
     found |= mirrored_solutions(levels.levels, found)
     if PLANNED in sources:
-        found = planned_solutions(levels, max_frames, threads) | found
+        for without_images in (True, False):  # most images are solved by what solves their level
+            rest = [level for level in levels.levels if level.name not in found]
+            rest = _without_images(rest) if without_images else rest
+            if rest:
+                found |= planned_solutions(pack(rest), max_frames, threads)
+                found |= mirrored_solutions(levels.levels, found)
     return found
+
+
+def _without_images(levels: Sequence[Level]) -> list[Level]:
+    """Return levels without those that are mirror images of earlier ones."""
+    kept: dict[str, Level] = {}
+    for level in levels:
+        if mirrored(level).raw.digest not in kept:
+            kept[level.raw.digest] = level
+    return list(kept.values())
 
 
 def _known(levels: Sequence[Level]) -> dict[str, bytes]:

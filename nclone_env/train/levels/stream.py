@@ -1,4 +1,4 @@
-"""Generated levels that take turns while a run goes on: the next ones are made while it trains on the current ones."""
+"""Levels that take turns while a run goes on: the next ones are made while it trains on the current ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
-from nclone_env.level.formats.pack_text import read_pack, write_pack
 from nclone_env.level.level import Level
-from nclone_env.level.load import load_levels
+from nclone_env.level.load import load_level, load_levels
+from nclone_env.level.raw import RawLevel
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.levels.background import Background
 from nclone_env.train.levels.generated import (
@@ -122,13 +122,16 @@ class LevelStream:
         return float(counts[2] / counts[1:].sum()) if counts[1:].any() else float("nan")
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: numbers, and levels and proofs as (n,) arrays."""
+        """Return what a checkpoint keeps: numbers, names, and arrays of levels and proofs."""
         made = (*self.current.made, *self._previous)
         return {
             "begun": self._begun,
             "current": len(self.current.made),
             "numbers": np.array([each.number for each in made], np.int64),
-            "pack": np.frombuffer(write_pack([each.level.raw for each in made]), np.uint8),
+            "names": [each.level.name for each in made],
+            "tiles": np.stack([each.level.raw.tiles for each in made]),
+            "sizes": np.array([len(each.level.raw.records) for each in made], np.int64),
+            "records": np.concatenate([each.level.raw.records for each in made]),
             "lengths": np.array([len(each.inputs) for each in made], np.int64),
             "inputs": np.concatenate([each.inputs for each in made]),
         }
@@ -176,7 +179,7 @@ def open_stream(
     fixed = tuple(load_levels(levels))
     solutions = _fixed_solutions(config, environment, fixed, threads)
     plan = Plan(
-        collection=training_collection(config, [*fixed, *load_levels(held_out)]),
+        collection=training_collection(config, fixed, load_levels(held_out)),
         count=config.generated_count,
         fixed=fixed,
         mirrored=config.mirrored,
@@ -218,8 +221,15 @@ def read_levels(state: Mapping[str, Any]) -> tuple[tuple[Made, ...], tuple[Made,
     Raises:
         KeyError, ValueError: if it is damaged.
     """
-    edges = list(itertools.accumulate(state["lengths"].tolist(), initial=0))
-    inputs = [state["inputs"][first:last] for first, last in itertools.pairwise(edges)]
-    levels = [Level.of(raw) for raw in read_pack(state["pack"].tobytes(), "generated levels")]
-    made = tuple(itertools.starmap(Made, zip(state["numbers"].tolist(), levels, inputs, strict=True)))
+    inputs = _parts(state["inputs"], state["lengths"])
+    raws = zip(state["tiles"], _parts(state["records"], state["sizes"]), strict=True)
+    levels = [load_level(RawLevel(tiles, records, source="generated level")).raw for tiles, records in raws]
+    named = map(Level, levels, state["names"])
+    made = tuple(itertools.starmap(Made, zip(state["numbers"].tolist(), named, inputs, strict=True)))
     return made[: state["current"]], made[state["current"] :]
+
+
+def _parts(rows: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Return the parts of an array that lie one after another."""
+    edges = itertools.accumulate(sizes.tolist(), initial=0)
+    return [rows[first:last] for first, last in itertools.pairwise(edges)]

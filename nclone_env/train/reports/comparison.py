@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
+from nclone_env.train.checkpoint import Checkpoint, load_checkpoint, translated
 from nclone_env.train.reports.report import RESULT_COLUMNS
+from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
 
 _OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval", "keep_last")
@@ -103,11 +104,10 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
     for folder in folders:
         try:
             path = checkpoint_file(folder)
-            content = load_checkpoint(path)
+            run = _record(path, load_checkpoint(path))
         except CheckpointError as error:
             reasons.append(str(error))
             continue
-        run = _record(path, content)
         other = runs.setdefault(repr((run.config["seed"], _tried(run.config))), run) if run.curve else None
         if other is None:
             reasons.append(f"{path}: no update was made yet")
@@ -167,9 +167,15 @@ def level_table(groups: Sequence[Group]) -> str:
 
 
 def _record(path: Path, content: Checkpoint) -> RunRecord:
-    """Return what is known of a run; of evaluations only the one of this checkpoint."""
+    """Return what is known of a run; of evaluations only the one of this checkpoint.
+
+    Raises:
+        CheckpointError: if the learning curve is damaged.
+    """
     results = _read_results(path.parent / "evaluation.csv", content.counters["timesteps"])
-    return RunRecord(path.parent, content.train_config, content.curve, results)
+    with translated(path):
+        curve = Rows.of(content.curve)
+    return RunRecord(path.parent, content.train_config, curve, results)
 
 
 def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import io
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch.utils.tensorboard import SummaryWriter
 
-from nclone_env._files import naming, write_file
+from nclone_env._files import fill_file, naming
 from nclone_env.memory_tree import MemoryNode, arrays_node
 
 Row = dict[str, float]
@@ -61,8 +61,7 @@ class Rows(Sequence[Row]):
             IndexError: if there are more than 32 columns.
         """
         if self._count == len(self._values):
-            self._values = np.concatenate((self._values, np.zeros_like(self._values)))
-            self._given = np.concatenate((self._given, np.zeros_like(self._given)))
+            self._grow()
         for name, value in row.items():
             self._columns.setdefault(name, int if isinstance(value, int) else float)
         for column, name in enumerate(self._columns):
@@ -70,12 +69,42 @@ class Rows(Sequence[Row]):
             self._values[self._count, column] = row.get(name, 0.0)
         self._count += 1
 
-    def replace(self, rows: Iterable[Mapping[str, float]]) -> None:
-        """Replace all rows."""
-        self._columns.clear()
-        self._count = 0
-        for row in rows:
-            self.append(row)
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: columns by name, whether whole numbers, and tensors of n rows, copies."""
+        part = slice(self._count), slice(len(self._columns))
+        return {
+            "columns": {name: kind is int for name, kind in self._columns.items()},
+            "values": torch.from_numpy(self._values[part].copy()),
+            "given": torch.from_numpy(self._given[part].copy()),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Replace all rows by those of :meth:`state`.
+
+        Raises:
+            KeyError, ValueError: if it is damaged.
+        """
+        columns, values, given = state["columns"], state["values"].numpy(), state["given"].numpy()
+        if values.shape != given.shape or values.shape[1:] != (len(columns),) or len(columns) > _MOST_COLUMNS:
+            raise ValueError(f"curve: expected {len(columns)} columns, got {values.shape} and {given.shape}")
+        while len(self._values) < len(values):
+            self._grow()
+        self._columns = {name: int if whole else float for name, whole in columns.items()}
+        self._count = len(values)
+        self._given[:] = False
+        self._values[: len(values), : len(columns)] = values
+        self._given[: len(values), : len(columns)] = given
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> Rows:
+        """Return the rows of :meth:`state`.
+
+        Raises:
+            KeyError, ValueError: if it is damaged.
+        """
+        rows = cls(max(len(state["values"]), 1))
+        rows.restore(state)
+        return rows
 
     def columns(self) -> list[str]:
         """Return the names of all columns, in the order of their first appearance."""
@@ -84,6 +113,11 @@ class Rows(Sequence[Row]):
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
         return arrays_node("learning curve", (self._values, self._given), shared=False)
+
+    def _grow(self) -> None:
+        """Double the number of rows."""
+        self._values = np.concatenate((self._values, np.zeros_like(self._values)))
+        self._given = np.concatenate((self._given, np.zeros_like(self._given)))
 
     def _row(self, number: int) -> Row:
         values, given = self._values[number].tolist(), self._given[number].tolist()
@@ -130,13 +164,8 @@ class LearningCurve:
 
     def write_csv(self) -> Path:
         """Write all rows to ``learning_curve.csv`` and return its path."""
-        text = io.StringIO()
-        columns = self.rows.columns() or ["timesteps"]
-        table = csv.DictWriter(text, columns, lineterminator="\n")  # what a row lacks is left empty
-        table.writeheader()
-        table.writerows(self.rows)
         path = self.folder / "learning_curve.csv"
-        write_file(path, text.getvalue().encode())
+        fill_file(path, self._fill_csv)
         return path
 
     def close(self) -> None:
@@ -145,6 +174,14 @@ class LearningCurve:
             self.write_csv()
             with naming(self._events):
                 self._writer.close()
+
+    def _fill_csv(self, path: Path) -> None:
+        """Write all rows one by one, so that a long curve takes no memory."""
+        with path.open("w", newline="") as file:
+            columns = self.rows.columns() or ["timesteps"]
+            table = csv.DictWriter(file, columns, lineterminator="\n")  # what a row lacks is left empty
+            table.writeheader()
+            table.writerows(self.rows)
 
     def _show(self, row: Row) -> None:
         """Send a row to TensorBoard."""

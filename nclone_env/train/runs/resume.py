@@ -24,6 +24,7 @@ from nclone_env.train.checkpoint import (
 )
 from nclone_env.train.levels.stream import read_levels
 from nclone_env.train.ranks import Ranks
+from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.exchange import Worlds, first_rows, gather_worlds, own_part
 from nclone_env.train.runs.folder import RunFolder
 from nclone_env.train.runs.level_table import write_level_table
@@ -117,16 +118,20 @@ def take_over_folder(run: Run, source: Path | None) -> None:
 
 def score(checkpoint: Checkpoint) -> Score | None:
     """Return the score of a checkpoint, None if too few episodes have ended."""
-    if not checkpoint.curve:
+    rows = Rows.of(checkpoint.curve)
+    if not rows:
         return None
-    row = checkpoint.curve[-1]
+    row = rows[-1]
     values = row["min_success_rate"], row["success_rate"], row["mean_return"]
     return None if any(map(math.isnan, values)) else values
 
 
 def _best_score(folder: RunFolder) -> Score | None:
     try:
-        return score(load_checkpoint(folder.best)) if folder.best.exists() else None
+        if not folder.best.exists():
+            return None
+        with translated(folder.best):
+            return score(load_checkpoint(folder.best))
     except CheckpointError:
         return None  # to be replaced by the next one
 
@@ -151,7 +156,7 @@ def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
             "snapshots": _tensor(np.frombuffer(b"".join(worlds.states), np.uint8)),
             "sizes": torch.tensor([len(state) for state in worlds.states]),
         },
-        curve=run.curve.rows[:],
+        curve=run.curve.rows.state(),
         held_out=_held_out_state(run),
         selection={
             name: {key: _tensor(array) for key, array in arrays.items()}
@@ -205,9 +210,9 @@ def restore_run(run: Run, source: Source) -> None:
             {name: {key: tensor.numpy() for key, tensor in part.items()} for name, part in checkpoint.selection.items()}
         )
         restore_reference(run, checkpoint.reference)
-    run.curve.rows.replace(checkpoint.curve)
-    if checkpoint.curve:  # levels that were exchanged since then may need more
-        run.kilobytes_per_environment = checkpoint.curve[-1]["kilobytes_per_environment"]
+        run.curve.rows.restore(checkpoint.curve)
+    if run.curve.rows:  # levels that were exchanged since then may need more
+        run.kilobytes_per_environment = run.curve.rows[-1]["kilobytes_per_environment"]
 
 
 def _restore_episodes(run: Run, state: dict[str, Any]) -> None:

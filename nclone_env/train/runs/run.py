@@ -255,7 +255,7 @@ def _choose_levels(
     """Return the environment with the levels to begin on, the held-out levels, and the levels to come, if any."""
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment().replace(mirrored=config.mirrored)
-    if not config.generates:
+    if not config.streams:
         named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
         count = len(levels)
         return environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None
