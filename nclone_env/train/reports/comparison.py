@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
+from nclone_env.train.checkpoint import check_results, load_checkpoint, restore_configs
 from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.runs.folder import checkpoint_file
 
@@ -104,10 +104,13 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
         try:
             path = checkpoint_file(folder)
             content = load_checkpoint(path)
+            config = restore_configs(content, path)[0].to_dict()
+            check_results(content, path)
         except CheckpointError as error:
             reasons.append(str(error))
             continue
-        run = _record(path, content)
+        results = _read_results(path.parent / "evaluation.csv", content.counters.get("timesteps", 0))
+        run = RunRecord(path.parent, config, content.curve, results)
         other = runs.setdefault(repr((run.config["seed"], _tried(run.config))), run) if run.curve else None
         if other is None:
             reasons.append(f"{path}: no update was made yet")
@@ -166,14 +169,8 @@ def level_table(groups: Sequence[Group]) -> str:
     return _table({"level": list(names), **cells})
 
 
-def _record(path: Path, content: Checkpoint) -> RunRecord:
-    """Return what is known of a run; of evaluations only the one of this checkpoint."""
-    results = _read_results(path.parent / "evaluation.csv", content.counters["timesteps"])
-    return RunRecord(path.parent, content.train_config, content.curve, results)
-
-
 def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
-    """Return success rates after so many timesteps by mode and level; empty if there are none."""
+    """Return success rates after so many timesteps, of no other evaluation, by mode and level; empty without any."""
     results: dict[str, dict[str, float]] = {}
     if path.exists():
         try:
@@ -221,7 +218,8 @@ def _number(spread: Spread | None) -> str:
 
 
 def _rate(group: Group) -> str:
-    return f"{np.median([row['steps_per_second'] for run in group.runs for row in run.curve]):,.0f}"
+    rates = [rate for run in group.runs for rate in _known(run.curve, "steps_per_second")[:, 1]]
+    return f"{np.median(rates):,.0f}" if rates else "-"
 
 
 def _table(columns: Mapping[str, Sequence[str]]) -> str:
