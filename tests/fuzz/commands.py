@@ -43,7 +43,8 @@ _WORDS = (
     "9" * 5000, "99999R " * 300, "o.xyz", "s.toml/x", "{}", "'", "%s", "$HOME", "*", "global_view", "graph", "\udcff",
 )  # fmt: skip
 _FILES = {"L": ("s.toml", "p.txt#0", "m.map", "first-steps/01-walk"), "F": ("s.toml", "p.txt", "m.map", "."),
-          "R": ("r.replay", "m.map"), "C": ("c.json", "s.toml"), "K": ("k.pt", "run", "run/checkpoint.pt", ".")}  # fmt: skip
+          "R": ("r.replay", "m.map"), "C": ("c.json", "s.toml"),
+          "K": ("k.pt", "run", "run/checkpoint.pt", ".")}  # fmt: skip
 
 Command = tuple[tuple[str, ...], dict[str, bytes]]
 """The words, and the files in the folder that the command is called in."""
@@ -53,7 +54,7 @@ class _RefusedError(Exception):
     """The exit status is not 0; the message is what was printed."""
 
 
-class _Begun(BaseException):  # noqa: N818 - no error
+class _Begun(BaseException):
     """A training is about to make its environments."""
 
 
@@ -93,7 +94,7 @@ def call(given: Command) -> None:
             with (
                 contextlib.redirect_stdout(output),
                 contextlib.redirect_stderr(errors),
-                _without_display_and_training(),
+                _without_window_and_training(),
             ):
                 status, message = main(words), errors.getvalue()
         except _Begun:
@@ -109,7 +110,7 @@ def call(given: Command) -> None:
 
 
 @contextlib.contextmanager
-def _without_display_and_training() -> Iterator[None]:
+def _without_window_and_training() -> Iterator[None]:
     from nclone_env.train import loop
 
     def begin(*arguments: object) -> None:

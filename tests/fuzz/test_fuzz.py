@@ -59,8 +59,7 @@ def test_a_wrong_model_of_the_life_cycle_is_found(kind):
             return super().expected(needs_reset=False)
 
     with pytest.raises(AssertionError, match="expected None, got ResetNeededError"):
-        for number in range(20):
-            run_calls(number, Forgetful)
+        [run_calls(number, Forgetful) for number in range(20)]
 
 
 def reading(read) -> Target:
