@@ -77,6 +77,8 @@ def command(rng: random.Random) -> Command:
         "r.replay": recording(rng),
         "c.json": certificate(rng),
     }
+    if "o.mp4" in line:
+        files["r.replay"] = rng.choice(recordings())  # of few frames: a video takes as long as its recording
     if "K" in line:
         files |= {name: rng.choice((checkpoints()[0], checkpoint(rng))) for name in ("k.pt", "run/checkpoint.pt")}
     return tuple(words), files
