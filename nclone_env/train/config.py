@@ -244,7 +244,8 @@ class TrainConfig:
             if name not in get_args(PolicyObservation):
                 valid = ", ".join(get_args(PolicyObservation))
                 raise ConfigError(
-                    f"observations: the trainer supports {valid}, got {shortened(name)}; 'graph' varies in size between levels"
+                    f"observations: the trainer supports {valid}, got {shortened(name)}; "
+                    "'graph' varies in size between levels"
                 )
         if self.observations == ("action_mask",):
             raise ConfigError("observations: expected something to see beside action_mask; add game_state")
