@@ -72,7 +72,12 @@ def temporary_beside(path: Path, folder: bool = False) -> Iterator[Path]:
     """Yield the path of an empty hidden file next to ``path``, or folder, which is removed on exit if it is there.
 
     Those that killed processes have left there are removed first.
+
+    Raises:
+        OSError: if it cannot be created; it names ``path``.
     """
+    if not path.name:  # "." and "/"
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     remove_temporaries_once(path.parent.absolute())
     temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(4)}.{path.name[-_KEPT:]}")
     with naming(path):

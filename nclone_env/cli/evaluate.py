@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import tyro
 
 from nclone_env._files import write_file
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, check_integer
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
@@ -21,6 +21,8 @@ from nclone_env.train import require_training_extra
 if TYPE_CHECKING:
     from nclone_env.train.evaluate import LevelResult, Mode
     from nclone_env.train.policy import ActorCritic
+
+_MOST_EPISODES = 1 << 24
 
 
 def evaluate(
@@ -53,15 +55,25 @@ def evaluate(
     require_training_extra()
     from nclone_env.train.checkpoint import load_policy
 
+    check_episodes(episodes)
     policy, environment, content = load_policy(checkpoint, levels)
     held_out = content.held_out.get("digests", [])
     folder = output or (checkpoint if checkpoint.is_dir() else checkpoint.parent)
-    timesteps = None if levels else content.counters["timesteps"]
+    timesteps = None if levels else content.counters.get("timesteps", 0)
     results = evaluate_and_report(policy, environment, folder, episodes, seed, video, attempts, held_out, timesteps)
     if recordings:
         written = write_recordings(results, environment, folder / "recordings")
         print(f"{written} recordings in {folder / 'recordings'}, each replayed and verified")
     return 0
+
+
+def check_episodes(episodes: int) -> None:
+    """Check the number of episodes, each of which has an environment of its own.
+
+    Raises:
+        ConfigError: if it is out of range.
+    """
+    check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)
 
 
 def evaluate_and_report(

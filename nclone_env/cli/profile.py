@@ -210,7 +210,7 @@ def script(
     """
     run = function_of(path) if ":" in path else partial(run_script, path, arguments)
     if ":" not in path and not Path(path).is_file():
-        raise ConfigError(f"path: expected a script or MODULE:FUNCTION, got {path!r}, which is no file")
+        raise ConfigError(f"path: expected a script or MODULE:FUNCTION, got {shortened(path)}, which is no file")
     with memory.profile(path, output_dir=output_dir) as watch:
         status = run()
     print(watch)
@@ -344,7 +344,9 @@ def parse_bytes(text: str | None) -> int | None:
         return None
     match = _BYTES.fullmatch(text.strip())
     if not match:
-        raise ConfigError(f"memory_limit: expected a number and B, KB, MB, GB or TB, such as 8GB, got {text!r}")
+        raise ConfigError(
+            f"memory_limit: expected a number and B, KB, MB, GB or TB, such as 8GB, got {shortened(text)}"
+        )
     return int(float(match[1]) * 1024 ** _UNITS.index(match[2].upper()))
 
 

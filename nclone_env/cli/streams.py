@@ -12,6 +12,8 @@ from pathlib import Path
 
 from nclone_env._files import naming
 
+_LONGEST_NAME = 300  # characters in messages
+
 
 def guarded(command: Callable[[], int]) -> int:
     """Call a command and return its exit status.
@@ -33,10 +35,15 @@ def guarded(command: Callable[[], int]) -> int:
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - Python flushes it at the end
         if broken:
             return 128 + signal.SIGPIPE
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{_cut(str(error.filename))}: " if error.filename else ""
         with suppress(OSError):
             sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")
         return 1
+
+
+def _cut(name: str) -> str:
+    """Return the name of a file for a message; one that is too long for the system may have any length."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 def _open_closed_streams() -> None:

@@ -57,10 +57,13 @@ def train(
         The exit status: 0, or 130 or 143 after a signal.
     """
     require_training_extra()
+    from nclone_env.cli.evaluate import check_episodes
     from nclone_env.train import loop  # requires torch, an optional dependency
     from nclone_env.train.estimate import check_memory
     from nclone_env.train.ranks import joined_ranks
     from nclone_env.train.reports import report
+
+    check_episodes(episodes)
 
     def announce(folder: Path) -> None:
         verb = "training" if resume is None else f"resuming {resume}:"

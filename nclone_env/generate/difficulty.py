@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 
 LEAST, MOST = 0, 100
 EASIEST = 25
@@ -70,7 +70,7 @@ def read_range(name: str, text: str) -> tuple[int, int]:
     """
     match = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", text) if isinstance(text, str) else None
     if not match:
-        raise ConfigError(f"{name}: expected two numbers such as 20..60, got {text!r}")
+        raise ConfigError(f"{name}: expected two numbers such as 20..60, got {shortened(text)}")
     low, high = int(match[1]), int(match[2])
     check_range(name, low, high)
     return low, high

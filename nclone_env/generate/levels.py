@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 from nclone_env.generate.candidate import Accepted, try_sketch
 from nclone_env.generate.difficulty import LEAST, MOST, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
@@ -178,7 +178,7 @@ def check_arguments(family: str, seed: int, number: int, split: str, difficulty:
     """
     for name, given, known in (("family", family, tuple(FAMILIES)), ("split", split, SPLITS)):
         if given not in known:
-            raise ConfigError(f"{name}: expected one of {', '.join(known)}, got {given!r}")
+            raise ConfigError(f"{name}: expected one of {', '.join(known)}, got {shortened(given)}")
     for name, value in (("seed", seed), ("number", number)):
         if value < 0:
             raise ConfigError(f"{name}: expected a whole number of at least 0, got {value}")

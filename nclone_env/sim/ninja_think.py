@@ -111,6 +111,8 @@ def slide(ninja, speed, pushing):
         ninja["state"] = IMMOBILE
     elif vy < 0.0 and fx != 0.0:
         v = math.sqrt(vx * vx + vy * vy)
+        if v == 0.0:  # the squares of speeds below 1e-162 are 0
+            return
         friction = abs((vx * (1.0 - GROUND_FRICTION)) * fy)
         slowed = v - friction * (fy * fy)
         ninja["vx"] = (vx / v) * slowed

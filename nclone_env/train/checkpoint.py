@@ -19,10 +19,11 @@ from torch import Tensor
 from nclone_env import __version__
 from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig, build
-from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.train.config import TrainConfig, plain
 from nclone_env.train.levels.generated import evaluated_levels
 from nclone_env.train.policy import ActorCritic, make_policy
+from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
 
 FORMAT = 7
@@ -164,7 +165,24 @@ def load_policy(path: str | Path, levels: Sequence[str] = ()) -> tuple[ActorCrit
     content = load_checkpoint(file)
     policy = restore_policy(content, file)
     config, environment = restore_configs(content, file)
+    check_results(content, file)
     return policy, environment.replace(levels=tuple(levels) or evaluated_levels(config)), content
+
+
+def check_results(checkpoint: Checkpoint, path: str | Path) -> None:
+    """Check what is read of a run without continuing it: its counters, learning curve and held-out levels.
+
+    Raises:
+        CheckpointError: if a part is of another type, or a number out of range.
+    """
+    with translated(path):
+        timesteps = checkpoint.counters.get("timesteps", 0)
+        if not isinstance(timesteps, int) or not 0 <= timesteps < 2**63:
+            raise ValueError(f"counters: expected timesteps from 0 to 2**63, got {shortened(timesteps)}")
+        digests = checkpoint.held_out.get("digests", [])
+        if not isinstance(digests, list | tuple) or not all(isinstance(digest, str) for digest in digests):
+            raise ValueError(f"held_out: expected digests of levels, got {shortened(digests)}")
+        Rows.of(checkpoint.curve)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from nclone_env.config import (
     build,
     check_integer,
 )
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 from nclone_env.generate.difficulty import LEAST, MOST, read_range
 from nclone_env.generate.families import NAMES
 
@@ -235,14 +235,17 @@ class TrainConfig:
         if self.num_threads is not None:
             check_integer("num_threads", self.num_threads, low=1, high=1024)
         if Path(self.name).name != self.name or self.name == "..":
-            raise ConfigError(f"name: expected a folder name without separators, neither . nor .., got {self.name!r}")
+            raise ConfigError(
+                f"name: expected a folder name without separators, neither . nor .., got {shortened(self.name)}"
+            )
         self.environment()
         _check_generated(self)
         for name in self.observations:
             if name not in get_args(PolicyObservation):
                 valid = ", ".join(get_args(PolicyObservation))
                 raise ConfigError(
-                    f"observations: the trainer supports {valid}, got {name!r}; 'graph' varies in size between levels"
+                    f"observations: the trainer supports {valid}, got {shortened(name)}; "
+                    "'graph' varies in size between levels"
                 )
         if self.observations == ("action_mask",):
             raise ConfigError("observations: expected something to see beside action_mask; add game_state")
@@ -347,13 +350,14 @@ def _check_generated(config: TrainConfig) -> None:
         if not used and given != item.default:
             words = f"{GENERATED!r} or {VARIED!r}" if of_both else repr(GENERATED)
             raise ConfigError(
-                f"{item.name}: expected the default without generated levels, got {given!r}; add {words} to levels"
+                f"{item.name}: expected the default without generated levels, got {shortened(given)}; "
+                f"add {words} to levels"
             )
     if config.varies and not config.fixed_levels:
         raise ConfigError(f"levels: expected levels to vary beside {VARIED!r}, got none; name a set, a file or a pack")
     unknown = [family for family in families if family not in NAMES]
     if unknown or not families:
-        got = repr(unknown[0]) if unknown else "none"
+        got = shortened(unknown[0]) if unknown else "none"
         raise ConfigError(f"generated_families: expected some of {', '.join(NAMES)}, got {got}")
     read_range("generated_difficulty", config.generated_difficulty)
     if config.streams and config.stop_at_success is not None:

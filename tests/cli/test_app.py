@@ -93,6 +93,18 @@ def test_shells_with_completion(capsys):  # those of bash and zsh: tests/docs
     assert "total-timesteps" in capsys.readouterr().out
 
 
+def test_a_file_with_a_name_that_is_too_long(capsys):
+    assert main(["gallery", "--recordings", "x" * 5000]) == 1
+    assert capsys.readouterr().err == f"nclone-env: {'x' * 300}...: File name too long\n"
+
+
+@pytest.mark.parametrize("command", [["train"], ["evaluate", "nowhere"]])
+def test_a_number_of_episodes_is_checked_first(command, capsys):
+    assert main([*command, "--episodes", "0"]) == 2
+    expected = "nclone-env: episodes: expected a whole number from 1 to 16777216, got 0\n"
+    assert capsys.readouterr().err == expected
+
+
 @pytest.mark.parametrize(("word", "value"), [("12", 12), ("1e6", 1_000_000), ("2_000_000", 2_000_000), ("-5", -5)])
 def test_whole_numbers(word, value):
     assert read_whole_number(word) == value

@@ -103,12 +103,12 @@ def test_last_observations_in_same_step_mode():
     fields = FIELDS | {"max_frames": 5000}  # only deaths end episodes: TorchRL resets once more if all end together
     env = GymWrapper(Numbers(gathered(8, dict_observations=False, **fields)), categorical_action_encoding=True)
     env.set_seed(3)
-    rollout = env.rollout(300, break_when_any_done=False)
+    rollout = env.rollout(400, break_when_any_done=False)
     twin = NPlusPlusVectorEnv(None, 8, autoreset_mode="SameStep", **fields)
     twin.reset(seed=3)
     twin.reset()  # rollout() resets once more
     ends = 0
-    for t in range(300):
+    for t in range(400):
         observations, *_, info = twin.step(rollout["action"][:, t].numpy())
         expected = observations["game_state"].copy()
         if "final_obs" in info:

@@ -93,7 +93,8 @@ def rows(version: int) -> list[dict[str, float]]:
 
 def write_csv(folder: Path, version: int) -> None:
     curve = LearningCurve(folder, 50)
-    curve.rows.replace(rows(version))
+    for row in rows(version):
+        curve.rows.append(row)
     curve.write_csv()
 
 

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -154,3 +155,10 @@ def test_a_clock_that_went_back_harms_no_cache(tmp_path, monkeypatch):
         for path, _ in array_cache.files():
             os.utime(path, (later, later))
     assert sum(status.st_size for _, status in array_cache.files()) <= 1_000_000
+
+
+@pytest.mark.parametrize("name", [".", "/"])
+def test_a_folder_without_a_name_is_no_file(name):
+    with pytest.raises(IsADirectoryError) as raised:
+        write_file(Path(name), b"")
+    assert raised.value.filename == name

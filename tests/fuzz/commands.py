@@ -1,4 +1,7 @@
-"""Command lines with other words; each ends with an exit status and, if it fails, with a short message."""
+"""Command lines with other words; each ends with an exit status and, if it fails, with a short message.
+
+No window opens, and ``train`` ends where it would make its environments.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ import io
 import os
 import random
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 from nclone_env.cli.app import main
 
+from .checkpoints import checkpoint, checkpoints
 from .levels import any_level, changed, map_bytes, raw_levels, text_of
 from .plans import certificate, certificates
 from .recordings import recording, recordings
@@ -22,7 +28,13 @@ _COMMANDS = (
     "replay verify R", "replay verify R F", "replay record L --inputs 24RJ --output o.replay --force",
     "check-proof C L", "run --headless --num-envs 2 --steps 3 --levels L --observations game_state --seed 5",
     "solve L --frames 500 --output out --seed 3", "evaluate F --episodes 1", "levels generate --output o.txt --count 0",
-    "gallery L L --recordings R --output site --force --title T",
+    "gallery L L --recordings R --output site --force --title T", "gallery --recordings R",
+    "play L L --ghost R --output out --scale 0.5", "play L",
+    "watch R R --output o.mp4 --force --scale 0.1 --views 2", "watch K R --levels L --argmax --seed 3 --scale 0.5",
+    "compare K K --output c.png", "evaluate K --episodes 0", "prove L --frames 500 --output out",
+    "train --levels generated --generated-count 8 --generated-families caves pads --total-timesteps 99 --output out",
+    "train --levels L generated --generated-difficulty 20..60 --held-out 0.2 --name n --output out --overwrite",
+    "train --levels L --num-envs 4 --init K --output out --no-video", "train --resume K --total-timesteps 100",
 )  # fmt: skip
 _WORDS = (
     "", "-1", "0", "1", "nan", "inf", "1e309", "nope", "é", "a" * 5000, "--", "-h", "--help", "../..", "/dev/null",
@@ -31,7 +43,8 @@ _WORDS = (
     "9" * 5000, "99999R " * 300, "o.xyz", "s.toml/x", "{}", "'", "%s", "$HOME", "*", "global_view", "graph", "\udcff",
 )  # fmt: skip
 _FILES = {"L": ("s.toml", "p.txt#0", "m.map", "first-steps/01-walk"), "F": ("s.toml", "p.txt", "m.map", "."),
-          "R": ("r.replay", "m.map"), "C": ("c.json", "s.toml")}  # fmt: skip
+          "R": ("r.replay", "m.map"), "C": ("c.json", "s.toml"),
+          "K": ("k.pt", "run", "run/checkpoint.pt", ".")}  # fmt: skip
 
 Command = tuple[tuple[str, ...], dict[str, bytes]]
 """The words, and the files in the folder that the command is called in."""
@@ -41,8 +54,13 @@ class _RefusedError(Exception):
     """The exit status is not 0; the message is what was printed."""
 
 
+class _Begun(BaseException):
+    """A training is about to make its environments."""
+
+
 def command(rng: random.Random) -> Command:
-    words = [rng.choice(_FILES.get(word, (word,))) for word in rng.choice(_COMMANDS).split()]
+    line = rng.choice(_COMMANDS).split()
+    words = [rng.choice(_FILES.get(word, (word,))) for word in line]
     for _ in range(rng.choice((0, 0, 1, 1, 2, 3))):
         place, action = rng.randrange(len(words) + 1), rng.random()
         if action < 0.5 and place < len(words):
@@ -59,6 +77,10 @@ def command(rng: random.Random) -> Command:
         "r.replay": recording(rng),
         "c.json": certificate(rng),
     }
+    if "o.mp4" in line:
+        files["r.replay"] = rng.choice(recordings())  # of few frames: a video takes as long as its recording
+    if "K" in line:
+        files |= {name: rng.choice((checkpoints()[0], checkpoint(rng))) for name in ("k.pt", "run/checkpoint.pt")}
     return tuple(words), files
 
 
@@ -67,11 +89,18 @@ def call(given: Command) -> None:
     output, errors, here = io.StringIO(), io.StringIO(), Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
+            (Path(folder) / name).parent.mkdir(exist_ok=True)
             (Path(folder) / name).write_bytes(data)
         os.chdir(folder)
         try:
-            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            with (
+                contextlib.redirect_stdout(output),
+                contextlib.redirect_stderr(errors),
+                _without_window_and_training(),
+            ):
                 status, message = main(words), errors.getvalue()
+        except _Begun:
+            status = 0
         except SystemExit as end:  # the parser of the arguments
             status, message = end.code, "usage"
         finally:
@@ -82,12 +111,26 @@ def call(given: Command) -> None:
         raise _RefusedError(message or "printed to the standard output")
 
 
+@contextlib.contextmanager
+def _without_window_and_training() -> Iterator[None]:
+    from nclone_env.train import loop
+
+    def begin(*arguments: object) -> None:
+        raise _Begun
+
+    with mock.patch.dict(os.environ, SDL_VIDEODRIVER="none"), mock.patch.object(loop, "set_up", begin):
+        yield
+
+
 def examples() -> list[Command]:
     rng = random.Random(0)
     files = {"r.replay": recordings()[0], "c.json": certificates()[0], "m.map": b"", "s.toml": b"", "p.txt": b""}
+    files["k.pt"] = checkpoints()[0]
     assert command(rng)
     listed = ["levels list", "replay verify r.replay", "levels show first-steps/01-walk --output o.png"]
     listed += ["run --headless --num-envs 2 --steps 3 --levels hazards --observations game_state graph global_view"]
+    listed += ["watch r.replay --output o.mp4 --scale 0.1", "gallery --recordings r.replay", "compare k.pt"]
+    listed += ["train --levels generated --output out", "train --resume k.pt --total-timesteps 100000000"]
     return [(tuple(line.split()), files) for line in listed]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import checkpoints, library, plans
+from . import checkpoints, commands, library, plans
 from .accidents import FLOATS
 from .archives import members_of, plain_archive
 from .levels import map_of, pack_line, raw_levels
@@ -81,6 +81,10 @@ def _certificate(**changes: Any) -> bytes:
     return json.dumps({**json.loads(plans.certificates()[-1]), **changes}).encode()
 
 
+def _compared(**fields: Any) -> commands.Command:
+    return ("compare", "k.pt"), {"k.pt": _checkpoint(**fields)}
+
+
 MADE: dict[str, Callable[[], Any]] = {
     "text-dotted-key": lambda: b".".join([b"a"] * 50_000) + b" = 1",
     "text-dotted-table": lambda: b"[" + b".".join([b"a"] * 50_000) + b"]",
@@ -120,6 +124,17 @@ MADE: dict[str, Callable[[], Any]] = {
     "search-whose-best-does-not-win": lambda: _search_with("best", np.zeros(9, np.uint8)),
     "search-with-other-worlds": lambda: _search_with("0 world ninjas", np.zeros(3)),
     "search-with-an-array-of-no-search": lambda: _search_with("../x", np.zeros(3)),
+    "command-gallery-of-a-recording-with-a-long-name": lambda: (("gallery", "--recordings", "0," * 3000), {}),
+    "command-compare-curves-without-times": lambda: _compared(curve=[{"success_rate": 0.5}]),
+    "command-compare-curves-without-rates": lambda: _compared(curve=[{"timesteps": 5}]),
+    "command-compare-a-curve-of-words": lambda: _compared(curve=[{"timesteps": "five"}]),
+    "command-compare-a-curve-of-huge-numbers": lambda: _compared(curve=[{"timesteps": 10**400}]),
+    "command-compare-without-counters": lambda: _compared(counters={}),
+    "command-compare-into-a-folder-without-a-name": lambda: (("compare", "k.pt", "--output", "/"), _compared()[1]),
+    "command-train-with-a-long-family": lambda: (
+        ("train", "--levels", "generated", "--generated-families", "a" * 5000),
+        {},
+    ),
     "configuration-local-position-a-function": lambda: ("make", {"observation": {"local_position": len}}),
     "configuration-of-a-huge-number": lambda: ("make", {"frame_skip": 10**5000}),
     "configuration-of-a-long-name": lambda: ("make", {"observations": ["y" * 5000] * 3}),

@@ -20,6 +20,7 @@ FINDINGS = Path("runs/fuzz")
 _ADDRESS_SPACE = 8_000_000_000  # bytes beyond those at the start; more is a MemoryError
 _SHOWN = 100_000  # characters of an input that is no bytes
 _STUCK = 120.0  # seconds without a new input after which a process is ended
+_COMPILING = 1800.0  # seconds before the first input: kernels may have to be compiled, on a busy machine
 
 HEADER = "target            tried   loaded  refused findings   slowest    growth   per s"
 
@@ -112,11 +113,12 @@ def _run_process(target: Target, *arguments: Any) -> tuple[Series, int | None, s
     sender.close()
     part: Series = Series(target.name)
     number: int | None = arguments[2]
+    limit = _COMPILING
     try:
-        while receiver.poll(_STUCK):
-            part, number = receiver.recv()
+        while receiver.poll(limit):
+            (part, number), limit = receiver.recv(), _STUCK
         process.kill()
-        end = f"no end within {_STUCK:g} s"
+        end = f"no end within {limit:g} s"
     except EOFError:
         end = "the process ended"
     process.join()

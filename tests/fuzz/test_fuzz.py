@@ -10,12 +10,13 @@ import pytest
 from nclone_env.errors import shortened
 
 from . import series, trial
+from .calls import SingleCalls, VectorCalls, run_calls
 from .series import run, run_apart
 from .target import Target
 from .targets import TARGETS
 from .trial import attempt
 
-SLOW = {"environment": 100, "command": 50, "single-calls": 8, "vector-calls": 4}
+SLOW = {"environment": 100, "command": 50, "single-calls": 50, "vector-calls": 50}
 """Inputs in the slow tests."""
 TRIES = {**dict.fromkeys(TARGETS, 120), "configuration": 60, **SLOW}
 """Inputs of each target; ``make fuzz`` tries more."""
@@ -49,6 +50,16 @@ def test_inputs_are_functions_of_seed_and_number(target):
 
 
 # The fuzzer finds what it looks for
+
+
+@pytest.mark.parametrize("kind", [SingleCalls, VectorCalls])
+def test_a_wrong_model_of_the_life_cycle_is_found(kind):
+    class Forgetful(kind):
+        def expected(self, needs_reset=True):
+            return super().expected(needs_reset=False)
+
+    with pytest.raises(AssertionError, match="got ResetNeededError"):
+        [run_calls(number, Forgetful) for number in range(20)]
 
 
 def reading(read) -> Target:

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, DYING, FALL_GRAVITY, JUMP_GRAVITY, JUMPING
+from nclone_env.constants import CELEBRATING, DEAD, DYING, FALL_GRAVITY, JUMP_GRAVITY, JUMPING, SLIDING
 from nclone_env.sim.contacts import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact
 from nclone_env.sim.life import kill
 from nclone_env.sim.ninja_move import hit, mend_corner, unit_or
+from nclone_env.sim.ninja_think import slide
 from nclone_env.sim.state import NINJA_RECORD
 
 NUDGE = 2.0**-47
@@ -87,3 +88,15 @@ def test_who_can_be_killed(ninja, state):
     kill(ninja)
     assert ninja["state"] == (DYING if state < DEAD else state)
     assert ninja["gravity"] == (FALL_GRAVITY if state == JUMPING else JUMP_GRAVITY)
+
+
+@pytest.mark.parametrize(
+    ("vx", "vy", "moves"),
+    [(1e-163, -1e-163, False), (0.0, -5e-324, False), (1e-161, -1e-161, True), (0.5, -0.25, True)],
+)
+def test_uphill_a_speed_whose_square_vanishes_stays(ninja, vx, vy, moves):
+    ninja["state"], ninja["floor_x"], ninja["floor_y"] = SLIDING, -0.6, -0.8
+    ninja["vx"], ninja["vy"] = vx, vy
+    slide(ninja, abs(vy * -0.6 - vx * -0.8), False)
+    assert np.isfinite([ninja["vx"], ninja["vy"]]).all()
+    assert ((ninja["vx"], ninja["vy"]) != (vx, vy)) is moves

@@ -4,6 +4,7 @@ import math
 import tracemalloc
 
 import pytest
+import torch
 
 from nclone_env.train.runs.curve import Rows
 
@@ -44,7 +45,7 @@ def test_more_rows_than_announced_are_kept():
 
 @pytest.mark.parametrize("expected", [1, 8])
 def test_rows_are_restored(expected):
-    made = filled([{"other": 1.5}] * 4, expected)
+    made = filled([{"timesteps": 1, "other": 1.5}] * 4, expected)
     made.restore(filled(ROWS).state())
     assert made[:] == Rows.of(filled(ROWS).state())[:] == ROWS
     assert made.columns() == ["timesteps", "loss", "held_out"]
@@ -56,9 +57,20 @@ def test_rows_are_restored(expected):
 
 def test_damaged_rows_are_refused():
     state = filled(ROWS).state()
-    for damage in ({"values": state["values"][:2]}, {"columns": {"timesteps": True}}):
+    columns, values, given = state.values()
+    forged = values.clone()
+    forged[1, 0] = math.nan
+    for damage in (
+        {"values": values[:2]},
+        {"values": values.float()},
+        {"values": forged},
+        {"given": torch.zeros_like(given)},
+        {"columns": {"timesteps": True}},
+        {"columns": dict(zip(("step", "loss", "held_out"), columns.values(), strict=True))},
+    ):
         with pytest.raises(ValueError, match="curve: expected"):
             Rows(1).restore(state | damage)
+    Rows(1).restore(state)
 
 
 def test_announced_rows_allocate_nothing():

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import Checkpoint, load_checkpoint, translated
+from nclone_env.train.checkpoint import Checkpoint, check_results, load_checkpoint, restore_configs
 from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
@@ -167,19 +167,19 @@ def level_table(groups: Sequence[Group]) -> str:
 
 
 def _record(path: Path, content: Checkpoint) -> RunRecord:
-    """Return what is known of a run; of evaluations only the one of this checkpoint.
+    """Return what is known of a run.
 
     Raises:
-        CheckpointError: if the learning curve is damaged.
+        CheckpointError: if a part of the checkpoint is damaged.
     """
-    results = _read_results(path.parent / "evaluation.csv", content.counters["timesteps"])
-    with translated(path):
-        curve = Rows.of(content.curve)
-    return RunRecord(path.parent, content.train_config, curve, results)
+    config = restore_configs(content, path)[0].to_dict()
+    check_results(content, path)
+    results = _read_results(path.parent / "evaluation.csv", content.counters.get("timesteps", 0))
+    return RunRecord(path.parent, config, Rows.of(content.curve), results)
 
 
 def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
-    """Return success rates after so many timesteps by mode and level; empty if there are none."""
+    """Return success rates after so many timesteps, of no other evaluation, by mode and level; empty without any."""
     results: dict[str, dict[str, float]] = {}
     if path.exists():
         try:
@@ -227,7 +227,8 @@ def _number(spread: Spread | None) -> str:
 
 
 def _rate(group: Group) -> str:
-    return f"{np.median([row['steps_per_second'] for run in group.runs for row in run.curve]):,.0f}"
+    rates = [rate for run in group.runs for rate in _known(run.curve, "steps_per_second")[:, 1]]
+    return f"{np.median(rates):,.0f}" if rates else "-"
 
 
 def _table(columns: Mapping[str, Sequence[str]]) -> str:

@@ -85,8 +85,7 @@ class Rows(Sequence[Row]):
             KeyError, ValueError: if it is damaged.
         """
         columns, values, given = state["columns"], state["values"].numpy(), state["given"].numpy()
-        if values.shape != given.shape or values.shape[1:] != (len(columns),) or len(columns) > _MOST_COLUMNS:
-            raise ValueError(f"curve: expected {len(columns)} columns, got {values.shape} and {given.shape}")
+        _check(columns, values, given)
         while len(self._values) < len(values):
             self._grow()
         self._columns = {name: int if whole else float for name, whole in columns.items()}
@@ -124,6 +123,25 @@ class Rows(Sequence[Row]):
         return {
             name: kind(values[column]) for column, (name, kind) in enumerate(self._columns.items()) if given[column]
         }
+
+
+def _check(columns: Mapping[str, bool], values: np.ndarray, given: np.ndarray) -> None:
+    """Check the parts of a saved learning curve.
+
+    Raises:
+        ValueError: if shapes or dtypes differ from those that are saved, a whole number is none, or rows have no
+            timesteps.
+    """
+    shape = (len(values), len(columns))
+    if values.shape != shape or given.shape != shape or len(columns) > _MOST_COLUMNS:
+        raise ValueError(f"curve: expected {len(columns)} columns, got {values.shape} and {given.shape}")
+    if values.dtype != np.float64 or given.dtype != np.bool_:
+        raise ValueError(f"curve: expected float64 and bool, got {values.dtype} and {given.dtype}")
+    whole = values[:, [bool(kind) for kind in columns.values()]]
+    if not ((whole >= 0) & (whole < 2.0**63)).all():
+        raise ValueError("curve: expected whole numbers from 0 to 2**63 in the columns of whole numbers")
+    if len(values) and not (columns.get("timesteps") and given[:, list(columns).index("timesteps")].all()):
+        raise ValueError("curve: expected timesteps in every row")
 
 
 class LearningCurve:
