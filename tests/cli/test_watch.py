@@ -25,6 +25,7 @@ from nclone_env.train.policy import ActorCritic
 from nclone_env.train.reports.watch import episode_inputs, evaluated_run, policy_runs
 
 from ..replay.bases import DEADLY, RIGHT, WINNABLE
+from ..train.runs import curve_of
 
 MINED = Level(build_room("mine 60 58", "exit 100 58", "exit_switch 110 58").raw, "mined")
 OPEN = Level(WINNABLE.raw, "open")
@@ -56,7 +57,7 @@ def write_checkpoint(path, levels=("first-steps/01-walk", "first-steps/02-step")
             episodes={},
             observations={},
             environments={},
-            curve=[],
+            curve=curve_of([]),
             held_out={},
             selection={},
             reference={},

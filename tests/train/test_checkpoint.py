@@ -24,6 +24,8 @@ from nclone_env.train.checkpoint import (
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policy import ActorCritic
 
+from .runs import curve_of
+
 CONFIG = TrainConfig(hidden_size=8, levels=("a", "b"))
 
 
@@ -40,7 +42,7 @@ def saved(tmp_path):
         episodes={"vector_steps": 5, "counts": torch.ones(2), "recent": torch.zeros(2, 8, dtype=torch.uint8)},
         observations={"game_state": torch.full((1, 2, 30), 0.5)},
         environments={"snapshots": torch.arange(5, dtype=torch.uint8), "sizes": torch.tensor([2, 3])},
-        curve=[{"timesteps": 5, "success_rate": float("nan")}],
+        curve=curve_of([{"timesteps": 5, "success_rate": float("nan")}]),
         held_out={},
         selection={},
         reference={},
