@@ -19,6 +19,7 @@ from nclone_env.generate.search import MAX_FRAMES, edited, first_solution, short
 from nclone_env.kinds import EXIT, EXIT_SWITCH, NINJA
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
+from nclone_env.level.load import LevelSource, load_level
 from nclone_env.plan.searches import ArchiveSearch, Task, make_task
 
 Place = list[int]
@@ -52,28 +53,30 @@ class Variant:
     tried: int
 
 
-def make_variant(level: Level, seed: int = 0, number: int = 0, *, max_frames: int = MAX_FRAMES) -> Variant:
+def make_variant(level: LevelSource, seed: int = 0, number: int = 0, *, max_frames: int = MAX_FRAMES) -> Variant:
     """Put start, exits and their switches of a level in other places, so that it can be completed.
 
     The same arguments give the same variant on every machine.
 
     Args:
-        level: a level with an exit.
+        level: a level with an exit, in any form that ``load_level`` accepts.
         seed: seed of the random choices, 0 or more.
         number: number of the variant, 0 or more.
         max_frames: longest solution; the shortest has 60 frames.
 
     Raises:
-        UnsupportedLevelError: if the level has no exit.
+        LevelFormatError, UnknownLevelError: if the level cannot be loaded.
+        UnsupportedLevelError: if it has no exit.
         ConfigError: if the seed or the number is negative.
     """
     for name, value in (("seed", seed), ("number", number)):
         if value < 0:
             raise ConfigError(f"{name}: expected a whole number of at least 0, got {value}")
-    draws = Draws(seed_of("variant", level.raw.digest, seed, number))
-    places, floors = _places(make_task(level), draws.below(1 << 30))
+    original = load_level(level)
+    draws = Draws(seed_of("variant", original.raw.digest, seed, number))
+    places, floors = _places(make_task(original), draws.below(1 << 30))
     for attempt in range(ATTEMPTS):
-        varied = _arranged(level, f"{level.name} variant {number}", draws, places, floors)
+        varied = _arranged(original, f"{original.name} variant {number}", draws, places, floors)
         inputs = _solution(varied, draws.below(1 << 30))
         if _LEAST_FRAMES <= len(inputs) <= max_frames:
             return Variant(varied, inputs, attempt + 1)
