@@ -16,7 +16,7 @@ from .target import Target
 from .targets import TARGETS
 from .trial import attempt
 
-SLOW = {"environment": 100, "command": 50, "single-calls": 50, "vector-calls": 50}
+SLOW = {"environment": 100, "command": 50, "single-calls": 8, "vector-calls": 4}
 """Inputs in the slow tests."""
 TRIES = {**dict.fromkeys(TARGETS, 120), "configuration": 60, **SLOW}
 """Inputs of each target; ``make fuzz`` tries more."""
@@ -59,7 +59,7 @@ def test_a_wrong_model_of_the_life_cycle_is_found(kind):
             return super().expected(needs_reset=False)
 
     with pytest.raises(AssertionError, match="got ResetNeededError"):
-        [run_calls(number, Forgetful) for number in range(20)]
+        [run_calls(number, Forgetful) for number in range(5)]
 
 
 def reading(read) -> Target:
