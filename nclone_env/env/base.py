@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.env.lifecycle import Lifecycle
 from nclone_env.env.reachability.cache import CacheCounts
+from nclone_env.env.viewer import Viewer
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.graph import Graphs
@@ -18,6 +21,17 @@ class BaseEnvironment:
     config: EnvironmentConfig
     _batch: Batch
     _lifecycle: Lifecycle
+
+    @cached_property
+    def _viewer(self) -> Viewer:
+        """What draws for ``render()``."""
+        return Viewer(self.config)
+
+    def _close_viewer(self) -> None:
+        """Close the window if there is one."""
+        viewer = self.__dict__.pop("_viewer", None)
+        if viewer is not None:
+            viewer.close()
 
     @property
     def level_names(self) -> tuple[str, ...]:

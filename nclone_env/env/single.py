@@ -24,7 +24,6 @@ from nclone_env.env.compiled.reward_function import RewardFunction
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, IN_EPISODE, NOT_CLOSED, OVER, RUNNING, Lifecycle, Phase
 from nclone_env.env.spaces import observation_space
 from nclone_env.env.threads import CALLING_THREAD
-from nclone_env.env.viewer import Viewer
 from nclone_env.memory_tree import MemoryNode
 
 _ALL = np.ones(1, dtype=np.bool_)
@@ -70,7 +69,6 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         self._reward_function = reward_function
         self._batch = Batch(config, 1, DISABLED, 1, reward_function, like)
         self._pool = RecyclingPool(self._batch.specs, 1)
-        self._viewer = Viewer(self.config)
         self._lifecycle = Lifecycle()
         self.render_mode = self.config.render_mode
         self.metadata = _metadata(self.config.frames_per_second)
@@ -255,7 +253,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
 
     def close(self) -> None:
         """Close the window and end the environment; further calls do nothing."""
-        self._viewer.close()
+        self._close_viewer()
         self._batch.close()
         self._lifecycle.phase = Phase.CLOSED
 

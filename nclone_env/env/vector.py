@@ -31,7 +31,6 @@ from nclone_env.env.episode_choice import EpisodeChoice
 from nclone_env.env.group import Group
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, Lifecycle, Phase
 from nclone_env.env.spaces import batched_space, observation_space
-from nclone_env.env.viewer import Viewer
 from nclone_env.errors import ConfigError, StepOrderError
 from nclone_env.memory_tree import MemoryNode
 
@@ -116,7 +115,6 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
             self._groups = [Group(self._batch, *edge, None if copy else ring) for edge in itertools.pairwise(edges)]
         self._all_mask = np.ones(num_envs, dtype=np.bool_)
         self._all_mask.flags.writeable = False
-        self._viewer = Viewer(self.config)
         self._lifecycle = Lifecycle()
         self.autoreset_mode = mode
         self.metadata = {
@@ -308,7 +306,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
     def close_extras(self, **kwargs: Any) -> None:
         """Give up sent steps, end the threads and close the window; called once by ``close``."""
         self._give_up()
-        self._viewer.close()
+        self._close_viewer()
         self._batch.close()
         self._lifecycle.phase = Phase.CLOSED
 
