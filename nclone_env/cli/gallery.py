@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from nclone_env.cli.output import counted
 from nclone_env.cli.progress import LiveLine
 from nclone_env.errors import ConfigError, NcloneError
 
@@ -50,7 +51,7 @@ def make_gallery(
     finally:
         messages.clear()
     runs = sum(len(entry.runs) for entry in shown)
-    print(f"wrote {len(shown)} levels and {runs} runs; open {output / 'index.html'}")
+    print(f"wrote {counted(len(shown), 'level')} and {counted(runs, 'run')}; open {output / 'index.html'}")
     return 1 if messages.failed else 0
 
 

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from nclone_env.cli.output import check_free
+from nclone_env.cli.output import check_free, counted
 from nclone_env.cli.progress import LiveLine, bar, remaining
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
@@ -60,7 +60,7 @@ def generate_levels(
         made = write_collection(files, entries(order, count, processes, stop), progress)
     progress.finish()
     if made:
-        print(f"wrote {made} levels to {files.pack}, rows to {files.table}, recordings to {files.folder}")
+        print(f"wrote {counted(made, 'level')} to {files.pack}, rows to {files.table}, recordings to {files.folder}")
     return stop.exit_status if stop() else 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_free, check_suffix, plain_name
+from nclone_env.cli.output import check_free, check_suffix, counted, plain_name
 from nclone_env.errors import ConfigError, LevelFormatError
 from nclone_env.kinds import kind_name
 from nclone_env.level import array_cache
@@ -33,7 +33,7 @@ def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
     """
     for name in levels or level_sets():
         refs = resolve(name)
-        print(f"{name} ({len(refs)} levels)")
+        print(f"{name} ({counted(len(refs), 'level')})")
         for ref in refs:
             print(f"  {ref.name:<32} {ref.load().raw.title}")
     return 0
@@ -76,7 +76,7 @@ def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
     if not refs:
         raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
     faults = sum(_print_findings(ref) for ref in refs)
-    print(f"{len(refs)} levels, {faults} with errors")
+    print(f"{counted(len(refs), 'level')}, {faults} with errors")
     return 1 if faults else 0
 
 

@@ -39,6 +39,11 @@ def check_suffix(argument: str, path: Path, *suffixes: str) -> None:
         raise ConfigError(f"{argument}: {expected}, got {str(path)!r}; for example {path.stem or 'file'}{suffixes[0]}")
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun, in the plural by an s."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def plain_name(name: str, otherwise: str) -> str:
     """Return what of a name a file may have that a shell and a URL take without quotes; ``otherwise`` if it is nothing.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_free, check_suffix
+from nclone_env.cli.output import check_free, check_suffix, counted
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, FormatError, UnknownLevelError
@@ -30,7 +30,7 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     width = max([len("file"), *(len(str(path)) for path in files)])
     print(f"{'file':<{width}}  agrees  frames  {'end':<12}  gold  reason")
     disagreeing = sum(not _print_verdict(path, width) for path in files)
-    print(f"{len(files)} recordings, {disagreeing} disagree")
+    print(f"{counted(len(files), 'recording')}, {disagreeing} disagree")
     return 1 if disagreeing else 0
 
 

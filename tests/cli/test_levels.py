@@ -47,7 +47,7 @@ def test_list_names_sets_levels_and_titles(tmp_path, monkeypatch, capsys, level)
     (folder / "one.toml").write_text(level.read_text())
     monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
     assert list_levels() == 0
-    assert capsys.readouterr().out.split() == ["walks", "(1", "levels)", "walks/one", "small"]
+    assert capsys.readouterr().out.split() == ["walks", "(1", "level)", "walks/one", "small"]
 
 
 def test_convert_to_map_and_back_gives_the_same_file(tmp_path, level, capsys):
@@ -107,7 +107,7 @@ def test_validate_reports_every_file(tmp_path, level, capsys):
     (tmp_path / "bad.map").write_bytes(b"\0" * 50)
     (tmp_path / "outside.toml").write_text(level.read_text().replace("gold 70 70", "gold 200 70"))
     assert validate_levels((str(level),)) == 0
-    assert capsys.readouterr().out.endswith("1 levels, 0 with errors\n")
+    assert capsys.readouterr().out.endswith("1 level, 0 with errors\n")
     assert validate_levels((str(tmp_path),)) == 1
     out = capsys.readouterr().out
     assert f"error: {tmp_path / 'bad.map'}: offset 50: expected a map of at least 1230 bytes, got the end" in out

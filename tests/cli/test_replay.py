@@ -40,7 +40,7 @@ def test_verify_prints_a_table(folder, capsys):
         "1",
         "death in the last frame",
     ]
-    assert lines[2] == "1 recordings, 0 disagree"
+    assert lines[2] == "1 recording, 0 disagree"
 
 
 def test_a_disagreement_sets_the_exit_status(folder, capsys):

@@ -137,7 +137,7 @@ def test_a_wrong_recording_is_named_and_left_out(folder, capsys):
         "wrong.replay", "torn.replay", "text.replay", "stranger",
     ]  # fmt: skip
     assert "wrong.replay: replay: expected a run that the simulator reproduces, got expected trajectory" in said.err
-    assert said.out == "wrote 1 levels and 1 runs; open gallery/index.html\n"
+    assert said.out == "wrote 1 level and 1 run; open gallery/index.html\n"
     assert [run["label"] for run in data_of(folder / "gallery" / "levels" / "a.html")["runs"]] == ["right"]
 
 
@@ -149,7 +149,7 @@ def test_attract_files_are_checked_as_well(folder, capsys):
     (folder / "runs" / "notes.txt").write_text("not a recording")
     assert gallery("--recordings", "runs") == 1
     said = capsys.readouterr()
-    assert said.out == "wrote 1 levels and 1 runs; open gallery/index.html\n"
+    assert said.out == "wrote 1 level and 1 run; open gallery/index.html\n"
     assert said.err.startswith(
         "left out: runs/13: replay: expected a run that the simulator reproduces, got expected death"
     )
@@ -333,7 +333,7 @@ def test_a_run_that_is_too_long_is_left_out(folder, capsys):
     assert gallery("a.map", "--recordings", "long.replay") == 1
     said = capsys.readouterr()
     assert "left out: long: inputs: expected at most 36,000 frames" in said.err
-    assert said.out == "wrote 1 levels and 0 runs; open gallery/index.html\n"
+    assert said.out == "wrote 1 level and 0 runs; open gallery/index.html\n"
     assert Page(folder / "gallery" / "index.html").named("li")[0]["data-runs"] == "0"
 
 
