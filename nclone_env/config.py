@@ -78,7 +78,7 @@ class RenderConfig:
         """Reject sizes that cannot be drawn, or that are surely a mistake."""
         check_integer("player_frame_size", self.player_frame_size, low=16, high=512)
         _check_number("player_frame_scale", self.player_frame_scale, low=1.0, high=16.0)
-        shown = self.player_frame_size * self.player_frame_scale
+        shown = int(self.player_frame_size) * float(self.player_frame_scale)  # small integers of NumPy overflow
         if shown > 2 * WORLD_WIDTH:
             most = 2 * WORLD_WIDTH / self.player_frame_size
             raise ConfigError(

@@ -273,3 +273,7 @@ def test_every_error_is_of_the_family():
         make().reset(options={"level": "x"})
     with pytest.raises(RuntimeError):
         make().step(0)
+
+
+def test_small_integers_of_numpy_do_not_overflow():
+    assert RenderConfig(player_frame_scale=np.int8(3)) == RenderConfig(player_frame_scale=3)

@@ -73,7 +73,9 @@ def test_by_default_infos_are_columns_of_numbers():
         left, right = theirs.step(actions)[4], ours.step(actions)[4]
 
 
-def test_the_argument_is_a_truth_value():
+def test_arguments_are_truth_values():
+    with pytest.raises(errors.ConfigError, match=r"copy: expected True or False, got array"):
+        NPlusPlusVectorEnv(num_envs=2, copy=np.zeros(3))
     with pytest.raises(errors.ConfigError, match="gymnasium_infos: expected True or False, got 'yes'"):
         native(AutoresetMode.NEXT_STEP, gymnasium_infos="yes")
 
