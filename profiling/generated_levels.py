@@ -19,6 +19,8 @@ from nclone_env.generate.difficulty import LEAST, MOST
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import GeneratedLevel, generate_level
 from nclone_env.generate.splits import TRAIN
+from nclone_env.generate.variants import make_variant
+from nclone_env.level.load import load_levels
 from nclone_env.render.picture import level_picture
 from profiling.measure import describe
 from profiling.pictures import write_picture
@@ -38,6 +40,17 @@ def make(families: Sequence[str], count: int, seed: int, split: str) -> tuple[Ma
         made[family] = [generate_level(family, seed, number, split=split) for number in range(count)]
         seconds[family] = time.process_time() - began
     return made, seconds
+
+
+def variants_per_second(names: Sequence[str], count: int, seed: int) -> float:
+    """Return how many variants of levels are made in a second of processor time."""
+    levels = load_levels(names)
+    make_variant(levels[0], seed, count)  # compile or load the kernels
+    began = time.process_time()
+    for number in range(count):
+        for level in levels:
+            make_variant(level, seed, number)
+    return len(levels) * count / (time.process_time() - began)
 
 
 def report(made: Made, seconds: Mapping[str, float]) -> None:
@@ -117,6 +130,7 @@ def main(
     seed: int = 0,
     split: str = TRAIN,
     shown: int = 60,
+    varied: tuple[str, ...] = ("jumps", "hazards"),
     sheet: Path = Path("runs/generated-levels.png"),
     figure: Path = Path("runs/generated-difficulty.png"),
 ) -> None:
@@ -128,12 +142,14 @@ def main(
         seed: seed of the collection.
         split: train or held-out.
         shown: levels on the contact sheet.
+        varied: levels of which as many variants are made each; packs may be among them.
         sheet: picture of the levels to write.
         figure: plot of the difficulties to write.
     """
     print(describe())
     made, seconds = make(families, count, seed, split)
     report(made, seconds)
+    print(f"variants of {', '.join(varied)}: {variants_per_second(varied, count, seed):.1f} a second")
     write_picture(contact_sheet(made, shown), sheet)
     plot(made, figure)
     print(f"difficulties {LEAST}..{MOST}; contact sheet in {sheet}, plot in {figure}")

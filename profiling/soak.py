@@ -3,10 +3,12 @@
     python -m profiling.soak state --steps 1e9 --log soak-state.jsonl
     python -m profiling.soak pictures --steps 1e7
     python -m profiling.soak training --steps 3e8
+    python -m profiling.soak updates --steps 768000
 
 `state` steps 4,096 environments that see `game_state`, `pictures` 64 that see `player_frame`, with random actions;
-`training` trains a policy with the defaults. A row of the log has the steps so far, the seconds, the process and its
-resident memory. The first tenth of a process's rows is left out of the growth: it touches pages for the first time.
+`training` trains a policy with the defaults, `updates` one with 128 steps an update, so that what grows with the
+number of updates shows. A row of the log has the steps so far, the seconds, the process and its resident memory. The
+first tenth of a process's rows is left out of the growth: it touches pages for the first time.
 Steps of earlier calls with the same log count, so a soak can be split; the growth stated is the largest of a process.
 """
 
@@ -101,26 +103,31 @@ def step_environments(observation: str, num_envs: int) -> Callable[[Log], None]:
     return run
 
 
-def train_policy(log: Log) -> None:
-    """Train until the log is complete."""
-    from nclone_env.train.config import TrainConfig
-    from nclone_env.train.loop import train
+def train_policy(**fields: int) -> Callable[[Log], None]:
+    """Return a function that trains a policy, with these fields of the configuration, until the log is complete."""
 
-    steps = [0]
+    def run(log: Log) -> None:
+        from nclone_env.train.config import TrainConfig
+        from nclone_env.train.loop import train
 
-    def note(row: dict[str, float]) -> None:
-        log.add(int(row["timesteps"]) - steps[0])
-        steps[0] = int(row["timesteps"])
+        steps = [0]
 
-    with tempfile.TemporaryDirectory() as folder:
-        config = TrainConfig(levels=LEVELS, output=Path(folder), total_timesteps=10**10, checkpoint_interval=200)
-        train(config, on_update=note, stop=lambda: log.done)
+        def note(row: dict[str, float]) -> None:
+            log.add(int(row["timesteps"]) - steps[0])
+            steps[0] = int(row["timesteps"])
+
+        with tempfile.TemporaryDirectory() as folder:
+            config = TrainConfig(levels=LEVELS, output=Path(folder), total_timesteps=10**10, **fields)
+            train(config, on_update=note, stop=lambda: log.done)
+
+    return run
 
 
 KINDS: dict[str, Callable[[Log], None]] = {
     "state": step_environments("game_state", 4096),
     "pictures": step_environments("player_frame", 64),
-    "training": train_policy,
+    "training": train_policy(checkpoint_interval=200),
+    "updates": train_policy(num_envs=16, num_steps=8, num_minibatches=1, hidden_size=16, checkpoint_interval=100),
 }
 
 

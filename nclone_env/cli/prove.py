@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_folder
+from nclone_env.cli.output import check_folder, check_free
 from nclone_env.errors import ConfigError, FormatError, LevelFormatError, UnsupportedLevelError
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
-from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
+from nclone_env.level.reference import OpenedPacks, resolve
 from nclone_env.plan.check import MEMORY as MEMORY_OF_CHECK
 from nclone_env.plan.check import check_certificate
 from nclone_env.plan.proof import MEMORY, prove, read_certificate
@@ -54,7 +53,9 @@ def prove_levels(
     for name, value in (("frames", frames), ("memory", memory)):
         if value <= 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
-    files = _certificates(output, refs, force)
+    files = [output / f"{Path(recording_name(number, ref.name)).stem}{SUFFIX}" for number, ref in enumerate(refs)]
+    for file in files:
+        check_free(file, force)
     inputs = None if recording is None else _inputs_of(recording, refs[0].load())
     output.mkdir(parents=True, exist_ok=True)
     proved = 0
@@ -73,19 +74,6 @@ def prove_levels(
             write_file(file, proof.certificate())
     print(f"{proved} of {len(refs)} levels with a proof; certificates in {output}")
     return int(proved < len(refs))
-
-
-def _certificates(output: Path, refs: Sequence[LevelRef], force: bool) -> list[Path]:
-    """Return the files for the certificates of levels.
-
-    Raises:
-        ConfigError: if there is one that is not to be replaced.
-    """
-    files = [output / f"{Path(recording_name(number, ref.name)).stem}{SUFFIX}" for number, ref in enumerate(refs)]
-    found = next((file for file in files if file.exists()), None)
-    if found is not None and not force:
-        raise ConfigError(f"output: {found} exists already; --force replaces it, or name another")
-    return files
 
 
 def _inputs_of(recording: Path, level: Level) -> np.ndarray:

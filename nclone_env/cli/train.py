@@ -91,13 +91,18 @@ def train(
         print(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
         print(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
         return stop.exit_status
+    _print_end(result, time.monotonic() - started)
+    _report(config, result, episodes, video)
+    return 0
+
+
+def _print_end(result: TrainResult, seconds: float) -> None:
+    """Print why a complete run has ended, and what it waited for."""
     reason = "every level solved" if result.solved else "total_timesteps reached"
-    print(f"{reason} after {result.counters.timesteps:,} timesteps, {time.monotonic() - started:.0f} s")
+    print(f"{reason} after {result.counters.timesteps:,} timesteps, {seconds:.0f} s")
     waits = [row["wait_seconds"] for row in result.curve if "wait_seconds" in row]
     if waits:
         print(f"exchanged generated levels {len(waits)} times, waited {sum(waits):.1f} s for them")
-    _report(config, result, episodes, video)
-    return 0
 
 
 def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool) -> None:

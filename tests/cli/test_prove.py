@@ -74,7 +74,7 @@ def test_certificates_are_replaced_only_if_asked_for(folder, capsys):
         assert run("prove", *levels, "--frames", 50_000) == 2
         out, error = capsys.readouterr()
         name = f"proofs/00{len(levels) - 1}-near.proof.json"
-        assert error.strip() == f"nclone-env: output: {name} exists already; --force replaces it, or name another"
+        assert error.strip() == f"nclone-env: {name}: already exists; --force overwrites it, or name another"
         assert out == "", "nothing was searched for"
     file.write_text("mine")
     assert run("prove", "near", "--frames", 50_000, "--force") == 0
