@@ -23,7 +23,7 @@ from nclone_env.train.runs.exchange import ended_episodes
 from nclone_env.train.runs.finite import check_finite
 from nclone_env.train.runs.folder import checkpoint_file, settled_config
 from nclone_env.train.runs.initial import initialise_policy
-from nclone_env.train.runs.renewal import on_current_levels, renew_levels
+from nclone_env.train.runs.renewal import on_current_levels, renew_levels, stopped_by
 from nclone_env.train.runs.restart import claim
 from nclone_env.train.runs.resume import Source, load_source, restore_run, save_run, saved_levels, take_over_folder
 from nclone_env.train.runs.run import Counters, Run, one_thread_per_call, set_up
@@ -105,7 +105,7 @@ def train(
                 initialise_policy(run.policy, run.config, initial)
             begin(run, source, on_warm_start)
             del source  # its memory
-            while not run.finished and not any(ranks.exchange(stop())):
+            while not run.finished and not any(ranks.exchange(stopped_by(run, stop))):
                 on_update(advance(run))
                 if run.counters.updates % config.checkpoint_interval == 0:
                     save_run(run)

@@ -87,6 +87,9 @@ class Here:
         function, args = self.asked.pop(0)
         return function(*args)
 
+    def ready(self, seconds):
+        return True
+
     def close(self):
         self.asked.clear()
 
@@ -146,6 +149,42 @@ def test_a_resumed_run_is_the_whole_run(tmp_path, rooms, fields, updates):
     assert same(ended, whole)
     assert untimed(ended.curve) == untimed(whole.curve)
     assert (tmp_path / "part" / "levels.csv").read_text() == (tmp_path / "whole" / "levels.csv").read_text()
+
+
+@pytest.mark.parametrize("polls", [0, 5])
+def test_a_run_that_waits_for_levels_can_be_stopped(tmp_path, rooms, monkeypatch, polls):
+    """The levels of the first exchange are never there; the run is asked to stop after it has looked some times."""
+    whole = train(config(tmp_path, name="whole"))
+    rows, looked = [], []
+
+    class Never(Here):
+        def ready(self, seconds):
+            looked.append(seconds)
+            time.sleep(0.001)
+            return False
+
+    monkeypatch.setattr(stream, "Background", Never)
+    part = train(
+        config(tmp_path, name="part"), on_update=rows.append, stop=lambda: len(rows) == 3 and len(looked) >= polls
+    )
+    assert (part.interrupted, part.counters.updates, len(looked)) == (True, 3, polls)
+    monkeypatch.setattr(stream, "Background", Here)
+    assert same(train(config(tmp_path), part.checkpoint), whole)
+
+
+def test_what_was_waited_before_the_levels_came_is_counted(tmp_path, rooms, monkeypatch):
+    class Slow(Here):
+        looked = 0
+
+        def ready(self, seconds):
+            time.sleep(0.01)
+            self.looked += 1
+            return self.looked % 4 == 0
+
+    monkeypatch.setattr(stream, "Background", Slow)
+    waits = [row["wait_seconds"] for row in train(config(tmp_path)).curve if "wait_seconds" in row]
+    assert len(waits) == 2
+    assert min(waits) >= 0.04
 
 
 def test_a_resume_that_forgets_the_levels_is_noticed(tmp_path, rooms, monkeypatch):
@@ -370,9 +409,14 @@ def test_the_process_in_the_background_answers_and_ends():
     process = background._process
     assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
     process.send_signal(signal.SIGTERM)  # left to the parent
+    assert not background.ready(0.01)
+    background.submit(len, "four")
+    assert background.ready(60)
+    assert background.result() == 4
     background.submit(time.sleep, 60)
     process.stdin.close()  # as when the parent is killed
     assert process.wait(30) == 0
+    assert background.ready(60), "there is something to find out"
     with pytest.raises(BackgroundError, match="it ended with status 0"):
         background.result()
     background.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
@@ -67,6 +68,12 @@ class Background:
         if not returned:
             raise value
         return value
+
+    def ready(self, seconds: float) -> bool:
+        """Wait some seconds at most; return whether the only missing answer is there, or the process has ended."""
+        assert self._process is not None, "ready() was called before submit()"
+        assert self._process.stdout is not None
+        return bool(select.select([self._process.stdout], [], [], seconds)[0])
 
     def close(self) -> None:
         """End the process, whatever it computes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from typing import Any
@@ -73,6 +74,7 @@ class LevelStream:
         self.first_met = np.zeros((1, num_envs), np.int8)
         self._previous: tuple[Made, ...] = ()
         self._begun = 0
+        self._waited = 0.0
         if state:
             made, self._previous = read_levels(state)
             self._begun = int(state["begun"])
@@ -91,17 +93,32 @@ class LevelStream:
         """Return whether the next batch takes its turn after so many updates."""
         return updates - self._begun >= self._interval
 
-    def advance(self, updates: int) -> None:
-        """Wait for the next batch and make it the current one.
+    def ready(self, updates: int, seconds: float) -> bool:
+        """Wait some seconds at most for the next batch; return whether nothing has to be waited for any more.
+
+        Rank 0 alone waits here; the others do so in :meth:`advance`.
+        """
+        if not self.due(updates) or not self._ranks.first:
+            return True
+        began = time.perf_counter()
+        ready = self._background.ready(seconds)
+        self._waited += time.perf_counter() - began
+        return ready
+
+    def advance(self, updates: int) -> float:
+        """Wait for the next batch and make it the current one; return the seconds that were waited for it in all.
 
         Raises:
             BackgroundError: if the process that makes it has ended.
             ConfigError: if there are no more levels.
         """
+        began = time.perf_counter()
         following = self._receive()
+        waited, self._waited = self._waited + time.perf_counter() - began, 0.0
         self._previous, self.current, self._begun = self.current.made, following, updates
         self.first_met[:] = 0
         self._request_next()
+        return waited
 
     def meet(self, environments: np.ndarray, episodes: np.ndarray) -> None:
         """Note the first episodes on the levels of the batch; those that begin in start states are none.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from nclone_env.train.levels.background import BackgroundError
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.resume import save_run
 from nclone_env.train.runs.run import Run, assigns_levels
+
+_POLL_SECONDS = 0.2
 
 
 def renew_levels(run: Run) -> Row:
@@ -27,21 +29,29 @@ def renew_levels(run: Run) -> Row:
     if stream is None or not stream.due(run.counters.updates):
         return {}
     success = stream.first_success()
-    started = time.perf_counter()
     try:
-        stream.advance(run.counters.updates)
+        waited = stream.advance(run.counters.updates)
     except (ConfigError, BackgroundError):  # no more levels, or no process that makes them
         save_run(run)
         raise
-    waited, levels, plan = time.perf_counter() - started, stream.levels, stream.plan
+    started = time.perf_counter()
+    levels, plan = stream.levels, stream.plan
     for group in run.groups:
         group.exchange_levels(levels)
     run.statistics.renew([level.name for level in levels[: plan.in_use]], plan.kept)
     share = run.ranks.share(run.config.num_envs)
     spread_levels(run.groups, share, plan.in_use, assign=assigns_levels(run.config, plan.in_use))
     run.selection.renew(plan.kept, stream.current.starts)
-    exchanged = time.perf_counter() - started - waited
+    exchanged = time.perf_counter() - started
     return {"new_level_success": success, "wait_seconds": waited, "exchange_seconds": exchanged}
+
+
+def stopped_by(run: Run, stop: Callable[[], bool]) -> bool:
+    """Return whether a run is asked to stop; before, wait until it is or generated levels that are due can be had."""
+    while not stop():
+        if run.stream is None or run.stream.ready(run.counters.updates, _POLL_SECONDS):
+            return False
+    return True
 
 
 def on_current_levels(run: Run, ended: Sequence[np.ndarray]) -> list[np.ndarray]:
