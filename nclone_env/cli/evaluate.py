@@ -13,7 +13,7 @@ from nclone_env.config import EnvironmentConfig, check_integer
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level.solutions import known_solutions_of
 from nclone_env.replay.recording import Recording, recording_name
 from nclone_env.replay.video import write_video
 from nclone_env.train import require_training_extra
@@ -109,7 +109,7 @@ def evaluate_and_report(
     from nclone_env.train.reports import report
 
     results = compare(policy, environment, episodes, seed)
-    known = {name: len(inputs) for name, inputs in known_solutions().items()}
+    known = {name: len(inputs) for name, inputs in known_solutions_of(load_levels(environment.levels)).items()}
     marks = [digest in held_out for digest in level_digests(environment.levels)] if held_out else ()
     table = report.success_table(results, known, min(attempts, episodes), marks)
     print(table)

@@ -14,7 +14,7 @@ from nclone_env.gallery.runs import Run, load_run, recording_files, solution_of,
 from nclone_env.generate.collection import Files
 from nclone_env.level.level import Level
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level.solutions import known_solutions_of
 
 _NAME_LENGTH = 60
 
@@ -97,7 +97,7 @@ def _tried(on_fault: OnFault, task: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _known_runs(levels: Sequence[Level], on_fault: OnFault) -> list[Run]:
-    known = known_solutions()
+    known = known_solutions_of(levels)
     solved = [level for level in levels if level.name in known]
     found = [_tried(on_fault, solution_of, level, known[level.name]) for level in solved]
     return [run for run in found if run is not None]

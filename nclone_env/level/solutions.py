@@ -9,11 +9,14 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import ConfigError, LevelFormatError, shortened
 from nclone_env.level.catalog import levels_folder
+from nclone_env.level.level import Level
+from nclone_env.level.load import load_level
 
 MAX_INPUTS = 1 << 24
 """Frames; as many as a recording can hold."""
@@ -43,6 +46,18 @@ def known_solutions(folder: Path | None = None) -> dict[str, bytes]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LevelFormatError(str(path), "file", "TOML", str(error)) from error
     return {name: parse_inputs(text, f"{path}: {name}") for name, text in table.items()}
+
+
+def known_solutions_of(levels: Iterable[Level]) -> dict[str, bytes]:
+    """Return the shortest known inputs of levels by level name, one byte a frame; without those that have none.
+
+    Levels are compared with the built-in ones by tiles and entities, whatever they are called.
+
+    Args:
+        levels: any levels.
+    """
+    known = {load_level(name).raw.digest: inputs for name, inputs in known_solutions().items()}
+    return {level.name: known[level.raw.digest] for level in levels if level.raw.digest in known}
 
 
 def parse_inputs(text: str, source: str = "<text>") -> bytes:

@@ -7,8 +7,17 @@ from hypothesis import strategies as st
 from nclone_env import simulate
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError, LevelFormatError
+from nclone_env.level.build import build_room
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions, parse_inputs
+from nclone_env.level.level import Level
+from nclone_env.level.load import load_level
+from nclone_env.level.solutions import (
+    SOLUTIONS_FILE,
+    format_inputs,
+    known_solutions,
+    known_solutions_of,
+    parse_inputs,
+)
 
 LEVELS = [name for names in level_sets().values() for name in names]
 
@@ -60,3 +69,13 @@ def test_long_runs_are_written_so_that_they_can_be_read(frames):
 def test_inputs_without_a_word_are_refused(code):
     with pytest.raises(ConfigError, match=f"inputs: expected bytes 0 to 5, .*, got {code}"):
         format_inputs(bytes([2, code]))
+
+
+def test_levels_are_known_by_their_tiles_and_entities():
+    original, *_ = LEVELS
+    level = load_level(original)
+    copy = Level(level.raw, "another name")
+    impostor = Level(load_level(LEVELS[1]).raw, original)
+    other = build_room("exit 90 58", "exit_switch 80 58", title="unknown")
+    assert known_solutions_of([copy, other]) == {"another name": known_solutions()[original]}
+    assert known_solutions_of([impostor]) == {original: known_solutions()[LEVELS[1]]}

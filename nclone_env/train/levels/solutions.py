@@ -11,9 +11,8 @@ from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import load_level
 from nclone_env.level.mirror import mirrored
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level.solutions import known_solutions_of
 from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.levels.planned import PLANNED, planned_solutions
 from nclone_env.train.starts import (
@@ -79,7 +78,7 @@ def found_solutions(levels: LevelSet, sources: Sequence[str], max_frames: int, t
     recorded = recorded_solutions(levels.levels, recordings)
     found: dict[str, Any] = {name: inputs for name, inputs in recorded.items() if len(inputs) <= max_frames}
     if KNOWN in sources:
-        known = _known(levels.levels)
+        known = known_solutions_of(levels.levels)
         found = {name: inputs for name, inputs in known.items() if len(inputs) <= max_frames} | found
     found |= mirrored_solutions(levels.levels, found)
     if PLANNED in sources:
@@ -99,12 +98,6 @@ def _without_images(levels: Sequence[Level]) -> list[Level]:
         if mirrored(level).raw.digest not in kept:
             kept[level.raw.digest] = level
     return list(kept.values())
-
-
-def _known(levels: Sequence[Level]) -> dict[str, bytes]:
-    """Return the known solutions by level name; levels are compared by tiles and entities, as two may be equal."""
-    known = {load_level(name).raw.digest: inputs for name, inputs in known_solutions().items()}
-    return {level.name: known[level.raw.digest] for level in levels if level.raw.digest in known}
 
 
 def _names(levels: LevelSet) -> str:
