@@ -19,10 +19,10 @@ MAX_FRAMES = 3600
 _CELLS, _MEMORY = 20_000, 150_000_000
 """Cells and bytes of an archive, at most; worlds with many evil ninjas are tens of kilobytes large."""
 _NEVER = 1 << 30
-_RULES = ((30.0, 5.0, _NEVER, 1.0, 0.0), (15.0, 2.0, _NEVER, 1.0, 0.0), (30.0, 5.0, 240, 1.0, 0.0))
+_RULES = ((30.0, 5.0, _NEVER, 1.0, 0.0, False), (15.0, 2.0, _NEVER, 1.0, 0.0, False), (30.0, 5.0, 240, 1.0, 0.0, False))
 _TURNS = (2, 1, 1)
 """``RULES`` of the searches for a first solution, which take turns, and how many turns each has in a row."""
-_SHORTER_RULES = (48.0, 8.0, _NEVER, 0.3, 1.0 / 3.0)
+_SHORTER_RULES = (48.0, 8.0, _NEVER, 0.3, 1.0 / 3.0, False)
 """The same of the search for shorter ones: large cells, and hardly time for detours, so that it is soon at the end."""
 _TURN = 20_000
 _STAGE = "proof"

@@ -28,7 +28,7 @@ Place = list[int]
 ATTEMPTS = 24
 """Arrangements that are tried for one variant."""
 _UNIT = 6.0  # pixels of a unit of records
-_PLACES_RULES = (15.0, 2.0, 1 << 30, 0.0, 0.0)
+_PLACES_RULES = (15.0, 2.0, 1 << 30, 0.0, 0.0, False)
 """``RULES`` of the search for places."""
 _PLACES_FRAMES = 100_000
 _FIRST_FRAMES, _SHORTER_FRAMES, _EDIT_FRAMES = 150_000, 40_000, 20_000

@@ -4,8 +4,8 @@ A round takes a cell that was seldom chosen, copies its world, plays random held
 state in a cell that is new, or that was reached later before. A cell holds its whole world, so that a search goes on
 from it without replaying the way there; the way is a chain of nodes, one for each held input.
 
-The memory is fixed when the archive is made. When all cells are taken, only earlier visits are kept. When all nodes
-are taken, the ones that lead to no cell are dropped.
+The memory is fixed when the archive is made. When all cells are taken, either only earlier visits are kept, or
+some cells make room (``plan.thinning``). When all nodes are taken, the ones that lead to no cell are dropped.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.expand import play
-from nclone_env.plan.guide import least_way, way_left
+from nclone_env.plan.guide import least_way, steps_taken, way_left
 from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, most_that_fit, places_for
+from nclone_env.plan.thinning import PLACES, place_of, thin
 from nclone_env.sim.copy import copy_world, mix
 from nclone_env.sim.keys import cell_key
 from nclone_env.sim.random_numbers import draw
@@ -39,25 +40,31 @@ _NODES_PER_CELL = 16
 _ROOT = 0
 _INPUTS = tuple(INPUT_OF_ACTION)
 
-CELL = np.dtype([("frame", "i4"), ("node", "i4"), ("visits", "i4"), ("way", "f4")], align=True)
-"""A cell: frames to reach it, node of its way, times that it was chosen since it was reached so early, and the length
-of the way left, pixels."""
+CELL = np.dtype(
+    [("key", "u8"), ("frame", "i4"), ("node", "i4"), ("visits", "i4"), ("way", "f4"), ("place", "i4"), ("step", "i4")],
+    align=True,
+)
+"""A cell: its key, frames to reach it, node of its way, times that it was chosen since it was reached so early, the
+length of the way left, pixels, its place (``plan.thinning``), and the landmarks taken."""
 NODE = np.dtype([("parent", "i4"), ("input", "u1")], align=True)
 """A held input: the node before it, and the input byte."""
 SEARCH = np.dtype(
     [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("limit", "i8"), ("price", "i8"), ("slowness", "f8")]
     + [(name, "i4") for name in ("cells", "nodes", "best", "best_node", "best_hold", "best_input")]
-    + [(name, "i4") for name in ("longest", "hold")],
+    + [(name, "i4") for name in ("longest", "hold", "thinned")],
     align=True,
 )
 """State of a search: random numbers drawn, frames simulated, seed; solutions must cost less than ``limit``; frames that
 a piece of gold left behind costs; ``slowness`` of the rules, or 0; cells and nodes in use; frames of the best solution
 (0: none), the node before its last held input, how long that is held, and its input; solutions have at most ``longest``
-frames; frames that a choice is held."""
-RULES = np.dtype([("size", "f8"), ("speed", "f8"), ("period", "i4"), ("greed", "f8"), ("slowness", "f8")], align=True)
+frames; frames that a choice is held; times that the archive was thinned."""
+RULES = np.dtype(
+    [("size", "f8"), ("speed", "f8"), ("period", "i4"), ("greed", "f8"), ("slowness", "f8"), ("thins", "b1")],
+    align=True,
+)
 """Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; frames after
 which a cell is another one; factor of ``_GREEDS``; frames that a pixel of way left takes at least, so that a state from
-which the limit cannot be kept is not stored."""
+which the limit cannot be kept is not stored; whether a full archive is thinned."""
 
 
 class Archive(NamedTuple):
@@ -69,6 +76,8 @@ class Archive(NamedTuple):
         cells: (C,) ``CELL``.
         nodes: (N,) ``NODE``; parents come before their children.
         renumbered: (N,) int32; scratch.
+        visits: (PLACES,) int32; times that each place was chosen since the archive was thinned.
+        crowd: (PLACES,) int32; scratch.
         search: (1,) ``SEARCH``.
     """
 
@@ -77,6 +86,8 @@ class Archive(NamedTuple):
     cells: np.ndarray
     nodes: np.ndarray
     renumbered: np.ndarray
+    visits: np.ndarray
+    crowd: np.ndarray
     search: np.ndarray
 
 
@@ -96,6 +107,8 @@ def make_archive(levels: LevelSet, cells: int, origin: WorldArrays) -> Archive:
         np.zeros(cells, dtype=CELL),
         np.zeros(cells * _NODES_PER_CELL, dtype=NODE),
         np.zeros(cells * _NODES_PER_CELL, dtype=np.int32),
+        np.zeros(PLACES, dtype=np.int32),
+        np.zeros(PLACES, dtype=np.int32),
         np.zeros(1, dtype=SEARCH),
     )
 
@@ -104,7 +117,8 @@ def archive_bytes(levels: LevelSet, cells: int) -> int:
     """Return the bytes of an archive for a number of cells."""
     world = sum(array.nbytes for array in make_worlds(1, levels))
     ways = _NODES_PER_CELL * (NODE.itemsize + 4)
-    return world * (cells + 2) + PLACE_BYTES * places_for(cells) + cells * (CELL.itemsize + ways) + SEARCH.itemsize
+    fixed = 2 * world + 2 * 4 * PLACES + SEARCH.itemsize
+    return fixed + PLACE_BYTES * places_for(cells) + cells * (world + CELL.itemsize + ways)
 
 
 def cells_that_fit(levels: LevelSet, memory: int) -> int:
@@ -129,7 +143,8 @@ def begin(levels, archive, guide, parts, rules, seed):
     search = archive.search[0]
     search["random"], search["frames"], search["seed"] = 0, 0, np.uint64(seed)
     search["cells"], search["nodes"], search["best"] = 0, 1, 0
-    search["slowness"] = rules[0]["slowness"]
+    search["slowness"], search["thinned"] = rules[0]["slowness"], 0
+    archive.visits[:] = 0
     copy_world(archive.worlds, archive.cells.shape[0] + 1, archive.worlds, archive.cells.shape[0])
     if not in_time(search, guide, archive.worlds, archive.cells.shape[0], 0):
         search["slowness"] = 0.0  # the ninja is faster here, by pads for example, or the guide knows no way
@@ -159,6 +174,8 @@ def explore(levels, archive, guide, parts, rules, until):
             if search["nodes"] + steps > archive.nodes.shape[0]:
                 search["frames"] = until
                 return False
+        if search["cells"] == archive.cells.shape[0] and rules[0]["thins"]:
+            thin(archive)
         number = choose(archive, greed * rules[0]["greed"])
         if play_round(levels, archive, guide, parts, rules[0], number, steps):
             return True
@@ -167,16 +184,22 @@ def explore(levels, archive, guide, parts, rules, until):
 
 @kernel
 def choose(archive, greed):
-    """Return a cell: of some drawn at random the one with the fewest visits, counting the way left as visits."""
+    """Return a cell: of some drawn at random the one with the fewest visits, counting the way left as visits.
+
+    Once the archive was thinned, visits of its place count as well.
+    """
     search = archive.search[0]
     best, least = 0, 1e30
     for _ in range(_DRAWN):
         number = draw(search, search["cells"])
         cell = archive.cells[number]
         score = cell["visits"] + greed * cell["way"]
+        if search["thinned"] > 0:
+            score += archive.visits[cell["place"]]
         if score < least and cell["frame"] + search["hold"] < last_frame(search):
             best, least = number, score
     archive.cells[best]["visits"] += 1
+    archive.visits[archive.cells[best]["place"]] += 1
     return best
 
 
@@ -255,6 +278,8 @@ def keep(archive, guide, parts, rules, node, frame):
     cell = archive.cells[number]
     copy_world(worlds, scratch, worlds, number)
     cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, length
+    cell["key"], cell["step"] = key, steps_taken(guide, worlds, scratch)
+    cell["place"] = place_of(worlds, scratch, cell["step"])
     return True
 
 

@@ -81,7 +81,7 @@ def compile_kernels() -> None:
     """Compile the kernels of all searches, or load them, once per process."""
     task = make_task(build_room("exit 60 57", "exit_switch 50 57"))
     waiting = Run(np.zeros(1, np.uint8), 0, 1)
-    ArchiveSearch(task, task_archive(task, 1), (1.0, 1.0, 1, 0.0, 0.0), 0, waiting, "", 1).advance(1, lambda: False)
+    ArchiveSearch(task, task_archive(task, 1), (1.0, 1.0, 1, 0.0, 0.0, False), 0, waiting, "", 1).advance(1, lambda: False)
     PolishSearch(task, task_polisher(task, 1), 0, waiting, "", 1).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
 
@@ -191,6 +191,7 @@ class ArchiveSearch:
         worlds = {f"world {name}": array[:cells] for name, array in archive.worlds._asdict().items()}
         table = {"keys": archive.table.keys, "numbers": archive.table.numbers}
         rest = {"cells": archive.cells[:cells], "nodes": archive.nodes[:nodes], "search": archive.search}
+        rest["visits"] = archive.visits
         return worlds | table | rest | {"known": self._known}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -208,6 +209,7 @@ class ArchiveSearch:
             | {
                 "cells": archive.cells,
                 "nodes": archive.nodes,
+                "visits": archive.visits,
                 "search": archive.search,
                 "known": self._known,
             }

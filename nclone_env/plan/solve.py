@@ -38,10 +38,10 @@ MEMORY = 600_000_000
 _MOST_CELLS = 100_000  # of one archive
 _NEVER = 1 << 30
 _FIRST_RULES = (
-    ((30.0, 5.0, _NEVER, 1.0, 0.0), 4),
-    ((15.0, 2.0, _NEVER, 1.0, 0.0), 1),
-    ((30.0, 5.0, 240, 1.0, 0.0), 1),
-    ((24.0, 4.0, 60, 1.0, 0.0), 1),
+    ((30.0, 5.0, _NEVER, 1.0, 0.0, True), 4),
+    ((15.0, 2.0, _NEVER, 1.0, 0.0, True), 1),
+    ((30.0, 5.0, 240, 1.0, 0.0, True), 1),
+    ((24.0, 4.0, 60, 1.0, 0.0, True), 1),
 )
 """``RULES`` of the searches for a first solution and their weights: large cells, small ones, and such that are others
 after four seconds or one, for levels in which the ninja has to wait for what moves. All but the first succeed seldom,
@@ -49,9 +49,9 @@ and join it when the easy levels are done."""
 _ALONE = 4
 """Rounds in which only the first of them plays."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
-_NEXT_RULES = (((16.0, 1.5, _NEVER, 0.0, _SLOWNESS), 2), ((30.0, 5.0, 240, 0.0, _SLOWNESS), 1))
+_NEXT_RULES = (((16.0, 1.5, _NEVER, 0.0, _SLOWNESS, False), 2), ((30.0, 5.0, 240, 0.0, _SLOWNESS, False), 1))
 """The same of the searches for better solutions, which do not prefer places near the exit."""
-_GOLD_RULES = (((30.0, 5.0, _NEVER, 1.0, _SLOWNESS), 2), ((22.0, 3.5, _NEVER, 1.0, _SLOWNESS), 1))
+_GOLD_RULES = (((30.0, 5.0, _NEVER, 1.0, _SLOWNESS, False), 2), ((22.0, 3.5, _NEVER, 1.0, _SLOWNESS, False), 1))
 """The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
 _POLISHERS = 3
 """Searches that edit the best solution, with weight 1 each."""

@@ -29,7 +29,7 @@ from nclone_env.plan.table import EMPTY, find_place
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.state import WorldArrays, make_worlds
 
-_RULES = (12.0, 1.5, 1 << 30, 0.0, 0.0)
+_RULES = (12.0, 1.5, 1 << 30, 0.0, 0.0, False)
 """A row of ``RULES``: small cells, no preference for places near the exit."""
 _LONGEST = 8  # times that an input is held at most until a cell is left
 _SLOWNESS = 1.0 / 4.5  # frames per pixel of the way left

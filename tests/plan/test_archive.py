@@ -34,7 +34,7 @@ def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES)
     """Return (archive, parts, solutions found) after a search of so many frames."""
     levels = pack([level])
     archive, guide, parts = make_archive(levels, cells, origin_of(levels)), make_guide(levels), key_parts(levels)
-    rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0)], RULES)
+    rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0, False)], RULES)
     found = []
     archive.search["limit"], archive.search["longest"], archive.search["hold"] = limit, MAX_FRAMES, HOLD
     begin(levels.arrays, archive, guide, parts, rules, seed)
@@ -143,7 +143,7 @@ def begun(level, slowness, limit):
     """Return an archive that has begun with these settings."""
     levels = pack([level])
     archive, guide, parts = make_archive(levels, 500, origin_of(levels)), make_guide(levels), key_parts(levels)
-    rules = np.array([(SIZE, SPEED, NEVER, 1.0, slowness)], RULES)
+    rules = np.array([(SIZE, SPEED, NEVER, 1.0, slowness, False)], RULES)
     archive.search["limit"], archive.search["longest"], archive.search["hold"] = limit, MAX_FRAMES, HOLD
     begin(levels.arrays, archive, guide, parts, rules, 1)
     explore(levels.arrays, archive, guide, parts, rules, 2000)
