@@ -81,7 +81,8 @@ def compile_kernels() -> None:
     """Compile the kernels of all searches, or load them, once per process."""
     task = make_task(build_room("exit 60 57", "exit_switch 50 57"))
     waiting = Run(np.zeros(1, np.uint8), 0, 1)
-    ArchiveSearch(task, task_archive(task, 1), (1.0, 1.0, 1, 0.0, 0.0, False), 0, waiting, "", 1).advance(1, lambda: False)
+    rules = (1.0, 1.0, 1, 0.0, 0.0, False)
+    ArchiveSearch(task, task_archive(task, 1), rules, 0, waiting, "", 1).advance(1, lambda: False)
     PolishSearch(task, task_polisher(task, 1), 0, waiting, "", 1).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
 

@@ -1,9 +1,9 @@
 """Room in a full archive: of each place only some cells are kept, and places are then chosen evenly.
 
-An archive fills with cells of the places where much can differ: doors, entities that the ninja can move, velocities. The
-way on often begins in places of which there are few cells. So when all cells are taken, some of each place stay, and
-the others make room; fewest stay of places before the newest landmark. A place is a square of positions and the number
-of landmarks taken; places are named by hashes, and two that share one count as one.
+An archive fills with cells of the places where much can differ: doors, entities that the ninja can move, velocities.
+The way on often begins in places of which there are few cells. So when all cells are taken, some of each place stay,
+and the others make room; fewest stay of places before the newest landmark. A place is a square of positions and the
+number of landmarks taken; places are named by hashes, and two that share one count as one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ def place_of(worlds, index, step):
 
 @kernel
 def thin(archive):
-    """Drop cells of a full archive, at least three in four; begin to count the visits of places afresh."""
+    """Drop cells of a full archive, at least three in four; begin to count the visits of places afresh.
+
+    Args:
+        archive: ``Archive``, changed in place; nodes stay, and are dropped when all of them are taken.
+    """
     ranks, most = archive.renumbered, max(archive.cells.shape[0] // _SHARE, 1)
     rank_cells(archive, ranks)
     keep_cells(archive, ranks, largest_rank(ranks, archive.search[0]["cells"], most), most)

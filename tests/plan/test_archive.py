@@ -20,6 +20,7 @@ from nclone_env.plan.guide import make_guide, way_left
 from nclone_env.plan.origin import origin_of
 from nclone_env.plan.solve import solve
 from nclone_env.plan.table import EMPTY
+from nclone_env.plan.thinning import thin
 from nclone_env.sim.copy import mix
 from nclone_env.sim.keys import cell_key, key_parts
 from nclone_env.sim.session import Session
@@ -30,11 +31,11 @@ SIZE, SPEED = 24.0, 2.25
 MAX_FRAMES, NEVER = 2000, 1 << 30
 
 
-def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES):
+def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES, thins=False):
     """Return (archive, parts, solutions found) after a search of so many frames."""
     levels = pack([level])
     archive, guide, parts = make_archive(levels, cells, origin_of(levels)), make_guide(levels), key_parts(levels)
-    rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0, False)], RULES)
+    rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0, thins)], RULES)
     found = []
     archive.search["limit"], archive.search["longest"], archive.search["hold"] = limit, MAX_FRAMES, HOLD
     begin(levels.arrays, archive, guide, parts, rules, seed)
@@ -93,6 +94,45 @@ def test_a_full_archive_keeps_earlier_visits_only():
     check_cells(archive, parts)
 
 
+def test_a_full_archive_that_is_thinned_finds_the_way_on():
+    """With room for so few cells, the others fill it long before the exit."""
+    without, _, none = searched(cells=600, frames=1_000_000)
+    archive, parts, found = searched(cells=600, frames=1_000_000, thins=True)
+    assert without.search[0]["thinned"] == 0
+    assert not none
+    assert archive.search[0]["thinned"] > 0
+    assert found
+    assert simulate(LEVEL, np.frombuffer(found[0], np.uint8)).state[-1] == 8
+    check_cells(archive, parts)
+
+
+def test_thinning_keeps_the_start_and_some_of_each_place():
+    archive, parts, _ = searched(cells=400)
+    cells = archive.cells.copy()
+    places = set(cells["place"].tolist())
+    thin(archive)
+    kept = archive.cells[: archive.search[0]["cells"]]
+    assert 0 < len(kept) <= 100
+    assert kept[0] == cells[0]
+    assert np.isin(kept["key"], cells["key"]).all()
+    assert np.count_nonzero(archive.table.numbers != EMPTY) == len(kept)
+    assert len(set(kept["place"].tolist())) >= min(len(places), 100) // 2
+    before, after = (np.unique(one["place"], return_counts=True)[1].max() for one in (cells, kept))
+    assert after < before / 4  # crowded places make more room than others
+    check_cells(archive, parts)
+
+
+def test_cells_before_the_newest_landmark_make_more_room():
+    archive, _, _ = searched(cells=2000, frames=400_000)
+    cells = archive.cells[: archive.search[0]["cells"]]
+    cells["place"] = np.arange(len(cells)) % 16  # sixteen places, half of them behind
+    cells["step"] = cells["place"] // 8
+    thin(archive)
+    kept = archive.cells[: archive.search[0]["cells"]]
+    counts = np.bincount(kept["place"], minlength=16)
+    assert counts[8:].min() > 1.5 * counts[:8].max()
+
+
 def test_nodes_that_lead_nowhere_are_dropped():
     archive, parts, found = searched(cells=400, frames=400_000)
     used, ways = archive.search[0]["nodes"], set()
@@ -124,7 +164,7 @@ def test_solutions_are_shorter_than_the_limit():
 def test_the_memory_is_known_beforehand(level):
     levels = pack([level])
     archive = make_archive(levels, 1000, origin_of(levels))
-    arrays = [*archive.worlds, *archive.table, *archive[2:-2], archive.renumbered, archive.search]
+    arrays = [*archive.worlds, *archive.table, *archive[2:]]
     assert sum(array.nbytes for array in arrays) == archive_bytes(levels, 1000)
     for memory in (10_000_000, 33_333_333):
         cells = cells_that_fit(levels, memory)

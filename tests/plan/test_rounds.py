@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import ConfigError, FormatError
+from nclone_env.level.build import build_level
 from nclone_env.plan import solve as solve_module
 from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.solve import solve
@@ -45,6 +46,23 @@ def test_a_search_that_was_stopped_at_any_moment_can_be_resumed(tmp_path):
         left = iter(range(calls))
         solve(LEVEL, frames=BUDGET, resume=file, stop=lambda left=left: next(left, None) is None)
     assert outcome(resume=file) == outcome()
+
+
+def test_thinned_archives_are_saved_and_do_not_depend_on_threads(tmp_path):
+    """They are full after a few thousand frames; the level has no way to the exit."""
+    file, walls = tmp_path / "one.search.npz", {(column, 14): "#" for column in range(1, 43)}
+    level = build_level("exit 20 80", "exit_switch 40 40", "shove_thwump 60 54", spawn=(20, 54), tiles=walls)
+    arguments = {"frames": 300_000, "memory": 2_500_000}
+    for frames in (90_000, 200_001):
+        solve(level, frames=frames, memory=2_500_000, resume=file)
+    solve(level, resume=file, **arguments)
+    whole = tmp_path / "whole.search.npz"
+    solve(level, resume=whole, threads=2, **arguments)
+    with np.load(file) as one, np.load(whole) as other:
+        assert one.files == other.files
+        assert all(one[f"{number} search"]["thinned"] > 0 for number in range(4))
+        differing = [name for name in one.files if name != "text" and one[name].tobytes() != other[name].tobytes()]
+    assert not differing
 
 
 def test_an_interrupted_search_is_saved(tmp_path):
