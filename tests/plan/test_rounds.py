@@ -49,19 +49,19 @@ def test_a_search_that_was_stopped_at_any_moment_can_be_resumed(tmp_path):
 
 
 def test_thinned_archives_are_saved_and_do_not_depend_on_threads(tmp_path):
-    """They are full after a few thousand frames; the level has no way to the exit."""
+    """The first one is full after a few thousand frames; the level has no way to the exit."""
     file, walls = tmp_path / "one.search.npz", {(column, 14): "#" for column in range(1, 43)}
     level = build_level("exit 20 80", "exit_switch 40 40", "shove_thwump 60 54", spawn=(20, 54), tiles=walls)
-    arguments = {"frames": 300_000, "memory": 2_500_000}
+    arguments = {"frames": 300_000, "memory": 1_500_000}
     for frames in (90_000, 200_001):
-        solve(level, frames=frames, memory=2_500_000, resume=file)
+        solve(level, frames=frames, memory=1_500_000, resume=file)
     solve(level, resume=file, **arguments)
     whole = tmp_path / "whole.search.npz"
     solve(level, resume=whole, threads=2, **arguments)
     with np.load(file) as one, np.load(whole) as other:
         assert one.files == other.files
-        assert all(one[f"{number} search"]["thinned"] > 0 for number in range(4))
-        differing = [name for name in one.files if name != "text" and one[name].tobytes() != other[name].tobytes()]
+        assert one["0 search"]["thinned"] > 0
+        differing = [name for name in one.files if name != "text" and (one[name] != other[name]).any()]
     assert not differing
 
 
