@@ -134,3 +134,7 @@ class RunFolderError(NcloneError, FileExistsError):
 
 class NonFiniteError(NcloneError, FloatingPointError):
     """Training met a nan or an infinity; the message names the tensor, the update and, where known, the levels."""
+
+
+class StoppedError(NcloneError):
+    """A training run was asked to end before there was anything of it to save."""

@@ -53,6 +53,32 @@ def bar(share: float) -> str:
     return f"[{'#' * round(share * _BAR):<{_BAR}}]"
 
 
+class PreparationProgress:
+    """Displays how far the preparation of a training run is.
+
+    Args:
+        stream: output stream, stdout by default.
+        interval: seconds between lines about levels where that is no terminal.
+    """
+
+    def __init__(self, stream: TextIO | None = None, interval: float = 10.0):
+        self._line = LiveLine(stream or sys.stdout, interval)
+        self._what, self._before, self._began = "", 0, 0.0
+
+    def level(self, what: str, done: int, count: int) -> None:
+        """Display what is done to levels, to how many of them so far, and to how many in all."""
+        now = time.monotonic()
+        if what != self._what:
+            self._what, self._before, self._began = what, done, now
+        seconds, since = now - self._began, done - self._before
+        left = f", {remaining(seconds / since * (count - done))}" if since else ""
+        self._line.show(f"  {bar(done / count)} {done:,}/{count:,} {what}  {seconds:.0f} s{left}")
+
+    def stage(self, name: str, seconds: float) -> None:
+        """Display a stage that is complete."""
+        self._line.put(f"  {name} ready after {seconds:.1f} s")
+
+
 class TrainingProgress:
     """Displays rows of the learning curve.
 

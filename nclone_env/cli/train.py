@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from nclone_env.cli.progress import TrainingProgress
+from nclone_env.cli.progress import PreparationProgress, TrainingProgress
 from nclone_env.cli.stop import stop_on_signals
+from nclone_env.errors import StoppedError
 from nclone_env.train import require_training_extra
 from nclone_env.train.config import TrainConfig
 
 if TYPE_CHECKING:
     from nclone_env.train.loop import TrainResult
 
-_STOPPING = "stopping after this update; a second signal ends at once and loses what follows the last checkpoint"
+_STOPPING = (
+    "stopping after this update or level; a second signal ends at once and loses what follows the last checkpoint"
+)
 
 
 def train(
@@ -69,11 +72,12 @@ def train(
         verb = "training" if resume is None else f"resuming {resume}:"
         print(f"{verb} on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
 
-    progress = TrainingProgress(config.total_timesteps)
+    preparation, progress = PreparationProgress(), TrainingProgress(config.total_timesteps)
     reports: dict[str, Any] = {
         "on_update": progress,
         "on_start": announce,
-        "on_stage": lambda name, seconds: print(f"  {name} ready after {seconds:.1f} s", flush=True),
+        "on_stage": preparation.stage,
+        "on_level": preparation.level,
         "on_warm_start": lambda done: print(report.warm_start_text(done), flush=True),
     }
     started = time.monotonic()
@@ -81,7 +85,12 @@ def train(
         if ranks.local_count == 1:
             check_memory(config)
         options: dict[str, Any] = {"init": init, "overwrite": overwrite, "stop": stop, "ranks": ranks}
-        result = loop.train(config, resume, **options, **(reports if ranks.first else {}))
+        try:
+            result = loop.train(config, resume, **options, **(reports if ranks.first else {}))
+        except StoppedError:
+            if ranks.first:
+                print("stopped before the first update; nothing had to be saved, and planned solutions are kept")
+            return stop.exit_status
     stopped = stop() or result.interrupted  # in the latter case by a signal to another rank
     if not ranks.first:
         return stop.exit_status if stopped else 0

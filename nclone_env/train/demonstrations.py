@@ -26,7 +26,7 @@ from nclone_env.level.reference import resolve
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.learn.holding import held_actions
-from nclone_env.train.levels.planned import PLANNED, planned_demonstrations
+from nclone_env.train.levels.planned import PLANNED, Planner
 from nclone_env.train.starts import winning_inputs
 from nclone_env.train.trajectories import Trajectory
 
@@ -53,14 +53,18 @@ class Demonstrated(NamedTuple):
     """Source to the reason why it was not used."""
 
 
-def demonstrate(sources: Sequence[str | Path], config: EnvironmentConfig, threads: int = 1) -> Demonstrated:
+def demonstrate(
+    sources: Sequence[str | Path],
+    config: EnvironmentConfig,
+    planner: Planner = Planner(),  # noqa: B008 - immutable
+) -> Demonstrated:
     """Return the trajectories of demonstrations that finish their level, at the pace of a policy.
 
     Args:
         sources: recordings (``.replay`` or attract files); names of built-in levels or sets, whose known solutions are
             played; and ``planned`` for solutions of the levels of ``config`` by the planner.
         config: environment of the policy, without frame stacks; its levels need not be those of recordings.
-        threads: levels that are planned at a time.
+        planner: finds those that are planned.
 
     Raises:
         UnknownLevelError: if a source is neither a file nor a built-in level.
@@ -69,7 +73,7 @@ def demonstrate(sources: Sequence[str | Path], config: EnvironmentConfig, thread
     """
     result = Demonstrated([], [], {})
     files = [source for source in sources if source != PLANNED]
-    planned = _planned(config, threads) if len(files) < len(sources) else ()
+    planned = _planned(config, planner) if len(files) < len(sources) else ()
     for demonstration in chain(read_demonstrations(files), planned):
         trajectory = trajectory_of(demonstration, config)
         if isinstance(trajectory, str):
@@ -98,10 +102,10 @@ def read_demonstrations(sources: Iterable[str | Path]) -> Iterator[Demonstration
             yield Demonstration(ref.name, ref.load(), np.frombuffer(solutions[ref.name], np.uint8))
 
 
-def _planned(config: EnvironmentConfig, threads: int) -> Iterator[Demonstration]:
+def _planned(config: EnvironmentConfig, planner: Planner) -> Iterator[Demonstration]:
     """Yield demonstrations by the planner."""
     levels = playable_levels(config)
-    found = planned_demonstrations(levels, config.max_frames, config.frame_skip, threads)
+    found = planner.demonstrations(levels, config.max_frames, config.frame_skip)
     for level in levels.levels:
         if level.name in found:
             yield Demonstration(level.name, level, found[level.name])

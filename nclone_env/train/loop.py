@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, StoppedError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, make_environments
 from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.ppo import UpdateStatistics
+from nclone_env.train.levels.planned import OnLevel, unnoticed
 from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks
@@ -59,6 +60,7 @@ def train(
     overwrite: bool = False,
     on_start: Callable[[Path], None] = lambda folder: None,
     on_stage: Report = lambda name, seconds: None,
+    on_level: OnLevel = unnoticed,
     on_warm_start: Callable[[WarmStart], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
     ranks: Ranks = ALONE,
@@ -75,8 +77,11 @@ def train(
         overwrite: replace the run that the folder of ``name`` holds.
         on_start: called with the folder of the run before anything is computed.
         on_stage: called with the name and the seconds of each stage of the preparation.
+        on_level: called as levels are planned or generated in the preparation, in each rank: what is done to them, to
+            how many so far, and to how many in all.
         on_warm_start: called after demonstrations were cloned.
-        stop: asked before each update; once it returns True in any rank the run is saved and ends.
+        stop: asked before each update; once it returns True in any rank the run is saved and ends. Also asked where
+            ``on_level`` is called.
         ranks: the processes that train together, each of which makes this call; rank 0 writes the files.
 
     Raises:
@@ -86,7 +91,14 @@ def train(
         RunFolderError: if the folder holds another run, or another process is training in it.
         NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
         RankError: if another rank was lost.
+        StoppedError: if ``stop`` returned True before there was a run to save.
     """
+
+    def prepared(what: str, done: int, count: int) -> None:
+        on_level(what, done, count)
+        if stop():
+            raise StoppedError(f"stop: asked to end with {done:,}/{count:,} {what}, before the first update")
+
     initial = None if init is None else checkpoint_file(init)
     if resume is not None and initial is not None:
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
@@ -98,7 +110,7 @@ def train(
         on_start(folder.path)
         with stage("environments", on_stage):
             generated = saved_levels(source) if source is not None and config.streams else None
-            run = set_up(settled_config(config, folder), make_envs, folder, ranks, generated)
+            run = set_up(settled_config(config, folder), make_envs, folder, ranks, generated, prepared)
         with closing(run):
             warm_up(run, on_stage)
             if initial is not None:

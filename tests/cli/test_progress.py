@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from nclone_env.cli.progress import LiveLine, TrainingProgress, bar, progress_line, remaining
+from nclone_env.cli.progress import LiveLine, PreparationProgress, TrainingProgress, bar, progress_line, remaining
 
 ROW = {
     "timesteps": 250_000,
@@ -94,3 +94,24 @@ def test_what_few_rows_have_stays_in_the_line():
     progress(ROW)
     assert stream.getvalue().count("return 3.14  new levels 12.5%  0.7 KB/env") == 2
     assert "new levels" not in progress_line(ROW | {"new_level_success": float("nan")}, 1_000_000, 1.0)
+
+
+def test_preparation_on_a_plain_stream():
+    stream = io.StringIO()
+    progress = PreparationProgress(stream, interval=0.0)
+    progress.level("solutions planned", 1, 4)
+    progress.level("solutions planned", 3, 4)
+    progress.level("levels generated", 8, 1_024)
+    progress.stage("environments", 12.34)
+    assert stream.getvalue().splitlines() == [
+        "  [#####               ] 1/4 solutions planned  0 s",
+        "  [###############     ] 3/4 solutions planned  0 s, 0 s left",
+        "  [                    ] 8/1,024 levels generated  0 s",
+        "  environments ready after 12.3 s",
+    ]
+
+
+def test_preparation_is_silent_between_periodic_lines():
+    stream = io.StringIO()
+    PreparationProgress(stream, interval=1e9).level("solutions planned", 1, 4)
+    assert not stream.getvalue()

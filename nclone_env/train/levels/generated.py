@@ -154,10 +154,8 @@ class Plan:
         parts = (self.fixed, [made.level for made in current], [made.level for made in previous])
         return tuple(itertools.chain.from_iterable(self._images(part) for part in parts))
 
-    def batch(self, first: int, previous: Sequence[Made] = ()) -> Batch:
-        """Make the batch that begins at a number of the collection.
-
-        What environments derive from the levels of the run is left in the level library, where the exchange finds it.
+    def batch(self, first: int, previous: Sequence[Made]) -> Batch:
+        """Make the batch that begins at a number of the collection, and what :meth:`derived` does.
 
         Args:
             first: the number.
@@ -166,7 +164,13 @@ class Plan:
         Raises:
             ConfigError: as :meth:`Collection.take`.
         """
-        made = self.collection.take(first, self.count)
+        return self.derived(self.collection.take(first, self.count), previous)
+
+    def derived(self, made: tuple[Made, ...], previous: Sequence[Made]) -> Batch:
+        """Return levels as a batch that follows another one.
+
+        What environments derive from the levels of the run is left in the level library, where the exchange finds it.
+        """
         NPlusPlusEnv(self._with_levels(made, previous)).close()
         return self.with_starts(made, previous)
 

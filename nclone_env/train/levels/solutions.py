@@ -14,7 +14,7 @@ from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.mirror import mirrored
 from nclone_env.level.solutions import known_solutions_of
 from nclone_env.replay.recording import load_any_recording
-from nclone_env.train.levels.planned import PLANNED, planned_solutions
+from nclone_env.train.levels.planned import PLANNED, Planner
 from nclone_env.train.starts import (
     STATES_PER_LEVEL,
     StartStates,
@@ -27,14 +27,14 @@ KNOWN = "known"
 """Stand in ``TrainConfig.starts`` for the known solutions of built-in levels, and for those that the planner finds."""
 
 
-def run_starts(environment: EnvironmentConfig, sources: Sequence[str], threads: int) -> StartStates | None:
+def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: Planner) -> StartStates | None:
     """Return the states along solutions that the episodes of a run begin in.
 
     Args:
         environment: configuration of the environments.
         sources: recordings of solutions, ``known`` or ``planned``; without any, episodes begin at the start of their
             level.
-        threads: levels that are planned at a time.
+        planner: finds those that are planned.
 
     Raises:
         ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.
@@ -42,11 +42,11 @@ def run_starts(environment: EnvironmentConfig, sources: Sequence[str], threads: 
     """
     if not sources:
         return None
-    solutions = solutions_of(playable_levels(environment), sources, environment.max_frames, threads)
+    solutions = solutions_of(playable_levels(environment), sources, environment.max_frames, planner)
     return start_states(environment, solutions, STATES_PER_LEVEL)
 
 
-def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, threads: int) -> dict[str, Any]:
+def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Planner) -> dict[str, Any]:
     """Return inputs that reach the exit by level name, one byte a frame; recordings come before known ones, then plans.
 
     Recordings and known solutions of a level also serve its mirror image, where they win with left and right exchanged.
@@ -56,13 +56,13 @@ def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, thre
         sources: recordings (``.replay`` or attract files), ``known`` for the known solutions of built-in levels, and
             ``planned`` for solutions that the planner finds now.
         max_frames: longest solution; longer ones are left out.
-        threads: levels that are planned at a time.
+        planner: finds those that are planned.
 
     Raises:
         ConfigError: if none of the levels is solved.
         FormatError, UnknownLevelError: if a file cannot be read.
     """
-    found = found_solutions(levels, sources, max_frames, threads)
+    found = found_solutions(levels, sources, max_frames, planner)
     if not found:
         raise ConfigError(
             f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
@@ -72,7 +72,7 @@ def solutions_of(levels: LevelSet, sources: Sequence[str], max_frames: int, thre
     return found
 
 
-def found_solutions(levels: LevelSet, sources: Sequence[str], max_frames: int, threads: int) -> dict[str, Any]:
+def found_solutions(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Planner) -> dict[str, Any]:
     """Return the same as :func:`solutions_of`, an empty dict if none of the levels is solved."""
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
     recorded = recorded_solutions(levels.levels, recordings)
@@ -86,7 +86,7 @@ def found_solutions(levels: LevelSet, sources: Sequence[str], max_frames: int, t
             rest = [level for level in levels.levels if level.name not in found]
             rest = _without_images(rest) if without_images else rest
             if rest:
-                found |= planned_solutions(pack(rest), max_frames, threads)
+                found |= planner.solutions(pack(rest), max_frames)
                 found |= mirrored_solutions(levels.levels, found)
     return found
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,15 +21,20 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.levels.background import Background
 from nclone_env.train.levels.generated import (
     Batch,
+    Collection,
     Made,
     Plan,
     held_out_collection,
     held_out_count,
     training_collection,
 )
-from nclone_env.train.levels.planned import PLANNED
+from nclone_env.train.levels.planned import PLANNED, OnLevel, Planner
 from nclone_env.train.levels.solutions import found_solutions, solutions_of
 from nclone_env.train.ranks import Ranks
+
+Value = TypeVar("Value")
+_PIECE = 8
+"""Levels that are asked for at a time in the preparation of a run, so that it can tell how far it is."""
 
 
 class LevelStream:
@@ -45,17 +51,14 @@ class LevelStream:
         ranks: the processes that train together.
         background: the process that makes the levels, used in rank 0 only; closed with the stream.
         num_envs: environments of this rank.
-        state: of an interrupted run, from :meth:`state`; empty: a new run.
+        begun: updates before the current batch took its turn.
+        current: the batch that episodes begin on.
+        previous: levels of the batch before it.
 
     Attributes:
-        plan: as given.
-        current: the batch that episodes begin on.
+        plan, current: as given; ``current`` is replaced by each exchange.
         first_met: (1, n) int8; outcome of the first episode of each environment from the start of a level of the batch:
             0 none so far, 1 failure, 2 success.
-
-    Raises:
-        ConfigError: if no levels can be made.
-        ValueError: if the state is damaged.
     """
 
     def __init__(
@@ -66,22 +69,16 @@ class LevelStream:
         ranks: Ranks,
         background: Background,
         num_envs: int,
-        state: Mapping[str, Any],
+        begun: int,
+        current: Batch,
+        previous: tuple[Made, ...],
     ):
-        self.plan = plan
+        self.plan, self.current = plan, current
         self._interval, self._updates = interval, updates
         self._ranks, self._background = ranks, background
         self.first_met = np.zeros((1, num_envs), np.int8)
-        self._previous: tuple[Made, ...] = ()
-        self._begun = 0
+        self._previous, self._begun = previous, begun
         self._waited = 0.0
-        if state:
-            made, self._previous = read_levels(state)
-            self._begun = int(state["begun"])
-            self.current = plan.with_starts(made, self._previous)
-        else:
-            self._request(0)
-            self.current = self._receive()
         self._request_next()
 
     @property
@@ -113,7 +110,7 @@ class LevelStream:
             ConfigError: if there are no more levels.
         """
         began = time.perf_counter()
-        following = self._receive()
+        following = self._ranks.from_first(self._background.result)
         waited, self._waited = self._waited + time.perf_counter() - began, 0.0
         self._previous, self.current, self._begun = self.current.made, following, updates
         self.first_met[:] = 0
@@ -158,15 +155,8 @@ class LevelStream:
         self._background.close()
 
     def _request_next(self) -> None:
-        if self._begun + self._interval < self._updates:
-            self._request(self.current.made[-1].number + 1, self.current.made)
-
-    def _request(self, first: int, previous: tuple[Made, ...] = ()) -> None:
-        if self._ranks.first:
-            self._background.submit(self.plan.batch, first, previous)
-
-    def _receive(self) -> Batch:
-        return self._ranks.from_first(self._background.result)
+        if self._ranks.first and self._begun + self._interval < self._updates:
+            self._background.submit(self.plan.batch, self.current.made[-1].number + 1, self.current.made)
 
 
 def open_stream(
@@ -174,7 +164,7 @@ def open_stream(
     environment: EnvironmentConfig,
     levels: tuple[str, ...],
     held_out: tuple[str, ...],
-    threads: int,
+    planner: Planner,
     ranks: Ranks,
     state: Mapping[str, Any],
 ) -> tuple[LevelStream, tuple[Level, ...]]:
@@ -185,16 +175,16 @@ def open_stream(
         environment: of the environments trained in; its levels are replaced.
         levels: fixed levels to train on; there may be none.
         held_out: fixed levels that the run holds out.
-        threads: levels that are planned at a time.
+        planner: finds solutions of fixed levels; its ``on_level`` is called for generated ones too.
         ranks: the processes that train together.
-        state: of an interrupted run; empty: a new run.
+        state: of an interrupted run, from :meth:`LevelStream.state`; empty: a new run.
 
     Raises:
         ConfigError: if no levels can be made, or ``starts`` fit none of the levels.
         ValueError: if the state is damaged.
     """
     fixed = tuple(load_levels(levels))
-    solutions = _fixed_solutions(config, environment, fixed, threads)
+    solutions = _fixed_solutions(config, environment, fixed, planner)
     plan = Plan(
         collection=training_collection(config, fixed, load_levels(held_out)),
         count=config.generated_count,
@@ -207,23 +197,57 @@ def open_stream(
     )
     with ExitStack() as undone:
         background = undone.enter_context(closing(Background()))
-        if ranks.first:
-            background.submit(held_out_collection(config).take, 0, held_out_count(config))
-        measured = ranks.from_first(background.result)
-        envs = len(ranks.share(config.num_envs))
-        stream = LevelStream(plan, config.generated_interval, config.num_updates, ranks, background, envs, state)
+        maker = _FirstLevels(ranks, background, planner.on_level)
+        measured = maker.take(held_out_collection(config), held_out_count(config), "held-out levels generated")
+        begun, current, previous = _saved_batch(plan, state) if state else (0, maker.batch(plan), ())
+        envs, interval = len(ranks.share(config.num_envs)), config.generated_interval
+        stream = LevelStream(plan, interval, config.num_updates, ranks, background, envs, begun, current, previous)
         undone.pop_all()
     return stream, tuple(made.level for made in measured)
 
 
+@dataclass(frozen=True)
+class _FirstLevels:
+    """Makes the levels that a run begins with, in the background process of rank 0, and tells how far it is."""
+
+    ranks: Ranks
+    background: Background
+    on_level: OnLevel
+
+    def take(self, collection: Collection, count: int, what: str) -> tuple[Made, ...]:
+        """Return the first levels of a collection; errors as :meth:`Collection.take`."""
+        made: tuple[Made, ...] = ()
+        while len(made) < count:
+            first = made[-1].number + 1 if made else 0
+            made += self._compute(collection.take, first, min(_PIECE, count - len(made)))
+            self.on_level(what, len(made), count)
+        return made
+
+    def batch(self, plan: Plan) -> Batch:
+        """Return the first batch of a plan."""
+        made = self.take(plan.collection, plan.count, "levels generated")
+        return self._compute(plan.derived, made, ())
+
+    def _compute(self, function: Callable[..., Value], *args: Any) -> Value:
+        if self.ranks.first:
+            self.background.submit(function, *args)
+        return self.ranks.from_first(self.background.result)
+
+
+def _saved_batch(plan: Plan, state: Mapping[str, Any]) -> tuple[int, Batch, tuple[Made, ...]]:
+    """Return the updates before the batch of an interrupted run took its turn, the batch, and the levels before it."""
+    made, previous = read_levels(state)
+    return int(state["begun"]), plan.with_starts(made, previous), previous
+
+
 def _fixed_solutions(
-    config: TrainConfig, environment: EnvironmentConfig, fixed: tuple[Level, ...], threads: int
+    config: TrainConfig, environment: EnvironmentConfig, fixed: tuple[Level, ...], planner: Planner
 ) -> Mapping[str, np.ndarray]:
     """Return solutions of the fixed levels and their mirror images by name."""
     if config.starts and fixed:
         find = found_solutions if PLANNED in config.starts else solutions_of
         levels = playable_levels(environment.replace(levels=fixed))
-        return find(levels, config.starts, config.max_frames, threads)
+        return find(levels, config.starts, config.max_frames, planner)
     if config.starts and PLANNED not in config.starts:
         raise ConfigError(
             f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "

@@ -26,6 +26,7 @@ from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, o
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.learn.reference import Reference
+from nclone_env.train.levels.planned import OnLevel, Planner, unnoticed
 from nclone_env.train.levels.solutions import run_starts
 from nclone_env.train.levels.split import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
@@ -74,6 +75,7 @@ class Run:
     ppo: PPO | DevicePPO
     network: Actor
     workers: Workers
+    planner: Planner
     statistics: EpisodeStatistics
     selection: EpisodeSelection
     held_out: HeldOutLevels | None
@@ -169,6 +171,7 @@ def set_up(
     folder: RunFolder,
     ranks: Ranks = ALONE,
     generated: Mapping[str, Any] | None = None,
+    on_level: OnLevel = unnoticed,
 ) -> Run:
     """Build all components of a run that writes to a folder; nothing is written yet.
 
@@ -178,17 +181,19 @@ def set_up(
         folder: the folder.
         ranks: the processes that train together.
         generated: the generated levels of an interrupted run, see ``LevelStream.state``.
+        on_level: called as levels are planned or generated, in this rank.
 
     Raises:
         ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
             solutions cannot.
     """
     workers = make_workers(config, ranks)
-    environment, held_out, stream = _choose_levels(config, workers.count, ranks, generated or {})
+    planner = Planner(workers.count, on_level)
+    environment, held_out, stream = _choose_levels(config, planner, ranks, generated or {})
     with ExitStack() as undone:
         if stream is not None:
             undone.callback(stream.close)
-        run = _assemble(config, make_envs, folder, ranks, workers, environment, held_out, stream)
+        run = _assemble(config, make_envs, folder, ranks, workers, planner, environment, held_out, stream)
         undone.pop_all()
     return run
 
@@ -199,6 +204,7 @@ def _assemble(
     folder: RunFolder,
     ranks: Ranks,
     workers: Workers,
+    planner: Planner,
     environment: EnvironmentConfig,
     held_out: tuple[LevelSource, ...],
     stream: LevelStream | None,
@@ -219,7 +225,7 @@ def _assemble(
         config.num_steps, len(share), space, config.frame_stack, reference_actions, is_pinned(device)
     )
     network, ppo = _make_learner(config, policy, parameters, storage, workers, ranks, device)
-    starts = run_starts(environment, config.starts, workers.count) if stream is None else stream.current.starts
+    starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
     return Run(
         config=config,
         environment=environment,
@@ -233,6 +239,7 @@ def _assemble(
         ppo=ppo,
         network=network,
         workers=workers,
+        planner=planner,
         statistics=EpisodeStatistics(envs.level_names[:in_use], config.success_window, config.environment().max_steps),
         selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
         held_out=_make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
@@ -250,7 +257,7 @@ def assigns_levels(config: TrainConfig, count: int) -> bool:
 
 
 def _choose_levels(
-    config: TrainConfig, threads: int, ranks: Ranks, generated: Mapping[str, Any]
+    config: TrainConfig, planner: Planner, ranks: Ranks, generated: Mapping[str, Any]
 ) -> tuple[EnvironmentConfig, tuple[LevelSource, ...], LevelStream | None]:
     """Return the environment with the levels to begin on, the held-out levels, and the levels to come, if any."""
     levels, held_out = run_levels(config)
@@ -259,7 +266,7 @@ def _choose_levels(
         named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
         count = len(levels)
         return environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None
-    stream, measured = open_stream(config, environment, levels, held_out, threads, ranks, generated)
+    stream, measured = open_stream(config, environment, levels, held_out, planner, ranks, generated)
     environment = environment.replace(levels=stream.levels, mirrored=False)
     return environment, (*held_out, *measured), stream
 

@@ -35,7 +35,7 @@ def warm_start(run: Run) -> WarmStart:
         UnknownLevelError, FormatError: as ``train.demonstrations.demonstrate``.
     """
     config, space = run.config, run.collectors[0].envs.single_observation_space
-    demonstrated = demonstrate(config.warm_start, run.environment, run.workers.count)
+    demonstrated = demonstrate(config.warm_start, run.environment, run.planner)
     if not demonstrated.trajectories:
         reasons = "; ".join(f"{source}: {reason}" for source, reason in demonstrated.skipped.items())
         raise ConfigError(f"warm_start: expected at least one recording that can be used, got none: {reasons}")
