@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import tyro
 
 from nclone_env._files import write_file
+from nclone_env.cli.progress import LevelProgress
 from nclone_env.config import EnvironmentConfig, check_integer
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
@@ -108,7 +109,9 @@ def evaluate_and_report(
     from nclone_env.train.levels.split import level_digests
     from nclone_env.train.reports import report
 
-    results = compare(policy, environment, episodes, seed)
+    progress = LevelProgress()
+    results = compare(policy, environment, episodes, seed, on_level=progress.level)
+    progress.clear()
     known = {name: len(inputs) for name, inputs in known_solutions_of(load_levels(environment.levels)).items()}
     marks = [digest in held_out for digest in level_digests(environment.levels)] if held_out else ()
     table = report.success_table(results, known, min(attempts, episodes), marks)

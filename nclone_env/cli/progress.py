@@ -53,8 +53,8 @@ def bar(share: float) -> str:
     return f"[{'#' * round(share * _BAR):<{_BAR}}]"
 
 
-class PreparationProgress:
-    """Displays how far the preparation of a training run is.
+class LevelProgress:
+    """Displays how far a command is that handles one level after another.
 
     Args:
         stream: output stream, stdout by default.
@@ -69,14 +69,18 @@ class PreparationProgress:
         """Display what is done to levels, to how many of them so far, and to how many in all."""
         now = time.monotonic()
         if what != self._what:
-            self._what, self._before, self._began = what, done, now
+            self._what, self._before, self._began = what, done, now  # those before may have been done long ago
         seconds, since = now - self._began, done - self._before
         left = f", {remaining(seconds / since * (count - done))}" if since else ""
         self._line.show(f"  {bar(done / count)} {done:,}/{count:,} {what}  {seconds:.0f} s{left}")
 
     def stage(self, name: str, seconds: float) -> None:
-        """Display a stage that is complete."""
+        """Display a stage of a preparation that is complete."""
         self._line.put(f"  {name} ready after {seconds:.1f} s")
+
+    def clear(self) -> None:
+        """Remove the line that a terminal overwrites."""
+        self._line.clear()
 
 
 class TrainingProgress:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from nclone_env.cli.progress import PreparationProgress, TrainingProgress
+from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import StoppedError
 from nclone_env.train import require_training_extra
@@ -72,7 +72,7 @@ def train(
         verb = "training" if resume is None else f"resuming {resume}:"
         print(f"{verb} on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
 
-    preparation, progress = PreparationProgress(), TrainingProgress(config.total_timesteps)
+    preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
     reports: dict[str, Any] = {
         "on_update": progress,
         "on_start": announce,

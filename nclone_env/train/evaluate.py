@@ -18,6 +18,7 @@ from nclone_env.train.environments import (
     finished_episodes,
     make_environments,
 )
+from nclone_env.train.levels.progress import OnLevel, unnoticed
 from nclone_env.train.network.distribution import joined, most_probable
 from nclone_env.train.network.sampling import sample_actions
 from nclone_env.train.policy import ActorCritic
@@ -76,6 +77,7 @@ def evaluate(
     episodes_per_level: int = 100,
     seed: int = 0,
     make_envs: MakeEnvironments = make_environments,
+    on_level: OnLevel = unnoticed,
 ) -> tuple[LevelResult, ...]:
     """Play each level in ``episodes_per_level`` environments and evaluate the first episode of each.
 
@@ -88,6 +90,7 @@ def evaluate(
         episodes_per_level: number of episodes per level.
         seed: fixes the environments and the sampled actions.
         make_envs: creates the vector environment.
+        on_level: called after each level.
 
     Returns:
         One result per level, in the order of the environment's levels.
@@ -95,9 +98,12 @@ def evaluate(
     if policy is None or mode == "random":
         policy, mode = None, "random"
     with closing(make_envs(environment, episodes_per_level)) as envs:
-        chooser = Chooser(policy, mode, envs.num_envs, seed)
-        numbers = range(len(envs.level_names))
-        return tuple(_play_level(envs, number, chooser, environment.max_steps, seed) for number in numbers)
+        chooser, count = Chooser(policy, mode, envs.num_envs, seed), len(envs.level_names)
+        results = []
+        for number in range(count):
+            results.append(_play_level(envs, number, chooser, environment.max_steps, seed))
+            on_level(f"levels played, {mode} actions", number + 1, count)
+        return tuple(results)
 
 
 def compare(
@@ -106,10 +112,14 @@ def compare(
     episodes_per_level: int = 100,
     seed: int = 0,
     make_envs: MakeEnvironments = make_environments,
+    on_level: OnLevel = unnoticed,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
-    """Evaluate sampled and argmax actions of a policy and random actions; return the results by mode."""
+    """Evaluate sampled and argmax actions of a policy and random actions; return the results by mode.
+
+    The arguments are those of :func:`evaluate`.
+    """
     modes: tuple[Mode, ...] = ("sampled", "argmax", "random")
-    return {mode: evaluate(policy, environment, mode, episodes_per_level, seed, make_envs) for mode in modes}
+    return {mode: evaluate(policy, environment, mode, episodes_per_level, seed, make_envs, on_level) for mode in modes}
 
 
 def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:

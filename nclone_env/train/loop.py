@@ -15,7 +15,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, make_environments
 from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.ppo import UpdateStatistics
-from nclone_env.train.levels.planned import OnLevel, unnoticed
+from nclone_env.train.levels.progress import OnLevel, unnoticed
 from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from nclone_env.cli.progress import LiveLine, PreparationProgress, TrainingProgress, bar, progress_line, remaining
+from nclone_env.cli.progress import LevelProgress, LiveLine, TrainingProgress, bar, progress_line, remaining
 
 ROW = {
     "timesteps": 250_000,
@@ -98,7 +98,7 @@ def test_what_few_rows_have_stays_in_the_line():
 
 def test_preparation_on_a_plain_stream():
     stream = io.StringIO()
-    progress = PreparationProgress(stream, interval=0.0)
+    progress = LevelProgress(stream, interval=0.0)
     progress.level("solutions planned", 1, 4)
     progress.level("solutions planned", 3, 4)
     progress.level("levels generated", 8, 1_024)
@@ -113,5 +113,5 @@ def test_preparation_on_a_plain_stream():
 
 def test_preparation_is_silent_between_periodic_lines():
     stream = io.StringIO()
-    PreparationProgress(stream, interval=1e9).level("solutions planned", 1, 4)
+    LevelProgress(stream, interval=1e9).level("solutions planned", 1, 4)
     assert not stream.getvalue()

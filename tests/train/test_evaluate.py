@@ -39,10 +39,13 @@ def test_argmax_of_a_good_policy_always_wins():
 
 
 def test_sampled_lies_between_argmax_and_random():
-    results = compare(walker(1.0), ENVIRONMENT, 200, make_envs=LineWorld)
+    played = []
+    results = compare(walker(1.0), ENVIRONMENT, 200, make_envs=LineWorld, on_level=lambda *call: played.append(call))
     rates = {mode: np.mean([r.success_rate for r in rows]) for mode, rows in results.items()}
     assert rates["random"] + 0.1 < rates["sampled"] < rates["argmax"]
     assert {r.mode for rows in results.values() for r in rows} == {"sampled", "argmax", "random"}
+    modes = ("sampled", "argmax", "random")
+    assert played == [(f"levels played, {mode} actions", done, 2) for mode in modes for done in (1, 2)]
 
 
 def test_counts_the_first_episode_of_each_environment():

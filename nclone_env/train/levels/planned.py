@@ -18,6 +18,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, content_digest
 from nclone_env.plan.smooth import smooth
 from nclone_env.plan.solve import solve
+from nclone_env.train.levels.progress import OnLevel, unnoticed
 
 PLANNED = "planned"
 """Name of these solutions among sources of solutions."""
@@ -27,13 +28,6 @@ _MEMORY = 150_000_000  # bytes of a search, at most
 _KEPT_TOGETHER = 16
 """Levels whose results are kept in one file."""
 _LAYOUT: Layout = {"inputs": np.dtype(np.uint8), "lengths": np.dtype(np.int32)}
-
-OnLevel = Callable[[str, int, int], None]
-"""Called as the levels of a run are prepared: with what is done to them, to how many so far, and to how many in all."""
-
-
-def unnoticed(what: str, done: int, count: int) -> None:
-    """Take no notice of prepared levels."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ from nclone_env.train.levels.generated import (
     held_out_count,
     training_collection,
 )
-from nclone_env.train.levels.planned import PLANNED, OnLevel, Planner
+from nclone_env.train.levels.planned import PLANNED, Planner
+from nclone_env.train.levels.progress import OnLevel
 from nclone_env.train.levels.solutions import found_solutions, solutions_of
 from nclone_env.train.ranks import Ranks
 

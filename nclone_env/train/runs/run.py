@@ -26,7 +26,8 @@ from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, o
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.planned import OnLevel, Planner, unnoticed
+from nclone_env.train.levels.planned import Planner
+from nclone_env.train.levels.progress import OnLevel, unnoticed
 from nclone_env.train.levels.solutions import run_starts
 from nclone_env.train.levels.split import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
