@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from nclone_env.cli.output import check_free, counted
-from nclone_env.cli.progress import LiveLine, bar, remaining
+from nclone_env.cli.progress import LiveLine, bar, left_text
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
 from nclone_env.generate.collection import TABLE_SUFFIX, Entry, Files, Order, entries, write_collection
@@ -91,13 +91,8 @@ class _Progress:
         return (
             f"{bar(self._accepted / self._total)} {self._accepted}/{self._total} levels  "
             f"{self._rejected.total():,} sketches rejected  {self._accepted / seconds:.1f} levels/s  {seconds:.0f} s"
-            f"{self._left(seconds)}"
+            f"{left_text(seconds, self._accepted, self._total - self._accepted)}"
         )
-
-    def _left(self, seconds: float) -> str:
-        if not 0 < self._accepted < self._total:
-            return ""
-        return f", {remaining(seconds * (self._total - self._accepted) / self._accepted)}"
 
 
 def _checked(order: Order, count: int, processes: int) -> Order:

@@ -63,15 +63,17 @@ class LevelProgress:
 
     def __init__(self, stream: TextIO | None = None, interval: float = 10.0):
         self._line = LiveLine(stream or sys.stdout, interval)
-        self._what, self._before, self._began = "", 0, 0.0
+        self._what, self._done = "", 0
+        self._before, self._began = 0, 0.0
 
     def level(self, what: str, done: int, count: int) -> None:
         """Display what is done to levels, to how many of them so far, and to how many in all."""
         now = time.monotonic()
-        if what != self._what:
-            self._what, self._before, self._began = what, done, now  # those before may have been done long ago
-        seconds, since = now - self._began, done - self._before
-        left = f", {remaining(seconds / since * (count - done))}" if since else ""
+        if what != self._what or done <= self._done:
+            self._before, self._began = done, now  # the time of those before is unknown; they may have been kept
+        self._what, self._done = what, done
+        seconds = now - self._began
+        left = left_text(seconds, done - self._before, count - done)
         self._line.show(f"  {bar(done / count)} {done:,}/{count:,} {what}  {seconds:.0f} s{left}")
 
     def stage(self, name: str, seconds: float) -> None:
@@ -117,6 +119,11 @@ def remaining(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s left"
     return f"{seconds / 60:.0f} min left" if seconds < 7200 else f"{seconds / 3600:.1f} h left"
+
+
+def left_text(seconds: float, done: int, left: int) -> str:
+    """Return how long what is left takes after so many seconds, behind a comma; empty if that cannot be said."""
+    return f", {remaining(seconds / done * left)}" if done and left else ""
 
 
 def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float, is_last: bool = False) -> str:

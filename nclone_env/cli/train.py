@@ -22,6 +22,7 @@ from nclone_env.train.config import TrainConfig
 
 if TYPE_CHECKING:
     from nclone_env.train.loop import TrainResult
+    from nclone_env.train.runs.warm_start import WarmStart
 
 _STOPPING = (
     "stopping after this update or level; a second signal ends at once and loses what follows the last checkpoint"
@@ -64,22 +65,10 @@ def train(
     from nclone_env.train import loop  # requires torch, an optional dependency
     from nclone_env.train.estimate import check_memory
     from nclone_env.train.ranks import joined_ranks
-    from nclone_env.train.reports import report
 
     check_episodes(episodes)
-
-    def announce(folder: Path) -> None:
-        verb = "training" if resume is None else f"resuming {resume}:"
-        print(f"{verb} on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
-
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
-    reports: dict[str, Any] = {
-        "on_update": progress,
-        "on_start": announce,
-        "on_stage": preparation.stage,
-        "on_level": preparation.level,
-        "on_warm_start": lambda done: print(report.warm_start_text(done), flush=True),
-    }
+    reports = {"on_update": progress, **_reports_of_preparation(config, resume, preparation)}
     started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
         if ranks.local_count == 1:
@@ -89,6 +78,7 @@ def train(
             result = loop.train(config, resume, **options, **(reports if ranks.first else {}))
         except StoppedError:
             if ranks.first:
+                preparation.clear()
                 print("stopped before the first update; nothing had to be saved, and planned solutions are kept")
             return stop.exit_status
     stopped = stop() or result.interrupted  # in the latter case by a signal to another rank
@@ -103,6 +93,26 @@ def train(
     _print_end(result, time.monotonic() - started)
     _report(config, result, episodes, video)
     return 0
+
+
+def _reports_of_preparation(config: TrainConfig, resume: Path | None, progress: LevelProgress) -> dict[str, Any]:
+    """Return arguments of ``loop.train`` that print what happens before the first update."""
+    from nclone_env.train.reports import report
+
+    def announce(folder: Path) -> None:
+        verb = "training" if resume is None else f"resuming {resume}:"
+        print(f"{verb} on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
+
+    def cloned(done: WarmStart) -> None:
+        progress.clear()
+        print(report.warm_start_text(done), flush=True)
+
+    return {
+        "on_start": announce,
+        "on_stage": progress.stage,
+        "on_level": progress.level,
+        "on_warm_start": cloned,
+    }
 
 
 def _print_end(result: TrainResult, seconds: float) -> None:

@@ -93,12 +93,6 @@ def train(
         RankError: if another rank was lost.
         StoppedError: if ``stop`` returned True before there was a run to save.
     """
-
-    def prepared(what: str, done: int, count: int) -> None:
-        on_level(what, done, count)
-        if stop():
-            raise StoppedError(f"stop: asked to end with {done:,}/{count:,} {what}, before the first update")
-
     initial = None if init is None else checkpoint_file(init)
     if resume is not None and initial is not None:
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
@@ -110,7 +104,9 @@ def train(
         on_start(folder.path)
         with stage("environments", on_stage):
             generated = saved_levels(source) if source is not None and config.streams else None
-            run = set_up(settled_config(config, folder), make_envs, folder, ranks, generated, prepared)
+            run = set_up(
+                settled_config(config, folder), make_envs, folder, ranks, generated, _stoppable(on_level, stop)
+            )
         with closing(run):
             warm_up(run, on_stage)
             if initial is not None:
@@ -122,15 +118,30 @@ def train(
                 if run.counters.updates % config.checkpoint_interval == 0:
                     save_run(run)
             save_run(run)
-            return TrainResult(
-                policy=run.policy,
-                curve=run.curve.rows[:],
-                counters=run.counters,
-                solved=run.solved,
-                interrupted=not run.finished,
-                checkpoint=run.folder.checkpoint,
-                held_out=() if run.held_out is None else run.held_out.digests,
-            )
+            return _result(run)
+
+
+def _stoppable(on_level: OnLevel, stop: Callable[[], bool]) -> OnLevel:
+    """Return ``on_level`` such that it raises ``StoppedError`` where ``stop`` returns True."""
+
+    def call(what: str, done: int, count: int) -> None:
+        on_level(what, done, count)
+        if stop():
+            raise StoppedError(f"stop: asked to end with {done:,}/{count:,} {what}, before the first update")
+
+    return call
+
+
+def _result(run: Run) -> TrainResult:
+    return TrainResult(
+        policy=run.policy,
+        curve=run.curve.rows[:],
+        counters=run.counters,
+        solved=run.solved,
+        interrupted=not run.finished,
+        checkpoint=run.folder.checkpoint,
+        held_out=() if run.held_out is None else run.held_out.digests,
+    )
 
 
 def begin(run: Run, source: Source | None, on_warm_start: Callable[[WarmStart], None] = lambda done: None) -> None:

@@ -101,11 +101,13 @@ def test_preparation_on_a_plain_stream():
     progress = LevelProgress(stream, interval=0.0)
     progress.level("solutions planned", 1, 4)
     progress.level("solutions planned", 3, 4)
+    progress.level("solutions planned", 1, 2)
     progress.level("levels generated", 8, 1_024)
     progress.stage("environments", 12.34)
     assert stream.getvalue().splitlines() == [
         "  [#####               ] 1/4 solutions planned  0 s",
         "  [###############     ] 3/4 solutions planned  0 s, 0 s left",
+        "  [##########          ] 1/2 solutions planned  0 s",
         "  [                    ] 8/1,024 levels generated  0 s",
         "  environments ready after 12.3 s",
     ]

@@ -81,14 +81,13 @@ class Planner:
         return {name: inputs for name, inputs in zip(levels.names, found, strict=True) if len(inputs)}
 
     def _search(self, levels: Sequence[Level], first: int, what: str, search: Callable[[Level], np.ndarray]) -> Arrays:
-        """Search the levels from ``first`` on that are kept together; an error ends the searches that go on."""
+        """Search the levels from ``first`` on that are kept together; an error cancels those that wait."""
         found: list[np.ndarray] = []
-        with ThreadPoolExecutor(self.threads) as executor:
-            try:
-                for inputs in executor.map(search, levels[first : first + _KEPT_TOGETHER]):
-                    found.append(inputs)
-                    self.on_level(what, first + len(found), len(levels))
-            except BaseException:
-                executor.shutdown(cancel_futures=True)
-                raise
+        executor = ThreadPoolExecutor(self.threads)
+        try:
+            for inputs in executor.map(search, levels[first : first + _KEPT_TOGETHER]):
+                found.append(inputs)
+                self.on_level(what, first + len(found), len(levels))
+        finally:
+            executor.shutdown(cancel_futures=True)
         return {"inputs": np.concatenate(found), "lengths": np.array([len(inputs) for inputs in found], np.int32)}
