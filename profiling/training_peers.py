@@ -78,8 +78,11 @@ def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
     return calls * config.batch_size / passed
 
 
-def stable_baselines(levels: tuple[str, ...], seconds: float) -> float:
-    """Return steps/s of Stable-Baselines3's PPO; nan if it is not installed."""
+def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, Any]) -> float:
+    """Return steps/s of Stable-Baselines3's PPO; nan if it is not installed.
+
+    It has the encoders, the towers and the hyperparameters of this trainer's configuration with ``fields``.
+    """
     try:
         from stable_baselines3 import PPO
     except ImportError:
@@ -89,7 +92,7 @@ def stable_baselines(levels: tuple[str, ...], seconds: float) -> float:
     from nclone_env.train.config import TrainConfig
     from nclone_env.train.sb3 import NPlusPlusVecEnv
 
-    config = TrainConfig(levels=levels)
+    config = TrainConfig(levels=levels, **fields)
     towers = {"pi": [config.hidden_size] * 2, "vf": [config.hidden_size] * 2}
     activation = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU}[config.activation]
     hyperparameters: dict[str, Any] = {
@@ -98,7 +101,11 @@ def stable_baselines(levels: tuple[str, ...], seconds: float) -> float:
         "n_epochs": config.update_epochs,
         "gamma": config.reward.gamma,
         "learning_rate": config.learning_rate,
-        "policy_kwargs": {"net_arch": towers, "activation_fn": activation},
+        "policy_kwargs": {
+            "features_extractor_class": _extractor_class(),
+            "net_arch": towers,
+            "activation_fn": activation,
+        },
     }
     envs = NPlusPlusVecEnv(config.environment(), config.num_envs)
     model = PPO("MultiInputPolicy", envs, device="cpu", **hyperparameters)
@@ -109,3 +116,32 @@ def stable_baselines(levels: tuple[str, ...], seconds: float) -> float:
         calls += 1
     envs.close()
     return float(np.divide(calls * config.batch_size, passed))
+
+
+def _extractor_class() -> Any:
+    """Return a class of Stable-Baselines3 feature extractors: this trainer's encoders, vectors unchanged."""
+    import torch
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from torch import nn
+
+    from nclone_env.train.network.encoders import make_encoders
+
+    class Extractor(BaseFeaturesExtractor):
+        def __init__(self, space: Any):
+            encoders = make_encoders({name: part.shape for name, part in space.items()})
+            widths = (encoder.width if encoder else np.prod(space[name].shape) for name, encoder in encoders.items())
+            super().__init__(space, int(sum(widths)))
+            self.encoders = encoders
+            self.modules_of_encoders = nn.ModuleList(filter(None, encoders.values()))
+
+        def forward(self, observations: Any) -> Any:
+            return torch.cat([_encoded(observations, *item) for item in self.encoders.items()], dim=1)
+
+    return Extractor
+
+
+def _encoded(observations: Any, name: str, encoder: Any) -> Any:
+    """Return the features of an observation; vectors, which have no encoder, are their own."""
+    if encoder is None:
+        return observations[name].flatten(1)
+    return encoder(*(observations[part] for part in encoder.inputs))

@@ -10,7 +10,9 @@ hyperparameters unless the row says otherwise. Rows:
 - ``stub policy``: the network does nothing, so what is left are environments and bookkeeping;
 - ``products alone``: the matrix products of the default network and nothing else, on all threads; and of small shared;
 - ``plain loop``: a loop over torch tensors in the manner of single-file implementations such as CleanRL's;
-- ``Stable-Baselines3``: through ``nclone_env.train.sb3``, if it is installed.
+- ``Stable-Baselines3``: through ``nclone_env.train.sb3``, if it is installed;
+- ``pictures 64``, ``pictures 128``: two stacked frames of that size alone, 64 environments and 64 steps; and
+  Stable-Baselines3 with the same network.
 
 Then the phases of an update and the time of a vector step follow, from a run with timers, and the cost of telemetry.
 """
@@ -34,6 +36,7 @@ from profiling.training_peers import plain_loop, stable_baselines
 
 WIDE = {"activation": "tanh", "hidden_size": 128, "update_epochs": 3, "num_steps": 64, "num_minibatches": 4}
 SMALL_SHARED = {"hidden_size": 64, "shared_trunk": True, "update_epochs": 4}
+PICTURES = {"observations": ("player_frame",), "frame_stack": 2, "num_envs": 64, "num_steps": 64}
 WARM_UPDATES = 2
 
 
@@ -190,9 +193,12 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         "stub policy": (ours, levels, seconds, {}, "policy"),
         "products alone": (products, seconds, defaults.hidden_size, 2, defaults.update_epochs),
         "products, small shared": (products, seconds, 64, 1, 4),
+        **{f"pictures {size}": (ours, levels, seconds, {**PICTURES, "picture_size": size}) for size in (64, 128)},
     }
     if peers:
-        rows |= {"plain loop": (plain_loop, levels, seconds), "Stable-Baselines3": (stable_baselines, levels, seconds)}
+        others = {"": {}, ", pictures 64": {**PICTURES, "picture_size": 64}}
+        rows["plain loop"] = (plain_loop, levels, seconds)
+        rows |= {f"Stable-Baselines3{end}": (stable_baselines, levels, seconds, one) for end, one in others.items()}
     table = np.array([[in_fresh_process(*row) for row in rows.values()] for _ in range(rounds)])
     print(f"environment steps/s, median of {rounds} turns of {seconds:g} s; ratio to the first row")
     for name, value, ratio in zip(rows, np.median(table, axis=0), ratios(table), strict=True):
