@@ -92,7 +92,7 @@ class TrainConfig:
     local_position: bool = False
     """Give x and y in game_state within the ninja's tile, and no remaining time, so that learning carries over."""
     locals_size: int = 21
-    """Side of ``locals`` in squares of 12 pixels; odd. On levels not trained on, a policy that sees fewer does better."""
+    """Side of ``locals`` in squares of 12 pixels; odd. Fewer carry over better to levels not trained on."""
     locals_planes: int = 1
     """Planes of ``locals``, 1 to 3: solid, deadly, how much nearer to the objective."""
     vector_dtype: VectorDtype = "float32"
