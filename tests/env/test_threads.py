@@ -122,12 +122,15 @@ def test_what_an_interrupted_wait_left_is_given_up_before_the_next_range_begins(
 def test_a_key_that_interrupts_a_task_ends_the_range(num_threads):
     """The rest of the range is not processed, and the next one is processed in full."""
     pool, job, seen, caller = Workers(1000, num_threads, min_chunk=10), Job(), [], threading.get_ident()
+    interrupted = threading.Event()
 
     def task(worker, first, last):
-        time.sleep(0.001)  # so that no thread processes all chunks
         seen.append(first)
         if threading.get_ident() == caller:
+            interrupted.set()
             raise KeyboardInterrupt
+        interrupted.wait(60)
+        time.sleep(0.05)  # time to end the range: a third of a second for the chunks that are left
 
     with pytest.raises(KeyboardInterrupt):
         pool.run(job, task, 0, 1000)
