@@ -15,7 +15,15 @@ from nclone_env.constants import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.errors import ConfigError, did_you_mean, shortened
 
 ObservationName = Literal[
-    "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "graph", "action_mask"
+    "game_state",
+    "player_frame",
+    "global_view",
+    "entity_states",
+    "locals",
+    "reachability",
+    "action_outcomes",
+    "graph",
+    "action_mask",
 ]
 OBSERVATION_NAMES: tuple[str, ...] = get_args(ObservationName)
 _OF_SEVERAL_ARRAYS = ("entity_states", "graph")
@@ -121,6 +129,8 @@ class ObservationConfig:
     locals_planes: int = 1
     """Planes of ``locals``, 1 to 3: what is solid; where the ninja would touch something deadly; how much nearer to the
     objective each square is."""
+    outcome_frames: int = 36
+    """Frames for which ``action_outcomes`` holds each action, 3 to 600; its cost is in proportion."""
     reachability_slots: int | None = None
     """Capacity of the ``reachability`` cache in entries of 54 KB, one per state of a level's doors; None: two per
     level, at least 64. With fewer slots than entries in use every step is slow; see ``reachability_counts``."""
@@ -133,6 +143,7 @@ class ObservationConfig:
         check_integer("max_entities", self.max_entities, low=1, high=MOST_LISTED_ENTITIES)
         check_integer("locals_size", self.locals_size, low=1, high=99)
         check_integer("locals_planes", self.locals_planes, low=1, high=3)
+        check_integer("outcome_frames", self.outcome_frames, low=3, high=600)
         if self.reachability_slots is not None:
             check_integer("reachability_slots", self.reachability_slots, low=1, high=65536)
         if self.locals_size % 2 == 0:
@@ -223,6 +234,11 @@ class EnvironmentConfig:
     def max_steps(self) -> int:
         """Steps of the longest possible episode."""
         return -(-self.max_frames // self.frame_skip)
+
+    @property
+    def most_frames(self) -> int:
+        """Frames up to which a world may be simulated: some beyond the time limit for ``action_outcomes``."""
+        return self.max_frames + self.observation.outcome_frames * ("action_outcomes" in self.observations)
 
     def replace(self, **fields: Any) -> EnvironmentConfig:
         """Return a copy with other values in some fields.

@@ -15,7 +15,15 @@ from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.action_mask import MASK_AT_END, ActionMasks
-from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, ObservationArrays, kernel_view, make_scratch
+from nclone_env.env.compiled.action_outcomes import ActionOutcomes
+from nclone_env.env.compiled.observe import (
+    NO_FINAL_ROWS,
+    NO_WORLDS,
+    FinalArrays,
+    ObservationArrays,
+    kernel_view,
+    make_scratch,
+)
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
 from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
@@ -98,7 +106,7 @@ class Batch:
 
     def _least_bytes(self) -> int:
         """Return the bytes of the world and of one observation of an environment."""
-        worlds = make_worlds(1, self.level_set, self.config.max_frames)
+        worlds = make_worlds(1, self.level_set, self.config.most_frames)
         observed = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in self.specs)
         return observed + sum(array.nbytes for array in worlds)
 
@@ -110,20 +118,25 @@ class Batch:
         self._masks: ActionMasks | None = None
         if "action_mask" in config.observations:
             self._masks = ActionMasks(self.level_set, self._arrays, slots)
+        self._outcomes: ActionOutcomes | None = None
+        if "action_outcomes" in config.observations:
+            self._outcomes = ActionOutcomes(config, self.level_set, self._arrays, slots, same_step)
         self._reach: Reachability | None = None
         if "reachability" in config.observations:
             cache = shared_cache(self.level_set, config.observation.reachability_slots)
             dtype = np.dtype(config.observation.dtype)
             self._reach = Reachability(self.level_set, cache, self.num_envs, slots, dtype, same_step)
         self._empty_view = self._view({}, NO_QUERIES)
+        self._ended = self._outcomes.ended if self._outcomes else NO_WORLDS
         self._no_final = FinalArrays(self._empty_view, *NO_FINAL_ROWS)
 
     def _make_passes(self) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._empty_view
+        observers = self._masks, self._outcomes, self._reach
         step = StepPass(arrays, view, self._no_final)
-        self._step_passes = _configured(step, self._rewards, self._masks, self._reach)
-        self._reset_passes = _configured(ResetPass(arrays, NO_RESET, view), self._masks, self._reach)
+        self._step_passes = _configured(step, self._rewards, *observers)
+        self._reset_passes = _configured(ResetPass(arrays, NO_RESET, view), *observers)
 
     @property
     def worlds(self) -> WorldArrays:
@@ -264,7 +277,7 @@ class Batch:
         out_view = self._view(out, reach.queries if reach else NO_QUERIES)
         if final is not None:
             observations = self._view(final.arrays, reach.final_queries if reach else NO_QUERIES)
-            final_view = FinalArrays(observations, final.used, final.places)
+            final_view = FinalArrays(observations, final.used, final.places, self._ended)
         return Call(passes, self._arrays, out, final, out_view, final_view, base, reset)
 
     def _view(self, buffers: Buffers, queries: np.ndarray) -> ObservationArrays:
@@ -343,7 +356,7 @@ class Batch:
         The first call allocates a second set of worlds, which is kept.
         """
         if self._spare_arrays is None:
-            worlds = make_worlds(self.num_envs, self.level_set, self.config.max_frames)
+            worlds = make_worlds(self.num_envs, self.level_set, self.config.most_frames)
             self._spare_arrays = self._arrays._replace(worlds=worlds)
         gather_worlds(self.worlds, indices, self._spare_arrays.worlds)
         self._arrays, self._spare_arrays = self._spare_arrays, self._arrays
@@ -375,7 +388,7 @@ class Batch:
             own.update({f"spare {name}": array for name, array in self._spare_arrays.worlds._asdict().items()})
         leaves = tuple(array_node(name, array, shared=False) for name, array in own.items())
         graphs = self.graphs if "graphs" in self.__dict__ else None
-        owners = (self._arrays.canvas, self._scratch, self._masks, self._reach, graphs, self._stack)
+        owners = (self._arrays.canvas, self._scratch, self._masks, self._outcomes, self._reach, graphs, self._stack)
         optional = tuple(owner.memory() for owner in owners if owner is not None)
         of_levels = (self.level_set, self._arrays.paths, self.pictures, self._arrays.starts)
         shared = tuple(part.memory() for part in of_levels)

@@ -18,6 +18,7 @@ from nclone_env.env.arrays.buffers import Buffers, make_buffers
 from nclone_env.env.arrays.final import FinalPool
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.action_mask import ActionMasks
+from nclone_env.env.compiled.action_outcomes import ActionOutcomes
 from nclone_env.env.compiled.passes import Call, Pass, StepPass
 from nclone_env.env.compiled.records import DISABLED, SAME_STEP
 from nclone_env.env.compiled.step import play_step, simulate_frames
@@ -31,7 +32,7 @@ _TOGETHER = {  # arrays that one kernel writes
     "entity_states": ("entity_states", "entity_kinds", "entity_count"),
     "graph_level": ("graph_level", "graph_node", "graph_entities"),
 }
-_OF_PASSES = {ActionMasks: "action_mask", Reachability: "reachability"}
+_OF_PASSES = {ActionMasks: "action_mask", ActionOutcomes: "action_outcomes", Reachability: "reachability"}
 _WARM_UP = 3
 
 

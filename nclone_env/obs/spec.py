@@ -110,6 +110,19 @@ REACHABILITY = (
 """The 11 elements of ``reachability``, in order."""
 
 
+ACTION_OUTCOME = (
+    Feature("death", 0, 1, "share of the frames that are left when the ninja dies; 1 in the first, 0 if it lives"),
+    Feature("completion", 0, 1, "share of the frames that are left when it reaches the exit, 0 if it does not"),
+    Feature("early_x", -1, 1, "horizontal displacement after a third of the frames / top speed, clipped"),
+    Feature("early_y", -1, 1, "vertical displacement after a third of the frames / top speed, clipped"),
+    Feature("early_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
+    Feature("late_x", -1, 1, "horizontal displacement after all frames / top speed, clipped"),
+    Feature("late_y", -1, 1, "vertical displacement after all frames / top speed, clipped"),
+    Feature("late_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
+)
+"""The 8 elements of a row of ``action_outcomes``, in order."""
+
+
 _PICTURES = ("player_frame", "global_view")
 
 
@@ -147,7 +160,7 @@ def _frame_specs(
     planes = (sizes.locals_planes, *window) if sizes.locals_planes > 1 else window
     vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)
     int32 = np.dtype(np.int32)
-    rows = (most, len(ENTITY_STATE))
+    rows, outcomes = (most, len(ENTITY_STATE)), (NUM_ACTIONS, len(ACTION_OUTCOME))
     table = {
         "game_state": (
             ObservationSpec("game_state", (len(GAME_STATE),), vector, -1, 1, "ninja, objective and surroundings"),
@@ -164,6 +177,9 @@ def _frame_specs(
         "locals": (ObservationSpec("locals", planes, uint8, 0, 255, "occupancy grid around the ninja"),),
         "reachability": (
             ObservationSpec("reachability", (len(REACHABILITY),), vector, -1, 1, "paths with the current door states"),
+        ),
+        "action_outcomes": (
+            ObservationSpec("action_outcomes", outcomes, vector, -1, 1, "where each action leads if it is held"),
         ),
         "graph": (
             ObservationSpec("graph_level", (1,), int32, 0, last_level, "index in ``graphs``", stacks=False),

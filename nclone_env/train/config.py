@@ -27,7 +27,14 @@ ActionHeads = Literal["joint", "separate"]
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
 PolicyObservation = Literal[
-    "game_state", "player_frame", "global_view", "entity_states", "locals", "reachability", "action_mask"
+    "game_state",
+    "player_frame",
+    "global_view",
+    "entity_states",
+    "locals",
+    "reachability",
+    "action_outcomes",
+    "action_mask",
 ]
 PictureSize = Literal[128, 84, 64]
 
@@ -95,6 +102,8 @@ class TrainConfig:
     """Side of ``locals`` in squares of 12 pixels; odd. Fewer carry over better to levels not trained on."""
     locals_planes: int = 1
     """Planes of ``locals``, 1 to 3: solid, deadly, how much nearer to the objective."""
+    outcome_frames: int = 36
+    """Frames for which ``action_outcomes`` holds each action."""
     vector_dtype: VectorDtype = "float32"
     """Dtype of stored vectors; ``float16`` takes half the memory, and PyTorch in place of the hand-written network."""
     frame_stack: int = 1
@@ -267,6 +276,7 @@ class TrainConfig:
                 local_position=self.local_position,
                 locals_size=self.locals_size,
                 locals_planes=self.locals_planes,
+                outcome_frames=self.outcome_frames,
             ),
             render=RenderConfig.preset(self.picture_size),
             frame_skip=self.frame_skip,

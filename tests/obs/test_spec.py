@@ -57,11 +57,12 @@ def test_spaces_follow_the_table(options):
         name for name in OBSERVATION_NAMES if name != "graph"
     ]
     depth = (2,) if "frame_stack" in options else ()
-    shapes = [(30,), (64, 64, 1), (40, 80, 1), (9, 12), (9,), (1,), (5, 5), (11,)]
+    shapes = [(30,), (64, 64, 1), (40, 80, 1), (9, 12), (9,), (1,), (5, 5), (11,), (6, 8)]
     unstacked = [(1,), (1,), (envs._batch.level_set.max_entities,), (6,)]
     assert [spec.shape for spec in specs] == [*((*depth, *shape) for shape in shapes), *unstacked]
     vector = np.dtype(options.get("dtype", "float32"))
-    assert {spec.name for spec in specs if spec.dtype == vector} == {"game_state", "entity_states", "reachability"}
+    vectors = {"game_state", "entity_states", "reachability", "action_outcomes"}
+    assert {spec.name for spec in specs if spec.dtype == vector} == vectors
     for spec in specs:
         expected = gymnasium.spaces.Box(spec.low, spec.high, spec.shape, spec.dtype.type)
         assert env.observation_space[spec.name] == expected
@@ -147,6 +148,7 @@ def names_of(envs) -> set[str]:
         (("global_view",), {"pictures", "glyphs", "static layers"}),
         (("entity_states", "locals"), set()),
         (("reachability",), {"reachability", "fields of reachability"}),
+        (("action_outcomes",), {"worlds of action_outcomes"}),
         (("graph",), {"graphs"}),
         (("action_mask",), {"worlds of action_mask"}),
     ],
@@ -154,7 +156,7 @@ def names_of(envs) -> set[str]:
 def test_what_is_not_asked_for_takes_no_memory(names, pictures):
     envs = NPlusPlusVectorEnv(None, 4, observations=names)
     optional = {"pictures", "glyphs", "static layers", "scratch of observations", "worlds of action_mask"}
-    optional |= {"reachability", "fields of reachability", "graphs"}
+    optional |= {"reachability", "fields of reachability", "graphs", "worlds of action_outcomes"}
     assert names_of(envs) & optional == pictures
     envs.reset()
     pool = next(node for _, node in envs.memory().walk() if node.name == "recycled observations")

@@ -17,8 +17,12 @@ from nclone_env.obs.locals import write_hazards, write_locals, write_progress
 from nclone_env.obs.reachability import NO_QUERIES, write_query
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
 from nclone_env.render.compose import write_global_view, write_player_frame
+from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
 
-_NOT_EXTRAS = frozenset({"game_state", "player_frame", "global_view", "action_mask"})  # written without ExtraArrays
+_NOT_EXTRAS = frozenset(
+    {"game_state", "player_frame", "global_view", "action_mask", "action_outcomes"}
+)  # written without ExtraArrays
+_ROUNDED_LATER = ("reachability", "action_outcomes")  # by passes of their own
 _HALF = np.dtype(np.float16)
 
 
@@ -93,15 +97,20 @@ class FinalArrays(NamedTuple):
         observations: ``ObservationArrays`` of at least as many rows as episodes can end.
         used: (1,) int64, number of rows used.
         places: (n,) int32, the row of each environment whose episode ended.
+        worlds: ``WorldArrays`` of n worlds for copies of those that ended; no rows where nothing reads them.
     """
 
     observations: ObservationArrays
     used: np.ndarray
     places: np.ndarray
+    worlds: WorldArrays
 
 
-NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32)
-"""``used`` and ``places`` where no last observations are asked for."""
+NO_WORLDS = WorldArrays(
+    np.zeros(0, NINJA_RECORD), np.zeros((0, 0), np.uint8), np.zeros((0, 0), MOVER), np.zeros((0, 0, 2))
+)
+NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), NO_WORLDS
+"""``used``, ``places`` and ``worlds`` where no last observations are asked for."""
 NO_OBSERVATIONS = ObservationArrays(
     np.zeros((0, len(GAME_STATE)), np.float32), np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8)
 )
@@ -125,7 +134,7 @@ def make_scratch(specs: Sequence[ObservationSpec], slots: int) -> Scratch | None
         specs: the unstacked observations.
         slots: number of worker slots.
     """
-    rounded = [spec for spec in specs if spec.dtype == _HALF and spec.name != "reachability"]
+    rounded = [spec for spec in specs if spec.dtype == _HALF and spec.name not in _ROUNDED_LATER]
     if not rounded and {spec.name for spec in specs} <= _NOT_EXTRAS:
         return None
     rows = {spec.name: np.zeros((slots, *spec.shape), np.float32) for spec in rounded}

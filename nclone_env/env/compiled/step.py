@@ -15,6 +15,7 @@ from nclone_env.env.compiled.rewards import potential, reward
 from nclone_env.env.compiled.starts import draw_start, place_start
 from nclone_env.jit import called_kernel, kernel, next_number
 from nclone_env.obs.objective import open_exit_count
+from nclone_env.sim.copy import copy_world
 from nclone_env.sim.random_numbers import random_bits
 from nclone_env.sim.tick import start, tick
 
@@ -43,6 +44,8 @@ def step_range(arrays, out, final, base, worker, first, last):
                 place = next_number(final.used)
                 final.places[index - base] = place
                 observe(arrays, index, place, worker, final.observations)
+                if final.worlds.ninjas.shape[0] > 0:
+                    copy_world(arrays.worlds, index, final.worlds, index)
                 begin(arrays, index)
         observe(arrays, index, index - base, worker, out)
 

@@ -3,6 +3,7 @@
 | observation | encoder | features |
 |---|---|---|
 | ``game_state``, ``reachability``, other vectors | none: used as they are, stacks flattened | their elements |
+| ``action_outcomes`` | none: the rows of all actions side by side | their elements |
 | ``player_frame``, ``global_view`` | `PictureEncoder`: layers over patches, squares of them, and all | 128 |
 | ``locals`` | :class:`GridEncoder`: a linear layer over all squares | 64 |
 | ``entity_states``, ``entity_kinds``, ``entity_count`` | :class:`EntityEncoder`: maximum and mean over a set | 129 |
@@ -72,6 +73,8 @@ def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
         elif name in ("entity_kinds", "entity_count"):
             if "entity_states" not in shapes:
                 raise ConfigError(f"observations: expected entity_states beside {name}, got {', '.join(shapes)}")
+        elif name == "action_outcomes":
+            encoders[name] = None
         elif name != "action_mask":
             if len(shape) not in (1, 2):
                 raise ConfigError(

@@ -16,6 +16,7 @@ OF_POLICY = (
     "local_position",
     "locals_size",
     "locals_planes",
+    "outcome_frames",
     "frame_stack",
     "paths",
     "action_heads",

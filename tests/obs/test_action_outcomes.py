@@ -1,0 +1,215 @@
+"""Outcomes of held actions against playing each of them frame by frame, on a copy of the world."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.constants import CELEBRATING, DEAD, MAX_HORIZONTAL_SPEED
+from nclone_env.errors import ConfigError
+from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.scenes import everything
+from nclone_env.obs.objective import objective
+from nclone_env.obs.spec import ACTION_OUTCOME
+from nclone_env.sim.copy import copy_world
+from nclone_env.sim.session import Session
+from nclone_env.sim.state import WorldArrays
+from tests.shared import SHARED, needs_shared
+
+from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, choices
+from .levels import BUILT_IN
+
+NAME = "action_outcomes"
+ELEMENTS = [feature.name for feature in ACTION_OUTCOME]
+
+
+class Oracle:
+    """Plays every action for the whole time, one frame after another, and rates the worlds."""
+
+    def __init__(self, envs: NPlusPlusVectorEnv | NPlusPlusEnv):
+        batch = envs._batch
+        self.frames = batch.config.observation.outcome_frames
+        self.levels, self.paths = batch.level_set.arrays, batch._arrays.paths
+        self.session = Session(batch.level_set, 1, batch.config.most_frames)
+
+    def outcomes(self, worlds: WorldArrays, index: int) -> np.ndarray:
+        """Return (6, 8) float32."""
+        return np.array([self.outcome(worlds, index, action) for action in range(6)], np.float32)
+
+    def outcome(self, worlds: WorldArrays, index: int, action: int) -> list[float]:
+        """Return the elements of one action."""
+        session, early, died, won = self.session, (self.frames + 2) // 3, 0.0, 0.0
+        copy_world(worlds, index, session.worlds, 0)
+        before, at_first = session.ninja.copy(), self.length()
+        places = []
+        for frame in range(self.frames):
+            session.tick(INPUT_OF_ACTION[action])
+            places.append((session.ninja["x"], session.ninja["y"], self.length()))
+            left = (self.frames - frame) / self.frames
+            if session.ninja["state"] in (DEAD, CELEBRATING):
+                died, won = (left, 0.0) if session.ninja["state"] == DEAD else (0.0, left)
+                break
+        row = [died, won]
+        for count in (early, self.frames):
+            x, y, length = places[min(count, len(places)) - 1]
+            differences = x - before["x"], y - before["y"], at_first - length
+            row += [min(max(one / (MAX_HORIZONTAL_SPEED * count), -1), 1) for one in differences]
+        return row
+
+    def length(self) -> float:
+        """Return the path length of the world that is played."""
+        worlds = self.session.worlds
+        field, _ = objective(self.levels, self.paths, worlds, 0)
+        return min(distance_at(self.paths.fields, field, worlds.ninjas[0]["x"], worlds.ninjas[0]["y"]), 10_000.0)
+
+
+def check_run(steps: int, seed: int, every: int = 1, **fields) -> np.ndarray:
+    """Compare the outcomes of a random run; return all that were compared, (n, 6, 8)."""
+    envs = NPlusPlusVectorEnv(None, 6, observations=(NAME, "game_state"), **fields)
+    oracle, seen = Oracle(envs), []
+    observations, _ = envs.reset(seed=seed)
+    for step, actions in enumerate(choices(steps, 6, seed)):
+        if step % every == 0:
+            for index in range(6):
+                seen.append(oracle.outcomes(envs.worlds, index))
+                np.testing.assert_array_equal(observations[NAME][index], seen[-1])
+        observations = envs.step(actions)[0]
+    return np.array(seen)
+
+
+@pytest.mark.parametrize("frames", [3, 8, 36])
+def test_outcomes_are_those_of_the_frames_one_by_one(frames):
+    levels = (*BUILT_IN, QUICK_WIN, QUICK_DEATH, everything())
+    rows = check_run(60, 1, levels=levels, frame_skip=3, max_frames=90, observation={"outcome_frames": frames})
+    constant = [name for element, name in enumerate(ELEMENTS) if np.ptp(rows[:, :, element]) == 0]
+    assert set(constant) <= {"death", "completion"}, "random play seldom comes near the exit"
+    jump_matters = (rows[:, :3] != rows[:, 3:]).any(axis=2)
+    assert 0.1 < jump_matters.mean() < 0.95, "neither copied outcomes nor others were compared"
+
+
+@pytest.mark.parametrize(("level", "element"), [(QUICK_DEATH, "death"), (QUICK_WIN, "completion")])
+def test_ends_come_nearer_frame_by_frame(level, element):
+    env = NPlusPlusEnv(levels=level, observations=NAME, frame_skip=1, observation={"outcome_frames": 60})
+    oracle, seen, over = Oracle(env), [env.reset()[0][NAME]], False
+    while not over:
+        np.testing.assert_array_equal(seen[-1], oracle.outcomes(env._batch.worlds, 0))
+        observation, _, over, _, _ = env.step(2)
+        seen.append(observation[NAME])
+    to_the_right = np.array(seen)[:, 2, ELEMENTS.index(element)]
+    np.testing.assert_allclose(np.diff(to_the_right)[:-1], 1 / 60, atol=1e-6)
+    assert to_the_right[-2:].tolist() == [1, 1], "the frame that ends the episode, and the world after it"
+
+
+@needs_shared
+@pytest.mark.parametrize("paths", ["tiles", "doors"])
+def test_outcomes_on_recorded_levels(paths):
+    levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
+    check_run(60, 2, every=4, levels=levels, max_frames=120, paths=paths)
+
+
+@needs_shared
+def test_evil_ninjas_beyond_the_time_limit():
+    """Their trail must hold the frames that are tried beyond the limit."""
+    pack = SHARED / "maps" / "official-S.txt"
+    rows = check_run(40, 3, every=3, levels=f"{pack}#149", max_frames=60, observation={"outcome_frames": 90})
+    assert rows[:, :, 0].max() >= 0
+
+
+def test_a_press_that_still_counts_is_no_copy():
+    """In the air jump does nothing, unless the ninja lands within five frames: both must be met."""
+    env = NPlusPlusEnv(levels="first-steps/03-drop", observations=NAME, frame_skip=1, max_frames=300)
+    oracle, observation = Oracle(env), env.reset()[0]
+    differs = []
+    for _ in range(120):
+        outcomes = oracle.outcomes(env._batch.worlds, 0)
+        np.testing.assert_array_equal(observation[NAME], outcomes)
+        differs.append(bool((outcomes[:3] != outcomes[3:]).any()))
+        observation = env.step(2)[0]
+    assert 10 < sum(differs) < 110
+
+
+def test_the_time_limit_is_no_outcome():
+    fields = {"levels": "jumps/01-stairs", "observations": NAME, "autoreset_mode": AutoresetMode.DISABLED}
+    short, long = (NPlusPlusVectorEnv(None, 1, max_frames=limit, **fields) for limit in (8, 80))
+    short.reset(seed=1)
+    long.reset(seed=1)
+    for _ in range(2):
+        left, right = short.step(np.array([5])), long.step(np.array([5]))
+        np.testing.assert_array_equal(left[0][NAME], right[0][NAME])
+    assert left[3].all()
+    assert not right[3].any()
+    assert np.abs(left[0][NAME]).max() > 0.1
+
+
+def test_last_observations_are_those_of_the_worlds_that_ended():
+    """They equal what is seen without autoreset: also where a time limit ended the episode, whose value counts on."""
+    fields = {"levels": (QUICK_WIN, QUICK_DEATH, WALK), "observations": (NAME, "game_state"), "max_frames": 90}
+    same = NPlusPlusVectorEnv(None, 5, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=2, **fields)
+    kept = NPlusPlusVectorEnv(None, 5, autoreset_mode=AutoresetMode.DISABLED, **fields)
+    np.testing.assert_array_equal(same.reset(seed=2)[0][NAME], kept.reset(seed=2)[0][NAME])
+    died = won = cut = 0
+    for actions in np.maximum(choices(80, 5), 2):  # mostly to the right
+        left, right = same.step(actions), kept.step(actions)
+        over = right[2] | right[3]
+        if over.any():
+            np.testing.assert_array_equal(left[4]["final_obs"][NAME], right[0][NAME][over])
+            died += int((right[0][NAME][over][:, :, 0] == 1).all(axis=1).sum())
+            won += int((right[0][NAME][over][:, :, 1] == 1).all(axis=1).sum())
+            cut += int(right[3].sum())
+            right = (kept.reset(options={"reset_mask": over})[0],)
+        np.testing.assert_array_equal(left[0][NAME], right[0][NAME])
+    assert min(died, won, cut) > 0
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_threads_and_worlds_of_others_make_no_difference(mode):
+    fields = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "observations": (NAME, "game_state"), "max_frames": 60}
+    few, many = (NPlusPlusVectorEnv(None, 5, autoreset_mode=mode, num_threads=count, **fields) for count in (1, 3))
+    plain = NPlusPlusVectorEnv(None, 5, autoreset_mode=mode, **{**fields, "observations": "game_state"})
+    for envs in (few, many, plain):
+        envs.reset(seed=2)
+    for actions in choices(60, 5):
+        left, right, bare = few.step(actions), many.step(actions), plain.step(actions)
+        np.testing.assert_array_equal(left[0][NAME], right[0][NAME])
+        np.testing.assert_array_equal(left[0]["game_state"], bare[0]["game_state"])
+        if mode is AutoresetMode.DISABLED and (over := left[2] | left[3]).any():
+            for envs in (few, many, plain):
+                envs.reset(options={"reset_mask": over})
+    assert any((first != second).any() for first, second in zip(few.worlds, NPlusPlusVectorEnv(None, 5).worlds))
+
+
+def test_half_precision_rounds_and_stacks_hold_the_last_ones():
+    fields = {"levels": "hazards", "observations": (NAME, "game_state"), "max_frames": 80}
+    single = NPlusPlusVectorEnv(None, 3, **fields)
+    half = NPlusPlusVectorEnv(None, 3, observation={"dtype": "float16"}, **fields)
+    stack = NPlusPlusVectorEnv(None, 3, observation={"frame_stack": 2}, **fields)
+    before = single.reset(seed=5)[0][NAME]
+    half.reset(seed=5)
+    stack.reset(seed=5)
+    for actions in choices(15, 3):
+        now, rounded, two = (envs.step(actions)[0][NAME] for envs in (single, half, stack))
+        assert rounded.dtype == np.float16
+        np.testing.assert_array_equal(rounded, now.astype(np.float16))
+        np.testing.assert_array_equal(two, np.stack([before, now], axis=1))
+        before = now
+
+
+def test_levels_exchanged_in_mid_run():
+    envs = NPlusPlusVectorEnv(None, 4, levels="jumps", observations=NAME, max_frames=40)
+    envs.reset(seed=1)
+    envs.step(np.full(4, 5))
+    envs.exchange_levels(("hazards", "first-steps"))
+    for actions in choices(20, 4):
+        observations = envs.step(actions)[0]
+    oracle = Oracle(envs)
+    for index in range(4):
+        np.testing.assert_array_equal(observations[NAME][index], oracle.outcomes(envs.worlds, index))
+
+
+@pytest.mark.parametrize("frames", [2, 601, 36.5, "many"])
+def test_frames_out_of_range(frames):
+    with pytest.raises(ConfigError, match="outcome_frames: expected a whole number from 3 to 600, got"):
+        NPlusPlusEnv(observations=NAME, observation={"outcome_frames": frames})
