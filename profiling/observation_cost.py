@@ -32,6 +32,8 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("locals", {}),
     ("reachability", {}),
     ("reachability", HALF),
+    ("action_outcomes", {}),
+    ("action_outcomes", {"outcome_frames": 12}),
     ("graph", {}),
     ("action_mask", {}),
     ("player_frame", {}),
@@ -79,7 +81,7 @@ def main(levels: tuple[str, ...] = LEVELS, num_envs: int = 256, rounds: int = 20
     print(f"{num_envs} environments on {', '.join(levels)}; microseconds per environment, one thread")
     table(levels, CASES, num_envs, rounds)
     print("on a level with 700 mines")
-    of_entities = [case for case in CASES if case[0] in ("entity_states", "graph", "action_mask")]
+    of_entities = [case for case in CASES if case[0] in ("entity_states", "graph", "action_outcomes", "action_mask")]
     table((mine_field(),), of_entities, num_envs, rounds)
 
 

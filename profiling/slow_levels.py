@@ -26,7 +26,16 @@ from nclone_env.level.records import MAX_RECORDS
 from nclone_env.sim.speed import frames_per_second
 
 START = (88, 50)
-OBSERVATIONS = ("game_state", "locals", "entity_states", "reachability", "action_mask", "graph", "player_frame")
+OBSERVATIONS = (
+    "game_state",
+    "locals",
+    "entity_states",
+    "reachability",
+    "action_outcomes",
+    "action_mask",
+    "graph",
+    "player_frame",
+)
 CROWDS = tuple(kind for kind in KINDS if kind.module is not None and kind.number != EXIT_SWITCH and kind.has_entity)
 
 

@@ -34,7 +34,7 @@ def test_a_stub_is_estimated_exactly():
 @pytest.mark.parametrize("contract", ["default", "out", "ring"])
 @pytest.mark.parametrize("mode", ["next-step", "same-step"])
 def test_vector_environments_are_estimated_exactly(contract, mode):
-    observations = (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability", "action_mask")
+    observations = (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability", "action_outcomes", "action_mask")
     target = VectorTarget(EnvironmentConfig(observations=observations), contract=contract, autoreset=mode)
     subject = target.make(60)
     for _ in range(3):

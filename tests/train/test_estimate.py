@@ -37,6 +37,7 @@ VARIANTS = {
     "held-out stacks": {"held_out": 0.4, "frame_stack": 2},
     "stacks with masks": {"frame_stack": 2, "observations": ("game_state", "action_mask"), "vector_dtype": "float16"},
     "masks": {"observations": ("game_state", "locals", "action_mask"), "locals_size": 5},
+    "outcomes": {"observations": ("game_state", "action_outcomes"), "held_out": 0.4},
     "pictures": {"observations": ("game_state", "player_frame"), "frame_stack": 2, "num_envs": 4},
 }
 
