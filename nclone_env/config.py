@@ -129,8 +129,8 @@ class ObservationConfig:
     locals_planes: int = 1
     """Planes of ``locals``, 1 to 3: what is solid; where the ninja would touch something deadly; how much nearer to the
     objective each square is."""
-    outcome_frames: int = 36
-    """Frames for which ``action_outcomes`` holds each action, 3 to 600; its cost is in proportion."""
+    outcome_frames: int = 60
+    """Frames for which ``action_outcomes`` holds each action, 3 to 600; it takes time in proportion."""
     reachability_slots: int | None = None
     """Capacity of the ``reachability`` cache in entries of 54 KB, one per state of a level's doors; None: two per
     level, at least 64. With fewer slots than entries in use every step is slow; see ``reachability_counts``."""

@@ -40,6 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "256 steps of 128 environments": {"num_envs": 128, "num_steps": 256},
     "64 steps of 512 environments": {"num_envs": 512, "num_steps": 64},
     "progress": {"curriculum": "progress"},
+    "action outcomes": {"observations": ("game_state", "action_outcomes")},
     "lambda 0.98": {"gae_lambda": 0.98},
     "entropy 0.01": {"entropy_coef": 0.01},
     "death -1": {"reward": {"death": -1.0}},

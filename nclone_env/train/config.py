@@ -102,7 +102,7 @@ class TrainConfig:
     """Side of ``locals`` in squares of 12 pixels; odd. Fewer carry over better to levels not trained on."""
     locals_planes: int = 1
     """Planes of ``locals``, 1 to 3: solid, deadly, how much nearer to the objective."""
-    outcome_frames: int = 36
+    outcome_frames: int = 60
     """Frames for which ``action_outcomes`` holds each action."""
     vector_dtype: VectorDtype = "float32"
     """Dtype of stored vectors; ``float16`` takes half the memory, and PyTorch in place of the hand-written network."""
