@@ -17,7 +17,7 @@ from nclone_env.constants import (
 )
 from nclone_env.jit import kernel
 from nclone_env.kinds import MINE, TOGGLE_MINE
-from nclone_env.level.routes.distance import nearest_node, path_from
+from nclone_env.level.routes.distance import direction_to, follow, nearest_node
 from nclone_env.obs.objective import objective, open_exit_count
 from nclone_env.sim.entities.mine import ARMED, RADII
 
@@ -25,6 +25,7 @@ _TOP_SPEED = 8.0
 _SIGHT = 96.0
 _NEAR, _FAR = 126.0, 528.0  # pixels; an objective and a path farther away look alike in local observations
 _STEPS = 8  # lattice steps, 96 pixels
+_NEXT_HOPS, _AHEAD_HOPS = 3, 10  # lattice steps, 36 and 120 pixels
 _MINE_REACH = RADII[ARMED] + RADIUS
 
 
@@ -81,15 +82,26 @@ def write_path(levels, paths, worlds, index, local, row, out):
     entity = levels.entities[header["first_entity"] + slot]
     out[row, 15] = clip((entity["x"] - x) / (_NEAR if local else WORLD_WIDTH / 2.0))
     out[row, 16] = clip((entity["y"] - y) / (_NEAR if local else WORLD_HEIGHT / 2.0))
-    length, out[row, 18], out[row, 19] = path_from(fields, field, x, y, 3)
+    length, j, i = nearest_node(fields, field, x, y)
     whole = _FAR if local else paths.header[ninja["level"]]["start_distance"]
     out[row, 17] = clip(length / whole) if length < math.inf and 0.0 < whole < math.inf else 1.0
-    _, out[row, 20], out[row, 21] = path_from(fields, field, x, y, 10)
-    _, j, i = nearest_node(fields, field, x, y)
+    write_directions(fields, field, length, j, i, x, y, row, out)
     out[row, 25] = clearance(fields, field, j, i, 0, -1)
     out[row, 26] = clearance(fields, field, j, i, 0, 1)
     out[row, 27] = clearance(fields, field, j, i, -1, 0)
     out[row, 28] = clearance(fields, field, j, i, 1, 0)
+
+
+@kernel
+def write_directions(fields, field, length, j, i, x, y, row, out):
+    """Write the directions of the next 36 pixels of the path, and to the point 120 pixels ahead; 0 without a path."""
+    for element in range(18, 22):
+        out[row, element] = 0.0
+    if length < math.inf:
+        near_j, near_i = follow(fields, field, j, i, _NEXT_HOPS)
+        out[row, 18], out[row, 19] = direction_to(near_j, near_i, x, y)
+        far_j, far_i = follow(fields, field, near_j, near_i, _AHEAD_HOPS - _NEXT_HOPS)
+        out[row, 20], out[row, 21] = direction_to(far_j, far_i, x, y)
 
 
 @kernel

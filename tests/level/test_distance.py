@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nclone_env.level.build import build_level
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level_set import pack
-from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at, objective_fields, path_from
+from nclone_env.level.routes.distance import FIELD_SHAPE, direction_by, distance_at, nearest_node, objective_fields
 from nclone_env.level.segments import padded_tiles
 from nclone_env.level.tiles import SOLID_SAMPLES
 
@@ -112,12 +112,14 @@ def test_a_corridor_is_as_long_as_it_is():
 def test_the_way_round_a_bend_and_its_direction():
     holes = {(column, 5): 0 for column in range(2, 12)} | {(2, row): 0 for row in range(5, 15)}
     fields = objective_fields(full_level(holes), [(60, 348)], [(60, 348)])
-    length, dx, dy = path_from(fields, 1, 252.0, 132.0, 2)
+    length, j, i = nearest_node(fields, 1, 252.0, 132.0)
+    dx, dy = direction_by(fields, 1, j, i, 252.0, 132.0, 2)
     cut = 24.0 - 12.0 * math.sqrt(2.0)  # one diagonal step at the bend
     assert length == pytest.approx((252 - 60) + (348 - 132) - cut, abs=1e-3)
     assert (dx, dy) == pytest.approx((-1.0, 0.0))
-    assert path_from(fields, 1, 60.0, 240.0, 2)[1:] == pytest.approx((0.0, 1.0))
-    assert path_from(fields, 1, 900.0, 500.0, 2) == (math.inf, 0.0, 0.0)
+    _, j, i = nearest_node(fields, 1, 60.0, 240.0)
+    assert direction_by(fields, 1, j, i, 60.0, 240.0, 2) == pytest.approx((0.0, 1.0))
+    assert nearest_node(fields, 1, 900.0, 500.0)[0] == math.inf
 
 
 def test_what_cannot_be_reached_is_infinitely_far():

@@ -121,7 +121,7 @@ def nearest_node(fields, number, x, y):
     best, best_row, best_column = math.inf, 0, 0
     for j in range(max(j0 - 1, 0), min(j0 + _REACH, rows - 1) + 1):
         for i in range(max(i0 - 1, 0), min(i0 + _REACH, columns - 1) + 1):
-            if fields[number, j, i] < math.inf:
+            if fields[number, j, i] < best:  # else the sum is no less
                 dx, dy = SPACING * i - x, SPACING * j - y
                 length = fields[number, j, i] + math.sqrt(dx * dx + dy * dy)
                 if length < best:
@@ -136,23 +136,23 @@ def distance_at(fields, number, x, y):
 
 
 @kernel
-def path_from(fields, number, x, y, hops):
-    """Return (distance, dx, dy): path length from (x, y) and unit direction to the node ``hops`` steps along the path.
-
-    The direction is (0, 0) if there is no path.
-    """
-    length, j, i = nearest_node(fields, number, x, y)
-    if length == math.inf:
-        return length, 0.0, 0.0
-    dx, dy = direction_by(fields, number, j, i, x, y, hops)
-    return length, dx, dy
+def direction_by(fields, number, j, i, x, y, hops):
+    """Return the unit direction from (x, y) to the node ``hops`` steps along the path from node (j, i)."""
+    j, i = follow(fields, number, j, i, hops)
+    return direction_to(j, i, x, y)
 
 
 @kernel
-def direction_by(fields, number, j, i, x, y, hops):
-    """Return the unit direction from (x, y) to the node ``hops`` steps along the path from node (j, i)."""
+def follow(fields, number, j, i, hops):
+    """Return (row, column) of the node ``hops`` steps along the path from node (j, i)."""
     for _ in range(hops):
         j, i = downhill(fields, number, j, i)
+    return j, i
+
+
+@kernel
+def direction_to(j, i, x, y):
+    """Return the unit direction from (x, y) to node (j, i); (0, 0) at the node."""
     dx, dy = SPACING * i - x, SPACING * j - y
     norm = math.sqrt(dx * dx + dy * dy)
     if norm == 0.0:
