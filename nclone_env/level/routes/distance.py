@@ -165,8 +165,10 @@ def downhill(fields, number, j, i):
     """Return (row, column) of the node among (j, i) and its neighbours with the shortest path."""
     _, rows, columns = fields.shape
     best, best_row, best_column = fields[number, j, i], j, i
-    for row in range(max(j - 1, 0), min(j + 1, rows - 1) + 1):
-        for column in range(max(i - 1, 0), min(i + 1, columns - 1) + 1):
+    for down in range(-1, 2):  # three of each, so that the loops are unrolled; at the edge some come twice
+        row = min(max(j + down, 0), rows - 1)
+        for right in range(-1, 2):
+            column = min(max(i + right, 0), columns - 1)
             if fields[number, row, column] < best:
                 best, best_row, best_column = fields[number, row, column], row, column
     return best_row, best_column
