@@ -96,7 +96,7 @@ def evaluate(
         One result per level, in the order of the environment's levels.
     """
     if policy is None or mode == "random":
-        policy, mode = None, "random"
+        policy, mode, environment = None, "random", _without_look_ahead(environment)
     with closing(make_envs(environment, episodes_per_level)) as envs:
         chooser, count = Chooser(policy, mode, envs.num_envs, seed), len(envs.level_names)
         results = []
@@ -126,6 +126,12 @@ def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
     """Return the result to show as a video: the longest win of the policy, else any episode."""
     candidates = [*results.get("argmax", ()), *results.get("sampled", ())] or list(results["random"])
     return max(candidates, key=lambda result: (result.won, len(result.actions)))
+
+
+def _without_look_ahead(environment: EnvironmentConfig) -> EnvironmentConfig:
+    """Return the configuration without observations that simulate actions, unless there are no others."""
+    others = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
+    return environment.replace(observations=others or environment.observations)
 
 
 class Chooser:

@@ -120,3 +120,19 @@ def test_levels_of_equal_names_are_all_played():
     first, second = evaluate(walker(1.0), ENVIRONMENT, "argmax", 10, make_envs=Namesakes)
     assert (first.level, second.level) == ("one", "one")
     assert (first.success_rate, second.success_rate) == (1.0, 0.0)
+
+
+def test_random_actions_do_not_simulate_what_no_one_sees():
+    made = []
+
+    def make_envs(environment, num_envs):
+        made.append(environment.observations)
+        return LineWorld(ENVIRONMENT, num_envs)
+
+    plain, seeing = (
+        evaluate(None, ENVIRONMENT.replace(observations=names), "random", 20, make_envs=make_envs)
+        for names in (("game_state",), ("game_state", "action_outcomes", "action_mask"))
+    )
+    evaluate(None, ENVIRONMENT.replace(observations=("action_outcomes",)), "random", 2, make_envs=make_envs)
+    assert made == [("game_state",), ("game_state",), ("action_outcomes",)]
+    assert [result.success_rate for result in plain] == [result.success_rate for result in seeing]
