@@ -39,7 +39,7 @@ def write_outcomes(levels, paths, worlds, index, frames, scratch, place, row, ou
     length = path_length(levels, paths, worlds, index)
     for direction in range(NUM_DIRECTIONS):
         simulated = hold(levels, paths, worlds, index, length, direction, frames, False, scratch, place, row, out)
-        can_repeat, jump = simulated >= _PRESS_ENDS, NUM_DIRECTIONS + direction
+        can_repeat, jump = simulated > _PRESS_ENDS, NUM_DIRECTIONS + direction
         hold(levels, paths, worlds, index, length, jump, frames, can_repeat, scratch, place, row, out)
 
 

@@ -19,9 +19,8 @@ from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
 
-_NOT_EXTRAS = frozenset(
-    {"game_state", "player_frame", "global_view", "action_mask", "action_outcomes"}
-)  # written without ExtraArrays
+# Written without ExtraArrays:
+_NOT_EXTRAS = frozenset({"game_state", "player_frame", "global_view", "action_mask", "action_outcomes"})
 _ROUNDED_LATER = ("reachability", "action_outcomes")  # by passes of their own
 _HALF = np.dtype(np.float16)
 
