@@ -235,11 +235,6 @@ class EnvironmentConfig:
         """Steps of the longest possible episode."""
         return -(-self.max_frames // self.frame_skip)
 
-    @property
-    def most_frames(self) -> int:
-        """Frames up to which a world may be simulated: some beyond the time limit for ``action_outcomes``."""
-        return self.max_frames + self.observation.outcome_frames * ("action_outcomes" in self.observations)
-
     def replace(self, **fields: Any) -> EnvironmentConfig:
         """Return a copy with other values in some fields.
 

@@ -106,7 +106,7 @@ class Batch:
 
     def _least_bytes(self) -> int:
         """Return the bytes of the world and of one observation of an environment."""
-        worlds = make_worlds(1, self.level_set, self.config.most_frames)
+        worlds = make_worlds(1, self.level_set, self.config.max_frames)
         observed = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in self.specs)
         return observed + sum(array.nbytes for array in worlds)
 
@@ -356,7 +356,7 @@ class Batch:
         The first call allocates a second set of worlds, which is kept.
         """
         if self._spare_arrays is None:
-            worlds = make_worlds(self.num_envs, self.level_set, self.config.most_frames)
+            worlds = make_worlds(self.num_envs, self.level_set, self.config.max_frames)
             self._spare_arrays = self._arrays._replace(worlds=worlds)
         gather_worlds(self.worlds, indices, self._spare_arrays.worlds)
         self._arrays, self._spare_arrays = self._spare_arrays, self._arrays

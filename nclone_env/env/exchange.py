@@ -40,7 +40,7 @@ def exchange(config: EnvironmentConfig, old: LevelSet, arrays: StepArrays) -> tu
     levels = shared_level_set([*fresh, *kept])
     numbers = {_identity(level): number for number, level in enumerate(levels.levels)}
     renumbered = np.array([numbers.get(_identity(level), _GONE) for level in old.levels])
-    worlds = make_worlds(len(arrays.episodes), levels, config.most_frames)
+    worlds = make_worlds(len(arrays.episodes), levels, config.max_frames)
     for index in begun:
         transfer_world(arrays.worlds, index, worlds, index, int(renumbered[playing[index]]))
     episodes, results = _copied(arrays.episodes), _copied(arrays.results)

@@ -40,11 +40,11 @@ class ActionOutcomes:
     """
 
     def __init__(self, config: EnvironmentConfig, levels: LevelSet, arrays: StepArrays, slots: int, with_final: bool):
-        limit = arrays.worlds.trail.shape[1] if levels.max_trail else None
         spec = next(spec for spec in frame_specs(config, levels) if spec.name == _NAME)
-        self.ended = make_worlds(len(arrays.episodes) if with_final else 0, levels, limit)
-        self._tried = make_worlds(SCRATCH_WORLDS * slots, levels, limit)
         self._frames, self._is_half = config.observation.outcome_frames, spec.dtype == np.float16
+        self.ended = make_worlds(len(arrays.episodes) if with_final else 0, levels, config.max_frames)
+        # Up to the time limit no trail is overwritten, so that more rows, for the frames beyond it, change no index.
+        self._tried = make_worlds(SCRATCH_WORLDS * slots, levels, config.max_frames + self._frames)
         self._scratch = np.zeros((slots if self._is_half else 0, *spec.shape), np.float32)
         self._no_half = np.zeros((0, *spec.shape), np.uint16)
         unused = np.zeros((0, *spec.shape), spec.dtype)

@@ -108,7 +108,7 @@ def make_step_arrays(
         settings=make_settings(config, autoreset),
         thresholds=equal_thresholds(len(levels.levels)),
         starts=no_starts(len(levels.levels)),
-        worlds=make_worlds(num_envs, levels, config.most_frames),
+        worlds=make_worlds(num_envs, levels, config.max_frames),
         episodes=episodes,
         actions=np.zeros(num_envs, np.int64),
         results=np.zeros(num_envs, RESULT),
