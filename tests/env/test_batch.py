@@ -31,8 +31,8 @@ def pay(event):
         (
             OBSERVATION_NAMES,
             pay,
-            ["StepPass", "RewardPass", "ActionMasks", "Reachability"],
-            ["ResetPass", "ActionMasks", "Reachability"],
+            ["StepPass", "RewardPass", "ActionMasks", "ActionOutcomes", "Reachability"],
+            ["ResetPass", "ActionMasks", "ActionOutcomes", "Reachability"],
         ),
     ],
     ids=["plain", "rewarded", "all"],
