@@ -15,9 +15,10 @@ import numpy as np
 from nclone_env.constants import CELLS, DISABLED
 from nclone_env.jit import each, kernel
 from nclone_env.kind import Kind
-from nclone_env.kinds import KINDS, LASER_TURRET, bits
+from nclone_env.kinds import KINDS, LASER_TURRET, ROCKET_TURRET, bits
 from nclone_env.level.level_set import LevelSet
-from nclone_env.sim.entities.laser.surface_skip import motion_segment
+from nclone_env.sim.entities.laser.surface_skip import motion_segment, turns_for_ever
+from nclone_env.sim.entities.rocket_turret import LAST_STATE
 from nclone_env.sim.entities.shooting_drone import PATROL, PHASE
 from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
 
@@ -59,6 +60,8 @@ def _largest_state(kind: Kind) -> int:
 
     Drones that shoot use further bits, but not on patrol.
     """
+    if kind.number == ROCKET_TURRET:
+        return LAST_STATE
     if kind.has_heading:
         return _HEADINGS if kind.shoots else functools.reduce(operator.or_, kind.states.values())
     return len(kind.radii) - 1 if len(kind.radii) > 1 else 255
@@ -146,7 +149,8 @@ def _mover_fault(levels, world, level):
     for number in range(header["mover_count"]):
         slot = levels.mover_slots[header["first_mover"] + number]
         if levels.entities[header["first_entity"] + slot]["type"] == LASER_TURRET:
-            if not 0 <= motion_segment(levels, level, world.movers[0, number]) < levels.segments.shape[0]:
+            mover = world.movers[0, number]
+            if not 0 <= motion_segment(levels, level, mover) < levels.segments.shape[0] or turns_for_ever(mover):
                 return _LASER
     return _NONE
 

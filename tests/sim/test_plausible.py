@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from nclone_env.kinds import LASER_DRONE, LASER_TURRET, MINE, SHOVE_THWUMP, ZAP_DRONE
+from nclone_env.kinds import LASER_DRONE, LASER_TURRET, MINE, ROCKET_TURRET, SHOVE_THWUMP, ZAP_DRONE
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.level.scenes import everything, mine_field, moving
-from nclone_env.sim.entities.laser.record import MOTION
+from nclone_env.sim.entities.laser.record import FRAMES_LEFT, MOTION
+from nclone_env.sim.entities.rocket_turret import LAST_STATE
 from nclone_env.sim.plausible import world_fault
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays
@@ -56,6 +57,22 @@ def test_impossible_numbers(where):
     fault = world_fault(rows, LEVELS)
     assert fault is not None
     assert fault.where == where
+
+
+def test_a_laser_that_would_turn_for_ever():
+    session = Session(LEVELS, max_frames=100)
+    laser = session.worlds.movers[0, mover(LASER_TURRET)]
+    laser[MOTION], laser[FRAMES_LEFT] = 39, 3
+    assert world_fault(rows_of(session, 0), LEVELS).where == "movers"
+
+
+def test_a_rocket_that_flies_longer_than_any():
+    session = Session(LEVELS, max_frames=100)
+    states = session.worlds.entity_states
+    states[0, slot(ROCKET_TURRET)] = LAST_STATE
+    assert world_fault(rows_of(session, 0), LEVELS) is None
+    states[0, slot(ROCKET_TURRET)] = LAST_STATE + 1
+    assert world_fault(rows_of(session, 0), LEVELS).where == "entity_states"
 
 
 def test_the_number_is_in_the_fault():

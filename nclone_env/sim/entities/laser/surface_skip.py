@@ -112,6 +112,14 @@ def motion_segment(levels, level, mover):
 
 
 @kernel
+def turns_for_ever(mover):
+    """Return whether a laser's motion is to bounce with no step from one turn to the next, as no planned one is."""
+    order = mover[MOTION]
+    gap = (order >> (_COURSE_BITS + _PHASE_BITS)) & _PHASE
+    return mover[FRAMES_LEFT] > 0 and order & _COURSE >= _BOUNCE_SECOND and gap == 0
+
+
+@kernel
 def straight_course(segment, a, b, tx, ty):
     """Return the course from a point (a, b) of a straight segment, and the distance to the end in the direction."""
     to_second = (segment["x2"] - a) * tx + (segment["y2"] - b) * ty
