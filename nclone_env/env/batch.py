@@ -16,14 +16,7 @@ from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.action_mask import MASK_AT_END, ActionMasks
 from nclone_env.env.compiled.action_outcomes import ActionOutcomes
-from nclone_env.env.compiled.observe import (
-    NO_FINAL_ROWS,
-    NO_WORLDS,
-    FinalArrays,
-    ObservationArrays,
-    kernel_view,
-    make_scratch,
-)
+from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, ObservationArrays, kernel_view, make_scratch
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
 from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
@@ -127,8 +120,8 @@ class Batch:
             dtype = np.dtype(config.observation.dtype)
             self._reach = Reachability(self.level_set, cache, self.num_envs, slots, dtype, same_step)
         self._empty_view = self._view({}, NO_QUERIES)
-        self._ended = self._outcomes.ended if self._outcomes else NO_WORLDS
         self._no_final = FinalArrays(self._empty_view, *NO_FINAL_ROWS)
+        self._ended = self._outcomes.ended if self._outcomes else self._no_final.worlds
 
     def _make_passes(self) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""

@@ -105,10 +105,10 @@ class FinalArrays(NamedTuple):
     worlds: WorldArrays
 
 
-NO_WORLDS = WorldArrays(
+_NO_WORLDS = WorldArrays(
     np.zeros(0, NINJA_RECORD), np.zeros((0, 0), np.uint8), np.zeros((0, 0), MOVER), np.zeros((0, 0, 2))
 )
-NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), NO_WORLDS
+NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), _NO_WORLDS
 """``used``, ``places`` and ``worlds`` where no last observations are asked for."""
 NO_OBSERVATIONS = ObservationArrays(
     np.zeros((0, len(GAME_STATE)), np.float32), np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8)
