@@ -9,10 +9,12 @@ two processes write it at the same time, and a file that a power failure has cut
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import warnings
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from numba.core import caching
 
 from nclone_env._files import write_file
 from nclone_env.jit.dispatcher import IS_PLAIN
-from nclone_env.jit.folder import cache_folder
+from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, remove_unused_code
 from nclone_env.jit.notice import notice
 from nclone_env.jit.sources import code_digest
 
@@ -109,11 +111,14 @@ class CodeFiles:
         self._folder, self._name = folder, name
 
     def load(self, key: tuple[Any, ...]) -> Any:
-        """Return the code of a key; None if there is no file, or it is damaged."""
+        """Return the code of a key; None if there is no file, or it is damaged. The file is marked as used."""
+        path = self._path(key)
         try:
-            data = self._path(key).read_bytes()
+            data = path.read_bytes()
         except OSError:
             return None
+        with suppress(OSError):  # a folder that can only be read
+            os.utime(path)
         if int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]) or len(data) <= 4:
             return None
         stored, code = pickle.loads(data[4:])
@@ -125,8 +130,9 @@ class CodeFiles:
         Raises:
             OSError: if the file cannot be written.
         """
+        remove_unused_code(self._folder)
         data = caching.dumps((key, code))
         write_file(self._path(key), zlib.crc32(data).to_bytes(4, "little") + data)
 
     def _path(self, key: tuple[Any, ...]) -> Path:
-        return self._folder / f"{self._name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+        return self._folder / f"{self._name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}{CODE_SUFFIX}"

@@ -1,7 +1,8 @@
 """Where the package keeps files between processes: ``NCLONE_ENV_CACHE_DIR``, else ``nclone_env`` in the user's cache.
 
-Compiled kernels are in a subfolder named after the ``source_digest``. Creating a new one removes the folders of other
-sources that no process has used for thirty days.
+Compiled kernels are in a subfolder named after the ``compiler_digest``, each in files named after its own digest.
+Creating a folder removes those of other compilers, and compiling a kernel the code, that no process has used for thirty
+days.
 
 What is in these folders is executed, or read by compiled code without checks. So they are created for their owner
 alone, and used only if no others than this user and root could have put files there.
@@ -16,23 +17,24 @@ import stat
 import time
 import warnings
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from nclone_env._files import remove_temporaries
-from nclone_env.jit.sources import source_digest
+from nclone_env.jit.sources import compiler_digest
 
 _UNUSED_DAYS = 30
 _KERNEL_FOLDER = re.compile(r"(removed-)?[0-9a-f]{16}")
+CODE_SUFFIX = ".nbc"
 
 
 def cache_root() -> Path:
     """Return the folder of everything this package keeps between processes; it need not exist."""
-    root, cache = os.environ.get("NCLONE_ENV_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
+    root, caches = os.environ.get("NCLONE_ENV_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
     if root:
         return Path(root)
     try:
-        return Path(cache or Path.home() / ".cache") / "nclone_env"
+        return Path(caches or Path.home() / ".cache") / "nclone_env"
     except RuntimeError:  # no HOME, and a user without an entry in passwd, as in containers
         return Path(os.environ.get("TMPDIR") or "/tmp") / f"nclone_env-{os.getuid()}"
 
@@ -45,7 +47,7 @@ def cache_folder() -> Path | None:
     kernels are in the memory of the process anyway, and no other process would find them. It is no error either, since
     only time is lost, and jobs in containers and on clusters have foreign folders through no fault of their own.
     """
-    folder = cache_root() / source_digest()
+    folder = cache_root() / compiler_digest()
     with suppress(OSError):  # what cannot be written may still be read
         if not folder.is_dir():
             make_private(folder)
@@ -92,10 +94,22 @@ def _remove_unused(root: Path) -> None:
 
     They are renamed first: a process about to use one finds it empty and compiles.
     """
-    oldest = time.time() - _UNUSED_DAYS * 86400
     for folder in root.iterdir():
         with suppress(OSError):  # another process may be removing it
-            if _KERNEL_FOLDER.fullmatch(folder.name) and folder.stat().st_mtime < oldest:
+            if _KERNEL_FOLDER.fullmatch(folder.name) and _is_unused(folder):
                 removed = folder.with_name(f"removed-{folder.name.removeprefix('removed-')}")
                 folder.replace(removed)
                 shutil.rmtree(removed, ignore_errors=True)
+
+
+@cache
+def remove_unused_code(folder: Path) -> None:
+    """Remove the files of a kernel folder that were not used for thirty days; once in a process."""
+    for path in folder.glob(f"*{CODE_SUFFIX}"):
+        with suppress(OSError):  # another process may be removing it
+            if _is_unused(path):
+                path.unlink()
+
+
+def _is_unused(path: Path) -> bool:
+    return path.stat().st_mtime < time.time() - _UNUSED_DAYS * 86400

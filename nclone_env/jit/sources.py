@@ -1,4 +1,4 @@
-"""Digests that name compiled code: of the package's sources, and of kernels outside the package with all they use.
+"""Digests that name compiled code: of the sources that a kernel can reach, in the package and outside.
 
 Numba's own cache checks only the file and the bytecode of the function itself: after a change in a callee or a constant
 of another file it would keep stale machine code.
@@ -7,8 +7,9 @@ of another file it would keep stale machine code.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -18,33 +19,77 @@ import numpy as np
 from numba.core import config
 
 _PACKAGE = Path(__file__).parents[1]
-_DIGESTED = ("nclone_env", "numba", "numpy")
-"""Packages whose sources or versions are in ``source_digest``."""
-_WITHOUT_KERNELS = ("cli", "memory")
-"""Folders of the package that no kernel can depend on: they contain none, and only the command line imports them."""
+_DIGESTED = (_PACKAGE.name, "numba", "numpy")
+"""Packages whose sources or versions are in the digests."""
+_IMPORT = re.compile(
+    rf"^[ \t]*(?:from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|[^#\n]*)|import ({_PACKAGE.name}[\w.]*))", re.MULTILINE
+)
+_FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 
 
 @lru_cache(maxsize=1)
-def source_digest() -> str:
-    """Return 16 hex digits that change with any source file of the package that kernels may depend on.
+def compiler_digest() -> str:
+    """Return 16 hex digits that change with the versions of Numba and NumPy and with ``NUMBA_BOUNDSCHECK``.
 
-    They also change with the versions of Numba and NumPy and with ``NUMBA_BOUNDSCHECK``, which Numba ignores where code
-    is cached. Reading the files takes 7 to 15 ms.
+    Numba ignores that variable where code is cached.
     """
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {config.BOUNDSCHECK}".encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        relative = path.relative_to(_PACKAGE)
-        if relative.parts[0] in _WITHOUT_KERNELS:
-            continue
-        digest.update(relative.as_posix().encode() + b"\0")
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(f"{numba.__version__} {np.__version__} {config.BOUNDSCHECK}".encode()).hexdigest()[:16]
+
+
+@cache
+def module_digest(name: str) -> str:
+    """Return hex digits that change with any source that a module of the package can reach by imports.
+
+    These are the module, the modules that it imports, those that these import, and the packages they are in. A kernel
+    refers to others by the globals of its module, so it consists of nothing else. Imports for type checkers alone do
+    not count. Of a module outside the package nothing is known but the ``compiler_digest``.
+    """
+    digest = hashlib.sha256(compiler_digest().encode())
+    for module in sorted(_reached(name)):
+        digest.update(module.encode() + b"\0")
+        digest.update(_source(module) or b"")
+    return digest.hexdigest()
+
+
+def _reached(name: str) -> set[str]:
+    """Return the names of the modules of the package that importing a module imports, itself included."""
+    reached: set[str] = set()
+    pending = [name]
+    while pending:
+        module = pending.pop()
+        if module not in reached and _source(module) is not None:
+            reached.add(module)
+            pending += _imports(module)
+    return reached
+
+
+@cache
+def _source(module: str) -> bytes | None:
+    """Return the source of a module, None if it is none of the package."""
+    first, *parts = module.split(".")
+    if first != _PACKAGE.name:
+        return None
+    path = _PACKAGE.joinpath(*parts)
+    for file in (path / "__init__.py", path.with_suffix(".py")):
+        if file.is_file():
+            return file.read_bytes()
+    return None
+
+
+@cache
+def _imports(module: str) -> list[str]:
+    """Return the package of a module, the modules that it imports from, and the names that it imports, as modules."""
+    text = _FOR_TYPE_CHECKERS.sub("", (_source(module) or b"").decode())
+    found = [module.rpartition(".")[0]]
+    for origin, names, whole in _IMPORT.findall(text):
+        found += [whole] if whole else [origin, *(f"{origin}.{name}" for name in re.findall(r"\w+", names))]
+    return found
 
 
 def code_digest(function: Callable[..., Any]) -> str | None:
     """Return hex digits that change with the code of a kernel, of its callees, and with the globals they read.
 
-    Kernels of this package have the digest of the package. For others it covers the bytecode and constants of the
+    Kernels of this package have the digest of their module. For others it covers the bytecode and constants of the
     function, the values of its globals and closure, and likewise every kernel and function among them, in any file. It
     is computed from the functions in memory, as Numba compiles those, not the files.
 
@@ -54,10 +99,10 @@ def code_digest(function: Callable[..., Any]) -> str | None:
         Numba numbers differently in every process.
     """
     if _is_digested(function):
-        return source_digest()
+        return module_digest(function.__module__)
     if not Path(function.__code__.co_filename).is_file() or any(map(_function_in, _closure(function))):
         return None
-    parts = [source_digest(), *_parts(function)]
+    parts = [compiler_digest(), *_parts(function)]
     if any(" at 0x" in part for part in parts):
         return None
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -69,9 +114,12 @@ def _parts(function: Callable[..., Any]) -> Iterator[str]:
     pending = [function]
     while pending:
         current = pending.pop()
-        if current in seen or _is_digested(current):
+        if current in seen:
             continue
         seen.add(current)
+        if _is_digested(current):
+            yield module_digest(current.__module__)
+            continue
         yield repr((_code_parts(current.__code__), current.__defaults__))
         for name, value in _references(current):
             callee = _function_in(value)
@@ -89,7 +137,9 @@ def _references(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     for name, value in pending:  # which grows
         if not isinstance(value, ModuleType):
             yield name, value
-        elif not _is_digested(value):
+        elif _is_digested(value):
+            yield name, module_digest(value.__name__)
+        else:
             pending += [(f"{name}.{other}", getattr(value, other)) for other in names if hasattr(value, other)]
 
 

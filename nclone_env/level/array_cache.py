@@ -46,7 +46,7 @@ import numpy as np
 
 from nclone_env._files import remove_temporaries_once, temporary_beside
 from nclone_env.errors import ConfigError
-from nclone_env.jit import cache_root, distrust, make_private, source_digest
+from nclone_env.jit import cache_root, distrust, make_private, module_digest
 
 MAGIC = b"\x89NARR\r\n\x1a"
 VERSION = 1
@@ -85,14 +85,14 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
 
     Args:
         name: name of the arrays; the file name begins with it.
-        content: digest of everything that they depend on, besides the sources of the package.
+        content: digest of everything that they depend on, besides the sources of ``make``.
         layout: names and dtypes of the arrays.
         make: computes them.
 
     Raises:
         ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
     """
-    key = hashlib.sha256(f"{VERSION} {source_digest()} {name} {content}".encode()).digest()
+    key = hashlib.sha256(f"{VERSION} {module_digest(make.__module__)} {name} {content}".encode()).digest()
     path = folder() / f"{name}-{key.hex()[:32]}{SUFFIX}"
     limit = limit_bytes()
     remove_temporaries_once(path.parent)

@@ -23,7 +23,7 @@ import numpy as np
 
 from nclone_env._files import fill_file
 from nclone_env.errors import FormatError, shortened
-from nclone_env.jit import source_digest
+from nclone_env.jit import module_digest
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
 
@@ -175,9 +175,9 @@ _VALUES: Mapping[str, Callable[[Any], bool]] = {
 
 
 def _conditions(level: Level, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what must be the same when a search goes on; ``code`` changes with the sources of the package."""
+    """Return what must be the same when a search goes on; ``code`` changes with the sources of the search."""
     return {
         "format": _FORMAT,
-        "code": source_digest(),
+        "code": module_digest("nclone_env.plan.solve"),
         "level": hashlib.sha256(write_map(level.raw)).hexdigest(),
     } | dict(arguments)

@@ -176,9 +176,9 @@ def caches(place):
     whole = kernel.read_bytes()
     kernel.write_bytes(whole[: len(whole) // 2])
     yield "damaged", told(again, cache)
-    (cache / jit.source_digest()).chmod(0o775)
+    (cache / jit.compiler_digest()).chmod(0o775)
     yield "of others", told(again, cache)
-    (cache / jit.source_digest()).chmod(0o755)
+    (cache / jit.compiler_digest()).chmod(0o755)
     cannot = {**here, "NCLONE_ENV_CACHE_DIR": place / "missing" / "cache"}
     (place / "missing").write_text("no folder")
     yield "none", told(with_variables(partial(add, old), **cannot), cache)

@@ -5,7 +5,7 @@ import os
 import pytest
 from numba.core import config
 
-from nclone_env.jit import cache_folder, kernel, source_digest
+from nclone_env.jit import cache_folder, compiler_digest, kernel
 from nclone_env.jit.cache import CodeFiles, KernelCache
 from nclone_env.sim.tick import tick
 
@@ -55,7 +55,7 @@ def test_an_edited_kernel_is_compiled_again_and_an_unedited_one_is_not(tmp_path)
 def test_kernels_are_cached_in_the_folder_of_the_package():
     function = getattr(tick, "py_func", tick)
     assert KernelCache(function).cache_path == os.fspath(cache_folder())
-    assert cache_folder().name == source_digest()
+    assert cache_folder().name == compiler_digest()
 
 
 def test_a_kernel_from_an_interactive_session_is_not_cached():

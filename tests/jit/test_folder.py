@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nclone_env.jit import cache_folder, cache_root, distrust, source_digest
+from nclone_env.jit import cache_folder, cache_root, compiler_digest, distrust
+from nclone_env.jit.cache import CodeFiles
+from nclone_env.jit.folder import remove_unused_code
 
 from ..processes import REPOSITORY, run_module
 
@@ -18,7 +20,7 @@ def test_bounds_checks_have_a_folder_of_their_own(tmp_path):
     (folder,) = run_module("where", NUMBA_BOUNDSCHECK="1", **path)
     assert Path(folder).is_dir()
     assert Path(folder).parent == tmp_path / "cache"
-    assert Path(folder).name != source_digest()
+    assert Path(folder).name != compiler_digest()
 
 
 def test_without_a_folder_there_is_a_warning(tmp_path, monkeypatch):
@@ -98,7 +100,7 @@ def test_a_new_folder_removes_those_not_used_for_a_month(tmp_path, monkeypatch):
     for name, days in (("0" * 16, 31), ("1" * 16, 29), ("removed-" + "2" * 16, 31), ("levels", 31), ("ab", 31)):
         make_folder(tmp_path, name, days)
     cache_folder.__wrapped__()
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["1" * 16, "ab", "levels", source_digest()])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["1" * 16, "ab", "levels", compiler_digest()])
     make_folder(tmp_path, "0" * 16, 31)
     cache_folder.__wrapped__()
     assert (tmp_path / ("0" * 16)).is_dir()  # nothing is looked for while the folder is there
@@ -106,7 +108,19 @@ def test_a_new_folder_removes_those_not_used_for_a_month(tmp_path, monkeypatch):
 
 def test_use_is_noted(tmp_path, monkeypatch):
     monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path))
-    make_folder(tmp_path, source_digest(), 31)
+    make_folder(tmp_path, compiler_digest(), 31)
     folder = cache_folder.__wrapped__()
     assert time.time() - folder.stat().st_mtime < 3600
     assert (folder / "code").exists()
+
+
+def test_compiling_removes_the_code_that_was_not_used_for_a_month(tmp_path):
+    files = CodeFiles(tmp_path, "kernel")
+    for name, days in (("old", 31), ("used", 31), ("recent", 29)):
+        files.save((name,), "code")
+        then = time.time() - days * 86400
+        os.utime(files._path((name,)), (then, then))
+    assert files.load(("used",)) == "code"
+    remove_unused_code.cache_clear()
+    files.save(("new",), "code")
+    assert [files.load((name,)) for name in ("old", "used", "recent", "new")] == [None, "code", "code", "code"]

@@ -2,15 +2,17 @@
 
 import importlib.util
 import re
-import shutil
 
 import pytest
+from numba.core import config
 
-from nclone_env.jit import kernel, source_digest, sources
+from nclone_env.env.compiled.step import step_range
+from nclone_env.jit import kernel, module_digest, sources
+from nclone_env.jit.notice import kernels_in
 from nclone_env.jit.sources import code_digest
+from nclone_env.plan.archive import explore
 from nclone_env.sim.tick import tick
-
-from ..processes import REPOSITORY
+from nclone_env.train.network.mlp_kernels import gradient
 
 KERNELS = """
 import math
@@ -56,19 +58,63 @@ def unrelated(x):
 """
 
 
-def test_the_digest_of_the_package_changes_with_any_source_file(tmp_path, monkeypatch):
-    package = tmp_path / "package"
-    shutil.copytree(REPOSITORY / "nclone_env", package, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(sources, "_PACKAGE", package)
-    digests = set()
-    for change in ("", "# a comment\n", "# another\n"):
-        path = package / "sim" / "geometry.py"
-        path.write_text(path.read_text() + change)
-        digests.add(source_digest.__wrapped__())
-    (package / "new.py").write_text("")
-    digests.add(source_digest.__wrapped__())
-    assert len(digests) == 4
-    assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in digests)
+PACKAGE = {
+    "__init__": "if TYPE_CHECKING:\n    from package.late import x\n\n    from package.other import y\nVERSION = 1\n",
+    "sim/__init__": "",
+    "sim/tick": "from package.sim import (\n    touch,\n)\nfrom package.constants import A, B  # as numbers\n",
+    "sim/touch": "def call():\n    import package.late\n",
+    "constants": "",
+    "late": "",
+    "other": "from package.sim import tick\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Write a package whose digests are computed; return a function that edits a module and computes one again."""
+    folder = tmp_path / "package"
+    for name, text in PACKAGE.items():
+        path = folder / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    pattern = sources._IMPORT.pattern.replace("nclone_env", "package")
+    monkeypatch.setattr(sources, "_PACKAGE", folder)
+    monkeypatch.setattr(sources, "_IMPORT", re.compile(pattern, re.MULTILINE))
+    monkeypatch.setattr(sources, "_source", sources._source.__wrapped__)
+    monkeypatch.setattr(sources, "_imports", sources._imports.__wrapped__)
+
+    def digest(edited: str | None = None) -> str:
+        if edited is not None:
+            (folder / f"{edited}.py").write_text(PACKAGE[edited] + "# a comment\n")
+        return module_digest.__wrapped__("package.sim.tick")
+
+    return digest
+
+
+@pytest.mark.parametrize("edited", ["__init__", "sim/__init__", "sim/tick", "sim/touch", "constants", "late"])
+def test_a_digest_changes_with_every_module_that_imports_reach(package, edited):
+    before = package()
+    assert package() == before
+    assert package(edited) != before
+
+
+def test_a_digest_does_not_change_with_other_modules(package):
+    before = package()
+    assert package("other") == before  # which imports the kernel, and which the package imports for type checkers alone
+
+
+def test_modules_outside_the_package_have_the_digest_of_the_compiler():
+    assert module_digest("json") == module_digest("user_kernels") != module_digest("nclone_env.sim.tick")
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
+@pytest.mark.parametrize("called", [tick, step_range, gradient, explore])
+def test_imports_reach_every_kernel_inside(called):
+    """The globals of the kernels, which Numba follows, lead to no module that the imports do not lead to."""
+    modules = {function.__module__ for function in kernels_in(called.py_func)}
+    assert called.py_func.__module__ in modules
+    assert len(modules) > 1
+    assert modules <= sources._reached(called.py_func.__module__)
 
 
 def load(folder, monkeypatch, name: str, source: str):
@@ -94,8 +140,8 @@ def digest_of(tmp_path, monkeypatch):
     return digest
 
 
-def test_kernels_of_the_package_have_its_digest():
-    assert code_digest(getattr(tick, "py_func", tick)) == source_digest()
+def test_kernels_of_the_package_have_the_digest_of_their_module():
+    assert code_digest(getattr(tick, "py_func", tick)) == module_digest("nclone_env.sim.tick")
 
 
 @pytest.mark.parametrize(
@@ -136,10 +182,36 @@ def test_a_digest_ignores_what_the_kernel_does_not_use(digest_of):
     assert None not in digests
 
 
-def test_a_digest_changes_with_the_package(digest_of, monkeypatch):
+def test_a_digest_changes_with_the_compiler(digest_of, monkeypatch):
     before = digest_of()
-    monkeypatch.setattr(sources, "source_digest", lambda: "another")
+    monkeypatch.setattr(sources, "compiler_digest", lambda: "another")
     assert digest_of() != before
+
+
+PACKAGE_KERNELS = """
+from nclone_env.jit import kernel
+from nclone_env.sim import trigonometry
+from nclone_env.sim.trigonometry import wrap
+
+@kernel
+def by_name(x):
+    return wrap(x)
+
+@kernel
+def by_module(x):
+    return trigonometry.wrap(x)
+"""
+
+
+@pytest.mark.parametrize("name", ["by_name", "by_module"])
+def test_a_digest_changes_with_the_modules_of_the_package_that_a_kernel_uses(tmp_path, monkeypatch, name):
+    function = getattr(load(tmp_path, monkeypatch, "user_kernels", PACKAGE_KERNELS), name)
+    function = getattr(function, "py_func", function)
+    before = code_digest(function)
+    monkeypatch.setattr(sources, "module_digest", lambda module: f"edited {module}")
+    assert code_digest(function) != before
+    monkeypatch.undo()
+    assert code_digest(function) == before
 
 
 def test_functions_without_a_file_have_no_digest():
@@ -160,25 +232,3 @@ def test_closures_count_and_kernels_in_them_have_no_digest():
     assert code_digest(make_adder(1)) != code_digest(make_adder(2))
     assert code_digest(make_adder(kernel(make_adder(1)))) is None
     assert code_digest(make_adder(object())) is None  # it can only be told by its address
-
-
-@pytest.mark.parametrize("folder", sources._WITHOUT_KERNELS)
-def test_folders_outside_the_digest_contain_no_kernels(folder):
-    files = sorted((sources._PACKAGE / folder).glob("**/*.py"))
-    assert files
-    imports = re.compile(r"^\s*(from|import) (numba|nclone_env\.jit import .*kernel)", re.MULTILINE)
-    assert imports.search("from nclone_env.jit import called_kernel, kernel\n")  # negative control
-    assert not [path.name for path in files if imports.search(path.read_text())]
-
-
-def test_only_folders_with_kernels_are_in_the_digest(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "_PACKAGE", tmp_path)
-    for folder in ("cli", "memory", "sim"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.py").write_text("x = 1")
-    before = source_digest.__wrapped__()
-    for folder in ("cli", "memory"):
-        (tmp_path / folder / "a.py").write_text("x = 2")
-    assert source_digest.__wrapped__() == before
-    (tmp_path / "sim" / "a.py").write_text("x = 2")
-    assert source_digest.__wrapped__() != before
