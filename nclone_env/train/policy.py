@@ -108,15 +108,15 @@ def make_policy(
     """
     policy = ActorCritic(
         observation_shapes,
-        HEADS[config.action_heads],
+        HEADS["joint"],
         hidden_size=config.hidden_size,
-        activation=config.activation,
+        activation="relu",
         shared_trunk=config.shared_trunk,
         generator=generator,
     )
     critic = policy.critic[-1] if isinstance(policy.critic, nn.Sequential) else policy.critic
     assert isinstance(critic, nn.Linear)
-    nn.init.constant_(critic.bias, config.reward.shaping)
+    nn.init.constant_(critic.bias, config.environment.reward.shaping)
     return policy
 
 

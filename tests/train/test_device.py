@@ -42,7 +42,7 @@ DEVICES = pytest.mark.parametrize(
     "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="needs a GPU"))]
 )
 STEPS, ENVS = 8, 16
-UPDATE = TrainConfig(num_steps=STEPS, num_envs=ENVS, num_minibatches=2, update_epochs=2, device="auto")
+UPDATE = TrainConfig.of(num_steps=STEPS, num_envs=ENVS, num_minibatches=2, update_epochs=2, device="auto")
 VECTOR = {"game_state": spaces.Box(-1, 1, (30,), np.float32)}
 CASES = {
     "vector": (VECTOR, "joint", 1),
@@ -108,7 +108,9 @@ def in_host_memory(policy, parameters, storage, settings=UPDATE):
 
 def one_gradient(case, make, coefficient, **fields):
     """Return the gradient of all steps and the statistics, with ``make`` one of the two functions above."""
-    settings = TrainConfig(num_steps=STEPS, num_envs=ENVS, num_minibatches=1, update_epochs=1, device="auto", **fields)
+    settings = TrainConfig.of(
+        num_steps=STEPS, num_envs=ENVS, num_minibatches=1, update_epochs=1, device="auto", **fields
+    )
     policy, parameters, storage = prepared(case)
     _, ppo = make(policy, parameters, storage, settings)
     gradients = []
@@ -355,7 +357,7 @@ def test_compilation_changes_nothing(monkeypatch, backend):
     vectors = []
     for compiles in (False, True):
         policy, parameters, storage = prepared("stacks with masks")
-        _, ppo = on_device(policy, parameters, storage, TrainConfig(**fields, compile=compiles))
+        _, ppo = on_device(policy, parameters, storage, TrainConfig.of(**fields, compile=compiles))
         for number, coefficient in ((1, 0.0), (2, 0.5), (3, 0.4)):
             ppo.update(number, 1e-3 / number, 0.1 / number, coefficient)
         vectors.append(parameters.vector)
@@ -387,23 +389,23 @@ def test_the_device_of_a_run(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for by_hand in (False, True):
         assert learning_device(TrainConfig(), by_hand, ALONE) is None
-        assert learning_device(TrainConfig(device="auto"), by_hand, ALONE) is None
+        assert learning_device(TrainConfig.of(device="auto"), by_hand, ALONE) is None
     with pytest.raises(
         ConfigError, match=r"device: expected a GPU for cuda, but PyTorch .*; use --device cpu, or install"
     ):
-        learning_device(TrainConfig(device="cuda"), False, ALONE)
+        learning_device(TrainConfig.of(device="cuda"), False, ALONE)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
     gpu = torch.device("cuda", 1)
-    assert learning_device(TrainConfig(device="cpu"), False, ALONE) is None
-    assert learning_device(TrainConfig(device="auto"), False, ALONE) == gpu
-    assert learning_device(TrainConfig(device="auto"), True, ALONE) is None, "the hand-written network is faster"
-    assert learning_device(TrainConfig(device="auto"), False, several) is None
-    assert learning_device(TrainConfig(device="cuda"), True, ALONE) == gpu
+    assert learning_device(TrainConfig.of(device="cpu"), False, ALONE) is None
+    assert learning_device(TrainConfig.of(device="auto"), False, ALONE) == gpu
+    assert learning_device(TrainConfig.of(device="auto"), True, ALONE) is None, "the hand-written network is faster"
+    assert learning_device(TrainConfig.of(device="auto"), False, several) is None
+    assert learning_device(TrainConfig.of(device="cuda"), True, ALONE) == gpu
     with pytest.raises(
         ConfigError, match=r"device: expected cpu with several ranks, got cuda with 2; .*use --device cpu"
     ):
-        learning_device(TrainConfig(device="cuda"), True, several)
+        learning_device(TrainConfig.of(device="cuda"), True, several)
     assert [is_pinned(device) for device in (None, CPU, gpu)] == [False, False, True]
 
 
@@ -416,5 +418,5 @@ def test_a_run_without_a_gpu_names_the_fix(tmp_path):
 @pytest.mark.parametrize("name", ["amp", "compile"])
 def test_options_of_a_gpu_are_refused_on_the_processor(name):
     with pytest.raises(ConfigError, match=f"{name}: expected False with device cpu, got True; use it with device cuda"):
-        TrainConfig(**{name: True})
-    assert getattr(TrainConfig(**{name: True}, device="auto"), name)
+        TrainConfig.of(**{name: True})
+    assert getattr(TrainConfig.of(**{name: True}, device="auto"), name)

@@ -9,7 +9,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.actions import check_actions
 from nclone_env.env.threads import Job, Workers
 from nclone_env.errors import CheckpointError, ConfigError
-from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+from nclone_env.train.checkpoint import load_checkpoint, restore_config, restore_policy
 from nclone_env.train.cloning import CloningSettings, clone
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
@@ -116,7 +116,7 @@ def test_a_resumed_run_is_the_whole_run_and_can_be_evaluated(tmp_path):
     assert contents(joint.checkpoint)["environments"] != contents(whole.checkpoint)["environments"]
 
     loaded = load_checkpoint(whole.checkpoint)
-    policy, (settings, _) = restore_policy(loaded, whole.checkpoint), restore_configs(loaded, whole.checkpoint)
+    policy, settings = restore_policy(loaded, whole.checkpoint), restore_config(loaded, whole.checkpoint)
     assert (policy.heads, settings.action_heads) == ((3, 2), "separate")
     assert all(torch.equal(a, b) for a, b in zip(policy.parameters(), whole.policy.parameters(), strict=True))
 
@@ -135,13 +135,13 @@ def test_training_and_evaluation_succeed(tmp_path):
     settings = config(tmp_path, action_heads="separate", total_timesteps=32 * 64 * 40, **fields)
     result = train(settings, make_envs=make_environments)
     (sampled,), (argmax,) = (
-        evaluate(result.policy, settings.environment(), mode, 50) for mode in ("sampled", "argmax")
+        evaluate(result.policy, settings.evaluated_environment, mode, 50) for mode in ("sampled", "argmax")
     )
-    (random,) = evaluate(None, settings.environment(), episodes_per_level=50)
+    (random,) = evaluate(None, settings.evaluated_environment, episodes_per_level=50)
     assert sampled.success_rate > max(0.9, random.success_rate)
     assert argmax.success_rate == 1.0
     untrained = make_policy(settings, {"game_state": (30,)}, torch.Generator().manual_seed(0))
-    (before,) = evaluate(untrained, settings.environment(), "sampled", 50)
+    (before,) = evaluate(untrained, settings.evaluated_environment, "sampled", 50)
     assert before.mean_frames > 1.5 * sampled.mean_frames
 
 
@@ -161,6 +161,6 @@ def test_evaluation_draws_each_head():
 
 def test_masks_are_refused():
     with pytest.raises(ConfigError, match=r"action_heads: expected joint with action_mask, got 'separate'.*use joint"):
-        TrainConfig(action_heads="separate", observations=("game_state", "action_mask"))
+        TrainConfig.of(action_heads="separate", observations=("game_state", "action_mask"))
     with pytest.raises(ConfigError, match="action_heads: expected one of joint, separate, got 'both'"):
-        TrainConfig(action_heads="both")
+        TrainConfig.of(action_heads="both")
