@@ -252,8 +252,10 @@ def _expected(hint: Any, value: Any) -> str:
     if get_origin(hint) is Annotated:
         return _expected_number(kinds[0], bounds, value)
     if NoneType in kinds:
-        others = [kind for kind in kinds if kind is not NoneType]
-        return "" if value is None else _expected(others[0], value)
+        other = next(kind for kind in kinds if kind is not NoneType)
+        if get_origin(other) is Literal:
+            return _expected_choice([None, *get_args(other)], value)
+        return "" if value is None else _expected(other, value)
     if hint is bool:
         return "" if isinstance(value, (bool, np.bool_)) else "True or False"
     if hint in (int, float):
@@ -266,7 +268,7 @@ def _expected(hint: Any, value: Any) -> str:
 
 
 def _expected_choice(choices: list[Any], value: Any) -> str:
-    known = isinstance(value, (str, Integral)) and not isinstance(value, bool) and value in choices
+    known = isinstance(value, (str, Integral, NoneType)) and not isinstance(value, bool) and value in choices
     return "" if known else f"one of {', '.join(map(repr, choices))}"
 
 

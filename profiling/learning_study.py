@@ -45,7 +45,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "entropy 0.01": {"entropy_coef": 0.01},
     "death -1": {"reward": {"death": -1.0}},
     "death -3": {"reward": {"death": -3.0}},
-    "entropy 0.01, not annealed": {"entropy_coef": 0.01, "anneal_entropy": False},
+    "not annealed": {"anneal": False},
 }
 """One setting of the defaults changed at a time."""
 

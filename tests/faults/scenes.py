@@ -8,7 +8,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -32,7 +32,6 @@ from nclone_env.train.checkpoint import Checkpoint, load_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.reports.plots import write_learning_curve
 from nclone_env.train.runs.curve import LearningCurve
-from nclone_env.train.runs.folder import RunFolder
 from nclone_env.train.runs.resume import write_checkpoint
 
 from ..memory import by_hand
@@ -78,12 +77,6 @@ def read_checkpoint(path: Path) -> object:
 
 def write_latest_checkpoint(folder: Path, version: int) -> None:
     write_checkpoint(folder / "checkpoint.pt", checkpoint(version))
-
-
-def write_older_checkpoint(folder: Path, version: int) -> None:
-    with closing(RunFolder(folder)) as run:
-        write_checkpoint(run.checkpoint, checkpoint(version))
-        run.keep_latest(1)
 
 
 def rows(version: int) -> list[dict[str, float]]:
@@ -231,7 +224,6 @@ def read_untimed(path: Path) -> object:
 
 SCENES = (
     Scene("checkpoint", write_latest_checkpoint, read_checkpoint),
-    Scene("older checkpoint", write_older_checkpoint, read_checkpoint),
     Scene("learning_curve.csv", write_csv),
     Scene("learning_curve.png", write_png),
     Scene("levels.csv", write_level_csv),

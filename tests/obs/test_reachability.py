@@ -385,8 +385,8 @@ def test_groups_get_what_a_step_gets():
 def test_clones_share_the_fields_and_step_at_the_same_time():
     with patch.object(cache, "slot_count", lambda levels: 1):
         env = NPlusPlusEnv(levels=(rooms(), hall()), observations="reachability", max_frames=100)
+        clones = [env.clone() for _ in range(3)]
     before = env.reachability_counts
-    clones = [env.clone() for _ in range(3)]
     assert all(clone._batch._reach.cache is env._batch._reach.cache for clone in clones)
     results = [[] for _ in range(4)]
 

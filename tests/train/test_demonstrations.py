@@ -15,7 +15,7 @@ from nclone_env.train.demonstrations import demonstrate, play_actions, read_demo
 from nclone_env.train.learn.holding import held_actions, most_frequent_actions
 
 LEVELS = ("first-steps/02-step", "hazards/04-mine-pit", "jumps/03-islands", "jumps/05-tower")
-CONFIG = TrainConfig().unstacked_environment()
+CONFIG = TrainConfig().unstacked_environment
 
 
 def late(level, frames):
