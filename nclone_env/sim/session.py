@@ -215,7 +215,7 @@ class Session:
         return int(hash_world(self.worlds, self._world(world)))
 
     def snapshot(self, world: SupportsIndex = 0) -> bytes:
-        """Return everything in a world, always the same number of bytes.
+        """Return all state of a world as bytes of a fixed size.
 
         Raises:
             WorldIndexError: if there is no such world.
