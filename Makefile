@@ -35,13 +35,13 @@ docs: .venv-docs/.installed
 
 # Install the wheel for every Python on the PATH and run the examples of the README with it (docs/installation.md).
 wheel-test: $(INSTALLED)
-	$(BIN)/python -m profiling.wheel_test $(ARGS)
+	$(BIN)/python -m profiling.checks.wheel_test $(ARGS)
 
-# Kill and fail every system call that writes a file, and print what is left (docs/security.md). Requires strace.
+# Kill and fail every system call that writes a file, and print what is left (docs/operation/security.md). Requires strace.
 faults: warmup
 	$(BIN)/python -m tests.faults $(ARGS)
 
-# Damaged and forged files, arguments and calls (docs/security.md).
+# Damaged and forged files, arguments and calls (docs/operation/security.md).
 fuzz: warmup
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
@@ -59,16 +59,16 @@ types: $(INSTALLED)
 contract: $(INSTALLED)
 	$(BIN)/lint-imports
 
-# Compile the kernels for CUDA. Requires no GPU; installs NVIDIA's compilers into a separate environment (docs/cuda.md).
+# Compile the kernels for CUDA. Requires no GPU; installs NVIDIA's compilers into a separate environment (docs/operation/cuda.md).
 cuda: .venv-cuda/.installed
-	@.venv-cuda/bin/python -m profiling.cuda_ptx $(ARGS)
+	@.venv-cuda/bin/python -m profiling.checks.cuda_ptx $(ARGS)
 	.venv-cuda/bin/pytest tests/test_cuda.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Test other libraries, each in a separate environment under .venv-compat (docs/compatibility.md).
+# Test other libraries, each in a separate environment under .venv-compat (docs/environments/compatibility.md).
 compat: compat-gymnasium $(COMPAT)
 
 $(COMPAT): compat-%: .venv-compat/%/.installed

@@ -1,8 +1,8 @@
 """Atomic writes: a file is complete or absent, never partial, also after a crash of the process or the machine.
 
 A file is written under a temporary name, ``.nclone_env-<random digits>.<name>``, and locked meanwhile. The lock ends
-with the process. So the next process that writes to the folder can tell what a killed one has left, which it removes,
-from what another one is writing. Numbers of processes could not tell: in containers they repeat.
+with the process. So the next process that writes to the folder removes the files of killed processes and keeps those
+being written. Process numbers could not tell them apart: they repeat in containers.
 """
 
 from __future__ import annotations

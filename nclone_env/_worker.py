@@ -12,8 +12,8 @@ from multiprocessing.connection import wait
 def begin_worker() -> None:
     """Leave Ctrl-C, which a terminal sends to all processes, to the parent; end at once when the parent has ended.
 
-    Call it first in a process that ``multiprocessing`` has started, as the initializer of a pool for example. A parent
-    that was killed tells its workers nothing: they would wait for work for ever.
+    Call it first in a process started by ``multiprocessing``, for example as the initializer of a pool. A killed parent
+    sends its workers no message, so they would wait for work for ever.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()

@@ -89,7 +89,7 @@ class ConfigError(NcloneError, ValueError):
 
 
 class MemoryLimitError(ConfigError):
-    """What a configuration asks for needs more memory than there is."""
+    """A configuration needs more memory than is available."""
 
 
 class ActionError(NcloneError, ValueError):
@@ -137,4 +137,4 @@ class NonFiniteError(NcloneError, FloatingPointError):
 
 
 class StoppedError(NcloneError):
-    """A training run was asked to end before there was anything of it to save."""
+    """A training run was stopped before it had anything to save."""

@@ -1,4 +1,4 @@
-"""How much memory this process can still get, and the check that something fits before it is allocated."""
+"""The memory available to this process, and the check that something fits before it is allocated."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs the extra cuda: make cuda")
 
-from profiling.cuda_ptx import Findings, compile_llvm, compile_ptx, find, opcodes
+from profiling.checks.cuda_ptx import Findings, compile_llvm, compile_ptx, find, opcodes
 
 CLEAN = Findings(fused=0, unrounded=0, approximate=0, calls=0, external=0)
 

@@ -13,7 +13,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), fl
 
 
 def test_the_planning_example_wins(capsys):
-    text = (ROOT / "docs" / "snapshots.md").read_text()
+    text = (ROOT / "docs" / "environments" / "snapshots.md").read_text()
     block, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     exec(compile(block, "snapshots.md", "exec"), {})
     assert capsys.readouterr().out.startswith("won ")
@@ -30,7 +30,7 @@ def test_table_of_observations_is_the_codes():
         for features in (GAME_STATE, ENTITY_STATE, REACHABILITY, ACTION_OUTCOME)
         for index, feature in enumerate(features)
     ]
-    text = (ROOT / "docs" / "observations.md").read_text()
+    text = (ROOT / "docs" / "environments" / "observations.md").read_text()
     assert re.findall(r"^\| \d+ \|.*$", text, flags=re.MULTILINE) == rows
     config = EnvironmentConfig(observations=OBSERVATION_NAMES)
     for name in OBSERVATION_NAMES:

@@ -45,7 +45,7 @@ class BaseEnvironment:
 
     @property
     def level_set(self) -> LevelSet:
-        """The packed levels; kernels of your own take its ``arrays``, read-only (docs/snapshots.md)."""
+        """The packed levels; kernels of your own take its ``arrays``, read-only (docs/environments/snapshots.md)."""
         return self._batch.level_set
 
     @property

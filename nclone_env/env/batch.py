@@ -138,7 +138,7 @@ class Batch:
 
     @property
     def pictures(self) -> PictureArrays:
-        """What the pictures of the levels are drawn from."""
+        """The source arrays of the pictures of the levels."""
         return self._arrays.pictures
 
     @property

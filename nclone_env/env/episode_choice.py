@@ -1,4 +1,4 @@
-"""What the future episodes of a vector environment begin with: levels by weight or assignment, and start states."""
+"""The choice of future episodes of a vector environment: levels by weight or assignment, and start states."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nclone_env.env.lifecycle import NOT_CLOSED, Phase
 
 
 class EpisodeChoice(BaseEnvironment):
-    """The part of the vector environment that decides what future episodes begin with."""
+    """The part of the vector environment that chooses levels and start states of future episodes."""
 
     num_envs: int
 
@@ -80,9 +80,9 @@ class EpisodeChoice(BaseEnvironment):
     def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
         """Begin a share of the future episodes in the worlds of snapshots instead of at the start of their level.
 
-        When an episode begins on a level of which there are start states, one of them, or the start of the level, is
-        drawn; the choice depends only on the seed, the number of the episode and the shares, and not on the choice of
-        the level. Episodes on a level requested by ``reset`` begin at its start. Steps and return count from 0; the
+                An episode on a level with start states begins at one of them or at the start of the level. The draw
+                depends only on the seed, the number of the episode and the shares, not on the choice of the level.
+                Episodes on a level requested by ``reset`` begin at its start. Steps and return count from 0; the
         frames of the snapshot count towards the time limit. ``info["start"]`` tells which state an episode began in, by
         its number in the list that was set at the time, and -1 for any other start.
 

@@ -1,4 +1,4 @@
-"""Other levels for running environments: those that are still played stay until their episodes are over."""
+"""Exchange of the levels of running environments: levels in play stay until their episodes are over."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
     """``num_envs`` environments in one process, stepped by compiled code on several threads.
 
     Observations are a dict of arrays (num_envs, ...), or one array with ``dict_observations=False``. Three contracts
-    define who owns what a call returns (docs/memory.md):
+    define who owns what a call returns (docs/environments/memory.md):
 
     - default: everything returned is safe to keep; a buffer is reused once all references to it are gone.
     - ``out``: observations are written into arrays of the caller.

@@ -1,4 +1,4 @@
-"""Level: a level by its name."""
+"""A level and its name."""
 
 from __future__ import annotations
 

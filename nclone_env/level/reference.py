@@ -18,7 +18,7 @@ _LEVEL_SUFFIXES = (TEXT_SUFFIX, MAP_SUFFIX, "")  # the game's own files have no 
 _NUMBERS = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
 
 OpenedPacks = dict[Path, LevelFile | None]
-"""Files that were opened because they may be packs, by path; None if they cannot be read."""
+"""Opened files by path that may be packs; None for unreadable ones."""
 
 
 @dataclass(frozen=True)

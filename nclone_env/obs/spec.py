@@ -1,7 +1,7 @@
 """The table of observations: name, shape, dtype and bounds. Spaces, buffers and documentation derive from it.
 
 To add an observation: a name in ``config.ObservationName``, its arrays in :func:`frame_specs`, a field for each in
-``env.compiled.observe.ExtraArrays`` with a writer called there, and a row in ``docs/observations.md``.
+``env.compiled.observe.ExtraArrays`` with a writer called there, and a row in ``docs/environments/observations.md``.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ WORLD = Area(0, 0, WORLD_WIDTH, WORLD_HEIGHT)
 
 
 def used_area(tiles: np.ndarray, places: np.ndarray) -> Area:
-    """Return the smallest area of whole cells that holds all that is not solid, and a cell of wall around it.
+    """Return the smallest area of whole cells that contains all non-solid cells, with one cell of wall around it.
 
     Args:
         tiles: (25, 44) numbers of the tiles of the world.
@@ -49,7 +49,7 @@ def used_area(tiles: np.ndarray, places: np.ndarray) -> Area:
 
 
 def close_up(used: Area) -> tuple[Area, float]:
-    """Return the smallest area of the world's proportions around a used one, and how many times larger it is drawn.
+    """Return the smallest area with the world's aspect ratio that contains a used one, and the zoom.
 
     It is between half of the world in each direction and the whole world.
     """

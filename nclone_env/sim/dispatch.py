@@ -3,7 +3,7 @@
 Every verb is one chain of kinds. A kind that is not in a chain does nothing there.
 
 ====================== ==================================================================================
-:func:`start`          be where an episode begins
+:func:`start`          set the initial state
 :func:`move`           move on its own, before anything thinks (physics 02, section 4.5)
 :func:`think`          look out, aim, shoot, count
 :func:`push`           push the ninja out before a collision with tiles (physics 01, section 7)

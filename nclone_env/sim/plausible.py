@@ -23,7 +23,7 @@ from nclone_env.sim.entities.shooting_drone import PATROL, PHASE
 from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
 
 FARTHEST = 2.0**29
-"""Largest number of a world, in pixels or any other unit: cells are computed from 32-bit integers."""
+"""Largest number allowed in a world, in pixels or any other unit: the computation of cells uses 32-bit integers."""
 _HEADINGS = 3  # bits 0 and 1
 _LONGEST = 1 << 30  # frames, and numbers of entries into cells
 _FLAGS = ("airborne", "walled", "jump_held")

@@ -10,7 +10,7 @@
     frames = session.record(bytes([RIGHT]) * 30, best)   # state of one world after each frame
 
 Each call plays all worlds in one kernel call. To loop over frames or worlds faster than Python can, write a kernel that
-takes ``session.levels`` and ``session.worlds`` (docs/snapshots.md).
+takes ``session.levels`` and ``session.worlds`` (docs/environments/snapshots.md).
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Session:
         return int(hash_world(self.worlds, self._world(world)))
 
     def snapshot(self, world: SupportsIndex = 0) -> bytes:
-        """Return everything in a world, always the same number of bytes.
+        """Return all state of a world as bytes of a fixed size.
 
         Raises:
             WorldIndexError: if there is no such world.

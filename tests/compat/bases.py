@@ -43,8 +43,8 @@ def check_learned(before: np.ndarray, after: np.ndarray, share: float = 0.5) -> 
 
 
 def run_example(library: str) -> dict[str, Any]:
-    """Run the example of a library in docs/compatibility.md verbatim and return its variables."""
-    text = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text()
+    """Run the example of a library in docs/environments/compatibility.md verbatim and return its variables."""
+    text = (Path(__file__).parents[2] / "docs" / "environments" / "compatibility.md").read_text()
     (section,) = (part for part in text.split("\n## ") if part.startswith(f"{library}\n"))
     (block,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     variables: dict[str, Any] = {}

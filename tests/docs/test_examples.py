@@ -23,14 +23,14 @@ from .pages import PAGES, ROOT
 ELSEWHERE = {"ray", "stable_baselines3", "torchrl"}
 """Libraries that are not installed here; ``make compat`` runs the blocks that import them."""
 LONG = {
-    ("docs/generated-levels.md", 0),
-    ("docs/planning.md", 0),
-    ("docs/planning.md", 2),
-    ("docs/planning.md", 3),
-    ("docs/profiling.md", 0),
-    ("docs/snapshots.md", 2),
-    ("docs/snapshots.md", 3),
-    ("docs/trajectories.md", 1),
+    ("docs/levels/generated.md", 0),
+    ("docs/levels/planning.md", 0),
+    ("docs/levels/planning.md", 2),
+    ("docs/levels/planning.md", 3),
+    ("docs/operation/profiling.md", 0),
+    ("docs/environments/snapshots.md", 2),
+    ("docs/environments/snapshots.md", 3),
+    ("docs/training/trajectories.md", 1),
     ("docs/tutorial/reward.md", 1),
     ("docs/tutorial/reward.md", 3),
     ("docs/tutorial/train.md", 0),

@@ -15,7 +15,7 @@ SPECIFICATION = ROOT / "docs" / "physics"
 PAGES = sorted(SPECIFICATION.glob("*.md"))
 PARTS = {page.name[:2]: page for page in PAGES if page.name[:2].isdigit()}
 SOURCES = [path for folder in ("nclone_env", "profiling", "tests") for path in sorted((ROOT / folder).rglob("*.py"))]
-SOURCES += [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+SOURCES += [*sorted(ROOT.glob("*.md")), *(set((ROOT / "docs").rglob("*.md")) - set(PAGES))]
 SOURCES.remove(Path(__file__))  # it makes citations up
 LEAST_CITED = 200  # section numbers; there are more today
 

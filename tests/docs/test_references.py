@@ -22,9 +22,9 @@ def missing_files(text: str, page: Path) -> list[str]:
 
 def missing_commands(text: str) -> list[str]:
     """Return the scripts under ``profiling`` and the make targets that are named as commands and do not exist."""
-    scripts = re.findall(r"python -m profiling\.(\w+)", text)
+    scripts = re.findall(r"python -m profiling\.(\w+(?:\.\w+)*)", text)
     targets = re.findall(r"(?:`|^)make ([a-z][\w-]*)", text, flags=re.MULTILINE)
-    missing = [name for name in scripts if not (ROOT / "profiling" / f"{name}.py").is_file()]
+    missing = [name for name in scripts if not (ROOT / "profiling" / f"{name.replace('.', '/')}.py").is_file()]
     return missing + [name for name in targets if name not in MAKE_TARGETS]
 
 
@@ -37,7 +37,8 @@ def test_files_and_commands_exist(page):
 def test_missing_files_and_commands_are_found():
     files = "`nclone_env/config.py`, `env/vector.py`, `docs/README.md`, `env/missing.py`, `a.py`"
     commands = (
-        "`python -m profiling.allocation`, `python -m profiling.lost`\nmake train\n`make compat-sb3` `make money`"
+        "`python -m profiling.memory.allocation`, `python -m profiling.memory.lost`\n"
+        "make train\n`make compat-sb3` `make money`"
     )
-    assert missing_files(files, ROOT / "docs" / "memory.md") == ["env/missing.py"]
-    assert missing_commands(commands) == ["lost", "money"]
+    assert missing_files(files, ROOT / "docs" / "environments" / "memory.md") == ["env/missing.py"]
+    assert missing_commands(commands) == ["memory.lost", "money"]

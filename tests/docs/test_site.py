@@ -107,11 +107,9 @@ def test_every_variable_of_the_environment_is_documented():
 
 
 def test_links_that_leave_the_pages():
-    text = (
-        "[a](../CONTRIBUTING.md#rules) [b](levels.md) [c](../profiling/x.py) [d](https://e.org)\n```\n[e](../f)\n```\n"
-    )
-    assert hooks.relinked(text, "docs/memory.md", "memory.md", "https://host") == (
-        "[a](contributing.md#rules) [b](levels.md) [c](https://host/blob/main/profiling/x.py) [d](https://e.org)\n"
+    text = "[a](../../CONTRIBUTING.md#rules) [b](vector.md) [c](../../profiling/x.py) [d](https://e.org)\n```\n[e](../f)\n```\n"
+    assert hooks.relinked(text, "docs/environments/memory.md", "environments/memory.md", "https://host") == (
+        "[a](../contributing.md#rules) [b](vector.md) [c](https://host/blob/main/profiling/x.py) [d](https://e.org)\n"
         "```\n[e](../f)\n```\n"
     )
     assert hooks.relinked("[a](docs/physics/README.md)", "CONTRIBUTING.md", "contributing.md", "") == (

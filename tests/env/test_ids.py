@@ -33,7 +33,7 @@ DIGESTS = {
     "nclone/NPlusPlus-Jumps-v0": "5937c7963b17001e",
     "nclone/NPlusPlus-Hazards-v0": "7d3d3b7e64119f72",
 }
-"""Digests of play by id: one may change only together with the version of its id (docs/versions.md)."""
+"""Digests of play by id: one may change only together with the version of its id (docs/environments/versions.md)."""
 SHAPES = {STATE: (30,), PIXELS: (4, 84, 84)}
 
 
@@ -229,7 +229,7 @@ def test_a_version_plays_as_it_always_did(name):
 
 
 def test_the_page_lists_the_ids_with_their_fields():
-    text = (Path(__file__).parents[2] / "docs" / "versions.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "environments" / "versions.md").read_text()
     rows = dict(re.findall(r"^\| `(nclone/[^`]+)` \| `?([^|]*?)`? \|", text, flags=re.MULTILINE))
     assert rows.keys() == REGISTERED.keys()
     for name, shown in rows.items():

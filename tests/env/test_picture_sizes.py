@@ -98,7 +98,7 @@ def test_what_a_size_takes_is_reported_and_does_not_grow_with_environments():
 
 
 def test_the_page_has_the_bytes_of_the_presets():
-    text = (Path(__file__).parents[2] / "docs" / "observations.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "environments" / "observations.md").read_text()
     for side in (128, 84, 64):
         config = EnvironmentConfig(levels=WALK, observations=PICTURES, render=RenderConfig(side))
         sizes = [f"{s.shape[0]} x {s.shape[1]}, {np.prod(s.shape):,}" for s in observation_specs(config)]

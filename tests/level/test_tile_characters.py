@@ -9,7 +9,7 @@ from nclone_env.level.formats.text import KEYS, format_text, parse_text
 from nclone_env.level.formats.tile_characters import TILE_CHARACTERS, TILES
 from nclone_env.level.validate import validate
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/levels.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs/levels/README.md").read_text()
 
 
 def test_every_tile_has_its_own_character():

@@ -13,7 +13,7 @@ from .by_hand import recording
 
 def documented():
     """Return the words in backticks of each key in the table."""
-    page = (REPOSITORY / "docs" / "profiling.md").read_text().split("## JSON")[1].split("## ")[0]
+    page = (REPOSITORY / "docs" / "operation" / "profiling.md").read_text().split("## JSON")[1].split("## ")[0]
     table = {}
     for row in re.findall(r"^\| (`.*)$", page, re.MULTILINE):
         keys, fields, _ = (re.findall(r"`(\w+)`", cell) for cell in row.split("|"))

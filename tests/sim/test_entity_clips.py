@@ -1,4 +1,4 @@
-"""The levels of ``profiling/clips``: each entity acts in the frames that the rules say, worked out here by hand."""
+"""The levels of ``profiling/pictures/clips``: each entity acts in the frames worked out here by hand from the rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities import gauss_turret, rocket_turret, shove_thwump
 from nclone_env.sim.entities.laser.record import BEAM_ANGLE
 from nclone_env.sim.session import Session
-from profiling.entity_clips import FOLDER, clips, play, surroundings
+from profiling.pictures.entity_clips import FOLDER, clips, play, surroundings
 
 CLIPS = clips()
 

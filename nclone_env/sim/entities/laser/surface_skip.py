@@ -113,7 +113,7 @@ def motion_segment(levels, level, mover):
 
 @kernel
 def turns_for_ever(mover):
-    """Return whether a laser's motion is to bounce with no step from one turn to the next, as no planned one is."""
+    """Return whether a laser's motion turns for ever, with no step between two turns; no planned motion does."""
     order = mover[MOTION]
     gap = (order >> (_COURSE_BITS + _PHASE_BITS)) & _PHASE
     return mover[FRAMES_LEFT] > 0 and order & _COURSE >= _BOUNCE_SECOND and gap == 0

@@ -1,0 +1,1 @@
+"""Scripts that check results: equal hashes, kernels for a GPU, the wheel."""

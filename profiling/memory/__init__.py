@@ -1,0 +1,1 @@
+"""Scripts that measure memory: allocations, bytes of each environment, growth."""

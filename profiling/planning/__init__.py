@@ -1,0 +1,1 @@
+"""Scripts that search for solutions: with the planner, with trained policies, and on generated levels."""

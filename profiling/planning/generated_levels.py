@@ -1,0 +1,159 @@
+"""Generated levels: how many are proved in a second of one core, what is rejected, how difficult they are; pictures.
+
+Each family makes the same number of levels of one seed, one after another in this process; compiling is not counted.
+The contact sheet shows levels of all families by growing difficulty.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+import tyro
+
+from nclone_env.generate.difficulty import LEAST, MOST
+from nclone_env.generate.families.table import FAMILIES
+from nclone_env.generate.levels import GeneratedLevel, generate_level
+from nclone_env.generate.splits import TRAIN
+from nclone_env.generate.variants import make_variant
+from nclone_env.level.load import load_levels
+from nclone_env.render.picture import level_picture
+from profiling.measure import describe
+from profiling.pictures.scenes import write_picture
+
+Made = Mapping[str, Sequence[GeneratedLevel]]
+"""Levels by family."""
+_SHOWN = (264, 150)
+"""Width and height of a level on the sheet, pixels."""
+
+
+def make(families: Sequence[str], count: int, seed: int, split: str) -> tuple[Made, dict[str, float]]:
+    """Return the levels and the seconds of processor time by family."""
+    made, seconds = {}, {}
+    for family in families:
+        generate_level(family, seed, count, split=split)  # compile or load the kernels
+        began = time.process_time()
+        made[family] = [generate_level(family, seed, number, split=split) for number in range(count)]
+        seconds[family] = time.process_time() - began
+    return made, seconds
+
+
+def variants_per_second(names: Sequence[str], count: int, seed: int) -> float:
+    """Return how many variants of levels are made in a second of processor time."""
+    levels = load_levels(names)
+    make_variant(levels[0], seed, count)  # compile or load the kernels
+    began = time.process_time()
+    for number in range(count):
+        for level in levels:
+            make_variant(level, seed, number)
+    return len(levels) * count / (time.process_time() - began)
+
+
+def report(made: Made, seconds: Mapping[str, float]) -> None:
+    """Print a table of the families, and the reasons of rejection."""
+    print(f"{'family':<12} levels/s  accepted  solved  difficulty 5/50/95 %  shortest, s  random wins  kept  removed")
+    for family, levels in made.items():
+        rejected: Counter[str] = Counter()
+        for level in levels:
+            rejected.update(level.rejected)
+        hardness = [level.difficulty for level in levels]
+        low, middle, high = np.percentile([each.number for each in hardness], (5, 50, 95))
+        drawn = len(levels) + sum(rejected.values())
+        tried = len(levels) + sum(rejected[reason] for reason in rejected if reason in _AFTER_SKETCH)
+        unsolved = rejected["no solution found"]
+        wins = sum(each.random_wins for each in hardness) / sum(each.random_runs for each in hardness)
+        speed, kept = len(levels) / seconds[family], sum(len(level.witnesses) for level in levels)
+        removed, shortest = sum(len(level.removed) for level in levels), np.median([each.shortest for each in hardness])
+        solved = 1 - unsolved / tried
+        print(
+            f"{family:<12} {speed:8.1f}  {len(levels) / drawn:8.1%}  {solved:6.1%}  {low:5.0f} {middle:5.0f}"
+            f" {high:5.0f}      {shortest / 60:11.1f}  {wins:11.2%}  {kept:4}  {removed:7}"
+        )
+        print("             rejected: " + ", ".join(f"{reason} {times}" for reason, times in rejected.most_common()))
+    total = sum(map(len, made.values()))
+    print(f"all: {total} levels in {sum(seconds.values()):.1f} s, {total / sum(seconds.values()):.1f} levels/s")
+
+
+_AFTER_SKETCH = ("no solution found", "nothing matters", "random play", "other difficulty", "witness lost")
+
+
+def contact_sheet(made: Made, count: int, columns: int = 6) -> np.ndarray:
+    """Return (h, w, 3) uint8: a picture of some levels of each family, by growing difficulty."""
+    each = -(-count // len(made))
+    pictures = []
+    for levels in made.values():
+        ordered = sorted(levels, key=lambda level: level.difficulty.number)
+        chosen = [ordered[int(place)] for place in np.linspace(0, len(ordered) - 1, min(each, len(ordered)))]
+        pictures += [_small_picture(level) for level in chosen]
+    pictures = pictures[:count]
+    blank = np.full_like(pictures[0], 255)
+    pictures += [blank] * (-len(pictures) % columns)
+    return np.vstack([np.hstack(pictures[first : first + columns]) for first in range(0, len(pictures), columns)])
+
+
+def _small_picture(level: GeneratedLevel) -> np.ndarray:
+    small = cv2.resize(level_picture(level.level.raw), _SHOWN, interpolation=cv2.INTER_AREA)
+    return np.pad(small, ((2, 2), (2, 2), (0, 0)), constant_values=255)
+
+
+def plot(made: Made, path: Path) -> None:
+    """Write a plot of the difficulties by family, and of what they are made of."""
+    from matplotlib.figure import Figure  # the extras profile and train
+
+    figure = Figure(figsize=(11, 7), layout="constrained")
+    axes = figure.subplots(2, 2).ravel()
+    names = list(made)
+    values = {
+        "difficulty": [[level.difficulty.number for level in made[name]] for name in names],
+        "frames simulated to the first solution": [[level.difficulty.effort for level in made[name]] for name in names],
+        "shortest solution, seconds": [[level.difficulty.shortest / 60 for level in made[name]] for name in names],
+        "least clearance, pixels (24: more, or nothing deadly)": [
+            [min(level.difficulty.clearance / 10, 24) for level in made[name]] for name in names
+        ],
+    }
+    for axis, (title, columns) in zip(axes, values.items()):
+        axis.boxplot(columns, orientation="horizontal", tick_labels=names, showfliers=False, whis=(5, 95))
+        axis.set_title(title, fontsize=10)
+        axis.invert_yaxis()
+    axes[1].set_xscale("log")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=80)
+
+
+def main(
+    families: tuple[str, ...] = tuple(FAMILIES),
+    count: int = 20,
+    seed: int = 0,
+    split: str = TRAIN,
+    shown: int = 60,
+    varied: tuple[str, ...] = ("jumps", "hazards"),
+    sheet: Path = Path("runs/generated-levels.png"),
+    figure: Path = Path("runs/generated-difficulty.png"),
+) -> None:
+    """Make levels, print a table, draw a contact sheet and a plot.
+
+    Args:
+        families: families to measure.
+        count: levels of each.
+        seed: seed of the collection.
+        split: train or held-out.
+        shown: levels on the contact sheet.
+        varied: levels of which as many variants are made each; packs may be among them.
+        sheet: picture of the levels to write.
+        figure: plot of the difficulties to write.
+    """
+    print(describe())
+    made, seconds = make(families, count, seed, split)
+    report(made, seconds)
+    print(f"variants of {', '.join(varied)}: {variants_per_second(varied, count, seed):.1f} a second")
+    write_picture(contact_sheet(made, shown), sheet)
+    plot(made, figure)
+    print(f"difficulties {LEAST}..{MOST}; contact sheet in {sheet}, plot in {figure}")
+
+
+if __name__ == "__main__":
+    tyro.cli(main, description=__doc__)

@@ -1,0 +1,1 @@
+"""Scripts that measure time: the simulator, environments, observations, pictures, galleries, start-up."""

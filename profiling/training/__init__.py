@@ -1,0 +1,1 @@
+"""Scripts that train: speed of the trainer and its parts, and success rates after training."""

@@ -1,0 +1,219 @@
+"""Environment steps/s of training, where the time goes, and how that compares with other trainers and with the limits.
+
+Each row is measured in a process of its own, and the rows take turns, so that background load affects all alike; the
+table shows medians and the median of the ratios to the first row. Every trainer has the same network, environments and
+hyperparameters unless the row says otherwise. Rows:
+
+- ``default``, ``one thread``, ``small shared``: this trainer; small shared is a trunk of 64 units, 4 epochs;
+- ``wide``: towers of 128 units with tanh, 3 epochs over rollouts of 64 steps;
+- ``stub environment``: the environments do nothing, so what is left is the trainer's ceiling;
+- ``stub policy``: the network does nothing, so what is left are environments and bookkeeping;
+- ``products alone``: the matrix products of the default network and nothing else, on all threads; and of small shared;
+- ``plain loop``: a loop over torch tensors in the manner of single-file implementations such as CleanRL's;
+- ``Stable-Baselines3``: through ``nclone_env.train.sb3``, if it is installed;
+- ``pictures 64``, ``pictures 128``: two stacked frames of that size alone, 64 environments and 64 steps; and
+  Stable-Baselines3 with the same network.
+
+Then the phases of an update and the time of a vector step follow, from a run with timers, and the cost of telemetry.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+
+from profiling.measure import describe, in_fresh_process, ratios
+from profiling.training.limits import StubEnvironments, products, stub_network
+from profiling.training.peers import plain_loop, stable_baselines
+
+WIDE = {"activation": "tanh", "hidden_size": 128, "update_epochs": 3, "num_steps": 64, "num_minibatches": 4}
+SMALL_SHARED = {"hidden_size": 64, "shared_trunk": True, "update_epochs": 4}
+PICTURES = {"observations": ("player_frame",), "frame_stack": 2, "num_envs": 64, "num_steps": 64}
+WARM_UPDATES = 2
+
+
+def configuration(levels: tuple[str, ...], folder: str, **fields: Any) -> Any:
+    """Return the configuration of a run that never ends by itself."""
+    from nclone_env.train.config import TrainConfig
+
+    return TrainConfig.of(levels=levels, total_timesteps=10**9, output=Path(folder), **fields)
+
+
+@contextmanager
+def prepared_run(levels: tuple[str, ...], make_envs: Any = None, **fields: Any) -> Iterator[Any]:
+    """Set up and warm up a run."""
+    from nclone_env.train.environments import make_environments
+    from nclone_env.train.loop import begin
+    from nclone_env.train.runs.folder import claim_folder
+    from nclone_env.train.runs.run import one_thread_per_call, set_up
+    from nclone_env.train.runs.warm_up import warm_up
+
+    with tempfile.TemporaryDirectory() as folder, one_thread_per_call():
+        config = configuration(levels, folder, **fields)
+        with (
+            closing(claim_folder(config)) as claimed,
+            closing(set_up(config, make_envs or make_environments, claimed)) as run,
+        ):
+            warm_up(run, lambda name, seconds: None)
+            begin(run, None)
+            yield run
+
+
+def update(run: Any) -> None:
+    """Collect and learn once."""
+    from nclone_env.train.loop import collect_rollout, compute_returns, update_policy
+
+    collect_rollout(run)
+    compute_returns(run)
+    update_policy(run)
+
+
+def speed(call: Callable[[], object], steps: int, seconds: float) -> float:
+    """Return steps/s of a call that makes ``steps`` steps, after two calls that are not timed."""
+    for _ in range(WARM_UPDATES):
+        call()
+    calls, started = 0, time.perf_counter()
+    while (passed := time.perf_counter() - started) < seconds:
+        call()
+        calls += 1
+    return calls * steps / passed
+
+
+def ours(levels: tuple[str, ...], seconds: float, fields: dict[str, Any], stub: str = "") -> float:
+    """Return steps/s of this trainer, with a stub in place of the ``environment`` or the ``policy``."""
+    with prepared_run(levels, StubEnvironments if stub == "environment" else None, **fields) as run:
+        if stub == "policy":
+            stub_network(run.network)
+        return speed(lambda: update(run), run.config.batch_size, seconds)
+
+
+def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dict[str, float]:
+    """Return microseconds per step of each phase of one thread, and percentiles of the time of a vector step."""
+    from nclone_env.train.collect import collector as collection
+    from nclone_env.train.learn import ppo
+
+    seconds: dict[str, float] = defaultdict(float)
+    marks: list[float] = []
+
+    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            started = time.perf_counter()
+            result = function(*arguments, **named)
+            seconds[name] += time.perf_counter() - started
+            return result
+
+        return call
+
+    with prepared_run(levels, num_threads=1, **fields) as run:
+        update(run)
+        network, optimiser = run.network, run.ppo.optimiser
+        network.outputs = timed("act: forward", network.outputs)
+        collection.sample_actions = timed("act: sample", collection.sample_actions)
+        network.gradient = timed("learn: gradients", network.gradient)
+        ppo.sum_gradients = timed("learn: sum of gradients", ppo.sum_gradients)
+        optimiser.step = timed("learn: Adam", optimiser.step)
+        ppo.shuffle = timed("learn: shuffle", ppo.shuffle)
+        for collector in run.collectors:
+            collector.envs.step = timed("environment", collector.envs.step)
+            record = collector.columns.record_outcome
+            collector.columns.record_outcome = lambda *results, record=record: (
+                record(*results),
+                marks.append(time.perf_counter()),
+            )
+        started = time.perf_counter()
+        for _ in range(updates):
+            update(run)
+        total = time.perf_counter() - started
+        steps = updates * run.config.batch_size
+        rows = {name: 1e6 * value / steps for name, value in sorted(seconds.items(), key=lambda item: -item[1])}
+        gaps = np.diff(np.array(marks).reshape(-1, run.config.num_steps), axis=1).ravel() * 1e6
+    rows["everything else"] = 1e6 * (total - sum(seconds.values())) / steps
+    return {**rows, "p50": float(np.percentile(gaps, 50)), "p95": float(np.percentile(gaps, 95))}
+
+
+def telemetry(levels: tuple[str, ...], pairs: int, fields: dict[str, Any]) -> float:
+    """Return the median over pairs of updates of the time with a row of the learning curve over that without."""
+    from nclone_env.train.loop import collect_rollout, compute_returns, log_update, update_policy
+
+    with prepared_run(levels, **fields) as run:
+
+        def once(log: bool) -> float:
+            started = time.perf_counter()
+            collect_rollout(run)
+            compute_returns(run)
+            statistics = update_policy(run)
+            if log:
+                log_update(run, statistics, 0.1, 0.1, {})
+            return time.perf_counter() - started
+
+        for log in (False, True):
+            once(log)
+        return float(np.median([once(True) / once(False) for _ in range(pairs)]))
+
+
+def first_updates(levels: tuple[str, ...], fields: dict[str, Any]) -> float:
+    """Return the speed of the first update over the median speed of updates 5 to 25, in this process."""
+    with prepared_run(levels, **fields) as run:
+        seconds = []
+        for _ in range(25):
+            started = time.perf_counter()
+            update(run)
+            seconds.append(time.perf_counter() - started)
+    return float(np.median(seconds[4:]) / seconds[0])
+
+
+def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: float = 5.0, peers: bool = True) -> None:
+    """Measure and print all tables.
+
+    Args:
+        levels: levels to train on.
+        rounds: turns of each row.
+        seconds: time of a turn.
+        peers: compare with other trainers.
+    """
+    from nclone_env.train.config import TrainConfig
+
+    print(describe())
+    defaults = TrainConfig()
+    rows: dict[str, tuple[Any, ...]] = {
+        "default": (ours, levels, seconds, {}),
+        "one thread": (ours, levels, seconds, {"num_threads": 1}),
+        "small shared": (ours, levels, seconds, SMALL_SHARED),
+        "wide": (ours, levels, seconds, WIDE),
+        "wide, one thread": (ours, levels, seconds, {**WIDE, "num_threads": 1}),
+        "stub environment": (ours, levels, seconds, {}, "environment"),
+        "stub policy": (ours, levels, seconds, {}, "policy"),
+        "products alone": (products, seconds, defaults.hidden_size, 2, defaults.update_epochs),
+        "products, small shared": (products, seconds, 64, 1, 4),
+        **{f"pictures {size}": (ours, levels, seconds, {**PICTURES, "picture_size": size}) for size in (64, 128)},
+    }
+    if peers:
+        others = {"": {}, ", pictures 64": {**PICTURES, "picture_size": 64}}
+        rows["plain loop"] = (plain_loop, levels, seconds)
+        rows |= {f"Stable-Baselines3{end}": (stable_baselines, levels, seconds, one) for end, one in others.items()}
+    table = np.array([[in_fresh_process(*row) for row in rows.values()] for _ in range(rounds)])
+    print(f"environment steps/s, median of {rounds} turns of {seconds:g} s; ratio to the first row")
+    for name, value, ratio in zip(rows, np.median(table, axis=0), ratios(table), strict=True):
+        print(f"  {name:<24}{value:>12,.0f}{ratio:>8.2f}")
+    measured = in_fresh_process(phases, levels, 20, {})
+    p50, p95 = measured.pop("p50"), measured.pop("p95")
+    print("phases with one thread, microseconds a step")
+    for name, value in measured.items():
+        print(f"  {name:<28}{value:>8.3f}")
+    print(f"vector step of one group, microseconds: p50 {p50:.0f}, p95 {p95:.0f}")
+    print(f"telemetry on over off: {in_fresh_process(telemetry, levels, 60, {}):.3f}")
+    for count in (1, 256, 1000):
+        first = [in_fresh_process(first_updates, levels, {"num_envs": count}) for _ in range(rounds)]
+        print(f"first update over updates 5 to 25 with {count} environments: {np.median(first):.2f}")
+
+
+if __name__ == "__main__":
+    tyro.cli(main, description=__doc__)
