@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.archive import Archive, cells_that_fit
+from nclone_env.plan.archive import Archive, Rules, cells_that_fit
 from nclone_env.plan.objective import Run
 from nclone_env.plan.origin import origin_of
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, task_archive, task_polisher
@@ -18,12 +18,11 @@ MAX_FRAMES = 3600
 """The longest solution: 60 seconds of the game."""
 _CELLS, _MEMORY = 20_000, 150_000_000
 """Cells and bytes of an archive, at most; worlds with many evil ninjas are tens of kilobytes large."""
-_NEVER = 1 << 30
-_RULES = ((30.0, 5.0, _NEVER, 1.0, 0.0, False), (15.0, 2.0, _NEVER, 1.0, 0.0, False), (30.0, 5.0, 240, 1.0, 0.0, False))
-_TURNS = (2, 1, 1)
-"""``RULES`` of the searches for a first solution, which take turns, and how many turns each has in a row."""
-_SHORTER_RULES = (48.0, 8.0, _NEVER, 0.3, 1.0 / 3.0, False)
-"""The same of the search for shorter ones: large cells, and hardly time for detours, so that it is soon at the end."""
+_RULES = (Rules(), Rules(15.0, 2.0), Rules(period=240))
+_TURNS = (0, 0, 1, 2)
+"""Rules of the searches for a first solution, and the order in which these take turns."""
+_SHORTER_RULES = Rules(48.0, 8.0, greed=0.3, slowness=1.0 / 3.0)
+"""Rules of the search for shorter ones: large cells, and hardly time for detours, so that it is soon at the end."""
 _TURN = 20_000
 _STAGE = "proof"
 _NO_INPUTS = np.zeros(0, np.uint8)
@@ -62,7 +61,7 @@ def first_solution(task: Task, frames: int, seed: int) -> Found:
     task = task._replace(max_frames=MAX_FRAMES)
     searches: list[ArchiveSearch | None] = [None] * len(_RULES)
     simulated = 0
-    for number in cycle([number for number, turns in enumerate(_TURNS) for _ in range(turns)]):
+    for number in cycle(_TURNS):
         if simulated >= frames:
             break
         search = searches[number] = searches[number] or ArchiveSearch(

@@ -16,7 +16,7 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.archive import gold_price
-from nclone_env.plan.guide import way_left
+from nclone_env.plan.remaining import path_remaining
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.random_numbers import draw
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -105,7 +105,7 @@ def retrace(levels, polisher, guide, first):
     for frame in range(first, length):
         if frame % _SPACING == 0:
             copy_world(worlds, played, worlds, frame // _SPACING)
-        polisher.ways[frame] = way_left(guide, worlds, played)
+        polisher.ways[frame] = path_remaining(guide, worlds, played)
         tick(levels, worlds, played, polisher.inputs[frame])
     polisher.ways[length] = polisher.ways[length - 1]
     polisher.search[0]["frames"] += length - first
@@ -198,7 +198,7 @@ def play_trial(levels, polisher, guide, first, size):
         tick(levels, worlds, played, polisher.edited[frame])
         state = worlds.ninjas[played]["state"]
         expected = polisher.ways[min(frame + 1, search["length"])]
-        lost = frame % _CHECKED == 0 and way_left(guide, worlds, played) > expected + _SLACK
+        lost = frame % _CHECKED == 0 and path_remaining(guide, worlds, played) > expected + _SLACK
         if state >= DEAD or lost:
             search["frames"] += frame + 1 - begin
             return frame + 1 if state == CELEBRATING else 0

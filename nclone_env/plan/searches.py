@@ -12,8 +12,8 @@ from nclone_env.errors import UnsupportedLevelError
 from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
-from nclone_env.plan.archive import HOLD, RULES, Archive, begin, best_inputs, explore, make_archive
-from nclone_env.plan.guide import Guide, make_guide
+from nclone_env.level.routes.guide import Guide, make_guide
+from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive
 from nclone_env.plan.objective import PRICES, Run
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.plan.polish import Polisher, make_polisher, polish, take
@@ -62,8 +62,9 @@ def make_task(
     levels = pack([level])
     if not levels.arrays.header[0]["exit_count"]:
         raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
-    guide, parts = make_guide(levels, 0, price), key_parts(levels)
-    return Task(levels, levels.arrays, guide, parts, origin_of(levels, start), price, max_frames, hold)
+    guide, parts = make_guide(levels, gold=price > 0), key_parts(levels)
+    task = Task(levels, levels.arrays, guide, parts, origin_of(levels, start), price, max_frames, hold)
+    return with_all_gold(task) if price == PRICES["all-gold"] else task
 
 
 def task_archive(task: Task, cells: int) -> Archive:
@@ -81,8 +82,7 @@ def compile_kernels() -> None:
     """Compile the kernels of all searches, or load them, once per process."""
     task = make_task(build_room("exit 60 57", "exit_switch 50 57"))
     waiting = Run(np.zeros(1, np.uint8), 0, 1)
-    rules = (1.0, 1.0, 1, 0.0, 0.0, False)
-    ArchiveSearch(task, task_archive(task, 1), rules, 0, waiting, "", 1).advance(1, lambda: False)
+    ArchiveSearch(task, task_archive(task, 1), Rules(), 0, waiting, "", 1).advance(1, lambda: False)
     PolishSearch(task, task_polisher(task, 1), 0, waiting, "", 1).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
 
@@ -136,7 +136,7 @@ class ArchiveSearch:
     Args:
         task: the level.
         archive: memory; emptied.
-        rules: a row of ``RULES``.
+        rules: its settings.
         seed: of its random numbers.
         best: the best solution so far, None without one.
         stage: name of what it does.
@@ -147,14 +147,14 @@ class ArchiveSearch:
         self,
         task: Task,
         archive: Archive,
-        rules: tuple[float, ...],
+        rules: Rules,
         seed: int,
         best: Run | None,
         stage: str,
         weight: int,
     ):
         self.stage, self.weight = stage, weight
-        self._task, self._archive, self._rules = task, archive, np.array([rules], dtype=RULES)
+        self._task, self._archive, self._rules = task, archive, rules
         self._known, self._pace = np.zeros(1, np.int64), Pace()  # the limit after the last exchange
         search = archive.search[0]
         search["longest"], search["price"] = task.max_frames, task.price

@@ -16,7 +16,8 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD, RADIUS, WALL_REACH
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.bounds import (
+from nclone_env.plan.table import most_that_fit, places_for
+from nclone_env.prove.bounds import (
     EXIT_REACH,
     FASTEST,
     LEAST,
@@ -27,7 +28,6 @@ from nclone_env.plan.bounds import (
     falls,
     hall_of,
 )
-from nclone_env.plan.table import most_that_fit, places_for
 from nclone_env.sim.copy import FIRST, copy_world, finish
 from nclone_env.sim.keys import hash_future_from
 from nclone_env.sim.state import make_worlds
@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """How far the ninja can come in a hall (``plan.bounds``); no rows for other levels.
+    """How far the ninja can come in a hall (``prove.bounds``); no rows for other levels.
 
     Attributes:
         distances: (N, B) float64; the farthest it can come to the right in n frames, by interval of vx.

@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.plan.archive import cells_that_fit
+from nclone_env.plan.archive import Rules, cells_that_fit
 from nclone_env.plan.objective import CLOCK, PRICES, Run, price_of, replay
 from nclone_env.plan.origin import Start
 from nclone_env.plan.rounds import Rounds
@@ -36,22 +36,24 @@ from nclone_env.sim.random_numbers import random_bits
 MEMORY = 600_000_000
 """Bytes of the archives, at most; they fill as cells are found."""
 _MOST_CELLS = 100_000  # of one archive
-_NEVER = 1 << 30
 _FIRST_RULES = (
-    ((30.0, 5.0, _NEVER, 1.0, 0.0, True), 4),
-    ((15.0, 2.0, _NEVER, 1.0, 0.0, True), 1),
-    ((30.0, 5.0, 240, 1.0, 0.0, True), 1),
-    ((24.0, 4.0, 60, 1.0, 0.0, True), 1),
+    (Rules(thins=True), 4),
+    (Rules(15.0, 2.0, thins=True), 1),
+    (Rules(period=240, thins=True), 1),
+    (Rules(24.0, 4.0, period=60, thins=True), 1),
 )
-"""``RULES`` of the searches for a first solution and their weights: large cells, small ones, and such that are others
+"""Rules of the searches for a first solution and their weights: large cells, small ones, and such that are others
 after four seconds or one, for levels in which the ninja has to wait for what moves. All but the first succeed seldom,
 and join it when the easy levels are done."""
 _ALONE = 4
 """Rounds in which only the first of them plays."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
-_NEXT_RULES = (((16.0, 1.5, _NEVER, 0.0, _SLOWNESS, False), 2), ((30.0, 5.0, 240, 0.0, _SLOWNESS, False), 1))
+_NEXT_RULES = (
+    (Rules(16.0, 1.5, greed=0.0, slowness=_SLOWNESS), 2),
+    (Rules(period=240, greed=0.0, slowness=_SLOWNESS), 1),
+)
 """The same of the searches for better solutions, which do not prefer places near the exit."""
-_GOLD_RULES = (((30.0, 5.0, _NEVER, 1.0, _SLOWNESS, False), 2), ((22.0, 3.5, _NEVER, 1.0, _SLOWNESS, False), 1))
+_GOLD_RULES = ((Rules(slowness=_SLOWNESS), 2), (Rules(22.0, 3.5, slowness=_SLOWNESS), 1))
 """The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
 _POLISHERS = 3
 """Searches that edit the best solution, with weight 1 each."""
