@@ -9,7 +9,7 @@ import numpy as np
 
 from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.archive import Archive, Rules, cells_that_fit
-from nclone_env.plan.objective import Run
+from nclone_env.plan.objective import Replayed
 from nclone_env.plan.origin import origin_of
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, task_archive, task_polisher
 from nclone_env.sim.keys import key_parts
@@ -81,8 +81,8 @@ def _advance(search: Search, frames: int) -> int:
     return search.simulated - before
 
 
-def _run(inputs: np.ndarray) -> Run:
-    return Run(inputs, 0, len(inputs))
+def _run(inputs: np.ndarray) -> Replayed:
+    return Replayed(inputs, 0, len(inputs))
 
 
 def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> np.ndarray:

@@ -32,7 +32,7 @@ HOLD = 4
 _LONGEST = 8  # choices that an input is held at most
 _DRAWN = 100  # cells to choose from
 _GREEDS = (0.0, 0.02, 0.1)
-"""Visits that a pixel of the way left counts for; drawn for each round. None is the best on all levels."""
+"""Visits that a pixel of the remaining path counts for; drawn for each round. None is the best on all levels."""
 _STEPS = (8, 16, 30)
 """Held inputs of a round; drawn for each round."""
 _GOLD_BITS = 32  # of a key, below the part of the time
@@ -45,7 +45,7 @@ CELL = np.dtype(
     align=True,
 )
 """A cell: its key, frames to reach it, node of its way, times that it was chosen since it was reached so early, the
-length of the way left, pixels, its place (``plan.thinning``), and the landmarks taken."""
+length of the remaining path, pixels, its place (``plan.thinning``), and the landmarks taken."""
 NODE = np.dtype([("parent", "i4"), ("input", "u1")], align=True)
 """A held input: the node before it, and the input byte."""
 SEARCH = np.dtype(
@@ -69,7 +69,7 @@ class Rules(NamedTuple):
         speed: side of the squares of velocities, pixels per frame.
         period: frames after which a cell is another one.
         greed: factor of ``_GREEDS``.
-        slowness: frames that a pixel of the path remaining takes at least; a state from which the limit cannot be kept
+        slowness: frames that a pixel of the remaining path takes at least; a state from which the limit cannot be kept
             is not stored.
         thins: whether a full archive is thinned.
     """
@@ -199,7 +199,7 @@ def explore(levels, archive, guide, parts, rules, until):
 
 @kernel
 def choose(archive, greed):
-    """Return a cell: of some drawn at random the one with the fewest visits, counting the way left as visits.
+    """Return a cell: of some drawn at random the one with the fewest visits, counting the remaining path as visits.
 
     Once the archive was thinned, visits of its place count as well.
     """
@@ -300,7 +300,7 @@ def keep(archive, guide, parts, rules, node, frame):
 
 @kernel
 def in_time(search, guide, worlds, index, frame):
-    """Return whether the way left from a world does not take too long for the limit."""
+    """Return whether the remaining path from a world does not take too long for the limit."""
     return not frame + least_path(guide, worlds, index) * search["slowness"] >= last_frame(search)  # also if it is nan
 
 

@@ -30,7 +30,7 @@ _SPREAD = 40
 _REMOVED, _LONGER, _HELD = 4, 4, 12
 """Most frames that an edit removes, adds to an input, or holds an input."""
 _SLACK = 90.0
-"""Pixels by which the way left may exceed that of the solution at the same frame."""
+"""Pixels by which the remaining path may exceed that of the solution at the same frame."""
 _CHECKED = 8
 """Frames from one comparison with the solution to the next."""
 _INPUTS = tuple(INPUT_OF_ACTION)
@@ -53,7 +53,7 @@ class Polisher(NamedTuple):
             it begins; the last one is played.
         inputs: (T,) uint8; the solution.
         edited: uint8, longer than the solution; the inputs of a trial.
-        ways: (T + 1,) float32; length of the way left after each frame of the solution, pixels.
+        ways: (T + 1,) float32; length of the remaining path after each frame of the solution, pixels.
         search: (1,) ``POLISH``.
     """
 

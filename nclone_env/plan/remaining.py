@@ -41,7 +41,7 @@ def path_remaining(guide, worlds, index):
 
 @kernel
 def least_path(guide, worlds, index):
-    """Return an estimate of the path remaining that leaves out gold which need not be collected, pixels."""
+    """Return an estimate of the remaining path that leaves out gold which need not be collected, pixels."""
     step = steps_taken(guide, worlds, index)
     length = path_to_exit(guide, worlds, index, step)
     if guide.gold.each[0]:

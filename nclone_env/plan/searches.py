@@ -14,7 +14,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
 from nclone_env.level.routes.guide import Guide, make_guide
 from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive
-from nclone_env.plan.objective import PRICES, Run
+from nclone_env.plan.objective import PRICES, Replayed
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.plan.polish import Polisher, make_polisher, polish, take
 from nclone_env.sim.keys import KeyParts, key_parts
@@ -81,7 +81,7 @@ def task_polisher(task: Task, max_frames: int) -> Polisher:
 def compile_kernels() -> None:
     """Compile the kernels of all searches, or load them, once per process."""
     task = make_task(build_room("exit 60 57", "exit_switch 50 57"))
-    waiting = Run(np.zeros(1, np.uint8), 0, 1)
+    waiting = Replayed(np.zeros(1, np.uint8), 0, 1)
     ArchiveSearch(task, task_archive(task, 1), Rules(), 0, waiting, "", 1).advance(1, lambda: False)
     PolishSearch(task, task_polisher(task, 1), 0, waiting, "", 1).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
@@ -117,7 +117,7 @@ class Search(Protocol):
         """Return (T,) uint8, the inputs of the best solution found since the last :meth:`learn`; None without one."""
         ...
 
-    def learn(self, best: Run) -> None:
+    def learn(self, best: Replayed) -> None:
         """Take note of the best solution of all searches."""
         ...
 
@@ -149,7 +149,7 @@ class ArchiveSearch:
         archive: Archive,
         rules: Rules,
         seed: int,
-        best: Run | None,
+        best: Replayed | None,
         stage: str,
         weight: int,
     ):
@@ -181,7 +181,7 @@ class ArchiveSearch:
         """Return the best new solution; see :class:`Search`."""
         return best_inputs(self._archive) if self._archive.search[0]["limit"] < self._known[0] else None
 
-    def learn(self, best: Run) -> None:
+    def learn(self, best: Replayed) -> None:
         """Take note of the best solution; see :class:`Search`."""
         self._known[0] = self._archive.search[0]["limit"] = best.cost
 
@@ -229,7 +229,7 @@ class PolishSearch:
         weight: its share of a round.
     """
 
-    def __init__(self, task: Task, polisher: Polisher, seed: int, best: Run, stage: str, weight: int):
+    def __init__(self, task: Task, polisher: Polisher, seed: int, best: Replayed, stage: str, weight: int):
         self.stage, self.weight = stage, weight
         self._task, self._polisher = task, polisher
         self._known, self._pace = np.full(1, best.cost, np.int64), Pace()
@@ -254,7 +254,7 @@ class PolishSearch:
         search = self._polisher.search[0]
         return self._polisher.inputs[: search["length"]].copy() if search["cost"] < self._known[0] else None
 
-    def learn(self, best: Run) -> None:
+    def learn(self, best: Replayed) -> None:
         """Take note of the best solution, unless the own one is as good; see :class:`Search`."""
         self._known[0] = best.cost
         if self._polisher.search[0]["cost"] > best.cost:

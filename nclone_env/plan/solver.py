@@ -14,7 +14,7 @@ import numpy as np
 from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.plan.archive import Rules, cells_that_fit
-from nclone_env.plan.objective import CLOCK, PRICES, Run, price_of, replay
+from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay
 from nclone_env.plan.origin import Start
 from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
@@ -171,7 +171,7 @@ def solve(
 
 
 def _report(search: _Solver, budget: _Budget, on_solution: Callable[[Solution], None] | None, *, is_kept: bool) -> None:
-    """Run a search; Ctrl-C ends it, unless there is no solution yet and the search is not kept either."""
+    """Replayed a search; Ctrl-C ends it, unless there is no solution yet and the search is not kept either."""
     try:
         for best in search.solutions():
             if on_solution is not None:
@@ -212,7 +212,7 @@ class _Budget:
 class _Best:
     """The best solution, and how the search came to it."""
 
-    run: Run
+    run: Replayed
     stage: str
     won: Mapping[str, int]
     """Frames won by each stage after the first."""
@@ -221,7 +221,7 @@ class _Best:
     before: int
     """Frames simulated until there was a first solution."""
 
-    def improved(self, run: Run, stage: str, last: _Best | None) -> _Best:
+    def improved(self, run: Replayed, stage: str, last: _Best | None) -> _Best:
         """Return a better one; ``last`` is the best one of the last exchange."""
         if last is None:  # better than another first one
             return replace(self, run=run, stage=stage, first=run.cost)
@@ -263,7 +263,7 @@ class _Solver:
         while not self._budget.is_over() and self._frames_left > 0:
             before = self._best
             if self._is_switching or self.rounds.play(self._frames_left, self._budget.is_over):
-                self._exchange()
+                self._share_best()
             elif not self._budget.is_over():
                 break  # the budget was a part of a round
             if self._best is not before:
@@ -319,7 +319,7 @@ class _Solver:
         before = self._best.before if self._best else 0
         return before if self._is_switching else before + self.rounds.simulated
 
-    def _exchange(self) -> None:
+    def _share_best(self) -> None:
         """Let all searches learn of the best solution of a complete round; after a first one, begin the other searches.
 
         Each change is one assignment, and doing all again changes nothing, so that Ctrl-C at any moment leaves a state
@@ -350,7 +350,7 @@ class _Solver:
                 newest = best = best.improved(run, search.stage, self._best)
         return newest
 
-    def _replay(self, inputs: np.ndarray) -> Run:
+    def _replay(self, inputs: np.ndarray) -> Replayed:
         try:
             return replay(self._task.level_set, self._task.origin, inputs, self._task.price)
         except RuntimeError as error:

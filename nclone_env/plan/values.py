@@ -3,7 +3,7 @@
 An archive search spreads over the states of a level. Then every cell is linked to the cells to which a held input leads
 from it, and the frames to the exit follow from the exit backwards, as the shortest way over these links. A link ends at
 some state of a cell, not at the one that the cell holds. So what the states of a cell share is their *delay*: the
-frames that they take beyond the length of the way left divided by a speed that the ninja hardly exceeds. The frames are
+frames that they take beyond the length of the remaining path divided by a speed that the ninja hardly exceeds. The frames are
 estimates: near the true ones where a cell is small against what matters in it, and never proofs.
 """
 
@@ -32,7 +32,7 @@ from nclone_env.sim.state import WorldArrays, make_worlds
 _RULES = Rules(12.0, 1.5, greed=0.0)
 """Small cells, no preference for places near the exit."""
 _LONGEST = 8  # times that an input is held at most until a cell is left
-_SLOWNESS = 1.0 / 4.5  # frames per pixel of the way left
+_SLOWNESS = 1.0 / 4.5  # frames per pixel of the remaining path
 _WON, _NOWHERE = -1, -2
 """In place of a cell: the exit is reached; the ninja dies, stays, or comes to a cell that was not visited."""
 _INPUTS = tuple(INPUT_OF_ACTION)
@@ -100,7 +100,7 @@ class _Ways(NamedTuple):
     Attributes:
         cells: (n, 6) int32, cell, ``_WON`` or ``_NOWHERE``.
         frames: (n, 6) float32, frames on the way.
-        left: (n, 6) float32, length of the way left there, pixels; 0 at the exit.
+        left: (n, 6) float32, length of the remaining path there, pixels; 0 at the exit.
     """
 
     cells: np.ndarray

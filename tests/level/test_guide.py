@@ -76,7 +76,7 @@ def names_of(level):
 
 
 def left(level, guide, x=None, taken=()):
-    """Return the way left from a place, with some entities touched."""
+    """Return the remaining path from a place, with some entities touched."""
     session = Session(level)
     if x is not None:
         session.worlds.ninjas[0]["x"] = x

@@ -42,7 +42,7 @@ _REACHES = {
 _GOLD_REACH = KINDS[GOLD].radii[0] + RADIUS
 _MINE_REACH = KINDS[MINE].radii[0] + RADIUS
 
-Point = tuple[float, float]
+_Point = tuple[float, float]
 
 
 class Guide(NamedTuple):
@@ -91,7 +91,7 @@ class _Landmark:
     """A place to go to, and the entity whose state says that the ninja has been there."""
 
     slot: int
-    point: Point
+    point: _Point
     reach: float
 
 
@@ -109,7 +109,7 @@ class _Map:
         doors = doors[doors["type"] == LOCKED_DOOR]
         self._at_doors = {int(door["owner"]): nodes_at_door(door) for door in doors}
         self._doors = [self._landmark(owner) for owner in self._at_doors]
-        self._spawn: Point = (float(header["spawn_x"]), float(header["spawn_y"]))
+        self._spawn: _Point = (float(header["spawn_x"]), float(header["spawn_y"]))
         pieces = entities[entities["type"] == GOLD] if gold else entities[:0]
         self._golds = [_Landmark(-1, (float(piece["x"]), float(piece["y"])), _GOLD_REACH) for piece in pieces]
         self._exits = [
@@ -178,7 +178,7 @@ class _Map:
                 costs[nodes] = 0.0
         return costs
 
-    def _from(self, point: Point, taken: Sequence[_Landmark], has_doors: bool = True) -> np.ndarray:
+    def _from(self, point: _Point, taken: Sequence[_Landmark], has_doors: bool = True) -> np.ndarray:
         costs = self._open_costs(taken, has_doors)
         return path_lengths(costs, *point, RADIUS, barred=self._barred, towards=False)
 
