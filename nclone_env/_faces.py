@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 
-def face(package: str, names: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package.
+def face(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
 
-    For type checkers and the reference, the package also lists the names in ``__all__`` and imports them under
-    ``TYPE_CHECKING``. No module in the package may have one of these names: importing it would hide the name.
-
-    Args:
-        package: its ``__name__``.
-        names: the public names in each module.
+    Its public names are those that its ``__init__`` imports under ``TYPE_CHECKING``, where type checkers and the
+    reference find them too. No module in the package may have one of these names: importing it would hide the name.
     """
-    homes = {name: module for module, of_module in names.items() for name in of_module}
+    blocks = [node for node in ast.parse(inspect.getsource(sys.modules[package])).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    homes = {name.name: str(node.module) for node in imports for name in node.names}
 
     def load(name: str) -> Any:
         if name not in homes:
@@ -27,4 +27,4 @@ def face(package: str, names: Mapping[str, Sequence[str]]) -> tuple[Callable[[st
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, lambda: sorted({*vars(sys.modules[package]), *homes})
+    return sorted(homes), load, lambda: sorted({*vars(sys.modules[package]), *homes})

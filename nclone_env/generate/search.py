@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.archive import Archive, Rules, cells_that_fit
+from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
 from nclone_env.plan.objective import Replayed
 from nclone_env.plan.origin import origin_of
-from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, task_archive, task_polisher
+from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task
 from nclone_env.sim.keys import key_parts
 
 MAX_FRAMES = 3600
@@ -24,13 +24,13 @@ _TURNS = (0, 0, 1, 2)
 _SHORTER_RULES = Rules(48.0, 8.0, greed=0.3, slowness=1.0 / 3.0)
 """Rules of the search for shorter ones: large cells, and hardly time for detours, so that it is soon at the end."""
 _TURN = 20_000
-_STAGE = "proof"
 _NO_INPUTS = np.zeros(0, np.uint8)
 
 
 def small_archive(task: Task) -> Archive:
     """Return an archive for a short search."""
-    return task_archive(task, max(min(_CELLS, cells_that_fit(task.level_set, _MEMORY)), 1))
+    cells = max(min(_CELLS, cells_that_fit(task.level_set, _MEMORY)), 1)
+    return make_archive(task.level_set, cells, task.origin)
 
 
 def with_levels(task: Task, levels: LevelSet) -> Task:
@@ -59,16 +59,15 @@ def first_solution(task: Task, frames: int, seed: int) -> Found:
         seed: of the random choices.
     """
     task = task._replace(max_frames=MAX_FRAMES)
-    searches: list[ArchiveSearch | None] = [None] * len(_RULES)
+    searches: dict[int, ArchiveSearch] = {}
     simulated = 0
     for number in cycle(_TURNS):
         if simulated >= frames:
             break
-        search = searches[number] = searches[number] or ArchiveSearch(
-            task, small_archive(task), _RULES[number], seed + number, None, _STAGE, 1
-        )
-        simulated += _advance(search, _TURN)
-        inputs = search.found()
+        if number not in searches:
+            searches[number] = ArchiveSearch(task, small_archive(task), _RULES[number], seed + number)
+        simulated += _advance(searches[number], _TURN)
+        inputs = searches[number].found()
         if inputs is not None:
             return Found(inputs, simulated)
     return Found(_NO_INPUTS, simulated)
@@ -95,7 +94,7 @@ def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> 
         seed: of the random choices.
     """
     task = task._replace(max_frames=MAX_FRAMES)
-    search = ArchiveSearch(task, small_archive(task), _SHORTER_RULES, seed, _run(inputs), _STAGE, 1)
+    search = ArchiveSearch(task, small_archive(task), _SHORTER_RULES, seed, _run(inputs))
     search.advance(frames, lambda: False)
     found = search.found()
     return inputs if found is None else found
@@ -115,7 +114,7 @@ class Edits:
 
     def __init__(self, task: Task, inputs: np.ndarray, seed: int):
         self.best = inputs
-        self._search = PolishSearch(task, task_polisher(task, len(inputs)), seed, _run(inputs), _STAGE, 1)
+        self._search = PolishSearch(task, len(inputs), seed, _run(inputs))
 
     def advance(self, frames: int) -> int:
         """Simulate about so many frames, or until the solution is shorter; return the number simulated."""

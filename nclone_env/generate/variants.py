@@ -86,7 +86,7 @@ def make_variant(level: LevelSource, seed: int = 0, number: int = 0, *, max_fram
 def _places(task: Task, seed: int) -> tuple[list[Place], list[Place]]:
     """Return places that the ninja comes to, and those of them where it stands."""
     archive = small_archive(task)
-    ArchiveSearch(task, archive, _PLACES_RULES, seed, None, "places", 1).advance(_PLACES_FRAMES, lambda: False)
+    ArchiveSearch(task, archive, _PLACES_RULES, seed).advance(_PLACES_FRAMES, lambda: False)
     ninjas = archive.worlds.ninjas[: archive.search[0]["cells"]]
     places = np.clip(np.rint(np.stack([ninjas["x"], ninjas["y"]], axis=1) / _UNIT), 0, 255).astype(np.uint8)
     stands = ninjas["state"] <= SLIDING

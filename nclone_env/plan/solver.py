@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.plan.archive import Rules, cells_that_fit
+from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
 from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay
 from nclone_env.plan.origin import Start
 from nclone_env.plan.rounds import Rounds
@@ -27,8 +27,6 @@ from nclone_env.plan.searches import (
     Task,
     compile_kernels,
     make_task,
-    task_archive,
-    task_polisher,
     with_all_gold,
 )
 from nclone_env.sim.random_numbers import random_bits
@@ -250,7 +248,7 @@ class _Solver:
         cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES)), _MOST_CELLS)
         if cells < 1:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
-        self._archives = [task_archive(task, cells) for _ in _FIRST_RULES]
+        self._archives = [make_archive(task.level_set, cells, task.origin) for _ in _FIRST_RULES]
         self._best: _Best | None = None
         self._seconds_before, self._source = 0.0, ""  # of the saved search, and its file
         if saved is None:
@@ -372,8 +370,7 @@ class _Solver:
         ]
         if best is not None:
             longest = task.max_frames if task.price else min(best.first, task.max_frames)
-            polishers = (task_polisher(task, longest) for _ in range(_POLISHERS))
-            searches += [PolishSearch(task, one, next(seeds), best.run, POLISHED, 1) for one in polishers]
+            searches += [PolishSearch(task, longest, next(seeds), best.run, POLISHED) for _ in range(_POLISHERS)]
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)
 
 

@@ -3,7 +3,7 @@
 An archive search spreads over the states of a level. Then every cell is linked to the cells to which a held input leads
 from it, and the frames to the exit follow from the exit backwards, as the shortest way over these links. A link ends at
 some state of a cell, not at the one that the cell holds. So what the states of a cell share is their *delay*: the
-frames that they take beyond the length of the remaining path divided by a speed that the ninja hardly exceeds. The frames are
+frames that they take beyond the remaining path divided by a speed that the ninja hardly exceeds. The frames are
 estimates: near the true ones where a cell is small against what matters in it, and never proofs.
 """
 
@@ -20,10 +20,10 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.jit import kernel
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore
+from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore, make_archive
 from nclone_env.plan.origin import AnyWorlds, Start, checked_rows, transferred
 from nclone_env.plan.remaining import path_remaining
-from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task, task_archive
+from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task
 from nclone_env.plan.successors import WON, expand, play
 from nclone_env.plan.table import EMPTY, find_place
 from nclone_env.sim.copy import copy_world
@@ -153,7 +153,7 @@ def state_values(
     if not 0 <= seed < 2**63:
         raise ConfigError(f"seed: expected a whole number from 0 to 2**63 - 1, got {seed}")
     task = make_task(load_level(level), 0, max_frames, hold, start)
-    archive = task_archive(task, cells)
+    archive = make_archive(task.level_set, cells, task.origin)
     archive.search["longest"], archive.search["hold"] = max_frames, hold
     archive.search["limit"] = max_frames + 1
     begin(task.levels, archive, task.guide, task.parts, _RULES, seed)

@@ -134,7 +134,8 @@ def search(
     worlds = make_worlds(states // 4 + 1, levels, limit), make_worlds(states // 4 + 1, levels, limit)
     numbers = np.zeros(states // 4 + 1, np.int32), np.zeros(states // 4 + 1, np.int32)
     start(levels.arrays, worlds[0], 0, 0)
-    known, count = insert_start(levels.arrays, worlds[0], seen), 1
+    insert(levels.arrays, worlds[0], 0, seen)
+    known = count = 1
     layers = [(1, int(seen.digest[0]))]
     for frame in range(1, limit):
         old, new = (frame + 1) % 2, frame % 2
@@ -161,13 +162,6 @@ def _way(seen: Seen, number: int, last: int) -> np.ndarray:
         codes.append(int(seen.inputs[number]))
         number = int(seen.parents[number])
     return np.array(codes[::-1], np.uint8)
-
-
-@kernel
-def insert_start(levels, worlds, seen):
-    """Insert the first world; return the number of states, 1."""
-    insert(levels, worlds, 0, seen)
-    return 1
 
 
 @kernel

@@ -6,28 +6,13 @@ from typing import TYPE_CHECKING
 
 from nclone_env._faces import face
 
-if TYPE_CHECKING:  # the names below, for type checkers and the reference
-    from nclone_env.replay.recorder import EpisodeRecorder
-    from nclone_env.replay.recording import Recording, load_recording
-    from nclone_env.replay.verification import Verdict, verify
-    from nclone_env.replay.video import recording_pictures, write_video
+if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.replay.recorder import EpisodeRecorder as EpisodeRecorder
+    from nclone_env.replay.recording import Recording as Recording
+    from nclone_env.replay.recording import load_recording as load_recording
+    from nclone_env.replay.verification import Verdict as Verdict
+    from nclone_env.replay.verification import verify as verify
+    from nclone_env.replay.video import recording_pictures as recording_pictures
+    from nclone_env.replay.video import write_video as write_video
 
-__all__ = [
-    "EpisodeRecorder",
-    "Recording",
-    "Verdict",
-    "load_recording",
-    "recording_pictures",
-    "verify",
-    "write_video",
-]
-
-__getattr__, __dir__ = face(
-    __name__,
-    {
-        "nclone_env.replay.recorder": ("EpisodeRecorder",),
-        "nclone_env.replay.recording": ("Recording", "load_recording"),
-        "nclone_env.replay.verification": ("Verdict", "verify"),
-        "nclone_env.replay.video": ("recording_pictures", "write_video"),
-    },
-)
+__all__, __getattr__, __dir__ = face(__name__)

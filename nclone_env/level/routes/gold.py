@@ -46,16 +46,8 @@ class GoldGuide(NamedTuple):
 
 def no_gold() -> GoldGuide:
     """Return the guide of searches for which gold does not count."""
-    none = np.zeros(0, np.int16)
-    return GoldGuide(
-        none,
-        np.zeros((0, 2), np.float32),
-        none,
-        none,
-        np.zeros(0, np.float32),
-        np.zeros((1, *LATTICE), np.float32),
-        np.zeros(1, np.bool_),
-    )
+    none, points, fields = np.zeros(0, np.int16), np.zeros((0, 2), np.float32), np.zeros((1, *LATTICE), np.float32)
+    return GoldGuide(none, points, none, none, np.zeros(0, np.float32), fields, np.zeros(1, np.bool_))
 
 
 def make_gold_guide(
