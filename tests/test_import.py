@@ -6,6 +6,7 @@ import ast
 import importlib
 import importlib.resources
 import json
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ import nclone_env
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pygame", "cv2", "matplotlib", "psutil", "imageio_ffmpeg", "tensorboard", "tyro")
 COMPILER = ("numba", "llvmlite", "scipy")  # Numba imports SciPy if it is there
-INIT = ROOT / "nclone_env" / "__init__.py"
+FACES = ("nclone_env", "nclone_env.generate", "nclone_env.plan", "nclone_env.replay")
 
 
 def modules_after(code: str) -> set[str]:
@@ -37,9 +38,9 @@ def test_importing_the_package_imports_gymnasium_and_little_else(imported):
     assert not imported & {*HEAVY, *COMPILER}
     assert {name for name in imported if name.startswith("nclone_env")} == {
         "nclone_env",
+        "nclone_env._faces",
         "nclone_env.env",
         "nclone_env.env.ids",
-        "nclone_env.errors",
     }
 
 
@@ -105,27 +106,36 @@ def test_gymnasium_can_import_the_package_by_the_name_of_the_environment():
 
 
 def imported_for_types(source: str) -> dict[str, str]:
-    """Return the module in the package of each name that is imported for type checkers alone."""
+    """Return the module of each name that is imported for type checkers alone."""
     (block,) = (node for node in ast.parse(source).body if isinstance(node, ast.If))
     assert ast.unparse(block.test) == "TYPE_CHECKING"
     froms = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    return {name.name: node.module.removeprefix("nclone_env.") for node in froms for name in node.names}
+    return {name.name: str(node.module) for node in froms for name in node.names}
 
 
-def test_all_public_names_exist():
-    assert sorted(nclone_env.__all__) == list(nclone_env.__all__)
-    assert set(nclone_env.__all__) <= set(dir(nclone_env))
-    for name in nclone_env.__all__:
-        assert getattr(nclone_env, name).__doc__
+@pytest.mark.parametrize("name", FACES)
+def test_public_names_are_those_that_type_checkers_see(name):
+    package = importlib.import_module(name)
+    homes = imported_for_types(Path(package.__file__).read_text())
+    assert sorted(package.__all__) == list(package.__all__) == sorted(homes)
+    assert set(package.__all__) <= set(dir(package))
+    for public, home in homes.items():
+        assert getattr(package, public) is getattr(importlib.import_module(home), public)
+        assert getattr(package, public).__doc__
 
 
-def test_type_checkers_see_the_names_that_are_imported_on_first_use():
-    source = INIT.read_text()
-    assert imported_for_types(source) == nclone_env._HOMES
-    assert {*nclone_env._HOMES, "NcloneError"} == set(nclone_env.__all__)
-    for name, home in nclone_env._HOMES.items():
-        assert getattr(nclone_env, name) is getattr(importlib.import_module(f"nclone_env.{home}"), name)
-    assert imported_for_types(source.replace("import Action\n", "import Actions\n")) != nclone_env._HOMES
+@pytest.mark.parametrize("name", FACES)
+def test_no_module_hides_a_public_name(name):
+    package = importlib.import_module(name)
+    assert not {module.name for module in pkgutil.iter_modules(package.__path__)} & set(package.__all__)
+
+
+def test_names_are_imported_on_first_use():
+    code = "import nclone_env.plan\n"
+    used = "assert nclone_env.plan.make_table(1).keys.tolist() == [0] * 8"
+    assert "nclone_env.plan.table" not in modules_after(code)
+    assert "nclone_env.plan.table" in modules_after(code + used)
+    assert "nclone_env.plan.solver" not in modules_after(code + used)
 
 
 def test_names_that_do_not_exist():

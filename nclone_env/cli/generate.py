@@ -11,7 +11,7 @@ from nclone_env.cli.output import check_free, counted
 from nclone_env.cli.progress import LiveLine, bar, left_text
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
-from nclone_env.generate.collection import TABLE_SUFFIX, Entry, Files, Order, entries, write_collection
+from nclone_env.generate.collection import TABLE_SUFFIX, CollectionFiles, Order, PackEntry, entries, write_collection
 from nclone_env.generate.difficulty import LEAST, MOST, read_range
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import check_arguments
@@ -51,7 +51,7 @@ def generate_levels(
         what = "the name of its table" if output.suffix == TABLE_SUFFIX else "a folder"
         got = f"{str(output)!r}, {what}"
         raise ConfigError(f"output: expected the file name of a pack, such as pack.txt, got {got}")
-    files = Files(output)
+    files = CollectionFiles(output)
     for file in files.existing():
         check_free(file, force)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class _Progress:
         self._line = LiveLine(sys.stdout, _INTERVAL)
         self._began = time.monotonic()
 
-    def __call__(self, entry: Entry) -> None:
+    def __call__(self, entry: PackEntry) -> None:
         """Count a level and show the line."""
         self._accepted += 1
         self._rejected.update(entry.row["rejected"])

@@ -12,11 +12,14 @@ from nclone_env.cli.output import check_folder, check_free
 from nclone_env.errors import ConfigError, FormatError, LevelFormatError, UnsupportedLevelError
 from nclone_env.level.formats.reader import read_bytes
 from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import OpenedPacks, resolve
-from nclone_env.plan.check import MEMORY as MEMORY_OF_CHECK
-from nclone_env.plan.check import check_certificate
-from nclone_env.plan.proof import MEMORY, prove, read_certificate
+from nclone_env.prove.bounds import lower_bound
+from nclone_env.prove.check import MEMORY as MEMORY_OF_CHECK
+from nclone_env.prove.check import check_certificate
+from nclone_env.prove.exhaustive import make_reach, search
+from nclone_env.prove.proof import MEMORY, prove, read_certificate
 from nclone_env.replay.recording import load_verified, recording_name
 
 SUFFIX = ".proof.json"
@@ -110,3 +113,10 @@ def check_proof(file: Positional[Path], level: Positional[str], memory: int = ME
     by = f"{certificate.method}, {check.states:,} states" if check.states else certificate.method
     print(f"holds: no solution has fewer than {certificate.frames} frames ({by})" if check.holds else check.reason)
     return int(not check.holds)
+
+
+def compile_proofs() -> None:
+    """Compile the kernels of ``prove``."""
+    levels = pack([load_level("first-steps/01-walk")])
+    lower_bound(levels, 0.1)
+    search(levels, 3, 1000, make_reach(levels, 3))

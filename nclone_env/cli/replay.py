@@ -13,7 +13,7 @@ from nclone_env.errors import ConfigError, FormatError, UnknownLevelError
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording, load_verified
-from nclone_env.replay.verify import STATE_NAMES
+from nclone_env.replay.verification import STATE_NAMES
 from nclone_env.replay.video import recording_pictures, write_video
 
 _VIDEO = ".mp4"

@@ -23,13 +23,11 @@ from nclone_env.cli.stop import stop_on_signals
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
-from nclone_env.plan.bounds import lower_bound
 from nclone_env.plan.saved import SUFFIX
 from nclone_env.plan.searches import MOST_FRAMES
 from nclone_env.plan.smooth import smooth as smoothed
-from nclone_env.plan.solve import Solution, solve
+from nclone_env.plan.solver import Solution, solve
 from nclone_env.replay.recording import Recording, recording_name
 from nclone_env.replay.video import recording_pictures, write_video
 from nclone_env.sim.simulate import simulate
@@ -57,8 +55,6 @@ class Row:
     """Pieces of gold that the solution collects, and those of the level."""
     score: int = 0
     """Frames on the game's clock at the end."""
-    lower_bound: int = 0
-    """Every solution has at least so many frames."""
     won: Mapping[str, int] = field(default_factory=dict)
     """Frames won by each stage after the first solution."""
     recording: str | None = None
@@ -74,12 +70,12 @@ class Row:
             return f"{self.level:<32.32}  {self.error}"
         frames, gold = (str(self.frames), f"{self.gold}/{self.gold_total}") if self.completed else ("-", "-")
         return (
-            f"{self.level:<32.32}  {'yes' if self.completed else 'no':<9}  {frames:>6}  {self.lower_bound:>8}  "
+            f"{self.level:<32.32}  {'yes' if self.completed else 'no':<9}  {frames:>6}  "
             f"{gold:>7}  {self.seconds:>7.2f}  {self.simulated:>16,}"
         )
 
 
-_HEADER = f"{'level':<32}  completed  frames  at least     gold  seconds  frames simulated"
+_HEADER = f"{'level':<32}  completed  frames     gold  seconds  frames simulated"
 
 
 def solve_levels(
@@ -233,7 +229,7 @@ class _Task:
         file, video = self._save(number, level, found) if found.completed else (None, None)
         names = ("completed", "frames", "seconds", "simulated", "stage", "gold", "gold_total", "score", "won")
         facts = {name: getattr(found, name) for name in names}
-        return Row(ref.name, lower_bound=lower_bound(pack([level])).frames, recording=file, video=video, **facts)
+        return Row(ref.name, recording=file, video=video, **facts)
 
     def _solve(self, number: int, level: Level) -> Solution:
         def report(found: Solution) -> None:

@@ -12,6 +12,7 @@ from tempfile import gettempdir
 import numpy as np
 
 from nclone_env._files import temporary_beside
+from nclone_env.cli.prove import compile_proofs
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env.vector import NPlusPlusVectorEnv
@@ -24,9 +25,7 @@ from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.plan.bounds import lower_bound
-from nclone_env.plan.exhaustive import make_reach, search
-from nclone_env.plan.solve import solve
+from nclone_env.plan.solver import solve
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import require_training_extra
@@ -78,12 +77,6 @@ def _generate() -> None:
     generate_level("patrols")  # its movers are put in the way, checked, and searches are repeated
 
 
-def _prove() -> None:
-    levels = pack([_any_level()])
-    lower_bound(levels, 0.1)
-    search(levels, 3, 1000, make_reach(levels, 3))
-
-
 def _any_level() -> Level:
     return load_level(next(iter(level_sets().values()))[0])
 
@@ -128,7 +121,7 @@ _LANES = (
     (
         ("planner", _plan),
         ("generator", _generate),
-        ("proofs", _prove),
+        ("proofs", compile_proofs),
         ("replay", _play),
         ("gallery", _show),
         ("trainer", _train),

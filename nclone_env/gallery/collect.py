@@ -11,7 +11,7 @@ from typing import Any
 from nclone_env.errors import FormatError, NcloneError, RecordingError
 from nclone_env.gallery.facts import Facts, facts_of, read_table
 from nclone_env.gallery.runs import Run, load_run, recording_files, solution_of, without_copies
-from nclone_env.generate.collection import Files
+from nclone_env.generate.collection import CollectionFiles
 from nclone_env.level.level import Level
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.level.solutions import known_solutions_of
@@ -73,7 +73,7 @@ def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault)
     runs += _of_levels(given, levels, on_fault)
     rows: dict[str, Mapping[str, Any]] = {}
     for path, numbers in _numbers_by_pack(refs).items():
-        files = Files(path)
+        files = CollectionFiles(path)
         runs += _loaded(files.recordings(numbers), on_fault)
         rows |= (_tried(on_fault, read_table, files.table) or {}) if files.table.exists() else {}
     return _entries(levels, runs, rows)

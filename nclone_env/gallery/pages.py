@@ -12,7 +12,7 @@ from nclone_env.gallery.runs import Run
 from nclone_env.gallery.tracks import STEPS, Tracks
 from nclone_env.render.beams import BEAM_COLOURS, BEAM_WIDTHS
 from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE
-from nclone_env.replay.verify import STATE_NAMES
+from nclone_env.replay.verification import STATE_NAMES
 
 MAGNIFICATION = 4
 """Pixels of a sprite per pixel of the world."""

@@ -30,7 +30,7 @@ _AHEAD = 4
 
 
 @dataclass(frozen=True)
-class Files:
+class CollectionFiles:
     """Where a collection is written.
 
     Attributes:
@@ -78,14 +78,14 @@ class Order:
     split: str
     difficulty: tuple[int, int]
 
-    def __call__(self, number: int) -> Entry:
+    def __call__(self, number: int) -> PackEntry:
         """Make a level."""
         family = self.families[number % len(self.families)]
         return entry_of(generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty))
 
 
 @dataclass(frozen=True)
-class Entry:
+class PackEntry:
     """A level as it is written: its line of the pack, its row of the table, name and contents of its recording."""
 
     line: bytes
@@ -94,7 +94,7 @@ class Entry:
     recording: bytes
 
 
-def entry_of(made: GeneratedLevel) -> Entry:
+def entry_of(made: GeneratedLevel) -> PackEntry:
     """Return a level as it is written, its recording verified.
 
     Raises:
@@ -105,10 +105,10 @@ def entry_of(made: GeneratedLevel) -> Entry:
     if not verdict.agrees or verdict.state != CELEBRATING or verdict.frames != len(made.inputs):
         raise RuntimeError(f"generate: the solution of {made.level.name} is not reproduced: {verdict.reason}")
     file = recording_name(made.number, made.level.name)
-    return Entry(write_pack([made.level.raw]), {**made.row(), "recording": file}, file, write_recording(recording))
+    return PackEntry(write_pack([made.level.raw]), {**made.row(), "recording": file}, file, write_recording(recording))
 
 
-def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) -> Iterator[Entry]:
+def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) -> Iterator[PackEntry]:
     """Yield levels 0 to ``count - 1`` in order, until there is a request to stop.
 
     Args:
@@ -127,7 +127,7 @@ def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) 
     context = get_context("spawn")  # threads of the parent do not survive a fork
     with ProcessPoolExecutor(processes, context, initializer=begin_worker) as executor:
         numbers = iter(range(alone, count))
-        waiting: deque[Future[Entry]] = deque()
+        waiting: deque[Future[PackEntry]] = deque()
         while not stop():
             missing = _AHEAD * processes - len(waiting)
             waiting.extend(executor.submit(order, number) for number in islice(numbers, missing))
@@ -138,7 +138,7 @@ def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) 
         yield from (future.result() for future in takewhile(lambda future: not future.cancelled(), waiting))
 
 
-def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[Entry], None]) -> int:
+def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry: Callable[[PackEntry], None]) -> int:
     """Write levels as they come, to temporary files first; return how many.
 
     If making a level fails, those before it are kept, and the error is raised.
@@ -151,7 +151,7 @@ def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[En
     Raises:
         OSError: if a file cannot be written; nothing is replaced if it is a recording.
     """
-    written: list[Entry] = []
+    written: list[PackEntry] = []
     with temporary_beside(files.folder, folder=True) as folder:
         try:
             for entry in made:
@@ -161,7 +161,7 @@ def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[En
                 except OSError:
                     written.clear()  # what is there stays, rather than to be replaced by a part
                     raise
-                written.append(Entry(entry.line, entry.row, entry.file, b""))
+                written.append(PackEntry(entry.line, entry.row, entry.file, b""))
                 on_entry(entry)
         finally:
             if written:
@@ -170,7 +170,7 @@ def write_collection(files: Files, made: Iterator[Entry], on_entry: Callable[[En
     return len(written)
 
 
-def _finish(files: Files, folder: Path, written: Sequence[Entry]) -> None:
+def _finish(files: CollectionFiles, folder: Path, written: Sequence[PackEntry]) -> None:
     """Give the files their names: recordings before the pack that they belong to, and those of the older pack go last.
 
     So at any time each level of the pack has its recording. Recordings that the older table does not name stay.

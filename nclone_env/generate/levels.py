@@ -23,7 +23,7 @@ from nclone_env.generate.candidate import Accepted, try_sketch
 from nclone_env.generate.difficulty import LEAST, MOST, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
 from nclone_env.generate.families.table import FAMILIES
-from nclone_env.generate.matters import Group
+from nclone_env.generate.matters import RecordGroup
 from nclone_env.generate.route import Unusable
 from nclone_env.generate.splits import SPLITS, TRAIN
 from nclone_env.kinds import kind_name
@@ -61,7 +61,7 @@ class GeneratedLevel:
     aim: int
     difficulty: Difficulty
     removed: tuple[str, ...]
-    witnesses: tuple[tuple[Group, np.ndarray], ...]
+    witnesses: tuple[tuple[RecordGroup, np.ndarray], ...]
     rejected: Mapping[str, int]
 
     def row(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ _TURNS, _TURN = 3, 6_000
 _DOOR_FRAMES = 40_000
 """Frames that a search without a locked door may simulate; edits of a solution have ``_TURNS * _TURN``."""
 
-Group = tuple[tuple[int, ...], ...]
+RecordGroup = tuple[tuple[int, ...], ...]
 """The records of entities that count as one."""
 
 
@@ -67,10 +67,10 @@ class Trimmed:
     task: Task
     inputs: np.ndarray
     removed: tuple[tuple[int, ...], ...]
-    witnesses: tuple[tuple[Group, np.ndarray], ...]
+    witnesses: tuple[tuple[RecordGroup, np.ndarray], ...]
 
 
-def trim(level: Level, task: Task, inputs: np.ndarray, blocked: Mapping[Group, np.ndarray], seed: int) -> Trimmed:
+def trim(level: Level, task: Task, inputs: np.ndarray, blocked: Mapping[RecordGroup, np.ndarray], seed: int) -> Trimmed:
     """Remove from a level what does not matter.
 
     Args:
@@ -81,7 +81,7 @@ def trim(level: Level, task: Task, inputs: np.ndarray, blocked: Mapping[Group, n
         seed: of the random choices.
     """
     removed: list[tuple[int, ...]] = []
-    witnesses: list[tuple[Group, np.ndarray]] = []
+    witnesses: list[tuple[RecordGroup, np.ndarray]] = []
     for number, group in enumerate(groups_of(level)):
         if group in blocked and shows(level, task.level_set, group, blocked[group]):
             witnesses.append((group, blocked[group]))
@@ -98,7 +98,7 @@ def trim(level: Level, task: Task, inputs: np.ndarray, blocked: Mapping[Group, n
     return Trimmed(level, task, inputs, tuple(removed), tuple(witnesses))
 
 
-def shows(level: Level, levels: LevelSet, group: Group, inputs: np.ndarray) -> bool:
+def shows(level: Level, levels: LevelSet, group: RecordGroup, inputs: np.ndarray) -> bool:
     """Return whether a run completes a level with or without some records, on another course without than with them.
 
     Args:
@@ -112,7 +112,7 @@ def shows(level: Level, levels: LevelSet, group: Group, inputs: np.ndarray) -> b
     return (wins_at_end(with_it) or wins_at_end(without)) and not same_course(with_it, without)
 
 
-def groups_of(level: Level) -> list[Group]:
+def groups_of(level: Level) -> list[RecordGroup]:
     """Return the records to be checked, those that count as one together."""
     records = [tuple(record) for record in level.raw.records.tolist()]
     groups: list[list[tuple[int, ...]]] = []
@@ -129,20 +129,20 @@ def groups_of(level: Level) -> list[Group]:
     return [tuple(group) for group in groups]
 
 
-def added_records(before: Level, after: Level) -> Group:
+def added_records(before: Level, after: Level) -> RecordGroup:
     """Return the records of a level that another one does not have."""
     records = ([tuple(record) for record in level.raw.records.tolist()] for level in (before, after))
     old, new = records
     return tuple(_without(new, tuple(old)))
 
 
-def without_group(level: Level, group: Group) -> Level:
+def without_group(level: Level, group: RecordGroup) -> Level:
     """Return a level without some records."""
     left = list(_without([tuple(record) for record in level.raw.records.tolist()], group))
     return Level(replace(level.raw, records=np.array(left, np.uint8)), level.name)
 
 
-def _without(records: list[tuple[int, ...]], group: Group) -> Iterator[tuple[int, ...]]:
+def _without(records: list[tuple[int, ...]], group: RecordGroup) -> Iterator[tuple[int, ...]]:
     """Yield the records that are not in a group; of equal ones, as many stay as are not in it."""
     left = list(group)
     for record in records:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nclone_env.generate.course import play_out, same_course
-from nclone_env.generate.matters import LANDMARKS, Group, added_records
+from nclone_env.generate.matters import LANDMARKS, RecordGroup, added_records
 from nclone_env.generate.search import Found, first_solution, shorter_solution, with_levels
 from nclone_env.generate.sketch import Proposal, Sketch
 from nclone_env.level.level import Level
@@ -34,7 +34,7 @@ class Furnished:
     task: Task
     found: Found
     inputs: np.ndarray
-    blocked: dict[Group, np.ndarray]
+    blocked: dict[RecordGroup, np.ndarray]
 
 
 def furnish(sketch: Sketch, bare: Furnished, frames: int, seed: int, is_safe: Callable[[LevelSet], bool]) -> Furnished:

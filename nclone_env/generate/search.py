@@ -8,30 +8,29 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.archive import Archive, cells_that_fit
-from nclone_env.plan.objective import Run
+from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
+from nclone_env.plan.objective import Replayed
 from nclone_env.plan.origin import origin_of
-from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task, task_archive, task_polisher
+from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task
 from nclone_env.sim.keys import key_parts
 
 MAX_FRAMES = 3600
 """The longest solution: 60 seconds of the game."""
 _CELLS, _MEMORY = 20_000, 150_000_000
 """Cells and bytes of an archive, at most; worlds with many evil ninjas are tens of kilobytes large."""
-_NEVER = 1 << 30
-_RULES = ((30.0, 5.0, _NEVER, 1.0, 0.0, False), (15.0, 2.0, _NEVER, 1.0, 0.0, False), (30.0, 5.0, 240, 1.0, 0.0, False))
-_TURNS = (2, 1, 1)
-"""``RULES`` of the searches for a first solution, which take turns, and how many turns each has in a row."""
-_SHORTER_RULES = (48.0, 8.0, _NEVER, 0.3, 1.0 / 3.0, False)
-"""The same of the search for shorter ones: large cells, and hardly time for detours, so that it is soon at the end."""
+_RULES = (Rules(), Rules(15.0, 2.0), Rules(period=240))
+_TURNS = (0, 0, 1, 2)
+"""Rules of the searches for a first solution, and the order in which these take turns."""
+_SHORTER_RULES = Rules(48.0, 8.0, greed=0.3, slowness=1.0 / 3.0)
+"""Rules of the search for shorter ones: large cells, and hardly time for detours, so that it is soon at the end."""
 _TURN = 20_000
-_STAGE = "proof"
 _NO_INPUTS = np.zeros(0, np.uint8)
 
 
 def small_archive(task: Task) -> Archive:
     """Return an archive for a short search."""
-    return task_archive(task, max(min(_CELLS, cells_that_fit(task.level_set, _MEMORY)), 1))
+    cells = max(min(_CELLS, cells_that_fit(task.level_set, _MEMORY)), 1)
+    return make_archive(task.level_set, cells, task.origin)
 
 
 def with_levels(task: Task, levels: LevelSet) -> Task:
@@ -60,16 +59,15 @@ def first_solution(task: Task, frames: int, seed: int) -> Found:
         seed: of the random choices.
     """
     task = task._replace(max_frames=MAX_FRAMES)
-    searches: list[ArchiveSearch | None] = [None] * len(_RULES)
+    searches: dict[int, ArchiveSearch] = {}
     simulated = 0
-    for number in cycle([number for number, turns in enumerate(_TURNS) for _ in range(turns)]):
+    for number in cycle(_TURNS):
         if simulated >= frames:
             break
-        search = searches[number] = searches[number] or ArchiveSearch(
-            task, small_archive(task), _RULES[number], seed + number, None, _STAGE, 1
-        )
-        simulated += _advance(search, _TURN)
-        inputs = search.found()
+        if number not in searches:
+            searches[number] = ArchiveSearch(task, small_archive(task), _RULES[number], seed + number)
+        simulated += _advance(searches[number], _TURN)
+        inputs = searches[number].found()
         if inputs is not None:
             return Found(inputs, simulated)
     return Found(_NO_INPUTS, simulated)
@@ -82,8 +80,8 @@ def _advance(search: Search, frames: int) -> int:
     return search.simulated - before
 
 
-def _run(inputs: np.ndarray) -> Run:
-    return Run(inputs, 0, len(inputs))
+def _run(inputs: np.ndarray) -> Replayed:
+    return Replayed(inputs, 0, len(inputs))
 
 
 def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> np.ndarray:
@@ -96,7 +94,7 @@ def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> 
         seed: of the random choices.
     """
     task = task._replace(max_frames=MAX_FRAMES)
-    search = ArchiveSearch(task, small_archive(task), _SHORTER_RULES, seed, _run(inputs), _STAGE, 1)
+    search = ArchiveSearch(task, small_archive(task), _SHORTER_RULES, seed, _run(inputs))
     search.advance(frames, lambda: False)
     found = search.found()
     return inputs if found is None else found
@@ -116,7 +114,7 @@ class Edits:
 
     def __init__(self, task: Task, inputs: np.ndarray, seed: int):
         self.best = inputs
-        self._search = PolishSearch(task, task_polisher(task, len(inputs)), seed, _run(inputs), _STAGE, 1)
+        self._search = PolishSearch(task, len(inputs), seed, _run(inputs))
 
     def advance(self, frames: int) -> int:
         """Simulate about so many frames, or until the solution is shorter; return the number simulated."""

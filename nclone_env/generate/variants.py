@@ -20,6 +20,7 @@ from nclone_env.kinds import EXIT, EXIT_SWITCH, NINJA
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
+from nclone_env.plan.archive import Rules
 from nclone_env.plan.searches import ArchiveSearch, Task, make_task
 
 Place = list[int]
@@ -28,8 +29,7 @@ Place = list[int]
 ATTEMPTS = 24
 """Arrangements that are tried for one variant."""
 _UNIT = 6.0  # pixels of a unit of records
-_PLACES_RULES = (15.0, 2.0, 1 << 30, 0.0, 0.0, False)
-"""``RULES`` of the search for places."""
+_PLACES_RULES = Rules(15.0, 2.0, greed=0.0)
 _PLACES_FRAMES = 100_000
 _FIRST_FRAMES, _SHORTER_FRAMES, _EDIT_FRAMES = 150_000, 40_000, 20_000
 _LEAST_FRAMES = 60
@@ -86,7 +86,7 @@ def make_variant(level: LevelSource, seed: int = 0, number: int = 0, *, max_fram
 def _places(task: Task, seed: int) -> tuple[list[Place], list[Place]]:
     """Return places that the ninja comes to, and those of them where it stands."""
     archive = small_archive(task)
-    ArchiveSearch(task, archive, _PLACES_RULES, seed, None, "places", 1).advance(_PLACES_FRAMES, lambda: False)
+    ArchiveSearch(task, archive, _PLACES_RULES, seed).advance(_PLACES_FRAMES, lambda: False)
     ninjas = archive.worlds.ninjas[: archive.search[0]["cells"]]
     places = np.clip(np.rint(np.stack([ninjas["x"], ninjas["y"]], axis=1) / _UNIT), 0, 255).astype(np.uint8)
     stands = ninjas["state"] <= SLIDING

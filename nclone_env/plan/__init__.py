@@ -1,1 +1,21 @@
 """Searches on the exact simulator: inputs that complete a level, and the parts to write other searches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nclone_env._faces import face
+
+if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.level.routes.guide import make_guide as make_guide
+    from nclone_env.plan.remaining import path_remaining as path_remaining
+    from nclone_env.plan.solver import Solution as Solution
+    from nclone_env.plan.solver import solve as solve
+    from nclone_env.plan.successors import copy_rows as copy_rows
+    from nclone_env.plan.successors import expand as expand
+    from nclone_env.plan.table import find_place as find_place
+    from nclone_env.plan.table import make_table as make_table
+    from nclone_env.plan.values import StateValues as StateValues
+    from nclone_env.plan.values import state_values as state_values
+
+__all__, __getattr__, __dir__ = face(__name__)

@@ -18,8 +18,8 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.expand import play
-from nclone_env.plan.guide import least_way, steps_taken, way_left
+from nclone_env.plan.remaining import least_path, path_remaining, steps_taken
+from nclone_env.plan.successors import play
 from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, most_that_fit, places_for
 from nclone_env.plan.thinning import PLACES, place_of, thin
 from nclone_env.sim.copy import copy_world, mix
@@ -32,7 +32,7 @@ HOLD = 4
 _LONGEST = 8  # choices that an input is held at most
 _DRAWN = 100  # cells to choose from
 _GREEDS = (0.0, 0.02, 0.1)
-"""Visits that a pixel of the way left counts for; drawn for each round. None is the best on all levels."""
+"""Visits that a pixel of the remaining path counts for; drawn for each round. None is the best on all levels."""
 _STEPS = (8, 16, 30)
 """Held inputs of a round; drawn for each round."""
 _GOLD_BITS = 32  # of a key, below the part of the time
@@ -45,7 +45,7 @@ CELL = np.dtype(
     align=True,
 )
 """A cell: its key, frames to reach it, node of its way, times that it was chosen since it was reached so early, the
-length of the way left, pixels, its place (``plan.thinning``), and the landmarks taken."""
+length of the remaining path, pixels, its place (``plan.thinning``), and the landmarks taken."""
 NODE = np.dtype([("parent", "i4"), ("input", "u1")], align=True)
 """A held input: the node before it, and the input byte."""
 SEARCH = np.dtype(
@@ -58,13 +58,28 @@ SEARCH = np.dtype(
 a piece of gold left behind costs; ``slowness`` of the rules, or 0; cells and nodes in use; frames of the best solution
 (0: none), the node before its last held input, how long that is held, and its input; solutions have at most ``longest``
 frames; frames that a choice is held; times that the archive was thinned."""
-RULES = np.dtype(
-    [("size", "f8"), ("speed", "f8"), ("period", "i4"), ("greed", "f8"), ("slowness", "f8"), ("thins", "b1")],
-    align=True,
-)
-"""Settings of a search: side of the squares of positions, pixels, and of velocities, pixels per frame; frames after
-which a cell is another one; factor of ``_GREEDS``; frames that a pixel of way left takes at least, so that a state from
-which the limit cannot be kept is not stored; whether a full archive is thinned."""
+_NEVER = 1 << 30
+
+
+class Rules(NamedTuple):
+    """Settings of a search.
+
+    Attributes:
+        size: side of the squares of positions, pixels.
+        speed: side of the squares of velocities, pixels per frame.
+        period: frames after which a cell is another one.
+        greed: factor of ``_GREEDS``.
+        slowness: frames that a pixel of the remaining path takes at least; a state from which the limit cannot be kept
+            is not stored.
+        thins: whether a full archive is thinned.
+    """
+
+    size: float = 30.0
+    speed: float = 5.0
+    period: int = _NEVER
+    greed: float = 1.0
+    slowness: float = 0.0
+    thins: bool = False
 
 
 class Archive(NamedTuple):
@@ -135,7 +150,7 @@ def begin(levels, archive, guide, parts, rules, seed):
         archive: ``Archive``; limit, longest solution, price and hold are set beforehand.
         guide: ``Guide``.
         parts: ``KeyParts``.
-        rules: (1,) ``RULES``.
+        rules: ``Rules``.
         seed: integer.
     """
     for place in range(archive.table.numbers.shape[0]):
@@ -143,12 +158,12 @@ def begin(levels, archive, guide, parts, rules, seed):
     search = archive.search[0]
     search["random"], search["frames"], search["seed"] = 0, 0, np.uint64(seed)
     search["cells"], search["nodes"], search["best"] = 0, 1, 0
-    search["slowness"], search["thinned"] = rules[0]["slowness"], 0
+    search["slowness"], search["thinned"] = rules.slowness, 0
     archive.visits[:] = 0
     copy_world(archive.worlds, archive.cells.shape[0] + 1, archive.worlds, archive.cells.shape[0])
     if not in_time(search, guide, archive.worlds, archive.cells.shape[0], 0):
         search["slowness"] = 0.0  # the ninja is faster here, by pads for example, or the guide knows no way
-    keep(archive, guide, parts, rules[0], _ROOT, 0)
+    keep(archive, guide, parts, rules, _ROOT, 0)
 
 
 @kernel
@@ -160,7 +175,7 @@ def explore(levels, archive, guide, parts, rules, until):
         archive: ``Archive`` that has begun.
         guide: ``Guide``.
         parts: ``KeyParts``.
-        rules: (1,) ``RULES``.
+        rules: ``Rules``.
         until: number of frames, counted from the beginning of the search.
 
     Returns:
@@ -174,17 +189,17 @@ def explore(levels, archive, guide, parts, rules, until):
             if search["nodes"] + steps > archive.nodes.shape[0]:
                 search["frames"] = until
                 return False
-        if search["cells"] == archive.cells.shape[0] and rules[0]["thins"]:
+        if search["cells"] == archive.cells.shape[0] and rules.thins:
             thin(archive)
-        number = choose(archive, greed * rules[0]["greed"])
-        if play_round(levels, archive, guide, parts, rules[0], number, steps):
+        number = choose(archive, greed * rules.greed)
+        if play_round(levels, archive, guide, parts, rules, number, steps):
             return True
     return False
 
 
 @kernel
 def choose(archive, greed):
-    """Return a cell: of some drawn at random the one with the fewest visits, counting the way left as visits.
+    """Return a cell: of some drawn at random the one with the fewest visits, counting the remaining path as visits.
 
     Once the archive was thinned, visits of its place count as well.
     """
@@ -258,10 +273,10 @@ def play_round(levels, archive, guide, parts, rules, number, steps):
 def keep(archive, guide, parts, rules, node, frame):
     """Keep the world just played if its cell is new or was reached later before; return whether it was kept."""
     search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
-    length = way_left(guide, worlds, scratch)
+    length = path_remaining(guide, worlds, scratch)
     if not in_time(search, guide, worlds, scratch, frame):
         return False
-    moment = frame // rules["period"]
+    moment = frame // rules.period
     if search["price"] > 0:
         moment = moment << _GOLD_BITS | worlds.ninjas[scratch]["gold"]
     key = cell_of(worlds, scratch, parts, rules, moment)
@@ -285,14 +300,14 @@ def keep(archive, guide, parts, rules, node, frame):
 
 @kernel
 def in_time(search, guide, worlds, index, frame):
-    """Return whether the way left from a world does not take too long for the limit."""
-    return not frame + least_way(guide, worlds, index) * search["slowness"] >= last_frame(search)  # also if it is nan
+    """Return whether the remaining path from a world does not take too long for the limit."""
+    return not frame + least_path(guide, worlds, index) * search["slowness"] >= last_frame(search)  # also if it is nan
 
 
 @kernel
 def cell_of(worlds, index, parts, rules, moment):
     """Return the key of the cell of a world in a part of the time, 0 if cells do not change."""
-    return mix(cell_key(worlds, index, parts, rules["size"], rules["speed"]), np.uint64(moment))
+    return mix(cell_key(worlds, index, parts, rules.size, rules.speed), np.uint64(moment))
 
 
 @kernel

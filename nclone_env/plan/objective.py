@@ -32,7 +32,7 @@ def price_of(objective: str) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Replayed:
     """Inputs that win in their last frame, as ``simulate`` replays them.
 
     Attributes:
@@ -46,7 +46,7 @@ class Run:
     cost: int
 
 
-def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int) -> Run:
+def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int) -> Replayed:
     """Replay the inputs of a solution.
 
     Args:
@@ -65,4 +65,4 @@ def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int
         name = levels.levels[0].name
         raise RuntimeError(f"solve: a replay of {len(inputs)} frames on {name!r} does not win at the end")
     gold = int(played["gold"][-1])
-    return Run(inputs, gold, len(inputs) + price * (int(levels.arrays.header[0]["gold_count"]) - gold))
+    return Replayed(inputs, gold, len(inputs) + price * (int(levels.arrays.header[0]["gold_count"]) - gold))

@@ -15,7 +15,7 @@ from nclone_env.sim.state import WorldArrays, make_worlds
 from nclone_env.sim.tick import start as start_world
 
 
-class Worlds(Protocol):
+class LevelWorlds(Protocol):
     """Worlds that tell their levels: a vector environment or a session."""
 
     @property
@@ -29,7 +29,7 @@ class Worlds(Protocol):
         ...
 
 
-AnyWorlds = WorldArrays | Worlds
+AnyWorlds = WorldArrays | LevelWorlds
 """Worlds of any level set; bare arrays do not tell their levels."""
 Start = tuple[AnyWorlds, int]
 """Worlds, and the index of one of them."""
@@ -61,7 +61,7 @@ def checked_rows(worlds: WorldArrays, rows: Sequence[int] | np.ndarray, argument
     Raises:
         ConfigError: if one is not among the worlds; it names the argument.
     """
-    places, count = np.asarray(rows, np.int64).reshape(-1), len(worlds.ninjas)
+    places, count = np.ascontiguousarray(rows, np.int64).reshape(-1), len(worlds.ninjas)
     outside = places[(places < 0) | (places >= count)]
     if len(outside):
         raise ConfigError(f"{argument}: expected the index of a world from 0 to {count - 1}, got {outside[0]}")
@@ -94,7 +94,7 @@ def transferred(levels: LevelSet, given: AnyWorlds, rows: Sequence[int] | np.nda
     return target
 
 
-def _check_level(levels: LevelSet, given: Worlds, places: np.ndarray, argument: str) -> None:
+def _check_level(levels: LevelSet, given: LevelWorlds, places: np.ndarray, argument: str) -> None:
     """Reject worlds on other levels.
 
     Raises:

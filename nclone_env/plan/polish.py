@@ -16,7 +16,7 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
 from nclone_env.plan.archive import gold_price
-from nclone_env.plan.guide import way_left
+from nclone_env.plan.remaining import path_remaining
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.random_numbers import draw
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -30,7 +30,7 @@ _SPREAD = 40
 _REMOVED, _LONGER, _HELD = 4, 4, 12
 """Most frames that an edit removes, adds to an input, or holds an input."""
 _SLACK = 90.0
-"""Pixels by which the way left may exceed that of the solution at the same frame."""
+"""Pixels by which the remaining path may exceed that of the solution at the same frame."""
 _CHECKED = 8
 """Frames from one comparison with the solution to the next."""
 _INPUTS = tuple(INPUT_OF_ACTION)
@@ -53,7 +53,7 @@ class Polisher(NamedTuple):
             it begins; the last one is played.
         inputs: (T,) uint8; the solution.
         edited: uint8, longer than the solution; the inputs of a trial.
-        ways: (T + 1,) float32; length of the way left after each frame of the solution, pixels.
+        ways: (T + 1,) float32; length of the remaining path after each frame of the solution, pixels.
         search: (1,) ``POLISH``.
     """
 
@@ -105,7 +105,7 @@ def retrace(levels, polisher, guide, first):
     for frame in range(first, length):
         if frame % _SPACING == 0:
             copy_world(worlds, played, worlds, frame // _SPACING)
-        polisher.ways[frame] = way_left(guide, worlds, played)
+        polisher.ways[frame] = path_remaining(guide, worlds, played)
         tick(levels, worlds, played, polisher.inputs[frame])
     polisher.ways[length] = polisher.ways[length - 1]
     polisher.search[0]["frames"] += length - first
@@ -198,7 +198,7 @@ def play_trial(levels, polisher, guide, first, size):
         tick(levels, worlds, played, polisher.edited[frame])
         state = worlds.ninjas[played]["state"]
         expected = polisher.ways[min(frame + 1, search["length"])]
-        lost = frame % _CHECKED == 0 and way_left(guide, worlds, played) > expected + _SLACK
+        lost = frame % _CHECKED == 0 and path_remaining(guide, worlds, played) > expected + _SLACK
         if state >= DEAD or lost:
             search["frames"] += frame + 1 - begin
             return frame + 1 if state == CELEBRATING else 0

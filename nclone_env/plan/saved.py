@@ -178,6 +178,6 @@ def _conditions(level: Level, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what must be the same when a search goes on; ``code`` changes with the sources of the search."""
     return {
         "format": _FORMAT,
-        "code": module_digest("nclone_env.plan.solve"),
+        "code": module_digest("nclone_env.plan.solver"),
         "level": hashlib.sha256(write_map(level.raw)).hexdigest(),
     } | dict(arguments)

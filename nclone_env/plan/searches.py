@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from nclone_env.errors import UnsupportedLevelError
 from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
-from nclone_env.plan.archive import HOLD, RULES, Archive, begin, best_inputs, explore, make_archive
-from nclone_env.plan.guide import Guide, make_guide
-from nclone_env.plan.objective import PRICES, Run
+from nclone_env.level.routes.guide import Guide, make_guide
+from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive
+from nclone_env.plan.objective import PRICES, Replayed
 from nclone_env.plan.origin import Start, origin_of
-from nclone_env.plan.polish import Polisher, make_polisher, polish, take
+from nclone_env.plan.polish import make_polisher, polish, take
 from nclone_env.sim.keys import KeyParts, key_parts
 from nclone_env.sim.pace import Pace
 from nclone_env.sim.session import Session
@@ -62,28 +63,19 @@ def make_task(
     levels = pack([level])
     if not levels.arrays.header[0]["exit_count"]:
         raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
-    guide, parts = make_guide(levels, 0, price), key_parts(levels)
-    return Task(levels, levels.arrays, guide, parts, origin_of(levels, start), price, max_frames, hold)
-
-
-def task_archive(task: Task, cells: int) -> Archive:
-    """Return an archive for a task."""
-    return make_archive(task.level_set, cells, task.origin)
-
-
-def task_polisher(task: Task, max_frames: int) -> Polisher:
-    """Return a polisher for solutions of a task of at most so many frames."""
-    return make_polisher(task.level_set, max_frames, task.origin, task.hold)
+    guide, parts = make_guide(levels, gold=price > 0), key_parts(levels)
+    task = Task(levels, levels.arrays, guide, parts, origin_of(levels, start), price, max_frames, hold)
+    return with_all_gold(task) if price == PRICES["all-gold"] else task
 
 
 @cache
 def compile_kernels() -> None:
     """Compile the kernels of all searches, or load them, once per process."""
     task = make_task(build_room("exit 60 57", "exit_switch 50 57"))
-    waiting = Run(np.zeros(1, np.uint8), 0, 1)
-    rules = (1.0, 1.0, 1, 0.0, 0.0, False)
-    ArchiveSearch(task, task_archive(task, 1), rules, 0, waiting, "", 1).advance(1, lambda: False)
-    PolishSearch(task, task_polisher(task, 1), 0, waiting, "", 1).advance(2, lambda: False)
+    waiting = Replayed(np.zeros(1, np.uint8), 0, 1)
+    archive = make_archive(task.level_set, 1, task.origin)
+    ArchiveSearch(task, archive, Rules(), 0, waiting).advance(1, lambda: False)
+    PolishSearch(task, 1, 0, waiting).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
 
 
@@ -93,50 +85,74 @@ def with_all_gold(task: Task) -> Task:
     return task._replace(guide=task.guide._replace(gold=gold)) if len(gold.slots) else task
 
 
-class Search(Protocol):
-    """A search for solutions that cost less than the best known to it."""
+class Search(ABC):
+    """A search for solutions that cost less than the best known to it.
 
-    stage: str
-    """Name of what it does."""
-    weight: int
-    """Its share of a round."""
+    Args:
+        task: the level.
+        progress: (1,) record, whose ``frames`` are those simulated since it began.
+        known: solutions cost less.
+        stage: name of what it does.
+        weight: its share of a round.
+    """
+
+    def __init__(self, task: Task, progress: np.ndarray, known: int, stage: str, weight: int):
+        self.stage, self.weight = stage, weight
+        self._task, self._progress, self._pace = task, progress, Pace()
+        self._known = np.full(1, known, np.int64)  # the limit after the last exchange
 
     @property
     def simulated(self) -> int:
         """Frames simulated since it began."""
-        ...
+        return int(self._progress[0]["frames"])
 
     def advance(self, until: int, stop: Callable[[], bool]) -> None:
         """Search until so many frames are simulated since it began, or ``stop`` returns True.
 
         The state afterwards does not depend on how often it was stopped on the way.
         """
-        ...
+        for _, end in self._pace.pieces(self.simulated, until):
+            while self.simulated < end:  # it returns at each solution
+                if stop():
+                    return
+                self._play(end)
 
+    @abstractmethod
+    def _play(self, until: int) -> None:
+        """Search until so many frames are simulated, or a better solution is found."""
+
+    @abstractmethod
     def found(self) -> np.ndarray | None:
         """Return (T,) uint8, the inputs of the best solution found since the last :meth:`learn`; None without one."""
-        ...
 
-    def learn(self, best: Run) -> None:
+    @abstractmethod
+    def learn(self, best: Replayed) -> None:
         """Take note of the best solution of all searches."""
-        ...
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that its state consists of."""
 
     def state(self) -> dict[str, np.ndarray]:
         """Return what :meth:`restore` needs, views."""
-        ...
+        return self._arrays()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a saved state of a search that was made with the same arguments."""
-        ...
+        """Go on from a saved state of a search that was made with the same arguments.
+
+        Raises:
+            ValueError: if it is of another search.
+        """
+        fill(self._arrays(), state)
 
 
-class ArchiveSearch:
+class ArchiveSearch(Search):
     """Looks for the exit from an archive of worlds.
 
     Args:
         task: the level.
         archive: memory; emptied.
-        rules: a row of ``RULES``.
+        rules: its settings.
         seed: of its random numbers.
         best: the best solution so far, None without one.
         stage: name of what it does.
@@ -147,133 +163,82 @@ class ArchiveSearch:
         self,
         task: Task,
         archive: Archive,
-        rules: tuple[float, ...],
+        rules: Rules,
         seed: int,
-        best: Run | None,
-        stage: str,
-        weight: int,
+        best: Replayed | None = None,
+        stage: str = "",
+        weight: int = 1,
     ):
-        self.stage, self.weight = stage, weight
-        self._task, self._archive, self._rules = task, archive, np.array([rules], dtype=RULES)
-        self._known, self._pace = np.zeros(1, np.int64), Pace()  # the limit after the last exchange
+        known = best.cost if best else task.max_frames + 1 + task.price * task.gold
+        super().__init__(task, archive.search, known, stage, weight)
+        self._archive, self._rules = archive, rules
         search = archive.search[0]
-        search["longest"], search["price"] = task.max_frames, task.price
+        search["longest"], search["price"], search["limit"] = task.max_frames, task.price, known
         search["hold"] = task.hold if task.hold > 1 else HOLD
-        self._known[0] = best.cost if best else task.max_frames + 1 + task.price * task.gold
-        search["limit"] = self._known[0]
-        begin(task.levels, archive, task.guide, task.parts, self._rules, seed)
+        begin(task.levels, archive, task.guide, task.parts, rules, seed)
 
-    @property
-    def simulated(self) -> int:
-        """Frames simulated."""
-        return int(self._archive.search[0]["frames"])
-
-    def advance(self, until: int, stop: Callable[[], bool]) -> None:
-        """Search on; see :class:`Search`."""
-        task = self._task
-        for _, end in self._pace.pieces(self.simulated, until):
-            while self.simulated < end:  # a call returns at each solution
-                if stop():
-                    return
-                explore(task.levels, self._archive, task.guide, task.parts, self._rules, end)
+    def _play(self, until: int) -> None:
+        explore(self._task.levels, self._archive, self._task.guide, self._task.parts, self._rules, until)
 
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
         return best_inputs(self._archive) if self._archive.search[0]["limit"] < self._known[0] else None
 
-    def learn(self, best: Run) -> None:
+    def learn(self, best: Replayed) -> None:
         """Take note of the best solution; see :class:`Search`."""
         self._known[0] = self._archive.search[0]["limit"] = best.cost
 
+    def _arrays(self) -> dict[str, np.ndarray]:
+        names = ("cells", "nodes", "visits", "search")
+        rest = {name: getattr(self._archive, name) for name in names}
+        return _named(self._archive.worlds) | self._archive.table._asdict() | rest | {"known": self._known}
+
     def state(self) -> dict[str, np.ndarray]:
         """Return the used part of the archive; see :class:`Search`."""
-        archive, search = self._archive, self._archive.search[0]
-        cells, nodes = int(search["cells"]), int(search["nodes"])
-        worlds = {f"world {name}": array[:cells] for name, array in archive.worlds._asdict().items()}
-        table = {"keys": archive.table.keys, "numbers": archive.table.numbers}
-        rest = {"cells": archive.cells[:cells], "nodes": archive.nodes[:nodes], "search": archive.search}
-        rest["visits"] = archive.visits
-        return worlds | table | rest | {"known": self._known}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a saved state; see :class:`Search`."""
-        fill(self.state_arrays(), state)
-
-    def state_arrays(self) -> dict[str, np.ndarray]:
-        """Return the whole arrays behind :meth:`state`."""
-        archive = self._archive
-        worlds = {f"world {name}": array for name, array in archive.worlds._asdict().items()}
-        table = {"keys": archive.table.keys, "numbers": archive.table.numbers}
-        return (
-            worlds
-            | table
-            | {
-                "cells": archive.cells,
-                "nodes": archive.nodes,
-                "visits": archive.visits,
-                "search": archive.search,
-                "known": self._known,
-            }
-        )
+        cells, nodes = (int(self._archive.search[0][name]) for name in ("cells", "nodes"))
+        used = dict.fromkeys(_named(self._archive.worlds), cells) | {"cells": cells, "nodes": nodes}
+        return {name: array[: used.get(name)] for name, array in self._arrays().items()}
 
 
-class PolishSearch:
+class PolishSearch(Search):
     """Edits the best solution.
 
     Args:
         task: the level.
-        polisher: memory.
+        longest: frames of its longest solution.
         seed: of its random numbers.
         best: the solution to begin with.
         stage: name of what it does.
         weight: its share of a round.
     """
 
-    def __init__(self, task: Task, polisher: Polisher, seed: int, best: Run, stage: str, weight: int):
-        self.stage, self.weight = stage, weight
-        self._task, self._polisher = task, polisher
-        self._known, self._pace = np.full(1, best.cost, np.int64), Pace()
+    def __init__(self, task: Task, longest: int, seed: int, best: Replayed, stage: str = "", weight: int = 1):
+        self._polisher = polisher = make_polisher(task.level_set, longest, task.origin, task.hold)
+        super().__init__(task, polisher.search, best.cost, stage, weight)
         polisher.search["seed"], polisher.search["price"] = seed, task.price
         take(task.levels, polisher, task.guide, best.inputs)
 
-    @property
-    def simulated(self) -> int:
-        """Frames simulated."""
-        return int(self._polisher.search[0]["frames"])
-
-    def advance(self, until: int, stop: Callable[[], bool]) -> None:
-        """Search on; see :class:`Search`."""
-        for _, end in self._pace.pieces(self.simulated, until):
-            while self.simulated < end:
-                if stop():
-                    return
-                polish(self._task.levels, self._polisher, self._task.guide, end)
+    def _play(self, until: int) -> None:
+        polish(self._task.levels, self._polisher, self._task.guide, until)
 
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
         search = self._polisher.search[0]
         return self._polisher.inputs[: search["length"]].copy() if search["cost"] < self._known[0] else None
 
-    def learn(self, best: Run) -> None:
+    def learn(self, best: Replayed) -> None:
         """Take note of the best solution, unless the own one is as good; see :class:`Search`."""
         self._known[0] = best.cost
         if self._polisher.search[0]["cost"] > best.cost:
             take(self._task.levels, self._polisher, self._task.guide, best.inputs)
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Return all arrays; see :class:`Search`."""
-        worlds = {f"world {name}": array for name, array in self._polisher.worlds._asdict().items()}
-        polisher = self._polisher
-        return worlds | {
-            "inputs": polisher.inputs,
-            "ways": polisher.ways,
-            "search": polisher.search,
-            "known": self._known,
-        }
+    def _arrays(self) -> dict[str, np.ndarray]:
+        rest = {name: getattr(self._polisher, name) for name in ("inputs", "ways", "search")}
+        return _named(self._polisher.worlds) | rest | {"known": self._known}
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a saved state; see :class:`Search`."""
-        fill(self.state(), state)
+
+def _named(worlds: WorldArrays) -> dict[str, np.ndarray]:
+    return {f"world {name}": array for name, array in worlds._asdict().items()}
 
 
 def fill(arrays: Mapping[str, np.ndarray], saved: Mapping[str, np.ndarray]) -> None:

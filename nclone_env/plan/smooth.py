@@ -25,7 +25,7 @@ _SHIFTED = 12
 """Frames by which a joined run may become longer or shorter."""
 
 
-class _Run(NamedTuple):
+class _Held(NamedTuple):
     """An input, and the frames that it is held."""
 
     code: int
@@ -78,14 +78,14 @@ class _Trial:
         over = np.flatnonzero(states >= DEAD)
         return int(over[0]) + 1 if len(over) and states[over[0]] == CELEBRATING else 0
 
-    def shortened(self, runs: list[_Run], most: int) -> list[_Run] | None:
+    def shortened(self, runs: list[_Held], most: int) -> list[_Held] | None:
         """Return runs up to the frame in which they win, None if that is none of the first ``most`` frames."""
         inputs = _inputs(runs)[:most]
         frames = self.won_after(inputs)
         return _runs(inputs[:frames]) if frames else None
 
 
-def _joined(trial: _Trial, runs: list[_Run], hold: int, most: int) -> list[_Run]:
+def _joined(trial: _Trial, runs: list[_Held], hold: int, most: int) -> list[_Held]:
     """Join runs until none can be joined."""
     number = unchanged = 0
     while unchanged < len(runs):
@@ -99,33 +99,33 @@ def _joined(trial: _Trial, runs: list[_Run], hold: int, most: int) -> list[_Run]
     return runs
 
 
-def _joins(runs: list[_Run], number: int, hold: int) -> Iterator[list[_Run]]:
+def _joins(runs: list[_Held], number: int, hold: int) -> Iterator[list[_Held]]:
     """Yield runs without one of them, whose frames its neighbours take over, more or less."""
     for neighbour in (number - 1, number + 1):
         if 0 <= neighbour < len(runs):
             for shift in sorted(range(-(_SHIFTED // hold) * hold, _SHIFTED + 1, hold), key=abs):
                 frames = runs[number].frames + shift
                 if frames >= 0:
-                    yield [*runs[:number], _Run(runs[neighbour].code, frames), *runs[number + 1 :]]
+                    yield [*runs[:number], _Held(runs[neighbour].code, frames), *runs[number + 1 :]]
 
 
-def _renamed(trial: _Trial, runs: list[_Run]) -> list[_Run]:
+def _renamed(trial: _Trial, runs: list[_Held]) -> list[_Held]:
     """Take for each run the first input that does equally well."""
     frames = sum(run.frames for run in runs)
     for number in range(len(runs)):
         for code in INPUT_OF_ACTION:
             if number >= len(runs) or code == runs[number].code:
                 break
-            shorter = trial.shortened([*runs[:number], _Run(code, runs[number].frames), *runs[number + 1 :]], frames)
+            shorter = trial.shortened([*runs[:number], _Held(code, runs[number].frames), *runs[number + 1 :]], frames)
             if shorter is not None and len(shorter) <= len(runs):
                 runs, frames = shorter, sum(run.frames for run in shorter)
                 break
     return runs
 
 
-def _runs(inputs: np.ndarray) -> list[_Run]:
-    return [_Run(code, len(list(held))) for code, held in groupby(inputs.tolist())]
+def _runs(inputs: np.ndarray) -> list[_Held]:
+    return [_Held(code, len(list(held))) for code, held in groupby(inputs.tolist())]
 
 
-def _inputs(runs: list[_Run]) -> np.ndarray:
+def _inputs(runs: list[_Held]) -> np.ndarray:
     return np.repeat(np.array([run.code for run in runs], np.uint8), [run.frames for run in runs])

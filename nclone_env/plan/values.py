@@ -3,7 +3,7 @@
 An archive search spreads over the states of a level. Then every cell is linked to the cells to which a held input leads
 from it, and the frames to the exit follow from the exit backwards, as the shortest way over these links. A link ends at
 some state of a cell, not at the one that the cell holds. So what the states of a cell share is their *delay*: the
-frames that they take beyond the length of the way left divided by a speed that the ninja hardly exceeds. The frames are
+frames that they take beyond the remaining path divided by a speed that the ninja hardly exceeds. The frames are
 estimates: near the true ones where a cell is small against what matters in it, and never proofs.
 """
 
@@ -20,19 +20,19 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.jit import kernel
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.plan.archive import RULES, Archive, begin, cell_of, explore
-from nclone_env.plan.expand import WON, expand, play
-from nclone_env.plan.guide import way_left
+from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore, make_archive
 from nclone_env.plan.origin import AnyWorlds, Start, checked_rows, transferred
-from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task, task_archive
+from nclone_env.plan.remaining import path_remaining
+from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task
+from nclone_env.plan.successors import WON, expand, play
 from nclone_env.plan.table import EMPTY, find_place
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.state import WorldArrays, make_worlds
 
-_RULES = (12.0, 1.5, 1 << 30, 0.0, 0.0, False)
-"""A row of ``RULES``: small cells, no preference for places near the exit."""
+_RULES = Rules(12.0, 1.5, greed=0.0)
+"""Small cells, no preference for places near the exit."""
 _LONGEST = 8  # times that an input is held at most until a cell is left
-_SLOWNESS = 1.0 / 4.5  # frames per pixel of the way left
+_SLOWNESS = 1.0 / 4.5  # frames per pixel of the remaining path
 _WON, _NOWHERE = -1, -2
 """In place of a cell: the exit is reached; the ninja dies, stays, or comes to a cell that was not visited."""
 _INPUTS = tuple(INPUT_OF_ACTION)
@@ -100,7 +100,7 @@ class _Ways(NamedTuple):
     Attributes:
         cells: (n, 6) int32, cell, ``_WON`` or ``_NOWHERE``.
         frames: (n, 6) float32, frames on the way.
-        left: (n, 6) float32, length of the way left there, pixels; 0 at the exit.
+        left: (n, 6) float32, length of the remaining path there, pixels; 0 at the exit.
     """
 
     cells: np.ndarray
@@ -112,7 +112,7 @@ def find_ways(task: Task, archive: Archive, worlds: WorldArrays, count: int) -> 
     """Return where each action leads from the first worlds."""
     ways = _Ways(np.zeros((count, NUM_ACTIONS), np.int32), *np.zeros((2, count, NUM_ACTIONS), np.float32))
     scratch = make_worlds(1, task.level_set)
-    write_ways(task.levels, archive, task.guide, task.parts, _rules(), task.hold, worlds, scratch, ways)
+    write_ways(task.levels, archive, task.guide, task.parts, _RULES, task.hold, worlds, scratch, ways)
     return ways
 
 
@@ -153,11 +153,11 @@ def state_values(
     if not 0 <= seed < 2**63:
         raise ConfigError(f"seed: expected a whole number from 0 to 2**63 - 1, got {seed}")
     task = make_task(load_level(level), 0, max_frames, hold, start)
-    archive, rules = task_archive(task, cells), _rules()
+    archive = make_archive(task.level_set, cells, task.origin)
     archive.search["longest"], archive.search["hold"] = max_frames, hold
     archive.search["limit"] = max_frames + 1
-    begin(task.levels, archive, task.guide, task.parts, rules, seed)
-    while explore(task.levels, archive, task.guide, task.parts, rules, frames):
+    begin(task.levels, archive, task.guide, task.parts, _RULES, seed)
+    while explore(task.levels, archive, task.guide, task.parts, _RULES, frames):
         archive.search["limit"] = max_frames + 1  # states from which the exit is farther count too
     count = int(archive.search[0]["cells"])
     lengths, delays = archive.cells["way"][:count], np.full(count, np.inf, np.float32)
@@ -169,10 +169,6 @@ def state_values(
     return StateValues(used, frames_left, archive.cells["frame"][:count], hold, task, archive, delays)
 
 
-def _rules() -> np.ndarray:
-    return np.array([_RULES], RULES)
-
-
 @kernel
 def write_ways(levels, archive, guide, parts, rules, hold, worlds, scratch, ways):
     """Write where each action leads from the first worlds.
@@ -182,7 +178,7 @@ def write_ways(levels, archive, guide, parts, rules, hold, worlds, scratch, ways
         archive: ``Archive``.
         guide: ``Guide``.
         parts: ``KeyParts``.
-        rules: (1,) ``RULES``.
+        rules: ``Rules``.
         hold: frames of an action.
         worlds: ``WorldArrays``.
         scratch: ``WorldArrays`` of one world, overwritten.
@@ -193,20 +189,20 @@ def write_ways(levels, archive, guide, parts, rules, hold, worlds, scratch, ways
             copy_world(worlds, number, scratch, 0)
             cell, frames = follow(levels, archive, parts, rules, hold, _INPUTS[action], scratch)
             ways.cells[number, action], ways.frames[number, action] = cell, frames
-            ways.left[number, action] = 0.0 if cell == _WON else way_left(guide, scratch, 0)
+            ways.left[number, action] = 0.0 if cell == _WON else path_remaining(guide, scratch, 0)
 
 
 @kernel
 def follow(levels, archive, parts, rules, hold, code, worlds):
     """Hold an input in the first world until its cell is left; return (cell, frames)."""
-    before = cell_of(worlds, 0, parts, rules[0], 0)
+    before = cell_of(worlds, 0, parts, rules, 0)
     frames = 0
     for _ in range(_LONGEST):
         frames += play(levels, worlds, 0, code, hold)
         state = worlds.ninjas[0]["state"]
         if state >= DEAD:
             return _WON if state == CELEBRATING else _NOWHERE, frames
-        key = cell_of(worlds, 0, parts, rules[0], 0)
+        key = cell_of(worlds, 0, parts, rules, 0)
         if key != before:
             number = archive.table.numbers[find_place(archive.table, key)]
             return _NOWHERE if number == EMPTY else number, frames

@@ -1,1 +1,18 @@
 """Recordings: attract files of the game, which validate the simulator, and recordings of episodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nclone_env._faces import face
+
+if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.replay.recorder import EpisodeRecorder as EpisodeRecorder
+    from nclone_env.replay.recording import Recording as Recording
+    from nclone_env.replay.recording import load_recording as load_recording
+    from nclone_env.replay.verification import Verdict as Verdict
+    from nclone_env.replay.verification import verify as verify
+    from nclone_env.replay.video import recording_pictures as recording_pictures
+    from nclone_env.replay.video import write_video as write_video
+
+__all__, __getattr__, __dir__ = face(__name__)

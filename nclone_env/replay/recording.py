@@ -47,7 +47,7 @@ from nclone_env.level.formats.reader import appearance, read_bytes
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
-from nclone_env.replay.verify import Verdict, verdict, verify
+from nclone_env.replay.verification import Verdict, verdict, verify
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.simulate import Trajectory, simulate
 

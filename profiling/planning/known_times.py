@@ -16,7 +16,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.level.load import load_level
-from nclone_env.plan.solve import solve
+from nclone_env.plan import solve
 from profiling.measure import describe
 
 LATE = 1.1

@@ -21,7 +21,7 @@ from nclone_env.level.catalog import level_sets
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import LevelRef, resolve
-from nclone_env.plan.solve import Solution, solve
+from nclone_env.plan import Solution, solve
 from nclone_env.sim.keys import cell_key, hash_future, key_parts
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import make_worlds

@@ -13,8 +13,7 @@ import tyro
 
 from nclone_env.level.level import Level
 from nclone_env.level.reference import resolve
-from nclone_env.plan.solve import solve
-from nclone_env.plan.values import StateValues, state_values
+from nclone_env.plan import StateValues, solve, state_values
 from profiling.measure import describe
 
 

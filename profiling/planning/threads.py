@@ -14,7 +14,7 @@ from tyro.conf import Positional
 
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.reference import resolve
-from nclone_env.plan.solve import solve
+from nclone_env.plan import solve
 from profiling.measure import describe
 
 

@@ -15,8 +15,8 @@ from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import resolve
 from nclone_env.level.solutions import known_solutions
+from nclone_env.plan import solve
 from nclone_env.plan.smooth import smooth
-from nclone_env.plan.solve import solve
 from nclone_env.train.cloning import clone
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.demonstrations import Demonstration, trajectory_of

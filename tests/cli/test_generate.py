@@ -14,7 +14,7 @@ from nclone_env.cli.app import main
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
 from nclone_env.generate import collection
-from nclone_env.generate.collection import Files, Order, entries, write_collection
+from nclone_env.generate.collection import CollectionFiles, Order, entries, write_collection
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
 
@@ -86,7 +86,7 @@ def test_a_request_to_stop_keeps_what_is_complete(folder, processes):
     seen = []
     order = Order(("slopes",), 3, "train", (0, 100))
     made = entries(order, 50, processes, lambda: len(seen) >= 2)
-    count = write_collection(Files(folder / "pack.txt"), made, seen.append)
+    count = write_collection(CollectionFiles(folder / "pack.txt"), made, seen.append)
     assert count == 2 if processes == 1 else 2 <= count < 50
     alone = [entry.line for entry in entries(order, count, 1, lambda: False)]
     assert [entry.line for entry in seen] == alone
@@ -185,12 +185,12 @@ def test_an_error_keeps_what_is_complete(folder, monkeypatch):
         raise ConfigError("difficulty: expected another")
 
     with pytest.raises(ConfigError, match="another"):
-        write_collection(Files(folder / "pack.txt"), failing(), lambda entry: None)
+        write_collection(CollectionFiles(folder / "pack.txt"), failing(), lambda entry: None)
     assert len(load_levels([folder / "pack.txt"])) == 1
 
 
 def test_nothing_is_written_if_there_is_no_level(folder):
-    assert write_collection(Files(folder / "pack.txt"), iter(()), lambda entry: None) == 0
+    assert write_collection(CollectionFiles(folder / "pack.txt"), iter(()), lambda entry: None) == 0
     assert contents(folder) == {}
     assert list(folder.iterdir()) == []
 

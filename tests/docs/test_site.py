@@ -10,7 +10,7 @@ import re
 import pytest
 
 import nclone_env
-from nclone_env import errors, memory
+from nclone_env import errors, generate, memory, plan, replay
 from nclone_env.cli.commands import COMMANDS
 
 from .pages import PAGES, ROOT
@@ -50,9 +50,11 @@ def test_every_page_has_its_place():
     assert set(SITE) == pages | set(hooks.ADOPTED.values())
 
 
-@pytest.mark.parametrize("package", [nclone_env, memory], ids=lambda package: package.__name__)
+@pytest.mark.parametrize("package", [nclone_env, generate, memory, plan, replay], ids=lambda package: package.__name__)
 def test_every_public_name_is_documented(package):
-    assert {f"{package.__name__}.{name}" for name in package.__all__} - {"nclone_env.NcloneError"} <= set(DOCUMENTED)
+    public = {f"{package.__name__}.{name}" for name in package.__all__} - {"nclone_env.NcloneError"}
+    assert public <= set(DOCUMENTED)
+    assert package is nclone_env or public == {path for path in DOCUMENTED if path.startswith(f"{package.__name__}.")}
     assert errors.__name__ in DOCUMENTED
     assert issubclass(nclone_env.NcloneError, Exception)
 
@@ -67,7 +69,7 @@ def test_every_name_that_the_examples_import_is_documented():
 NUMBERS = {
     "nclone_env.env.compiled.records.WON",
     "nclone_env.gallery.tracks.STEPS",
-    "nclone_env.plan.expand.WON",
+    "nclone_env.plan.successors.WON",
     "nclone_env.plan.table.EMPTY",
 }
 """Constants, which the pages that use them explain."""

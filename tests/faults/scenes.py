@@ -20,7 +20,7 @@ import torch
 from nclone_env import jit
 from nclone_env._files import write_file
 from nclone_env.cli.app import main
-from nclone_env.generate.collection import Entry, Files, write_collection
+from nclone_env.generate.collection import CollectionFiles, PackEntry, write_collection
 from nclone_env.level import array_cache
 from nclone_env.level.load import load_level
 from nclone_env.memory.report import write_reports
@@ -170,9 +170,10 @@ def write_pack(folder: Path, version: int) -> None:
     def entries():
         for number in range(4 + version):
             name = f"{number:03d}-{version}.replay"
-            yield Entry(f"{name}\n".encode(), {"recording": name, "rejected": {}}, name, f"{name}\n".encode() * 2_000)
+            line = f"{name}\n".encode()
+            yield PackEntry(line, {"recording": name, "rejected": {}}, name, line * 2_000)
 
-    write_collection(Files(folder / "pack.txt"), entries(), lambda entry: None)
+    write_collection(CollectionFiles(folder / "pack.txt"), entries(), lambda entry: None)
 
 
 def check_pack(folder: Path) -> None:

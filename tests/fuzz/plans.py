@@ -18,11 +18,11 @@ from nclone_env.level.build import build_level
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
-from nclone_env.plan.bounds import Bound
-from nclone_env.plan.check import check_certificate
-from nclone_env.plan.proof import Proof, prove, read_certificate
 from nclone_env.plan.saved import load_search
-from nclone_env.plan.solve import MEMORY, solve
+from nclone_env.plan.solver import MEMORY, solve
+from nclone_env.prove.bounds import Bound
+from nclone_env.prove.check import check_certificate
+from nclone_env.prove.proof import Proof, prove, read_certificate
 
 from .accidents import damaged
 from .archives import archive_of, json_of, members_of, plain_archive, with_other_members, with_other_values

@@ -1,6 +1,7 @@
 """What holds for every generated level."""
 
 import hashlib
+import re
 from collections import Counter
 from itertools import islice
 
@@ -9,6 +10,7 @@ import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
+from nclone_env.generate import levels
 from nclone_env.generate.course import least_clearance
 from nclone_env.generate.difficulty import EASIEST
 from nclone_env.generate.families.table import FAMILIES, NEEDED
@@ -119,9 +121,12 @@ def test_the_difficulty_is_as_asked():
     assert 60 <= high.number <= 90
 
 
-def test_a_range_without_levels_is_an_error_that_says_why():
-    with pytest.raises(ConfigError, match=r"difficulty: .* got 0\.\.0: none of .* sketches .*other difficulty: \d+"):
+def test_a_range_without_levels_is_an_error_that_says_why(monkeypatch):
+    monkeypatch.setattr(levels, "ATTEMPTS", 8)
+    message = r"difficulty: .* got 0\.\.0: none of 8 sketches .*\((.*other difficulty: \d+.*)\); widen the range"
+    with pytest.raises(ConfigError, match=message) as raised:
         generate_level("slopes", difficulty=(0, 0))
+    assert sum(map(int, re.findall(r": (\d+)", re.search(message, str(raised.value))[1]))) == 8
 
 
 @pytest.mark.parametrize(

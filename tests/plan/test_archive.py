@@ -6,9 +6,10 @@ import pytest
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
+from nclone_env.level.routes.guide import make_guide
 from nclone_env.plan.archive import (
     HOLD,
-    RULES,
+    Rules,
     archive_bytes,
     begin,
     best_inputs,
@@ -16,9 +17,9 @@ from nclone_env.plan.archive import (
     explore,
     make_archive,
 )
-from nclone_env.plan.guide import make_guide, way_left
 from nclone_env.plan.origin import origin_of
-from nclone_env.plan.solve import solve
+from nclone_env.plan.remaining import path_remaining
+from nclone_env.plan.solver import solve
 from nclone_env.plan.table import EMPTY
 from nclone_env.plan.thinning import thin
 from nclone_env.sim.copy import mix
@@ -28,14 +29,14 @@ from nclone_env.sim.simulate import simulate
 
 LEVEL = load_level("jumps/03-islands")
 SIZE, SPEED = 24.0, 2.25
-MAX_FRAMES, NEVER = 2000, 1 << 30
+MAX_FRAMES = 2000
 
 
 def searched(level=LEVEL, cells=20_000, frames=60_000, seed=1, limit=MAX_FRAMES, thins=False):
     """Return (archive, parts, solutions found) after a search of so many frames."""
     levels = pack([level])
     archive, guide, parts = make_archive(levels, cells, origin_of(levels)), make_guide(levels), key_parts(levels)
-    rules = np.array([(SIZE, SPEED, NEVER, 1.0, 0.0, thins)], RULES)
+    rules = Rules(SIZE, SPEED, thins=thins)
     found = []
     archive.search["limit"], archive.search["longest"], archive.search["hold"] = limit, MAX_FRAMES, HOLD
     begin(levels.arrays, archive, guide, parts, rules, seed)
@@ -183,7 +184,7 @@ def begun(level, slowness, limit):
     """Return an archive that has begun with these settings."""
     levels = pack([level])
     archive, guide, parts = make_archive(levels, 500, origin_of(levels)), make_guide(levels), key_parts(levels)
-    rules = np.array([(SIZE, SPEED, NEVER, 1.0, slowness, False)], RULES)
+    rules = Rules(SIZE, SPEED, slowness=slowness)
     archive.search["limit"], archive.search["longest"], archive.search["hold"] = limit, MAX_FRAMES, HOLD
     begin(levels.arrays, archive, guide, parts, rules, 1)
     explore(levels.arrays, archive, guide, parts, rules, 2000)
@@ -207,4 +208,4 @@ def test_a_search_beside_pads_finds_more_than_the_first_solution():
     assert 0 < found.frames < 100
     searches = make_guide(pack([PADS]))
     session = Session(PADS)
-    assert way_left(searches, session.worlds, 0) / 4.5 > found.frames  # the estimate is wrong here
+    assert path_remaining(searches, session.worlds, 0) / 4.5 > found.frames  # the estimate is wrong here

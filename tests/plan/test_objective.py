@@ -7,11 +7,12 @@ from nclone_env.errors import ConfigError
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.plan.gold import no_gold
-from nclone_env.plan.guide import make_guide, way_left, way_to_exit
+from nclone_env.level.routes.gold import no_gold
+from nclone_env.level.routes.guide import make_guide
 from nclone_env.plan.objective import PRICES, price_of, replay
 from nclone_env.plan.origin import origin_of
-from nclone_env.plan.solve import solve
+from nclone_env.plan.remaining import path_remaining, path_to_exit
+from nclone_env.plan.solver import solve
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 
@@ -34,7 +35,7 @@ def solved(objective, level=LEVEL, frames=1_500_000, **arguments):
 
 
 def test_each_objective_gets_what_it_asks_for():
-    time, score, all_gold = (solved(objective, frames=4_000_000) for objective in PRICES)
+    time, score, all_gold = (solved(objective) for objective in PRICES)
     assert time.gold_total == 3
     assert time.gold < 3
     assert all_gold.gold == 3
@@ -79,22 +80,22 @@ def test_an_unknown_objective_is_named():
 
 def test_gold_makes_the_way_longer_until_it_is_taken():
     levels = pack([LEVEL])
-    guide, plain = make_guide(levels, 0, PRICES["all-gold"]), make_guide(levels)
+    guide, plain = make_guide(levels, gold=True), make_guide(levels)
     session = Session(LEVEL)
     assert len(plain.gold.slots) == len(no_gold().slots) == 0
-    assert way_left(plain, session.worlds, 0) == way_to_exit(plain, session.worlds, 0, 0)
-    lengths = [way_left(guide, session.worlds, 0)]
+    assert path_remaining(plain, session.worlds, 0) == path_to_exit(plain, session.worlds, 0, 0)
+    lengths = [path_remaining(guide, session.worlds, 0)]
     for slot in guide.gold.slots:
         session.worlds.entity_states[0, slot] = 1
-        lengths.append(way_left(guide, session.worlds, 0))
+        lengths.append(path_remaining(guide, session.worlds, 0))
     assert lengths[0] > lengths[1] > lengths[2] > lengths[3]
-    assert lengths[3] == way_to_exit(guide, session.worlds, 0, 0)
+    assert lengths[3] == path_to_exit(guide, session.worlds, 0, 0)
 
 
 def test_many_pieces_share_few_fields():
     gold = "\n".join(f"gold {12 + 2 * (n % 70)} {24 + 6 * (n // 70)}" for n in range(400))
     level = build_level("exit 80 66", "exit_switch 70 66", gold, tiles=hall_tiles((2, 40), (5, 16)), spawn=(30, 66))
-    guide = make_guide(pack([level]), 0, 120).gold
+    guide = make_guide(pack([level]), gold=True).gold
     assert len(guide.slots) == 400
     assert len(set(guide.slots.tolist())) == 400
     assert len(guide.fields) <= 64

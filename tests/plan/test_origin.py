@@ -11,7 +11,7 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.origin import origin_of
-from nclone_env.plan.solve import solve
+from nclone_env.plan.solver import solve
 from nclone_env.sim.copy import hash_world
 from nclone_env.sim.session import Session
 

@@ -6,11 +6,11 @@ import pytest
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
+from nclone_env.level.routes.guide import make_guide
 from nclone_env.level.solutions import known_solutions
-from nclone_env.plan.guide import make_guide
 from nclone_env.plan.origin import origin_of
 from nclone_env.plan.polish import _SPACING, edit, make_polisher, polish, take
-from nclone_env.plan.solve import solve
+from nclone_env.plan.solver import solve
 from nclone_env.sim.copy import hash_world
 from nclone_env.sim.session import Session
 
@@ -18,7 +18,7 @@ from .test_solve import wins
 
 NAME = "jumps/04-chimney"
 LEVEL = load_level(NAME)
-DETOUR = np.frombuffer(bytes(40) + known_solutions()[NAME], np.uint8)  # 40 frames of waiting first
+DETOUR = np.array([*bytes(40), *known_solutions()[NAME]], np.uint8)  # 40 frames of waiting first
 AT_ONCE = build_level("exit 22 60", "exit_switch 21 60", tiles=hall_tiles((2, 20), (12, 16)), spawn=(20, 60))
 
 

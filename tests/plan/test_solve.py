@@ -8,7 +8,7 @@ from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan import searches
-from nclone_env.plan.solve import solve
+from nclone_env.plan.solver import solve
 from nclone_env.sim.simulate import simulate
 
 BUILT_IN = [name for names in level_sets().values() for name in names]

@@ -10,8 +10,8 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, equal_thresholds, make_settings
 from nclone_env.env.compiled.starts import StartArrays, no_starts
-from nclone_env.env.door_paths import door_paths
 from nclone_env.level.level_set import LevelArrays, LevelSet
+from nclone_env.level.routes.door_paths import door_paths
 from nclone_env.level.routes.paths import Paths
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.render.arrays import PictureArrays

@@ -17,7 +17,7 @@ from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, content_digest
 from nclone_env.plan.smooth import smooth
-from nclone_env.plan.solve import solve
+from nclone_env.plan.solver import solve
 from nclone_env.train.levels.progress import OnLevel, unnoticed
 
 PLANNED = "planned"

@@ -1,4 +1,4 @@
-"""Paths that take the switches of locked doors in order: the guides of the planner, for environments."""
+"""Paths that take the switches of locked doors in order: the guides of the levels of a set."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from nclone_env.kinds import EXIT_SWITCH
 from nclone_env.level.array_cache import Arrays
 from nclone_env.level.level_set import LEVEL_HEADER, LevelSet
 from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.routes.guide import make_guide
+from nclone_env.level.routes.lattice import FAR
 from nclone_env.level.routes.paths import Paths
-from nclone_env.plan.guide import make_guide
-from nclone_env.plan.lattice import FAR
 
 _LAYOUT = {"header": LEVEL_HEADER, "fields": np.dtype(np.float32), "landmarks": np.dtype(np.int16)}
 
 
 def door_paths(levels: LevelSet) -> Paths:
-    """Return paths by the landmarks of the guides (``plan.guide``); computed once per machine.
+    """Return paths by the landmarks of the guides (``level.routes.guide``); computed once per machine.
 
     Locked doors are closed until their switch is taken, and steps near mines are longer than they are.
     """

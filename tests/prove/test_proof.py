@@ -11,10 +11,10 @@ from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import format_inputs, parse_inputs
-from nclone_env.plan.bounds import hall_of
-from nclone_env.plan.check import check_certificate
-from nclone_env.plan.exhaustive import make_reach, make_seen, search, search_bytes, states_that_fit
-from nclone_env.plan.proof import prove, read_certificate
+from nclone_env.prove.bounds import hall_of
+from nclone_env.prove.check import check_certificate
+from nclone_env.prove.exhaustive import make_reach, make_seen, search, search_bytes, states_that_fit
+from nclone_env.prove.proof import prove, read_certificate
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import make_worlds

@@ -6,7 +6,7 @@ import pytest
 from nclone_env.constants import DEAD
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.formats.attract import read_attract
-from nclone_env.replay.verify import verify
+from nclone_env.replay.verification import verify
 from nclone_env.sim.simulate import simulate
 
 from ..shared import SHARED, needs_shared

@@ -10,8 +10,9 @@ from nclone_env.kinds import KINDS, ONE_WAY
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.routes.distance import solid_mask
-from nclone_env.plan.guide import make_guide, way_left
-from nclone_env.plan.lattice import FAR, LATTICE, clear_nodes, length_at, one_way_steps, path_lengths
+from nclone_env.level.routes.guide import make_guide
+from nclone_env.level.routes.lattice import FAR, LATTICE, clear_nodes, length_at, one_way_steps, path_lengths
+from nclone_env.plan.remaining import path_remaining
 from nclone_env.sim.session import Session
 
 HALL = hall_tiles((2, 40), (5, 15))
@@ -75,12 +76,12 @@ def names_of(level):
 
 
 def left(level, guide, x=None, taken=()):
-    """Return the way left from a place, with some entities touched."""
+    """Return the remaining path from a place, with some entities touched."""
     session = Session(level)
     if x is not None:
         session.worlds.ninjas[0]["x"] = x
     session.worlds.entity_states[0, list(taken)] = 1
-    return float(way_left(guide, session.worlds, 0))
+    return float(path_remaining(guide, session.worlds, 0))
 
 
 def test_the_way_leads_by_the_switch_to_the_exit():
@@ -145,7 +146,7 @@ def test_places_without_a_path_are_lost():
     session.worlds.ninjas[0]["y"] = 100.0
     guide = names_of(level)[1]
     lengths = guide.fields[0][guide.fields[0] < FAR]
-    assert way_left(guide, session.worlds, 0) == guide.longest[0] == lengths.max()
+    assert path_remaining(guide, session.worlds, 0) == guide.longest[0] == lengths.max()
 
 
 def test_a_one_way_platform_is_passed_from_behind_only():

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.constants import RADIUS
-from nclone_env.jit import kernel
 from nclone_env.kinds import GOLD, KINDS
-from nclone_env.plan.lattice import FAR, LATTICE, length_at, path_lengths
+from nclone_env.level.routes.lattice import FAR, LATTICE, length_at, path_lengths
 
 _REACH = KINDS[GOLD].radii[0] + RADIUS
 _NEAR = 36.0
@@ -33,7 +32,7 @@ class GoldGuide(NamedTuple):
         stages: (G,) int16; landmarks that must be taken before it can be reached.
         shares: (G,) float32; way from the piece to the next one, pixels.
         fields: (N, 101, 177) float32; path lengths to each group, pixels; at least one field.
-        each: (1,) bool; whether every piece must be collected, so that the tour is a part of the way.
+        each: (1,) bool; whether every piece must be collected, so that the tour is a part of the path; False at first.
     """
 
     slots: np.ndarray
@@ -47,16 +46,8 @@ class GoldGuide(NamedTuple):
 
 def no_gold() -> GoldGuide:
     """Return the guide of searches for which gold does not count."""
-    none = np.zeros(0, np.int16)
-    return GoldGuide(
-        none,
-        np.zeros((0, 2), np.float32),
-        none,
-        none,
-        np.zeros(0, np.float32),
-        np.zeros((1, *LATTICE), np.float32),
-        np.zeros(1, np.bool_),
-    )
+    none, points, fields = np.zeros(0, np.int16), np.zeros((0, 2), np.float32), np.zeros((1, *LATTICE), np.float32)
+    return GoldGuide(none, points, none, none, np.zeros(0, np.float32), fields, np.zeros(1, np.bool_))
 
 
 def make_gold_guide(
@@ -65,7 +56,6 @@ def make_gold_guide(
     barred: np.ndarray,
     spawn: tuple[float, float],
     stage_of: Callable[[float, float], int | None],
-    each: bool,
 ) -> GoldGuide:
     """Return the guide to the gold that can be reached.
 
@@ -75,7 +65,6 @@ def make_gold_guide(
         barred: (101, 177) uint8; steps that one-way platforms bar.
         spawn: start of the tour, pixels.
         stage_of: returns the landmarks to take before a point can be reached, None if it cannot.
-        each: whether every piece must be collected.
     """
     slots = np.flatnonzero(entities["type"] == GOLD)
     points = np.stack([entities["x"][slots], entities["y"][slots]], axis=1).astype(np.float32)
@@ -96,7 +85,7 @@ def make_gold_guide(
         np.array([stages[kept[group]] for group in groups], np.int16),
         _shares(fields, groups, points[pieces]),
         fields,
-        np.array([each]),
+        np.zeros(1, np.bool_),
     )
 
 
@@ -143,26 +132,3 @@ def _shares(fields: np.ndarray, groups: np.ndarray, points: np.ndarray) -> np.nd
         path = length_at(fields, int(groups[number + 1]), *points[number].tolist())
         shares[number] = straight if path >= FAR else max(straight, path)
     return shares
-
-
-@kernel
-def gold_left(gold, worlds, index, step):
-    """Return (way to the nearest piece that is left and can be reached, the shares of all that are left), pixels.
-
-    Args:
-        gold: ``GoldGuide``.
-        worlds: ``WorldArrays``.
-        index: world.
-        step: landmarks taken.
-    """
-    ninja = worlds.ninjas[index]
-    nearest, shares = FAR, 0.0
-    for place in range(gold.slots.shape[0]):
-        if worlds.entity_states[index, gold.slots[place]] == 0:
-            shares += gold.shares[place]
-            dx, dy = ninja["x"] - gold.points[place, 0], ninja["y"] - gold.points[place, 1]
-            straight = abs(dx) + abs(dy)
-            if gold.stages[place] <= step and 0.7 * straight < nearest:  # at most the true distance
-                path = length_at(gold.fields, gold.groups[place], ninja["x"], ninja["y"])
-                nearest = min(nearest, max(path, 0.7 * straight) if path < FAR else 2.0 * straight + 500.0)
-    return nearest, shares

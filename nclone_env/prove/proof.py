@@ -13,7 +13,7 @@ bound      lower bound: frames, rule, width of the intervals
 layers     of a search: states and digest (hexadecimal) after 0, 1, 2... frames
 ========== =========================================================================================
 
-``plan.check`` checks one. It does not read ``level`` and ``layers``, which are there for people, and of ``bound`` only
+``prove.check`` checks one. It does not read ``level`` and ``layers``, which are there for people, and of ``bound`` only
 the width: it computes the bound, and does the search, afresh.
 """
 
@@ -32,11 +32,11 @@ from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.solutions import format_inputs, parse_inputs
-from nclone_env.plan.bounds import Bound, lower_bound
-from nclone_env.plan.exhaustive import make_reach, search, search_bytes, states_that_fit
 from nclone_env.plan.objective import replay
 from nclone_env.plan.origin import origin_of
-from nclone_env.plan.solve import solve
+from nclone_env.plan.solver import solve
+from nclone_env.prove.bounds import Bound, lower_bound
+from nclone_env.prove.exhaustive import make_reach, search, search_bytes, states_that_fit
 
 FORMAT = 1
 MEMORY = 1_000_000_000
@@ -190,7 +190,7 @@ def read_certificate(data: bytes, source: str = "<bytes>") -> Certificate:
     except FormatError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise FormatError(source, "certificate", "the parts that plan.proof describes", shortened(error)) from error
+        raise FormatError(source, "certificate", "the parts that prove.proof describes", shortened(error)) from error
 
 
 def _certificate(parts: Mapping[str, Any], source: str) -> Certificate:

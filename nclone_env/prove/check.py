@@ -1,6 +1,6 @@
-"""Checks of certificates (``plan.proof``), with as little in common with the search as possible.
+"""Checks of certificates (``prove.proof``), with as little in common with the search as possible.
 
-What a check trusts: the simulator (``tick``), and for halls the lower bounds of ``plan.bounds``. A search is repeated
+What a check trusts: the simulator (``tick``), and for halls the lower bounds of ``prove.bounds``. A search is repeated
 without hashes, without a table and without kernels of its own: the states of a layer are rows of bytes in a Python set,
 less only the fields that no rule reads (gold, the side the ninja faces, the fraction of the last frame) and, if there
 is no evil ninja, the frame counter. That keeps apart more states than the search does, so a check takes more time and
@@ -18,9 +18,9 @@ from nclone_env.jit import kernel
 from nclone_env.kinds import EVIL_NINJA
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.plan.bounds import lower_bound
-from nclone_env.plan.exhaustive import Reach, can_win, make_reach, reach_bytes
-from nclone_env.plan.proof import Certificate
+from nclone_env.prove.bounds import lower_bound
+from nclone_env.prove.exhaustive import Reach, can_win, make_reach, reach_bytes
+from nclone_env.prove.proof import Certificate
 from nclone_env.sim.session import Session, play_worlds, start_worlds
 from nclone_env.sim.state import WorldArrays, make_worlds
 

@@ -16,7 +16,8 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD, RADIUS, WALL_REACH
 from nclone_env.jit import kernel
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.bounds import (
+from nclone_env.plan.table import most_that_fit, places_for
+from nclone_env.prove.bounds import (
     EXIT_REACH,
     FASTEST,
     LEAST,
@@ -27,7 +28,6 @@ from nclone_env.plan.bounds import (
     falls,
     hall_of,
 )
-from nclone_env.plan.table import most_that_fit, places_for
 from nclone_env.sim.copy import FIRST, copy_world, finish
 from nclone_env.sim.keys import hash_future_from
 from nclone_env.sim.state import make_worlds
@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """How far the ninja can come in a hall (``plan.bounds``); no rows for other levels.
+    """How far the ninja can come in a hall (``prove.bounds``); no rows for other levels.
 
     Attributes:
         distances: (N, B) float64; the farthest it can come to the right in n frames, by interval of vx.
@@ -134,7 +134,8 @@ def search(
     worlds = make_worlds(states // 4 + 1, levels, limit), make_worlds(states // 4 + 1, levels, limit)
     numbers = np.zeros(states // 4 + 1, np.int32), np.zeros(states // 4 + 1, np.int32)
     start(levels.arrays, worlds[0], 0, 0)
-    known, count = insert_start(levels.arrays, worlds[0], seen), 1
+    insert(levels.arrays, worlds[0], 0, seen)
+    known = count = 1
     layers = [(1, int(seen.digest[0]))]
     for frame in range(1, limit):
         old, new = (frame + 1) % 2, frame % 2
@@ -161,13 +162,6 @@ def _way(seen: Seen, number: int, last: int) -> np.ndarray:
         codes.append(int(seen.inputs[number]))
         number = int(seen.parents[number])
     return np.array(codes[::-1], np.uint8)
-
-
-@kernel
-def insert_start(levels, worlds, seen):
-    """Insert the first world; return the number of states, 1."""
-    insert(levels, worlds, 0, seen)
-    return 1
 
 
 @kernel

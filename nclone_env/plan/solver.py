@@ -13,8 +13,8 @@ import numpy as np
 
 from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.load import LevelSource, load_level
-from nclone_env.plan.archive import cells_that_fit
-from nclone_env.plan.objective import CLOCK, PRICES, Run, price_of, replay
+from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
+from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay
 from nclone_env.plan.origin import Start
 from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
@@ -27,8 +27,6 @@ from nclone_env.plan.searches import (
     Task,
     compile_kernels,
     make_task,
-    task_archive,
-    task_polisher,
     with_all_gold,
 )
 from nclone_env.sim.random_numbers import random_bits
@@ -36,22 +34,24 @@ from nclone_env.sim.random_numbers import random_bits
 MEMORY = 600_000_000
 """Bytes of the archives, at most; they fill as cells are found."""
 _MOST_CELLS = 100_000  # of one archive
-_NEVER = 1 << 30
 _FIRST_RULES = (
-    ((30.0, 5.0, _NEVER, 1.0, 0.0, True), 4),
-    ((15.0, 2.0, _NEVER, 1.0, 0.0, True), 1),
-    ((30.0, 5.0, 240, 1.0, 0.0, True), 1),
-    ((24.0, 4.0, 60, 1.0, 0.0, True), 1),
+    (Rules(thins=True), 4),
+    (Rules(15.0, 2.0, thins=True), 1),
+    (Rules(period=240, thins=True), 1),
+    (Rules(24.0, 4.0, period=60, thins=True), 1),
 )
-"""``RULES`` of the searches for a first solution and their weights: large cells, small ones, and such that are others
+"""Rules of the searches for a first solution and their weights: large cells, small ones, and such that are others
 after four seconds or one, for levels in which the ninja has to wait for what moves. All but the first succeed seldom,
 and join it when the easy levels are done."""
 _ALONE = 4
 """Rounds in which only the first of them plays."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
-_NEXT_RULES = (((16.0, 1.5, _NEVER, 0.0, _SLOWNESS, False), 2), ((30.0, 5.0, 240, 0.0, _SLOWNESS, False), 1))
+_NEXT_RULES = (
+    (Rules(16.0, 1.5, greed=0.0, slowness=_SLOWNESS), 2),
+    (Rules(period=240, greed=0.0, slowness=_SLOWNESS), 1),
+)
 """The same of the searches for better solutions, which do not prefer places near the exit."""
-_GOLD_RULES = (((30.0, 5.0, _NEVER, 1.0, _SLOWNESS, False), 2), ((22.0, 3.5, _NEVER, 1.0, _SLOWNESS, False), 1))
+_GOLD_RULES = ((Rules(slowness=_SLOWNESS), 2), (Rules(22.0, 3.5, slowness=_SLOWNESS), 1))
 """The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
 _POLISHERS = 3
 """Searches that edit the best solution, with weight 1 each."""
@@ -169,7 +169,7 @@ def solve(
 
 
 def _report(search: _Solver, budget: _Budget, on_solution: Callable[[Solution], None] | None, *, is_kept: bool) -> None:
-    """Run a search; Ctrl-C ends it, unless there is no solution yet and the search is not kept either."""
+    """Replayed a search; Ctrl-C ends it, unless there is no solution yet and the search is not kept either."""
     try:
         for best in search.solutions():
             if on_solution is not None:
@@ -210,7 +210,7 @@ class _Budget:
 class _Best:
     """The best solution, and how the search came to it."""
 
-    run: Run
+    run: Replayed
     stage: str
     won: Mapping[str, int]
     """Frames won by each stage after the first."""
@@ -219,7 +219,7 @@ class _Best:
     before: int
     """Frames simulated until there was a first solution."""
 
-    def improved(self, run: Run, stage: str, last: _Best | None) -> _Best:
+    def improved(self, run: Replayed, stage: str, last: _Best | None) -> _Best:
         """Return a better one; ``last`` is the best one of the last exchange."""
         if last is None:  # better than another first one
             return replace(self, run=run, stage=stage, first=run.cost)
@@ -248,7 +248,7 @@ class _Solver:
         cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES)), _MOST_CELLS)
         if cells < 1:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
-        self._archives = [task_archive(task, cells) for _ in _FIRST_RULES]
+        self._archives = [make_archive(task.level_set, cells, task.origin) for _ in _FIRST_RULES]
         self._best: _Best | None = None
         self._seconds_before, self._source = 0.0, ""  # of the saved search, and its file
         if saved is None:
@@ -261,7 +261,7 @@ class _Solver:
         while not self._budget.is_over() and self._frames_left > 0:
             before = self._best
             if self._is_switching or self.rounds.play(self._frames_left, self._budget.is_over):
-                self._exchange()
+                self._share_best()
             elif not self._budget.is_over():
                 break  # the budget was a part of a round
             if self._best is not before:
@@ -317,7 +317,7 @@ class _Solver:
         before = self._best.before if self._best else 0
         return before if self._is_switching else before + self.rounds.simulated
 
-    def _exchange(self) -> None:
+    def _share_best(self) -> None:
         """Let all searches learn of the best solution of a complete round; after a first one, begin the other searches.
 
         Each change is one assignment, and doing all again changes nothing, so that Ctrl-C at any moment leaves a state
@@ -348,7 +348,7 @@ class _Solver:
                 newest = best = best.improved(run, search.stage, self._best)
         return newest
 
-    def _replay(self, inputs: np.ndarray) -> Run:
+    def _replay(self, inputs: np.ndarray) -> Replayed:
         try:
             return replay(self._task.level_set, self._task.origin, inputs, self._task.price)
         except RuntimeError as error:
@@ -370,8 +370,7 @@ class _Solver:
         ]
         if best is not None:
             longest = task.max_frames if task.price else min(best.first, task.max_frames)
-            polishers = (task_polisher(task, longest) for _ in range(_POLISHERS))
-            searches += [PolishSearch(task, one, next(seeds), best.run, POLISHED, 1) for one in polishers]
+            searches += [PolishSearch(task, longest, next(seeds), best.run, POLISHED) for _ in range(_POLISHERS)]
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)
 
 

@@ -15,24 +15,21 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.constants import RADIUS
-from nclone_env.jit import kernel
 from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE, ONE_WAY
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import solid_mask
-from nclone_env.plan.gold import GoldGuide, gold_left, make_gold_guide, no_gold
-from nclone_env.plan.lattice import (
+from nclone_env.level.routes.gold import GoldGuide, make_gold_guide, no_gold
+from nclone_env.level.routes.lattice import (
     FAR,
     LATTICE,
     SPACING,
     clear_nodes,
-    length_at,
     mine_costs,
     node_lengths,
     nodes_at_door,
     one_way_steps,
     path_lengths,
 )
-from nclone_env.plan.objective import PRICES
 
 CLEARANCES = (9.0, 7.0)
 """Radii of the disc that must fit, pixels, in the order they are tried; smaller than the ninja, whose path may touch
@@ -45,7 +42,7 @@ _REACHES = {
 _GOLD_REACH = KINDS[GOLD].radii[0] + RADIUS
 _MINE_REACH = KINDS[MINE].radii[0] + RADIUS
 
-Point = tuple[float, float]
+_Point = tuple[float, float]
 
 
 class Guide(NamedTuple):
@@ -70,52 +67,7 @@ class Guide(NamedTuple):
         return cls(fields.astype(np.float32), np.array(slots, dtype=np.int16), longest, gold or no_gold())
 
 
-@kernel
-def steps_taken(guide, worlds, index):
-    """Return the number of the first landmark that is not taken."""
-    step = 0
-    while step < guide.landmarks.shape[0] and worlds.entity_states[index, guide.landmarks[step]] != 0:
-        step += 1
-    return step
-
-
-@kernel
-def way_to_exit(guide, worlds, index, step):
-    """Return the length of the way by the landmarks from number ``step`` on to the exit, pixels."""
-    length = length_at(guide.fields, step, worlds.ninjas[index]["x"], worlds.ninjas[index]["y"])
-    return length if length < FAR else guide.longest[step]
-
-
-@kernel
-def way_left(guide, worlds, index):
-    """Return the length of the way by what is left of gold and landmarks to the exit, pixels.
-
-    A world with gold left always has a longer way than one without.
-    """
-    step = steps_taken(guide, worlds, index)
-    length = way_to_exit(guide, worlds, index, step)
-    if guide.gold.slots.shape[0] > 0:
-        nearest, shares = gold_left(guide.gold, worlds, index, step)
-        if nearest < FAR:
-            length = nearest + shares + guide.longest[step]
-        else:
-            length += shares
-    return length
-
-
-@kernel
-def least_way(guide, worlds, index):
-    """Return an estimate of the way left that leaves out gold which need not be collected, pixels."""
-    step = steps_taken(guide, worlds, index)
-    length = way_to_exit(guide, worlds, index, step)
-    if guide.gold.each[0]:
-        nearest, shares = gold_left(guide.gold, worlds, index, step)
-        if nearest < FAR:
-            length = max(length, nearest + shares)
-    return length
-
-
-def make_guide(levels: LevelSet, level: int = 0, price: int = 0) -> Guide:
+def make_guide(levels: LevelSet, level: int = 0, gold: bool = False) -> Guide:
     """Return the guide of a level with an exit.
 
     If no path leads to an exit, doors are taken as open; if there still is none, lengths are as the crow flies.
@@ -123,9 +75,9 @@ def make_guide(levels: LevelSet, level: int = 0, price: int = 0) -> Guide:
     Args:
         levels: level set.
         level: index of the level.
-        price: frames that a piece of gold left behind costs (``plan.objective``); 0: gold does not count.
+        gold: whether to guide to the gold as well.
     """
-    maps = [_Map(levels, level, clearance, price) for clearance in CLEARANCES]
+    maps = [_Map(levels, level, clearance, gold) for clearance in CLEARANCES]
     for has_doors in (True, False):
         for each in maps:
             landmarks = each.find_landmarks(has_doors)
@@ -139,14 +91,14 @@ class _Landmark:
     """A place to go to, and the entity whose state says that the ninja has been there."""
 
     slot: int
-    point: Point
+    point: _Point
     reach: float
 
 
 class _Map:
     """The lattice of a level at one clearance, with its targets."""
 
-    def __init__(self, levels: LevelSet, level: int, clearance: float, price: int = 0):
+    def __init__(self, levels: LevelSet, level: int, clearance: float, gold: bool):
         header, arrays = levels.arrays.header[level], levels.arrays
         self._entities = entities = levels.entities_of(level)
         free = clear_nodes(solid_mask(arrays.tiles[level]), clearance)
@@ -157,10 +109,9 @@ class _Map:
         doors = doors[doors["type"] == LOCKED_DOOR]
         self._at_doors = {int(door["owner"]): nodes_at_door(door) for door in doors}
         self._doors = [self._landmark(owner) for owner in self._at_doors]
-        self._spawn: Point = (float(header["spawn_x"]), float(header["spawn_y"]))
-        self._price = price
-        golds = entities[entities["type"] == GOLD] if price else entities[:0]
-        self._golds = [_Landmark(-1, (float(gold["x"]), float(gold["y"])), _GOLD_REACH) for gold in golds]
+        self._spawn: _Point = (float(header["spawn_x"]), float(header["spawn_y"]))
+        pieces = entities[entities["type"] == GOLD] if gold else entities[:0]
+        self._golds = [_Landmark(-1, (float(piece["x"]), float(piece["y"])), _GOLD_REACH) for piece in pieces]
         self._exits = [
             (self._landmark(slot + 1), self._landmark(slot))
             for slot in np.flatnonzero(entities["type"] == EXIT).tolist()
@@ -204,8 +155,7 @@ class _Map:
             return next((count for count, lengths in enumerate(reached) if _at(lengths, piece) < FAR), None)
 
         costs = self._open_costs(landmarks, has_doors)
-        each = self._price >= PRICES["all-gold"]
-        return make_gold_guide(self._entities, costs, self._barred, self._spawn, stage_of, each)
+        return make_gold_guide(self._entities, costs, self._barred, self._spawn, stage_of)
 
     def straight(self) -> Guide:
         """Return a guide to the switch and the exit through everything."""
@@ -228,7 +178,7 @@ class _Map:
                 costs[nodes] = 0.0
         return costs
 
-    def _from(self, point: Point, taken: Sequence[_Landmark], has_doors: bool = True) -> np.ndarray:
+    def _from(self, point: _Point, taken: Sequence[_Landmark], has_doors: bool = True) -> np.ndarray:
         costs = self._open_costs(taken, has_doors)
         return path_lengths(costs, *point, RADIUS, barred=self._barred, towards=False)
 
