@@ -15,7 +15,7 @@ from nclone_env.level.routes.graph import NO_NODE, build_graphs
 from nclone_env.level.scenes import everything
 
 from ..env.bases import choices, copies
-from ..level.test_distance import Node
+from ..level.routes.test_distance import Node
 from ..shared import SHARED, needs_shared
 from .levels import BUILT_IN, compiled, run
 from .test_reachability import Search, free_of, hall, rooms

@@ -21,7 +21,7 @@ from nclone_env.obs.reachability import KEY
 from nclone_env.obs.spec import REACHABILITY
 
 from ..env.bases import assert_same, choices, copies
-from ..level.test_distance import Node, check_field, naive_distances, naive_free
+from ..level.routes.test_distance import Node, check_field, naive_distances, naive_free
 from ..shared import SHARED, needs_shared
 from .levels import BUILT_IN, compiled
 
