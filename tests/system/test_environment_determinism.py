@@ -1,4 +1,7 @@
-"""The same seed gives the same bytes, however the environments are split over threads, batches and processes."""
+"""Seeds, single environments, and other processes: the same seed gives the same bytes.
+
+Threads, batches, contracts and snapshots are compared with golden hashes in ``tests/profiling/test_determinism.py``.
+"""
 
 from __future__ import annotations
 
@@ -20,53 +23,28 @@ MOVING = {"levels": (moving(), moving((70, 44), "other"), "hazards"), "max_frame
 
 @pytest.fixture(scope="module")
 def six() -> list[str]:
-    """Return what six environments with the seeds 11 to 16 do."""
-    return vector_digests(11, 6, num_threads=1)
-
-
-@pytest.fixture(scope="module")
-def six_moving() -> list[str]:
     """Return what six environments with the seeds 11 to 16 do among entities that move."""
     return vector_digests(11, 6, num_threads=1, **MOVING)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(six):
-    assert vector_digests(11, 6, num_threads=1) == six
-    others = vector_digests(40, 6, num_threads=1)
+    assert vector_digests(11, 6, num_threads=1, **MOVING) == six
+    others = vector_digests(40, 6, num_threads=1, **MOVING)
     assert all(left != right for left, right in zip(six, others))
     assert len(set(six)) == 6
 
 
-@pytest.mark.parametrize("num_threads", [2, 4])
-def test_threads_change_nothing(six, num_threads):
-    assert vector_digests(11, 6, num_threads=num_threads) == six
+@pytest.mark.parametrize("index", [0, 3])
+def test_a_single_environment_does_what_one_of_many_does(six, index):
+    env = NPlusPlusEnv(**MOVING)
+    actions = choices(300, 6)[:, index]
+    assert single_digest(env, 11 + index, actions) == six[index]
+    assert single_digest(env, 11 + index, actions) == six[index]
 
 
-@pytest.mark.parametrize("num_envs", [1, 4])
-def test_the_size_of_the_batch_changes_nothing(six, num_envs):
-    assert vector_digests(11, num_envs) == six[:num_envs]
-
-
-def test_moving_entities_give_the_same_bytes_and_another_seed_does_not(six_moving):
-    assert vector_digests(11, 6, num_threads=1, **MOVING) == six_moving
-    others = vector_digests(40, 6, num_threads=1, **MOVING)
-    assert all(left != right for left, right in zip(six_moving, others))
-    assert len(set(six_moving)) == 6
-
-
-@pytest.mark.parametrize("num_threads", [2, 4])
-@pytest.mark.parametrize("num_envs", [1, 2, 4, 6])
-def test_neither_threads_nor_batches_change_what_moves(six_moving, num_threads, num_envs):
-    assert vector_digests(11, num_envs, num_threads=num_threads, **MOVING) == six_moving[:num_envs]
-
-
-def test_a_single_environment_among_moving_entities_does_what_one_of_many_does(six_moving):
-    assert single_digest(NPlusPlusEnv(**MOVING), 13, choices(300, 6)[:, 2]) == six_moving[2]
-
-
-def test_a_spawned_process_agrees_on_what_moves(six_moving):
+def test_a_spawned_process_agrees(six):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(vector_digests, (11, 6), {"num_threads": 2, **MOVING}) == six_moving
+        assert pool.apply(vector_digests, (11, 6), {"num_threads": 2, **MOVING}) == six
 
 
 def test_many_small_shares_change_nothing():
@@ -82,14 +60,6 @@ def test_the_choice_of_levels_depends_on_the_seed_alone():
     assert played(1) == played(1)
     assert played(1) != played(2)
     assert len(set(played(1))) > 8
-
-
-@pytest.mark.parametrize("index", [0, 3])
-def test_a_single_environment_does_what_one_of_many_does(six, index):
-    env = NPlusPlusEnv(**FIELDS)
-    actions = choices(300, 6)[:, index]
-    assert single_digest(env, 11 + index, actions) == six[index]
-    assert single_digest(env, 11 + index, actions) == six[index]
 
 
 def test_a_chosen_level_is_played_alike_by_single_and_vector_environments():
@@ -121,11 +91,6 @@ def test_seeds_may_be_numpy_integers_and_of_any_size():
     for seed in (np.int64(4), 2**64 - 1, 2**80):
         envs.reset(seed=seed)
         env.reset(seed=seed)
-
-
-def test_a_spawned_process_agrees(six):
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(vector_digests, (11, 6), {"num_threads": 2}) == six
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")

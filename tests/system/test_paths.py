@@ -12,6 +12,8 @@ from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.obs.spec import GAME_STATE
 from tests.env.bases import LEFT, NOTHING, PLAIN_REWARD, RIGHT, WALK, corridor
 
+from ..env import peek
+
 PLACES = {feature.name: place for place, feature in enumerate(GAME_STATE)}
 DOOR_X, SWITCH_X, EXIT_X = 600, 120, 720
 LOCKED = build_level(
@@ -75,7 +77,7 @@ def test_a_level_without_doors_has_the_same_objectives():
 
 def test_landmarks_of_several_levels():
     env = NPlusPlusVectorEnv(None, 3, levels=(WALK, LOCKED, corridor((EXIT, 60), (EXIT_SWITCH, 50))), paths="doors")
-    paths, levels = env._batch._arrays.paths, env._batch.level_set
+    paths, levels = peek.step_arrays(env).paths, env.level_set
     kinds = [levels.entities_of(level)["type"] for level in range(3)]
     found = [
         kinds[level][paths.landmarks[row["first_landmark"] :][: row["landmark_count"]]].tolist()

@@ -52,7 +52,7 @@ def test_every_built_in_level_in_every_size(sizes):
         global_view=gymnasium.spaces.Box(0, 255, (height, width, 1), np.uint8),
     )
     views = set()
-    for level in range(len(env._batch.level_set.levels)):
+    for level in range(len(env.level_set.levels)):
         observation, _ = env.reset(seed=0, options={"level": level})
         assert observation in env.observation_space
         views.add(observation["global_view"].tobytes())
@@ -61,7 +61,7 @@ def test_every_built_in_level_in_every_size(sizes):
             assert observation in env.observation_space
         middle = observation["player_frame"][side // 2 - 1 : side // 2 + 1, side // 2 - 1 : side // 2 + 1]
         assert middle.min() < observation["player_frame"].max()
-    assert len(views) == len(env._batch.level_set.levels)
+    assert len(views) == len(env.level_set.levels)
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)

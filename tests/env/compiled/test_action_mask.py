@@ -29,7 +29,7 @@ def brute_force(env: NPlusPlusEnv, helper: NPlusPlusEnv) -> list[int]:
     for action in range(6):
         helper.set_state(state)
         helper.step(action)
-        futures.append(b"".join(array.tobytes() for array in helper._batch.worlds))
+        futures.append(b"".join(array.tobytes() for array in helper.worlds))
     return [int(future not in futures[:action]) for action, future in enumerate(futures)]
 
 

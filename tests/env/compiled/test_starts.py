@@ -263,7 +263,7 @@ def test_start_states_are_in_the_memory_tree():
     envs = make()
     before = envs.memory().total_bytes
     envs.set_starts(iter(STATES))
-    header = envs._batch.level_set.arrays.header[[MOVING] * 3 + [WALKING] * 2]
+    header = envs.level_set.arrays.header[[MOVING] * 3 + [WALKING] * 2]
     rows = header["entity_count"].sum() + header["mover_count"].sum() * MOVER.itemsize
     node = next(node for _, node in envs.memory().walk() if node.name == "start states")
     assert all(leaf.shared for leaf in node.children)
@@ -284,8 +284,8 @@ def test_every_byte_of_a_world_is_restored():
             assert not any(env.step(RIGHT)[2:4])
             states.append(env.get_state())
     envs = make(1, **options)
-    trail = envs._batch.worlds.trail
-    size = sum(array.nbytes // len(array) for array in envs._batch.worlds)
+    trail = envs.worlds.trail
+    size = sum(array.nbytes // len(array) for array in envs.worlds)
     worlds = [state[48 : 48 + size] for state in states]
     assert len(set(worlds)) == len(worlds)
     trails = [np.frombuffer(world[-trail[0].nbytes :], np.float64) for world in worlds]
