@@ -155,7 +155,7 @@ def names_of(envs) -> set[str]:
 )
 def test_what_is_not_asked_for_takes_no_memory(names, pictures):
     envs = NPlusPlusVectorEnv(None, 4, observations=names)
-    optional = {"pictures", "glyphs", "static layers", "scratch of observations", "worlds of action_mask"}
+    optional = {"pictures", "glyphs", "static layers", "worlds of action_mask"}
     optional |= {"reachability", "fields of reachability", "graphs", "worlds of action_outcomes"}
     assert names_of(envs) & optional == pictures
     envs.reset()
