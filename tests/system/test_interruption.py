@@ -23,7 +23,7 @@ from nclone_env.sim.simulate import simulate
 FIELDS = {"levels": ("jumps",), "observations": ("game_state",)}
 
 
-LONG = {"frame_skip": 60}  # steps of 8,192 slow environments then take 20 seconds of processor time and more
+LONG = {"frame_skip": 60}  # steps of 4,096 slow environments then take ten seconds of processor time and more
 
 
 def slow_level() -> RawLevel:
@@ -52,31 +52,31 @@ def interrupt_after(seconds: float) -> threading.Timer:
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_ctrl_c_ends_a_step_of_slow_environments(num_threads):
     """Without it all environments are stepped."""
-    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=8192, num_threads=num_threads, **LONG)
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=4096, num_threads=num_threads, **LONG)
     envs.reset(seed=0)
     timer = interrupt_after(0.3)
     with pytest.raises(KeyboardInterrupt):
-        envs.step(np.zeros(8192, np.int64))
+        envs.step(np.zeros(4096, np.int64))
     timer.join()
     stepped = np.count_nonzero(envs.worlds.ninjas["frame"])
-    assert 0 < stepped < 4096
+    assert 0 < stepped < 2048
     with pytest.raises(ResetNeededError, match=r"step\(\) was called after a call that an error or Ctrl-C ended"):
-        envs.step(np.zeros(8192, np.int64))
-    mask = np.zeros(8192, np.bool_)
+        envs.step(np.zeros(4096, np.int64))
+    mask = np.zeros(4096, np.bool_)
     envs.reset(options={"reset_mask": mask})  # all are reset nevertheless
     assert not envs.worlds.ninjas["frame"].any()
     envs.close()
 
 
 def test_ctrl_c_while_waiting_for_a_sent_step_loses_nothing():
-    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=2048, num_threads=1, **LONG)
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=1024, num_threads=1, **LONG)
     envs.reset(seed=0)
     timer = interrupt_after(0.2)
-    envs.send(np.zeros(2048, np.int64))
+    envs.send(np.zeros(1024, np.int64))
     with pytest.raises(KeyboardInterrupt):
         envs.recv()
     timer.join()
-    assert envs.recv()[4]["frames"].tolist() == [60] * 2048
+    assert envs.recv()[4]["frames"].tolist() == [60] * 1024
     envs.close()
 
 
