@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -96,7 +97,16 @@ def no_observations(specs: Sequence[ObservationSpec], lattice: np.ndarray = NO_L
         specs: the unstacked observations.
         lattice: of environments with ``graph``.
     """
-    vector = np.uint16 if any(spec.dtype == _HALF for spec in specs) else np.float32
+    is_half, has_extras = any(spec.dtype == _HALF for spec in specs), not {spec.name for spec in specs} <= _NOT_EXTRAS
+    none = _no_observations(is_half, has_extras)
+    if none.extras is None or lattice is NO_LATTICE:
+        return none
+    return none._replace(extras=none.extras._replace(lattice=lattice))
+
+
+@lru_cache(maxsize=4)  # environments share them
+def _no_observations(is_half: bool, has_extras: bool) -> ObservationArrays:
+    vector = np.uint16 if is_half else np.float32
     extras = ExtraArrays(
         np.zeros((0, 0, len(ENTITY_STATE)), vector),
         np.zeros((0, 0), np.uint8),
@@ -105,11 +115,10 @@ def no_observations(specs: Sequence[ObservationSpec], lattice: np.ndarray = NO_L
         np.zeros((0, 1), np.int32),
         np.zeros((0, 1), np.int32),
         np.zeros((0, 0), np.uint8),
-        lattice,
+        NO_LATTICE,
         NO_QUERIES,
     )
     pictures = np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8)
-    has_extras = not {spec.name for spec in specs} <= _NOT_EXTRAS
     return ObservationArrays(np.zeros((0, len(GAME_STATE)), vector), *pictures, extras if has_extras else None)
 
 
