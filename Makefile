@@ -75,7 +75,7 @@ $(COMPAT): compat-%: .venv-compat/%/.installed
 	.venv-compat/$*/bin/python -m pytest tests/compat/test_$*.py $(ARGS)
 
 compat-gymnasium: .venv-compat/gymnasium/.installed
-	.venv-compat/gymnasium/bin/python -m pytest tests/env $(ARGS)
+	.venv-compat/gymnasium/bin/python -m pytest tests/env tests/system $(ARGS)
 
 .venv-compat/%/.installed: tests/compat/%.txt constraints.txt pyproject.toml
 	@echo "Setting up .venv-compat/$* (some minutes, once) ..."

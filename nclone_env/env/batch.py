@@ -16,7 +16,7 @@ from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.action_mask import MASK_AT_END, ActionMasks
 from nclone_env.env.compiled.action_outcomes import ActionOutcomes
-from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, ObservationArrays, kernel_view, make_scratch
+from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
 from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
@@ -106,8 +106,8 @@ class Batch:
     def _make_observers(self) -> None:
         """Allocate the working memory of the configured observations."""
         config, slots, same_step = self.config, self.workers.slots, self.autoreset == SAME_STEP
-        self._scratch = make_scratch(frame_specs(config, self.level_set), slots)
-        self._lattice = self.graphs.lattice if "graph" in config.observations else NO_LATTICE
+        lattice = self.graphs.lattice if "graph" in config.observations else NO_LATTICE
+        self._unobserved = no_observations(frame_specs(config, self.level_set), lattice)
         self._masks: ActionMasks | None = None
         if "action_mask" in config.observations:
             self._masks = ActionMasks(self.level_set, self._arrays, slots)
@@ -118,14 +118,13 @@ class Batch:
         if "reachability" in config.observations:
             cache = shared_cache(self.level_set)
             dtype = np.dtype(config.observation.dtype)
-            self._reach = Reachability(self.level_set, cache, self.num_envs, slots, dtype, same_step)
-        self._empty_view = self._view({}, NO_QUERIES)
-        self._no_final = FinalArrays(self._empty_view, *NO_FINAL_ROWS)
+            self._reach = Reachability(self.level_set, cache, self.num_envs, dtype, same_step)
+        self._no_final = FinalArrays(self._unobserved, *NO_FINAL_ROWS)
         self._ended = self._outcomes.ended if self._outcomes else self._no_final.worlds
 
     def _make_passes(self) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
-        arrays, view = self._arrays, self._empty_view
+        arrays, view = self._arrays, self._unobserved
         observers = self._masks, self._outcomes, self._reach
         step = StepPass(arrays, view, self._no_final)
         self._step_passes = _configured(step, self._rewards, *observers)
@@ -147,7 +146,7 @@ class Batch:
         return self.level_set.names[: self._num_drawn]
 
     def exchange_levels(self, levels: Any) -> None:
-        """Play other levels in future episodes; see ``EpisodeChoice.exchange_levels``."""
+        """Play other levels in future episodes; see ``NPlusPlusVectorEnv.exchange_levels``."""
         if "graph" in self.config.observations:
             raise ConfigError("exchange_levels: the space of 'graph' depends on the levels; leave this observation out")
         config = self.config.replace(levels=levels)
@@ -267,14 +266,11 @@ class Batch:
         reset: np.ndarray = NO_RESET,
     ) -> Call:
         reach, final_view = self._reach, self._no_final
-        out_view = self._view(out, reach.queries if reach else NO_QUERIES)
+        out_view = kernel_view(out, self._unobserved, reach.queries if reach else NO_QUERIES)
         if final is not None:
-            observations = self._view(final.arrays, reach.final_queries if reach else NO_QUERIES)
+            observations = kernel_view(final.arrays, self._unobserved, reach.final_queries if reach else NO_QUERIES)
             final_view = FinalArrays(observations, final.used, final.places, self._ended)
         return Call(passes, self._arrays, out, final, out_view, final_view, base, reset)
-
-    def _view(self, buffers: Buffers, queries: np.ndarray) -> ObservationArrays:
-        return kernel_view(buffers, self._scratch, queries, self._lattice)
 
     @cached_property
     def graphs(self) -> Graphs:
@@ -381,7 +377,7 @@ class Batch:
             own.update({f"spare {name}": array for name, array in self._spare_arrays.worlds._asdict().items()})
         leaves = tuple(array_node(name, array, shared=False) for name, array in own.items())
         graphs = self.graphs if "graphs" in self.__dict__ else None
-        owners = (self._arrays.canvas, self._scratch, self._masks, self._outcomes, self._reach, graphs, self._stack)
+        owners = (self._arrays.canvas, self._masks, self._outcomes, self._reach, graphs, self._stack)
         optional = tuple(owner.memory() for owner in owners if owner is not None)
         of_levels = (self.level_set, self._arrays.paths, self.pictures, self._arrays.starts)
         shared = tuple(part.memory() for part in of_levels)

@@ -1,49 +1,27 @@
-"""The vector environment: many environments in one process, stepped by one compiled call per chunk."""
+"""The vector environment: many environments in one process, with access to the state of each."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import batch_space
 
-from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.actions import action_space, check_actions
-from nclone_env.env.arguments import (
-    check_assignment,
-    check_mask,
-    check_options,
-    check_seeds,
-    find_level,
-    per_environment,
-)
-from nclone_env.env.arrays.infos import gathered_info
-from nclone_env.env.arrays.outputs import Outputs
-from nclone_env.env.autoreset import AUTORESET_CODES, autoreset_mode_of
-from nclone_env.env.batch import Batch
-from nclone_env.env.compiled.reward_function import RewardFunction
-from nclone_env.env.copies import Copies
-from nclone_env.env.episode_choice import EpisodeChoice
-from nclone_env.env.group import Group
-from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, Lifecycle, Phase
-from nclone_env.env.spaces import batched_space, observation_space
-from nclone_env.errors import ConfigError, StepOrderError
+from nclone_env.env.arguments import check_assignment, check_indices, check_weights
+from nclone_env.env.arrays.buffers import alone, make_buffers
+from nclone_env.env.arrays.infos import single_info
+from nclone_env.env.arrays.outputs import COLUMNS
+from nclone_env.env.lifecycle import AFTER_RESET, NOT_CLOSED
+from nclone_env.env.vector_steps import VectorSteps
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.options import check_bool, check_integer
-
-_MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
-Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
+from nclone_env.options import check_integer
 
 
-class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
+class NPlusPlusVectorEnv(VectorSteps):
     """``num_envs`` environments in one process, stepped by compiled code on several threads.
 
     Observations are a dict of arrays (num_envs, ...), or one array with ``dict_observations=False``. Three contracts
-    define who owns what a call returns (docs/environments/memory.md):
+    define who owns what a call returns (docs/memory.md):
 
     - default: everything returned is safe to keep; a buffer is reused once all references to it are gone.
     - ``out``: observations are written into arrays of the caller.
@@ -80,178 +58,6 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         ConfigError, UnknownLevelError, LevelFormatError, UnsupportedLevelError: as the single environment.
         MemoryLimitError: if so many environments need more memory than is available; it names the number that fits.
     """
-
-    def __init__(
-        self,
-        config: EnvironmentConfig | None = None,
-        num_envs: int = 1,
-        *,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        num_threads: int | None = None,
-        copy: bool = True,
-        ring: int = 2,
-        num_groups: int = 1,
-        gymnasium_infos: bool = False,
-        reward_function: RewardFunction | None = None,
-        **fields: Any,
-    ):
-        self.closed = True  # for now: Gymnasium's __del__ closes environments that are not, even half-built ones
-        self.config = config_from(config, fields)
-        check_integer("num_envs", num_envs, low=1, high=_MAX_ENVS)
-        if num_threads is not None:
-            check_integer("num_threads", num_threads, low=1, high=_MAX_THREADS)
-        check_integer("ring", ring, low=1, high=_MAX_RING)
-        check_integer("num_groups", num_groups, low=1, high=int(num_envs))
-        if num_groups > 1 and self.config.observation.frame_stack > 1:
-            raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
-        self.num_envs = num_envs = int(num_envs)
-        check_bool("copy", copy)
-        check_bool("gymnasium_infos", gymnasium_infos)
-        self.gymnasium_infos = bool(gymnasium_infos)
-        mode = autoreset_mode_of(autoreset_mode)
-        self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)
-        self._all = Group(self._batch, 0, num_envs, None if copy else ring)
-        self._groups = [self._all]
-        if num_groups > 1:
-            edges = [num_envs * group // num_groups for group in range(num_groups + 1)]
-            self._groups = [Group(self._batch, *edge, None if copy else ring) for edge in itertools.pairwise(edges)]
-        self._all_mask = np.ones(num_envs, dtype=np.bool_)
-        self._all_mask.flags.writeable = False
-        self._lifecycle = Lifecycle()
-        self.autoreset_mode = mode
-        self.metadata = {
-            "render_modes": ["rgb_array", "human"],
-            "render_fps": self.config.frames_per_second,
-            "autoreset_mode": mode,
-        }
-        self.render_mode = self.config.render_mode
-        self._only = only = self.config.only_observation
-        self.single_observation_space = observation_space(self._batch.specs, only)
-        self.single_action_space = action_space(self.config.action_space)
-        self.observation_space = batched_space(self._batch.specs, num_envs, only)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.closed = False
-
-    def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-        out: Mapping[str, np.ndarray] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
-        """Begin new episodes.
-
-        Args:
-            seed: environment i gets ``seed + i``, or the i-th of a list; None continues the random sequence. Seeds
-                that differ by a multiple of 2**64 are the same.
-            options: ``{"level": name or index}`` plays that level; ``{"state": snapshot}`` begins in the world of the
-                snapshot; either may be a list with one item per environment; ``{"reset_mask": (n,) bool}`` resets
-                only those.
-            out: arrays to write, by name: all observations, and any of rewards (float64 or float32), terminations,
-                truncations and the columns of ``info``.
-
-        Returns:
-            Observations and info.
-
-        Raises:
-            ConfigError: if an option is unknown, the mask has the wrong shape or dtype, or a seed is not a whole
-                number of at least 0.
-            UnknownLevelError: if no episodes begin on the level.
-            SnapshotError: if the snapshot is malformed, of other levels, over, or has no frame left.
-            BufferError: if ``out`` does not fit; nothing is changed in any of these cases.
-            StepOrderError: while a sent step has not been received.
-            ClosedError: after ``close``.
-        """
-        self._lifecycle.check("reset", NOT_CLOSED)
-        if self._lifecycle.phase is Phase.BROKEN:
-            self._give_up()
-        self._check_received("reset")
-        chosen = check_options(options, ("level", "state", "reset_mask"))
-        states = per_environment("options['state']", chosen["state"], self.num_envs) if "state" in chosen else {}
-        starts = {index: self._batch.read_start(state) for index, state in states.items()}
-        whole = self._lifecycle.phase in (Phase.NEW, Phase.BROKEN)
-        mask = self._all_mask if whole else check_mask(chosen.get("reset_mask"), self.num_envs)
-        levels = self._requested_levels(chosen.get("level"))
-        seeds, seeded = self._seeds(seed)
-        outputs = self._all.take(out)
-        with self._lifecycle:
-            self._batch.episodes["next_level"][mask] = levels[mask]
-            self._batch.seed(seeds, seeded & mask)
-            for index, start in starts.items():
-                if mask[index]:
-                    self._batch.begin_at(start, index)
-            from_start = mask.copy()
-            from_start[list(starts)] = False
-            self._all.reset(from_start, outputs)
-        return self._returned(self._all, outputs, mask)
-
-    def step(self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None) -> Step:
-        """Advance every environment by one step.
-
-        Args:
-            actions: (n,) integers 0..5, or (n, 2) for ``multi_discrete``.
-            out: as in ``reset``.
-
-        Returns:
-            Observations, rewards (n,) float64, terminations (n,) bool, truncations (n,) bool, info.
-
-        Raises:
-            ActionError: if the actions have the wrong dtype, shape or range; no environment is stepped then.
-            BufferError: if ``out`` does not fit.
-            ResetNeededError: before the first ``reset``.
-            StepOrderError: while a sent step has not been received, or another thread is in a call.
-            ClosedError: after ``close``.
-
-        An error in the step itself, such as one that the reward function raises, and Ctrl-C leave some environments
-        stepped and others not: the next call must be ``reset`` or ``close``.
-        """
-        self._check("step", AFTER_RESET)
-        outputs = self._all.take(out)
-        check_actions(actions, self.config.action_space, self._all.actions)
-        lifecycle = self._lifecycle
-        with lifecycle.changing:  # what ``with lifecycle`` does, in half a microsecond less
-            lifecycle.phase = BROKEN
-            self._all.step(outputs)
-            lifecycle.phase = RUNNING
-        return self._stepped(self._all, outputs)
-
-    def send(self, actions: Any, group: int = 0, *, out: Mapping[str, np.ndarray] | None = None) -> None:
-        """Begin a step of one group in the background and return at once; ``recv`` returns its results.
-
-        Args:
-            actions: (g,) integers 0..5 for the g environments of the group, or (g, 2) for ``multi_discrete``.
-            group: 0 to ``num_groups - 1``; the groups are equal, consecutive ranges of environments.
-            out: as in ``step``, with g rows.
-
-        Raises:
-            StepOrderError: if the last step of the group has not been received, or another thread is in a call.
-            ActionError, BufferError, ResetNeededError, ClosedError: as ``step``.
-        """
-        chosen = self._group("send", group)
-        with chosen:
-            if chosen.pending:
-                raise StepOrderError(f"send() was called twice for group {group}; call recv({group}) in between")
-            outputs = chosen.take(out)
-            check_actions(actions, self.config.action_space, chosen.actions, chosen.first)
-            chosen.send(outputs)
-
-    def recv(self, group: int = 0) -> Step:
-        """Wait for the step sent for a group; return the results of ``step`` for that group.
-
-        Raises:
-            StepOrderError: if no step was sent, or it was sent before this process was forked.
-            ResetNeededError, ClosedError: as ``step``.
-        """
-        chosen = self._group("recv", group)
-        with chosen:
-            if not chosen.pending:
-                raise StepOrderError("recv() was called before send(); send the actions of the step first")
-            try:
-                outputs = chosen.receive()
-            except Exception:
-                self._lifecycle.phase = Phase.BROKEN
-                raise
-        return self._stepped(chosen, outputs)
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return the pictures of all environments in ``rgb_array`` mode; show the first one in ``human`` mode.
@@ -298,6 +104,169 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
         children = (self._batch.memory(), *(node for node in outputs if node.total_bytes))
         return MemoryNode("vector environment", children=children)
 
+    def get_state(self, index: int) -> bytes:
+        """Return a snapshot of one environment, as bytes that can be stored.
+
+        Raises:
+            ConfigError: if there is no such environment.
+            ResetNeededError: before the first ``reset``.
+            ClosedError: after ``close``.
+        """
+        self._check_index("get_state", "index", index)
+        return self._batch.get_state(index)
+
+    def set_state(self, index: int, state: bytes) -> tuple[Any, dict[str, Any]]:
+        """Restore one environment from a snapshot; the same actions then have the same results.
+
+        Args:
+            index: environment.
+            state: from ``get_state`` of a single or vector environment with the same levels.
+
+        Returns:
+            Its observation and the values of the ``info`` columns.
+
+        Raises:
+            SnapshotError: if it is malformed, damaged, of other levels or another version, or if its episode is over in
+                same-step mode; nothing is changed.
+            ConfigError, ResetNeededError, ClosedError: as ``get_state``.
+        """
+        self._check_index("set_state", "index", index)
+        self._batch.set_state(index, state)
+        return self._observed(index)
+
+    def copy_world(self, source: int, target: int) -> tuple[Any, dict[str, Any]]:
+        """Copy the whole state of one environment to another: world, episode and random state.
+
+        Returns:
+            Observation of the copy and the values of the ``info`` columns.
+
+        Raises:
+            ConfigError, ResetNeededError, ClosedError: as ``get_state``.
+        """
+        self._check_index("copy_world", "source", source)
+        self._check_index("copy_world", "target", target)
+        self._batch.copy(source, target)
+        return self._observed(target)
+
+    def gather(self, indices: Any, *, out: Mapping[str, np.ndarray] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Copy the whole state of environment ``indices[i]`` to environment i, for all i, as population methods do.
+
+        Args:
+            indices: (n,) integers, with repetitions.
+            out: as in ``reset``.
+
+        Returns:
+            Observations and info of all environments, as ``reset``.
+
+        Raises:
+            ConfigError: if the indices have the wrong dtype, shape or range; nothing is changed.
+            BufferError: if ``out`` does not fit.
+            ResetNeededError, ClosedError: as ``get_state``.
+        """
+        self._check("gather", AFTER_RESET)
+        chosen = check_indices(indices, self.num_envs)
+        outputs = self._all.take(out)
+        with self._lifecycle:
+            self._batch.gather(chosen)
+            self._all.reset(~self._all_mask, outputs)
+        return self._returned(self._all, outputs)
+
+    def exchange_levels(self, levels: Any) -> None:
+        """Play other levels in future episodes, without stopping those under way.
+
+        Episodes under way end on the levels that they began on, which stay in ``level_names``, behind the others, until
+        the next exchange; no further episodes begin on them. ``info["level"]`` counts in the new ``level_names``; of an
+        episode that ended in the last step, on a level that has left, it tells the level of the one that has begun.
+        Weights are equal again; assignments, requested levels and start states are dropped. Snapshots taken before do
+        not fit any more, and ``worlds`` and ``level_set`` are others.
+
+        Args:
+            levels: as ``EnvironmentConfig.levels``: names, files, packs, map bytes or loaded levels.
+
+        Raises:
+            UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used.
+            ConfigError: if there are no levels, or ``graph`` is among the observations, as its space depends on the
+                levels.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+
+        Nothing is changed by a call that raises an error or is interrupted.
+        """
+        self._check("exchange_levels", NOT_CLOSED)
+        self._batch.exchange_levels(levels)
+        self.config = self._batch.config
+
+    def set_level_weights(self, weights: Any = None) -> None:
+        """Draw the levels of future episodes with probabilities proportional to weights.
+
+        Args:
+            weights: one number of at least 0 for each of ``level_names``, or some by name (the others get 0); None:
+                equal weights. Those of levels that ``exchange_levels`` kept for episodes under way, which come last,
+                are left out or 0.
+
+        Raises:
+            UnknownLevelError: if a name is not one of these levels.
+            ConfigError: if the number of weights is wrong, one is negative or not finite, or all are 0.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+        """
+        self._check("set_level_weights", NOT_CLOSED)
+        drawn = self._batch.drawn_names
+        self._batch.set_weights(check_weights(weights, drawn, len(self.level_names) - len(drawn)))
+
+    def assign_levels(self, levels: Any = None) -> None:
+        """Assign levels to environments for all future episodes.
+
+        Args:
+            levels: n names or indices, with None where levels are drawn at random; None: drawn everywhere.
+
+        Raises:
+            UnknownLevelError: if a level is not one of ``level_names``, or kept for episodes under way.
+            ConfigError: if there are not n items.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+        """
+        self._check("assign_levels", NOT_CLOSED)
+        names = self._batch.drawn_names
+        self._batch.episodes["own_level"] = check_assignment("levels", levels, names, self.num_envs)
+
+    def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
+        """Begin a share of the future episodes in the worlds of snapshots instead of at the start of their level.
+
+        An episode on a level with start states begins at one of them or at the start of the level. The draw depends
+        only on the seed, the number of the episode and the shares, not on the choice of the level. Episodes on a level
+        requested by ``reset`` begin at its start. Steps and return count from 0; the
+        frames of the snapshot count towards the time limit. ``info["start"]`` tells which state an episode began in, by
+        its number in the list that was set at the time, and -1 for any other start.
+
+        Args:
+            states: K snapshots, from ``get_state`` of environments with the same levels, taken one after another; those
+                set before are dropped.
+            share: probability that an episode begins in one of the K states: one number, divided evenly among the
+                states of each level, or (K,) numbers.
+
+        Raises:
+            SnapshotError: if one is malformed, of other levels, over, or has no frame left; the message names the item.
+            ConfigError: if the share has another shape, is no probability, or exceeds 1 for the states of a level;
+                nothing is changed in either case.
+            StepOrderError: while a sent step has not been received.
+            ClosedError: after ``close``.
+        """
+        self._check("set_starts", NOT_CLOSED)
+        self._batch.set_starts(states, share)
+
+    def set_start_shares(self, share: Any) -> None:
+        """Change the shares of the start states; no snapshot is read again.
+
+        Args:
+            share: as in ``set_starts``, for the states that were set last.
+
+        Raises:
+            ConfigError, StepOrderError, ClosedError: as ``set_starts``.
+        """
+        self._check("set_start_shares", NOT_CLOSED)
+        self._batch.set_start_shares(share)
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """Refuse to be copied or pickled: threads, buffers and arrays of the caller belong to one process."""
         raise TypeError(
@@ -305,59 +274,16 @@ class NPlusPlusVectorEnv(Copies, EpisodeChoice, gymnasium.vector.VectorEnv[Any, 
             "environments over with get_state() and set_state()"
         )
 
-    def close_extras(self, **kwargs: Any) -> None:
-        """Give up sent steps, end the threads and close the window; called once by ``close``."""
-        self._give_up()
-        self._close_viewer()
-        self._batch.close()
-        self._lifecycle.phase = Phase.CLOSED
+    def _check_index(self, call: str, name: str, index: int) -> None:
+        self._check(call, AFTER_RESET)
+        check_integer(name, index, low=0, high=self.num_envs - 1)
 
-    def _give_up(self) -> None:
-        for group in self._groups:
-            group.give_up()
-
-    def _requested_levels(self, level: Any) -> np.ndarray:
-        """Return the level that each environment is asked to play next, (n,) int64, -1 for none."""
-        if level is None:
-            return np.full(self.num_envs, -1)
-        if isinstance(level, (list, tuple, np.ndarray)):
-            return check_assignment("options['level']", level, self._batch.drawn_names, self.num_envs)
-        return np.full(self.num_envs, find_level(level, self._batch.drawn_names, "options['level']"))
-
-    def _group(self, call: str, group: int) -> Group:
-        self._lifecycle.check(call, AFTER_RESET)
-        check_integer("group", group, low=0, high=len(self._groups) - 1)
-        return self._groups[group]
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return seeds, (n,) uint64, and the mask of the environments that get theirs: at first, all get one."""
-        bits, given = np.zeros(self.num_envs, np.uint64), ~self._all_mask
-        if seed is not None:
-            bits, given = check_seeds(seed, self.num_envs)
-        if self._lifecycle.phase is not Phase.NEW:
-            return bits, given
-        random = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
-        return np.where(given, bits, random), self._all_mask
-
-    def _check(self, call: str, allowed: tuple[Phase, ...]) -> None:
-        """Reject a call in other phases than the allowed ones, or while a step is in flight."""
-        self._lifecycle.check(call, allowed)
-        self._check_received(call)
-
-    def _check_received(self, call: str) -> None:
-        for number, group in enumerate(self._groups):
-            if group.pending:
-                raise StepOrderError(f"{call}() was called while a step of group {number} is sent; call recv({number})")
-
-    def _returned(self, group: Group, outputs: Outputs, mask: np.ndarray | None = None) -> tuple[Any, dict[str, Any]]:
-        """Return observations and info of a call, those of the environments in ``mask``, (n,) bool; None: of all."""
-        observations = outputs.observations if self._only is None else outputs.observations[self._only]
+    def _observed(self, index: int) -> tuple[Any, dict[str, Any]]:
+        """Return copies of one environment's observation and ``info`` columns."""
+        buffers = make_buffers(self._batch.specs, 1)
+        self._batch.observe(index, buffers)
+        row = alone({name: array[0] for name, array in buffers.items()}, self.config.only_observation)
+        result = self._batch.results[index]
         if self.gymnasium_infos:
-            ninjas = self._batch.worlds.ninjas[group.first : group.last]
-            return observations, gathered_info(outputs, ninjas, self.level_names, self._only, mask)
-        return observations, outputs.info
-
-    def _stepped(self, group: Group, outputs: Outputs) -> Step:
-        columns = outputs.columns
-        observations, info = self._returned(group, outputs)
-        return observations, columns["rewards"], columns["terminations"], columns["truncations"], info
+            return row, single_info(result, self.level_names)
+        return row, {name: result[name].item() for name in COLUMNS}

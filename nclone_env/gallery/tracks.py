@@ -32,11 +32,10 @@ import numpy as np
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, ROCKET_TURRET, bits
 from nclone_env.level.level_set import LevelSet
-from nclone_env.render.compose import appearance_of, door_appearance, leaves_turret, ninja_appearance
+from nclone_env.render.compose import list_sprites
 from nclone_env.render.glyphs import glyphs
 from nclone_env.sim.beams import beam_of
 from nclone_env.sim.geometry import greater, lesser
-from nclone_env.sim.query import place_of
 from nclone_env.sim.rays import NO_BEAM
 from nclone_env.sim.session import Frames, Session
 from nclone_env.sim.state import WorldArrays
@@ -112,7 +111,7 @@ class Tracks:
         worlds = WorldArrays(frames.ninjas, frames.entity_states, frames.movers, np.zeros((count, 1, 2)))
         size = PER_SPRITE * self.sprites + PER_SHOOTER * self.shooters + OF_RUN
         rows = np.zeros((count, size), np.int32)
-        write_rows(levels.arrays, worlds, glyphs(), rows)
+        write_rows(levels.arrays, worlds, glyphs(), np.zeros((self.sprites, PER_SPRITE)), rows)
         return rows
 
 
@@ -142,45 +141,27 @@ def _varints(numbers: np.ndarray) -> bytes:
 
 
 @kernel
-def write_rows(levels, worlds, glyphs, rows):
+def write_rows(levels, worlds, glyphs, sprites, rows):
     """Write the values of each world of a level; the inputs stay as they are.
 
     Args:
         levels: packed level arrays.
         worlds: (F,) worlds.
         glyphs: the ``Glyphs``.
+        sprites: (N, 3) float64, overwritten.
         rows: (F, V) int32.
     """
     for index in range(rows.shape[0]):
         ninja = worlds.ninjas[index]
-        header = levels.header[ninja["level"]]
-        column = 0
-        for row in range(header["first_door"], header["first_door"] + header["door_count"]):
-            door = levels.doors[row]
-            number = door_appearance(glyphs.door_appearances, door, worlds.entity_states[index, door["owner"]])
-            column = _write_sprite(rows, index, column, number, door["x"], door["y"])
-        for slot in range(header["entity_count"]):
-            entity, state = levels.entities[header["first_entity"] + slot], worlds.entity_states[index, slot]
-            if entity["type"] == ROCKET_TURRET:
-                number = int(glyphs.appearances[ROCKET_TURRET, 0, 0]) if leaves_turret(entity, state) else -1
-                column = _write_sprite(rows, index, column, number, entity["x"], entity["y"])
-            x, y = place_of(worlds, index, entity)
-            number = appearance_of(glyphs.appearances, worlds, index, entity, state)
-            column = _write_sprite(rows, index, column, number, x, y)
-        column = _write_sprite(rows, index, column, ninja_appearance(glyphs.appearances, ninja), ninja["x"], ninja["y"])
-        column = _write_beams(levels, worlds, index, header, rows, column)
+        count = list_sprites(levels, worlds, index, glyphs, sprites)
+        for sprite in range(count):
+            rows[index, PER_SPRITE * sprite] = int(sprites[sprite, 0])
+            rows[index, PER_SPRITE * sprite + 1] = _in_steps(sprites[sprite, 1])
+            rows[index, PER_SPRITE * sprite + 2] = _in_steps(sprites[sprite, 2])
+        column = _write_beams(levels, worlds, index, levels.header[ninja["level"]], rows, PER_SPRITE * count)
         rows[index, column] = ninja["state"]
         rows[index, column + 1] = ninja["facing"]
         rows[index, column + 2] = ninja["gold"]
-
-
-@kernel
-def _write_sprite(rows, index, column, number, x, y):
-    """Write number and place of a sprite; return the column of the next one."""
-    rows[index, column] = number
-    rows[index, column + 1] = _in_steps(x)
-    rows[index, column + 2] = _in_steps(y)
-    return column + PER_SPRITE
 
 
 @kernel

@@ -7,22 +7,25 @@ from __future__ import annotations
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_DIRECTIONS
 from nclone_env.constants import CELEBRATING, DEAD, JUMPING, MAX_HORIZONTAL_SPEED
-from nclone_env.jit import called_kernel, kernel
+from nclone_env.jit import called_kernel, kernel, local_f64
 from nclone_env.level.routes.distance import distance_at
 from nclone_env.obs.game_state import clip
+from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective
+from nclone_env.obs.spec import ACTION_OUTCOME
 from nclone_env.sim.copy import copy_world, equal_worlds
 from nclone_env.sim.tick import tick
 
 SCRATCH_WORLDS = 2
 """Worlds that :func:`write_outcomes` overwrites."""
+_SIZE = len(ACTION_OUTCOME)
 _DEATH, _COMPLETION, _EARLY, _LATE = 0, 1, 2, 5  # first elements
 _NO_PATH = 10_000.0  # pixels; where no path leads to the objective
 _PRESS_ENDS = 8  # frames after which a press of jump is no longer remembered (physics 01, section 11.1)
 
 
 @kernel
-def write_outcomes(levels, paths, worlds, index, frames, scratch, place, row, out):
+def write_outcomes(levels, paths, worlds, index, frames, scratch, place, out):
     """Write the outcomes of one world.
 
     Args:
@@ -33,18 +36,17 @@ def write_outcomes(levels, paths, worlds, index, frames, scratch, place, row, ou
         frames: frames for which each action is held.
         scratch: ``WorldArrays``, two of which are overwritten.
         place: the first of them.
-        row: row of ``out`` to write.
-        out: (n, 6, 8) float32, in the order of ``Action`` and of ``ACTION_OUTCOME``.
+        out: (6, 8) float32, or uint16 for the bits of float16; in the order of ``Action`` and of ``ACTION_OUTCOME``.
     """
     length = path_length(levels, paths, worlds, index)
     for direction in range(NUM_DIRECTIONS):
-        simulated = hold(levels, paths, worlds, index, length, direction, frames, False, scratch, place, row, out)
+        simulated = hold(levels, paths, worlds, index, length, direction, frames, False, scratch, place, out)
         can_repeat, jump = simulated > _PRESS_ENDS, NUM_DIRECTIONS + direction
-        hold(levels, paths, worlds, index, length, jump, frames, can_repeat, scratch, place, row, out)
+        hold(levels, paths, worlds, index, length, jump, frames, can_repeat, scratch, place, out)
 
 
 @called_kernel
-def hold(levels, paths, worlds, index, length, action, frames, can_repeat, scratch, place, row, out):
+def hold(levels, paths, worlds, index, length, action, frames, can_repeat, scratch, place, out):
     """Write the outcome of one action; return the frames simulated.
 
     Without jump, the world at the time when a press of jump is forgotten is kept. With jump, if the world at that time
@@ -55,26 +57,26 @@ def hold(levels, paths, worlds, index, length, action, frames, can_repeat, scrat
         action: the action.
         can_repeat: whether a world of the action without jump was kept.
     """
-    ninja = scratch.ninjas[place]
+    ninja, values = scratch.ninjas[place], local_f64(_SIZE)
     copy_world(worlds, index, scratch, place)
-    out[row, action, _DEATH], out[row, action, _COMPLETION] = 0.0, 0.0
     early = (frames + 2) // 3
     for frame in range(1, frames + 1):
         tick(levels, scratch, place, INPUT_OF_ACTION[action])
         ended = ninja["state"] == DEAD or ninja["state"] == CELEBRATING
         if ended:
-            out[row, action, _DEATH if ninja["state"] == DEAD else _COMPLETION] = (frames + 1 - frame) / frames
+            values[_DEATH if ninja["state"] == DEAD else _COMPLETION] = (frames + 1 - frame) / frames
         if frame == early or (ended and frame < early):
-            write_place(levels, paths, worlds, index, length, early, scratch, place, row, action, _EARLY, out)
+            write_place(levels, paths, worlds, index, length, early, scratch, place, _EARLY, values)
         if frame == frames or ended:
-            write_place(levels, paths, worlds, index, length, frames, scratch, place, row, action, _LATE, out)
+            write_place(levels, paths, worlds, index, length, frames, scratch, place, _LATE, values)
+            write_vector(values, out[action])
             return frame
         if frame == _PRESS_ENDS:
             if action < NUM_DIRECTIONS:
                 copy_world(scratch, place, scratch, place + 1)
             elif can_repeat and jump_had_no_effect(scratch, place):
-                for element in range(out.shape[2]):
-                    out[row, action, element] = out[row, action - NUM_DIRECTIONS, element]
+                for element in range(_SIZE):
+                    out[action, element] = out[action - NUM_DIRECTIONS, element]
                 return frame
     return frames
 
@@ -93,12 +95,12 @@ def jump_had_no_effect(scratch, place):
 
 
 @kernel
-def write_place(levels, paths, worlds, index, length, frames, scratch, place, row, action, first, out):
+def write_place(levels, paths, worlds, index, length, frames, scratch, place, first, values):
     """Write where the ninja has got to: its displacement, and how much shorter the path is."""
     before, after, scale = worlds.ninjas[index], scratch.ninjas[place], MAX_HORIZONTAL_SPEED * frames
-    out[row, action, first] = clip((after["x"] - before["x"]) / scale)
-    out[row, action, first + 1] = clip((after["y"] - before["y"]) / scale)
-    out[row, action, first + 2] = clip((length - path_length(levels, paths, scratch, place)) / scale)
+    values[first] = clip((after["x"] - before["x"]) / scale)
+    values[first + 1] = clip((after["y"] - before["y"]) / scale)
+    values[first + 2] = clip((length - path_length(levels, paths, scratch, place)) / scale)
 
 
 @kernel

@@ -28,6 +28,8 @@ from nclone_env.config import MOST_LISTED_ENTITIES
 from nclone_env.jit import kernel, local_f64
 from nclone_env.kinds import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, bits
 from nclone_env.obs.game_state import clip
+from nclone_env.obs.half import write_vector
+from nclone_env.obs.spec import ENTITY_STATE, columns
 from nclone_env.sim.dispatch import describe, radius_of
 from nclone_env.sim.entities.door import is_closed
 from nclone_env.sim.query import place_of
@@ -39,40 +41,41 @@ _LISTED_AS = tuple(DOOR_SWITCHES.get(number, number) for number in range(len(KIN
 _FAR = 528.0  # pixels
 _TOP_SPEED = 8.0
 _LARGEST = 24.0
+AT, _SIZE = columns(ENTITY_STATE), len(ENTITY_STATE)
 _NUMBERS = MOST_LISTED_ENTITIES  # first slot of the numbers in the scratch, behind the squared distances
 _SLOTS = 2 * MOST_LISTED_ENTITIES
 
 
 @kernel
-def write_entity_states(levels, worlds, index, out_row, out, row, kinds, count):
+def write_entity_states(levels, worlds, index, row, states, kinds, count):
     """List the entities of one world, nearest first; of equally near ones the earlier in the level's table.
 
     Args:
         levels: ``LevelArrays``.
         worlds: ``WorldArrays``.
         index: world.
-        out_row: row of ``out`` to write.
-        out: (r, K, 12) float32, ``obs.spec.ENTITY_STATE``; entries beyond the count are zeroed.
-        row: row of ``kinds`` and ``count`` to write.
+        row: row of the arrays to write.
+        states: (n, K, 12) float32, or uint16 for the bits of float16; entries beyond the count are zeroed.
         kinds: (n, K) uint8, entity types; 0 beyond the count.
         count: (n, 1) uint8.
     """
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
-    near = local_f64(_SLOTS)
-    listed = find_nearest(levels, worlds, index, near, out.shape[1])
+    near, out = local_f64(_SLOTS), local_f64(_SIZE)
+    listed = find_nearest(levels, worlds, index, near, states.shape[1])
     for place in range(listed):
         number = int(near[_NUMBERS + place])
         if number < header["entity_count"]:
-            kinds[row, place] = write_entity(levels, worlds, index, number, out, out_row, place)
+            kinds[row, place] = write_entity(levels, worlds, index, number, out)
         else:
             door = levels.doors[header["first_door"] + number - header["entity_count"]]
             kinds[row, place] = door["type"]
-            write_door(ninja, door, worlds.entity_states[index, door["owner"]], out, out_row, place)
-    for place in range(listed, out.shape[1]):
+            write_door(ninja, door, worlds.entity_states[index, door["owner"]], out)
+        write_vector(out, states[row, place])
+    for place in range(listed, states.shape[1]):
         kinds[row, place] = 0
-        for column in range(out.shape[2]):
-            out[out_row, place, column] = 0.0
+        for column in range(states.shape[2]):
+            states[row, place, column] = 0
     count[row, 0] = listed
 
 
@@ -127,7 +130,7 @@ def insert(near, listed, most, distance, number):
 
 
 @kernel
-def write_entity(levels, worlds, index, slot, out, row, place):
+def write_entity(levels, worlds, index, slot, out):
     """Write a row about one entity of the table; return the kind it is listed as."""
     ninja = worlds.ninjas[index]
     entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
@@ -135,32 +138,32 @@ def write_entity(levels, worlds, index, slot, out, row, place):
     mover = worlds.movers[index, max(entity["mover"], 0)]
     kind = _LISTED_AS[entity["type"]]
     x, y = place_of(worlds, index, entity)
-    write_place(ninja, x, y, out, row, place)
+    write_place(ninja, x, y, out)
     vx, vy, facing_x, facing_y, phase, deadly, solid = describe(worlds, index, entity, mover, state)
-    out[row, place, 2], out[row, place, 3] = clip(vx / _TOP_SPEED), clip(vy / _TOP_SPEED)
-    out[row, place, 4], out[row, place, 5] = clip(facing_x), clip(facing_y)
-    out[row, place, 6] = radius_of(kind, state) / _LARGEST
-    out[row, place, 7] = phase
-    out[row, place, 8] = 1.0 if deadly else 0.0
-    out[row, place, 9] = _SHOOTS >> kind & 1
-    out[row, place, 10] = 1.0 if solid else 0.0
-    out[row, place, 11] = _COLLECTABLE >> kind & 1
+    out[AT.vx], out[AT.vy] = clip(vx / _TOP_SPEED), clip(vy / _TOP_SPEED)
+    out[AT.facing_x], out[AT.facing_y] = clip(facing_x), clip(facing_y)
+    out[AT.radius] = radius_of(kind, state) / _LARGEST
+    out[AT.phase] = phase
+    out[AT.deadly] = 1.0 if deadly else 0.0
+    out[AT.shoots] = _SHOOTS >> kind & 1
+    out[AT.solid] = 1.0 if solid else 0.0
+    out[AT.collectable] = _COLLECTABLE >> kind & 1
     return kind
 
 
 @kernel
-def write_door(ninja, door, state, out, row, place):
+def write_door(ninja, door, state, out):
     """Write a row about a door itself; its switch has a row of its own."""
-    write_place(ninja, door["x"], door["y"], out, row, place)
+    write_place(ninja, door["x"], door["y"], out)
     closed = 1.0 if is_closed(door["type"], state) else 0.0
-    for column in range(2, out.shape[2]):
-        out[row, place, column] = 0.0
-    out[row, place, 4 if door["vertical"] != 0 else 5] = 1.0
-    out[row, place, 6] = radius_of(door["type"], state) / _LARGEST
-    out[row, place, 7], out[row, place, 10] = closed, closed
+    for column in range(AT.vx, _SIZE):
+        out[column] = 0.0
+    out[AT.facing_x if door["vertical"] != 0 else AT.facing_y] = 1.0
+    out[AT.radius] = radius_of(door["type"], state) / _LARGEST
+    out[AT.phase], out[AT.solid] = closed, closed
 
 
 @kernel
-def write_place(ninja, x, y, out, row, place):
+def write_place(ninja, x, y, out):
     """Write where a place is as seen from the ninja."""
-    out[row, place, 0], out[row, place, 1] = clip((x - ninja["x"]) / _FAR), clip((y - ninja["y"]) / _FAR)
+    out[AT.relative_x], out[AT.relative_y] = clip((x - ninja["x"]) / _FAR), clip((y - ninja["y"]) / _FAR)

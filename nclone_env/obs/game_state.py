@@ -15,12 +15,15 @@ from nclone_env.constants import (
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
-from nclone_env.jit import kernel
+from nclone_env.jit import kernel, local_f64
 from nclone_env.kinds import MINE, TOGGLE_MINE
 from nclone_env.level.routes.distance import direction_to, follow, nearest_node
+from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective, open_exit_count
+from nclone_env.obs.spec import GAME_STATE, columns
 from nclone_env.sim.entities.mine import ARMED, RADII
 
+AT, _SIZE = columns(GAME_STATE), len(GAME_STATE)
 _TOP_SPEED = 8.0
 _SIGHT = 96.0
 _NEAR, _FAR = 126.0, 528.0  # pixels; an objective and a path farther away look alike in local observations
@@ -30,7 +33,7 @@ _MINE_REACH = RADII[ARMED] + RADIUS
 
 
 @kernel
-def write_game_state(levels, paths, worlds, index, max_frames, local, row, out):
+def write_game_state(levels, paths, worlds, index, settings, vector):
     """Write the 30 elements of one world.
 
     Args:
@@ -38,31 +41,31 @@ def write_game_state(levels, paths, worlds, index, max_frames, local, row, out):
         paths: ``Paths``.
         worlds: ``WorldArrays``.
         index: world.
-        max_frames: frames after which an episode is truncated.
-        local: whether to leave out what tells where in its level the ninja is (``ObservationConfig.local_position``).
-        row: row of ``out`` to write.
-        out: (n, 30) float32.
+        settings: ``SETTINGS`` record with ``max_frames``, and ``local_position`` (``ObservationConfig``): whether to
+            leave out what tells where in its level the ninja is.
+        vector: (30,) float32, or uint16 for the bits of float16; written.
     """
-    ninja = worlds.ninjas[index]
-    out[row, 0] = place_in_tile(ninja["x"]) if local else clip(ninja["x"] / (WORLD_WIDTH / 2.0) - 1.0)
-    out[row, 1] = place_in_tile(ninja["y"]) if local else clip(ninja["y"] / (WORLD_HEIGHT / 2.0) - 1.0)
-    out[row, 2] = clip(ninja["vx"] / _TOP_SPEED)
-    out[row, 3] = clip(ninja["vy"] / _TOP_SPEED)
-    out[row, 4] = ninja["airborne"]
-    out[row, 5] = clip(ninja["wall_normal"]) if ninja["walled"] != 0 else 0.0
+    ninja, local, out = worlds.ninjas[index], settings["local_position"] != 0, local_f64(_SIZE)
+    out[AT.x] = place_in_tile(ninja["x"]) if local else clip(ninja["x"] / (WORLD_WIDTH / 2.0) - 1.0)
+    out[AT.y] = place_in_tile(ninja["y"]) if local else clip(ninja["y"] / (WORLD_HEIGHT / 2.0) - 1.0)
+    out[AT.vx] = clip(ninja["vx"] / _TOP_SPEED)
+    out[AT.vy] = clip(ninja["vy"] / _TOP_SPEED)
+    out[AT.airborne] = ninja["airborne"]
+    out[AT.wall_normal] = clip(ninja["wall_normal"]) if ninja["walled"] != 0 else 0.0
     jumping = ninja["state"] == JUMPING
-    out[row, 6] = 1.0 if jumping else 0.0
-    out[row, 7] = 1.0 if ninja["state"] == WALL_SLIDING else 0.0
-    out[row, 8] = clip(ninja["floor_x"])
-    out[row, 9] = clip(ninja["floor_y"])
-    out[row, 10] = clip(ninja["jump_duration"] / MAX_JUMP_DURATION) if jumping else 0.0
-    out[row, 11] = ninja["jump_held"]
-    out[row, 12] = buffer_remaining(ninja["floor_buffer"])
-    out[row, 13] = buffer_remaining(ninja["wall_buffer"])
-    out[row, 14] = 1.0 if open_exit_count(levels, worlds, index) > 0 else 0.0
-    write_path(levels, paths, worlds, index, local, row, out)
-    write_mine(levels, worlds, index, row, out)
-    out[row, 29] = 0.0 if local else clip(1.0 - ninja["frame"] / max_frames)
+    out[AT.jumping] = 1.0 if jumping else 0.0
+    out[AT.wall_sliding] = 1.0 if ninja["state"] == WALL_SLIDING else 0.0
+    out[AT.floor_normal_x] = clip(ninja["floor_x"])
+    out[AT.floor_normal_y] = clip(ninja["floor_y"])
+    out[AT.jump_duration] = clip(ninja["jump_duration"] / MAX_JUMP_DURATION) if jumping else 0.0
+    out[AT.jump_held] = ninja["jump_held"]
+    out[AT.floor_jump_buffer] = buffer_remaining(ninja["floor_buffer"])
+    out[AT.wall_jump_buffer] = buffer_remaining(ninja["wall_buffer"])
+    out[AT.exit_open] = 1.0 if open_exit_count(levels, worlds, index) > 0 else 0.0
+    write_path(levels, paths, worlds, index, local, out)
+    write_mine(levels, worlds, index, out)
+    out[AT.time_remaining] = 0.0 if local else clip(1.0 - ninja["frame"] / settings["max_frames"])
+    write_vector(out, vector)
 
 
 @kernel
@@ -72,7 +75,7 @@ def place_in_tile(value):
 
 
 @kernel
-def write_path(levels, paths, worlds, index, local, row, out):
+def write_path(levels, paths, worlds, index, local, out):
     """Write the elements about the objective, the path to it and the clearance around the ninja."""
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
@@ -80,28 +83,26 @@ def write_path(levels, paths, worlds, index, local, row, out):
     fields = paths.fields
     field, slot = objective(levels, paths, worlds, index)
     entity = levels.entities[header["first_entity"] + slot]
-    out[row, 15] = clip((entity["x"] - x) / (_NEAR if local else WORLD_WIDTH / 2.0))
-    out[row, 16] = clip((entity["y"] - y) / (_NEAR if local else WORLD_HEIGHT / 2.0))
+    out[AT.objective_x] = clip((entity["x"] - x) / (_NEAR if local else WORLD_WIDTH / 2.0))
+    out[AT.objective_y] = clip((entity["y"] - y) / (_NEAR if local else WORLD_HEIGHT / 2.0))
     length, j, i = nearest_node(fields, field, x, y)
     whole = _FAR if local else paths.header[ninja["level"]]["start_distance"]
-    out[row, 17] = clip(length / whole) if length < math.inf and 0.0 < whole < math.inf else 1.0
-    write_directions(fields, field, length, j, i, x, y, row, out)
-    out[row, 25] = clearance(fields, field, j, i, 0, -1)
-    out[row, 26] = clearance(fields, field, j, i, 0, 1)
-    out[row, 27] = clearance(fields, field, j, i, -1, 0)
-    out[row, 28] = clearance(fields, field, j, i, 1, 0)
+    out[AT.path_remaining] = clip(length / whole) if length < math.inf and 0.0 < whole < math.inf else 1.0
+    write_directions(fields, field, length, j, i, x, y, out)
+    out[AT.clearance_left] = clearance(fields, field, j, i, 0, -1)
+    out[AT.clearance_right] = clearance(fields, field, j, i, 0, 1)
+    out[AT.clearance_up] = clearance(fields, field, j, i, -1, 0)
+    out[AT.clearance_down] = clearance(fields, field, j, i, 1, 0)
 
 
 @kernel
-def write_directions(fields, field, length, j, i, x, y, row, out):
-    """Write the directions of the next 36 pixels of the path, and to the point 120 pixels ahead; 0 without a path."""
-    for element in range(18, 22):
-        out[row, element] = 0.0
+def write_directions(fields, field, length, j, i, x, y, out):
+    """Write the directions of the next 36 pixels of the path, and to the point 120 pixels ahead, if there is a path."""
     if length < math.inf:
         near_j, near_i = follow(fields, field, j, i, _NEXT_HOPS)
-        out[row, 18], out[row, 19] = direction_to(near_j, near_i, x, y)
+        out[AT.path_direction_x], out[AT.path_direction_y] = direction_to(near_j, near_i, x, y)
         far_j, far_i = follow(fields, field, near_j, near_i, _AHEAD_HOPS - _NEXT_HOPS)
-        out[row, 20], out[row, 21] = direction_to(far_j, far_i, x, y)
+        out[AT.lookahead_x], out[AT.lookahead_y] = direction_to(far_j, far_i, x, y)
 
 
 @kernel
@@ -116,7 +117,7 @@ def clearance(fields, field, j, i, down, right):
 
 
 @kernel
-def write_mine(levels, worlds, index, row, out):
+def write_mine(levels, worlds, index, out):
     """Write the elements about the nearest armed mine in the cells within sight."""
     ninja = worlds.ninjas[index]
     level = ninja["level"]
@@ -137,10 +138,10 @@ def write_mine(levels, worlds, index, row, out):
                 distance = math.sqrt(dx * dx + dy * dy)
                 if distance < best:
                     best, best_dx, best_dy = distance, dx, dy
-    out[row, 22] = clip(best_dx / _SIGHT)
-    out[row, 23] = clip(best_dy / _SIGHT)
+    out[AT.mine_x] = clip(best_dx / _SIGHT)
+    out[AT.mine_y] = clip(best_dy / _SIGHT)
     near = clip(1.0 - (best - _MINE_REACH) / (_SIGHT - _MINE_REACH))
-    out[row, 24] = near if near > 0.0 else 0.0
+    out[AT.mine_proximity] = near if near > 0.0 else 0.0
 
 
 @kernel

@@ -13,6 +13,11 @@ _BIAS = 0x38000000  # difference of the exponents' biases
 _TINY = 2.0**24  # steps of a subnormal float16 in 1
 
 
+def kernel_array(array: np.ndarray) -> np.ndarray:
+    """Return an array as kernels take it: one of float16 as its bits."""
+    return array.view(np.uint16) if array.dtype == np.float16 else array
+
+
 @kernel
 def half_bits(value):
     """Return the bits of a float32 rounded to float16: to nearest, ties to even, as NumPy does.
@@ -36,15 +41,10 @@ def half_bits(value):
 
 
 @kernel
-def round_vector(source, source_row, out, row):
-    """Write a row of (n, k) float32 as a row of (m, k) uint16, the bits of float16."""
-    for column in range(out.shape[1]):
-        out[row, column] = half_bits(source[source_row, column])
-
-
-@kernel
-def round_table(source, source_row, out, row):
-    """Write a row of (n, j, k) float32 as a row of (m, j, k) uint16, the bits of float16."""
-    for place in range(out.shape[1]):
-        for column in range(out.shape[2]):
-            out[row, place, column] = half_bits(source[source_row, place, column])
+def write_vector(values, out):
+    """Write numbers as a vector: (k,) float32, or uint16 for the bits of float16."""
+    for column in range(out.shape[0]):
+        if out.itemsize == 2:  # a constant for the compiler
+            out[column] = half_bits(values[column])
+        else:
+            out[column] = values[column]

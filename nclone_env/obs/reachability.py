@@ -26,18 +26,21 @@ import math
 
 import numpy as np
 
-from nclone_env.jit import kernel
+from nclone_env.jit import kernel, local_f64
 from nclone_env.kinds import REGULAR_DOOR
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import SPACING, direction_by
 from nclone_env.level.routes.doors import AREA, PLANES, TO_EXIT, TO_SWITCH, crosses
+from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import open_exit_count
+from nclone_env.obs.spec import REACHABILITY
 from nclone_env.sim.entities.door import is_closed
 
 PENDING, X, Y, SWITCH_REMAINING, EXIT_OPEN, KEY, WORDS = range(7)
 WORD_BITS = 32
 NO_QUERIES = np.zeros((0, KEY + 1))
 
+_SIZE = len(REACHABILITY)
 _HALFWAY = 528.0  # pixels; this path length is written as 0.5
 _HOPS = 3  # lattice steps, 36 pixels
 _NEAR = 64.0  # pixels; doors farther away cannot lie between the ninja and the nodes around it
@@ -122,7 +125,7 @@ def same_key(keys, slot, queries, index):
 
 
 @kernel
-def write_reachability(levels, fields, slot, queries, index, row, out):
+def write_reachability(levels, fields, slot, queries, index, vector):
     """Answer a query.
 
     Args:
@@ -131,30 +134,31 @@ def write_reachability(levels, fields, slot, queries, index, row, out):
         slot: cache slot of the query's key, with three fields.
         queries: (N, Q) float64.
         index: query.
-        row: row of ``out`` to write.
-        out: (n, 11) float32.
+        vector: (11,) float32, or uint16 for the bits of float16; written.
     """
+    out = local_f64(_SIZE)
     doors_near = has_door_near(levels, queries, index)
-    out[row, 0], out[row, 5] = queries[index, SWITCH_REMAINING], queries[index, EXIT_OPEN]
-    write_path(levels, fields, PLANES * slot + TO_SWITCH, queries, index, doors_near, row, 1, out)
-    write_path(levels, fields, PLANES * slot + TO_EXIT, queries, index, doors_near, row, 6, out)
+    out[0], out[5] = queries[index, SWITCH_REMAINING], queries[index, EXIT_OPEN]
+    write_path(levels, fields, PLANES * slot + TO_SWITCH, queries, index, doors_near, 1, out)
+    write_path(levels, fields, PLANES * slot + TO_EXIT, queries, index, doors_near, 6, out)
     if queries[index, SWITCH_REMAINING] == 0.0:
-        out[row, 1], out[row, 2], out[row, 3], out[row, 4] = 0.0, 1.0, 0.0, 0.0
+        out[1], out[2], out[3], out[4] = 0.0, 1.0, 0.0, 0.0
     plane = PLANES * slot + AREA
     distance, j, i = seen_node(levels, fields, plane, queries, index, doors_near, 0.0)
-    out[row, 10] = fields[plane, j, i] if distance < math.inf else 0.0
+    out[10] = fields[plane, j, i] if distance < math.inf else 0.0
+    write_vector(out, vector)
 
 
 @kernel
-def write_path(levels, fields, plane, queries, index, doors_near, row, column, out):
+def write_path(levels, fields, plane, queries, index, doors_near, column, out):
     """Write four columns about a path: whether it exists, its scaled length, and its direction."""
     x, y = queries[index, X], queries[index, Y]
     length, j, i = seen_node(levels, fields, plane, queries, index, doors_near, 1.0)
     if length == math.inf:
-        out[row, column], out[row, column + 1], out[row, column + 2], out[row, column + 3] = 0.0, 1.0, 0.0, 0.0
+        out[column], out[column + 1], out[column + 2], out[column + 3] = 0.0, 1.0, 0.0, 0.0
     else:
-        out[row, column], out[row, column + 1] = 1.0, length / (length + _HALFWAY)
-        out[row, column + 2], out[row, column + 3] = direction_by(fields, plane, j, i, x, y, _HOPS)
+        out[column], out[column + 1] = 1.0, length / (length + _HALFWAY)
+        out[column + 2], out[column + 3] = direction_by(fields, plane, j, i, x, y, _HOPS)
 
 
 @kernel

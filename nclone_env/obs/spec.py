@@ -7,8 +7,10 @@ To add an observation: a name in ``config.ObservationName``, its arrays in :func
 from __future__ import annotations
 
 import dataclasses
+from collections import namedtuple
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -124,6 +126,11 @@ ACTION_OUTCOME = (
 
 
 _PICTURES = ("player_frame", "global_view")
+
+
+def columns(features: tuple[Feature, ...]) -> Any:
+    """Return a named tuple: for each feature by its name, its place in the vector."""
+    return namedtuple("Columns", [feature.name for feature in features])(*range(len(features)))
 
 
 def observation_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tuple[ObservationSpec, ...]:

@@ -11,8 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import struct
-import tokenize
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from nclone_env._container import UNREADABLE
 from nclone_env._files import fill_file
 from nclone_env.errors import FormatError, shortened
 from nclone_env.jit import module_digest
@@ -30,23 +29,6 @@ from nclone_env.level.level import Level
 SUFFIX = ".search.npz"
 _FORMAT = 1
 _MOST_SEARCHES = 1000
-
-# Errors of zipfile, numpy.load and json on damaged files.
-_UNREADABLE = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +119,7 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             text = json.loads(arrays.pop("text").tobytes())
             if not isinstance(text, dict):
                 raise ValueError(f"a text of type {type(text).__name__}")
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             expected = "the file of a search that 'solve' has saved"
             raise FormatError(str(path), "file", expected, shortened(str(error))) from error
     return arrays, text

@@ -96,6 +96,44 @@ def _draw_things(levels, worlds, index, glyphs, resolution, per_x, per_y, left, 
 
 
 @kernel
+def list_sprites(levels, worlds, index, glyphs, out):
+    """List what a world shows, in drawing order: doors, entities and the ninja; return how many rows were written.
+
+    A rocket turret has two rows: the turret that a rocket has left, and the rocket or turret itself.
+
+    Args:
+        levels: packed level arrays.
+        worlds: packed world arrays.
+        index: world.
+        glyphs: the ``Glyphs``.
+        out: (S, 3) float64; number of the appearance (-1: it is not shown), x and y (world pixels). S is at least the
+            number of doors, twice that of entities, and one.
+    """
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
+    count = 0
+    for row in range(header["first_door"], header["first_door"] + header["door_count"]):
+        door = levels.doors[row]
+        number = door_appearance(glyphs.door_appearances, door, worlds.entity_states[index, door["owner"]])
+        count = _list(out, count, number, door["x"], door["y"])
+    for slot in range(header["entity_count"]):
+        entity, state = levels.entities[header["first_entity"] + slot], worlds.entity_states[index, slot]
+        if entity["type"] == ROCKET_TURRET:
+            number = int(glyphs.appearances[ROCKET_TURRET, 0, 0]) if leaves_turret(entity, state) else -1
+            count = _list(out, count, number, entity["x"], entity["y"])
+        x, y = place_of(worlds, index, entity)
+        count = _list(out, count, appearance_of(glyphs.appearances, worlds, index, entity, state), x, y)
+    return _list(out, count, ninja_appearance(glyphs.appearances, ninja), ninja["x"], ninja["y"])
+
+
+@kernel
+def _list(out, row, number, x, y):
+    """Write a row; return the next one."""
+    out[row, 0], out[row, 1], out[row, 2] = number, x, y
+    return row + 1
+
+
+@kernel
 def _grid(resolution, per_x, per_y, left, top):
     """Return the placement of stamps: phases per world pixel (across, down), bits of a phase, centre to subtract."""
     bits = 0 if resolution.stamps.shape[1] == 1 else _PHASE_BITS

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import cv2
 import numpy as np
 
 from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS, WORLD_HEIGHT
-from nclone_env.jit import kernel
-from nclone_env.kinds import DOOR_SWITCHES, KINDS, LASER_TURRET, NINJA, REGULAR_DOOR, ROCKET_TURRET, initial_state
+from nclone_env.kinds import KINDS, NINJA, initial_state
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
 from nclone_env.render.area import WORLD, Area, used_area
@@ -19,15 +18,12 @@ from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
 from nclone_env.render.bar import title_bar
 from nclone_env.render.beams import BEAM_COLOURS, draw_beams
 from nclone_env.render.colour import Stamp, colour_stamp, walls
+from nclone_env.render.compose import list_sprites
+from nclone_env.render.glyphs import glyphs, numbered
 from nclone_env.render.looks import (
-    DOOR_LIES,
-    DOOR_UPRIGHT,
     Appearance,
     appearance,
 )
-from nclone_env.sim.entities.laser.turret import orientation as beam_orientation
-from nclone_env.sim.entities.rocket_turret import is_flying
-from nclone_env.sim.query import place_of
 
 _SHOOTING = tuple(kind.number for kind in KINDS if kind.shoots)
 _DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
@@ -56,22 +52,15 @@ def world_picture(
         (round(600 * scale), round(1056 * scale), 3).
     """
     ninja = worlds.ninjas[index]
-    header, states = levels.header[ninja["level"]], worlds.entity_states[index]
-    items: list[Item] = []
-    for door in levels.doors[header["first_door"] :][: header["door_count"]]:
-        orientation = DOOR_UPRIGHT if door["vertical"] else DOOR_LIES
-        shown = appearance(int(door["type"]), orientation, int(states[door["owner"]]))
-        items.append((float(door["x"]), float(door["y"]), shown))
-    entities = levels.entities[header["first_entity"] :][: header["entity_count"]]
-    places = np.empty((len(entities), 2))
-    find_places(entities, worlds, index, places)
-    for entity, state, (x, y) in zip(entities, states.tolist(), places.tolist()):
-        items.extend(_entity_items(entity, state, x, y, worlds.movers[index]))
+    header, shown = levels.header[ninja["level"]], numbered()[0]
+    rows = np.empty((int(header["door_count"] + 2 * header["entity_count"] + 1), 3))
+    count = list_sprites(levels, worlds, index, glyphs(), rows)
+    sprites = [(x, y, shown[int(number)] if number >= 0 else None) for number, x, y in rows[:count].tolist()]
     canvas = Canvas(levels.tiles[ninja["level"]], scale, area)
     _draw_beams(levels, worlds, index, canvas.pixels)
-    canvas.draw(items)
+    canvas.draw(sprites[:-1])
     canvas.draw(map(_ninja_item, ghosts), _GHOST_OPACITY)
-    canvas.draw([_ninja_item(ninja)])
+    canvas.draw(sprites[-1:])
     return canvas.picture()
 
 
@@ -90,24 +79,6 @@ def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> No
     if np.isin(kinds, _SHOOTING).any():
         magnification = picture.shape[0] / WORLD_HEIGHT
         draw_beams(levels, worlds, index, BEAM_COLOURS, (0.0, 0.0, magnification, magnification), picture)
-
-
-@kernel
-def find_places(entities, worlds, index, out):
-    """Write the present position of each entity, pixels, into ``out``, (E, 2)."""
-    for slot in range(entities.shape[0]):
-        out[slot, 0], out[slot, 1] = place_of(worlds, index, entities[slot])
-
-
-def _entity_items(entity: np.void, state: int, x: float, y: float, movers: np.ndarray) -> Iterator[Item]:
-    """Yield the items of an entity at (x, y); of a door only its switch."""
-    kind, orientation = int(entity["type"]), int(entity["orientation"])
-    if kind == LASER_TURRET:
-        orientation = beam_orientation(movers[entity["mover"]])
-    if kind == ROCKET_TURRET and is_flying(state):
-        yield float(entity["x"]), float(entity["y"]), appearance(kind, 0, 0)
-    if kind != REGULAR_DOOR:
-        yield x, y, appearance(DOOR_SWITCHES.get(kind, kind), orientation, state)
 
 
 def level_picture(level: RawLevel | Level, scale: float = 1.0, crop: bool = False, title: bool = False) -> np.ndarray:

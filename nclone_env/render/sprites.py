@@ -30,6 +30,7 @@ def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0, area
     header, ninjas = levels.header.copy(), worlds.ninjas.copy()
     for name in ("door_count", "entity_count", "run_count"):
         header[name] = 0
+    header.flags.writeable = False  # as that of the levels: kernels are compiled for read-only levels
     ninjas["x"] = _OUT_OF_SIGHT
     return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale, area)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
 import pickletools
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ import torch
 from torch import Tensor
 
 from nclone_env import __version__
+from nclone_env._container import UNREADABLE
 from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import CheckpointError, ConfigError, shortened
@@ -34,19 +33,6 @@ _ONLY = {"action_heads": "joint", "activation": "relu", "success_window": 100, "
 
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
-# Errors of zipfile and torch.load on damaged files and on files of other kinds.
-_UNREADABLE = (
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-    pickle.UnpicklingError,
-)
 
 
 @dataclass(frozen=True)
@@ -265,7 +251,7 @@ def _read(path: Path) -> Any:
     try:
         damaged = _find_damage(path)
         fields = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise _error(path, f"expected a checkpoint, but the file cannot be read: {error}") from error
     if damaged:
         raise _error(path, f"expected an intact checkpoint, but its part {damaged} is damaged")

@@ -36,7 +36,7 @@ from tyro.conf import Positional
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import make_buffers
-from nclone_env.env.compiled.observe import NO_OBSERVATIONS, kernel_view
+from nclone_env.env.compiled.observe import kernel_view, no_observations
 from nclone_env.env.compiled.records import NEXT_STEP
 from nclone_env.env.compiled.step import step_range
 from nclone_env.env.compiled.step_arrays import make_step_arrays
@@ -92,8 +92,10 @@ def arguments(name: str) -> tuple[Any, ...]:
         return levels.arrays, worlds, np.zeros((_WORLDS, 1), np.uint8)
     if name == "branch":
         return worlds, actions, worlds, np.zeros(_WORLDS, np.uint64)
-    out = kernel_view(make_buffers(observation_specs(config), _WORLDS))
-    return make_step_arrays(config, levels, _WORLDS, NEXT_STEP, slots=1), out, NO_OBSERVATIONS
+    specs = observation_specs(config)
+    none = no_observations(specs)
+    out = kernel_view(make_buffers(specs, _WORLDS), none)
+    return make_step_arrays(config, levels, _WORLDS, NEXT_STEP, slots=1), out, none
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from nclone_env.errors import ConfigError, SnapshotError, StepOrderError, Unknow
 from nclone_env.level.build import build_room
 from nclone_env.level.scenes import everything
 
+from . import peek
+
 OLD, NEW = ("first-steps/06-hop", "hazards/02-minefield"), ("jumps", "hazards/02-minefield", "first-steps/01-walk")
 EVERYTHING = "game_state", "locals", "entity_states", "reachability", "action_outcomes", "action_mask", "player_frame"
 COUNT = 12
@@ -109,8 +111,8 @@ def test_weights_assignments_and_starts_are_dropped():
     envs.assign_levels([0] * COUNT)
     before = envs.get_state(0)
     envs.exchange_levels("first-steps")
-    assert np.all(envs._batch.episodes["own_level"] == -1)
-    assert not len(envs._batch._arrays.starts.starts)
+    assert np.all(peek.step_arrays(envs).episodes["own_level"] == -1)
+    assert not len(peek.step_arrays(envs).starts.starts)
     with pytest.raises(SnapshotError, match="another, with digest"):
         envs.set_state(0, before)
     envs.set_state(0, envs.get_state(1))
@@ -193,12 +195,12 @@ def test_before_the_first_reset():
 def test_the_bytes_of_records_are_kept_with_those_between_their_fields():
     """Snapshots contain them, so they would differ from run to run."""
     envs = make(observations="game_state")
-    for records in (envs._batch.episodes, envs._batch.results):
+    for records in (peek.step_arrays(envs).episodes, peek.step_arrays(envs).results):
         records.view(np.uint8).reshape(COUNT, -1)[:, -1] = 171  # behind the last field
-    before = envs._batch.results.tobytes()
+    before = peek.step_arrays(envs).results.tobytes()
     envs.exchange_levels(OLD)
-    assert envs._batch.results.tobytes() == before
-    assert (envs._batch.episodes.view(np.uint8).reshape(COUNT, -1)[:, -1] == 171).all()
+    assert peek.step_arrays(envs).results.tobytes() == before
+    assert (peek.step_arrays(envs).episodes.view(np.uint8).reshape(COUNT, -1)[:, -1] == 171).all()
 
 
 @pytest.mark.parametrize("fault", [MemoryError, KeyboardInterrupt])
@@ -208,7 +210,7 @@ def test_the_bytes_of_records_are_kept_with_those_between_their_fields():
         (exchange_module, "make_worlds"),
         (exchange_module, "transfer_world"),
         (exchange_module, "level_arrays"),
-        (batch_module, "make_scratch"),
+        (batch_module, "no_observations"),
         (batch_module, "StepPass"),
     ],
     ids=lambda place: place[1],

@@ -18,6 +18,7 @@ from nclone_env.env.snapshot import write_snapshot
 from nclone_env.errors import SnapshotError
 from nclone_env.level.scenes import moving
 
+from . import peek
 from .bases import ENVIRONMENT_ID, QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices, copies
 
 LEVELS = (moving(), "hazards", moving((70, 44), "other"))
@@ -132,7 +133,7 @@ def test_a_clone_goes_its_own_way():
     state = env.get_state()
     clone = env.clone()
     assert clone.levels[0] is env.levels[0]
-    assert clone._batch.level_set is env._batch.level_set
+    assert clone.level_set is env.level_set
     clone.step(RIGHT)
     assert env.get_state() == state
     actions = choices(40, 1)[:, 0]
@@ -330,7 +331,7 @@ def test_one_of_many_is_restored(mode):
         envs.step(row)
     _, info = others.set_state(2, envs.get_state(1))
     assert others.get_state(2) == envs.get_state(1)
-    assert info["level"] == envs._batch.results["level"][1]
+    assert info["level"] == peek.step_arrays(envs).results["level"][1]
     said = others.get_state(0)
     for number, row in enumerate(actions[33:]):
         left, rewards, *ends, info = envs.step(row)
@@ -379,7 +380,7 @@ def test_environments_are_gathered_from_any(indices):
         assert [envs.get_state(index) for index in range(3)] == [states[index] for index in indices]
         before = {name: array[np.asarray(indices)] for name, array in before.items()}
         assert_same(gathered, before)
-        assert info["episode_steps"].tolist() == envs._batch.episodes["steps"].tolist()
+        assert info["episode_steps"].tolist() == peek.step_arrays(envs).episodes["steps"].tolist()
     envs.step([0, 0, 0])
 
 
@@ -393,7 +394,7 @@ def test_gathering_writes_where_it_is_told_and_reports_its_memory():
     observations, _ = envs.gather([3, 2, 1, 0], out={"game_state": storage})
     assert observations["game_state"] is storage
     assert storage.any()
-    worlds = sum(array.nbytes for array in envs._batch.worlds)
+    worlds = sum(array.nbytes for array in envs.worlds)
     assert envs.memory().total_bytes == before + worlds
     envs.gather([0, 0, 0, 0], out={"game_state": storage})
     assert envs.memory().total_bytes == before + worlds
@@ -511,7 +512,7 @@ def test_messages_name_what_was_expected_and_what_came(pair):
 
 def test_forged_level_numbers_are_refused(pair):
     env, state = pair
-    ninjas = env._batch.worlds.ninjas.dtype
+    ninjas = env.worlds.ninjas.dtype
     place = 48 + ninjas.fields["level"][1]
     forged = sealed(state[:place] + struct.pack("<i", 700) + state[place + 4 :])
     refused(env, forged, r"ninjas\.level: expected a level from 0 to 6, got 700")
@@ -519,9 +520,9 @@ def test_forged_level_numbers_are_refused(pair):
 
 def test_rows_of_another_size_are_refused(pair):
     env, _ = pair
-    rows = env._batch._rows()
+    rows = peek.rows(env)
     wider = rows | {"entity_states": np.zeros((1, rows["entity_states"].shape[1] + 8), np.uint8)}
-    data = write_snapshot(env._batch._digest, wider, 0)
+    data = write_snapshot(peek.digest(env), wider, 0)
     refused(env, data, r"contents of \d+ bytes for these levels and this max_frames, got \d+; use the same max_frames")
 
 

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from tests.env.bases import QUICK_DEATH, QUICK_WIN, WALK
 
+from ..env import peek
 from .playing import check_finite
 from .target import Target
 
@@ -129,7 +130,7 @@ class SingleCalls(_Calls):
             state = state[:place] + bytes([state[place] ^ 1]) + state[place + 1 :]
         wrong = errors.SnapshotError if state is None or place is not None else None
         if self.call(self.expected(needs_reset=False) or wrong, self.env.set_state, state):
-            self.phase = "over" if self.env._batch.episodes[0]["over"] else "running"
+            self.phase = "over" if peek.step_arrays(self.env).episodes[0]["over"] else "running"
 
     @rule()
     def clone(self):

@@ -13,6 +13,7 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import SnapshotError
 from nclone_env.level.scenes import everything, moving
 
+from ..env import peek
 from .accidents import EDGES, damaged
 from .playing import check_finite, check_worlds
 from .target import Target
@@ -69,7 +70,7 @@ def sealed(data: bytes) -> bytes:
 def _joined(rng: random.Random, data: bytes, other: bytes) -> bytes:
     """Return a snapshot with some numbers of another one, or with numbers that may be impossible."""
     changed, place = bytearray(data), _HEADER
-    arrays = list(environments()[0]._batch._rows().values())
+    arrays = list(peek.rows(environments()[0]).values())
     forged = rng.choices(range(len(arrays)), k=2)
     for number, array in enumerate(arrays):
         rows = np.frombuffer(changed, array.dtype, array[0].size, place)
@@ -111,9 +112,9 @@ def read(data: bytes) -> None:
 
 
 def _play(env: NPlusPlusEnv) -> None:
-    check_worlds(env._batch.worlds)
+    check_worlds(env.worlds)
     for action in range(_STEPS):
-        if env._batch.episodes["over"][0]:
+        if peek.step_arrays(env).episodes["over"][0]:
             env.reset()
         observation, reward, *_ = env.step(action)
         _check(observation)

@@ -15,7 +15,7 @@ from nclone_env.sim.tick import play, start, tick
 
 from ..processes import run_module
 from ..sim.hashing import run_hash
-from ..sim.test_robustness import PACKS
+from ..system.test_robustness import PACKS
 
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 fast_only = pytest.mark.skipif(IS_PLAIN, reason="needs the fast compilation")

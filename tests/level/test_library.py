@@ -21,6 +21,7 @@ from nclone_env.level.level_set import ARRAYS_LAYOUT, pack
 from nclone_env.level.library import shared_level_set
 from nclone_env.level.load import load_level, load_levels
 
+from ..env import peek
 from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, Digest, choices, corridor
 from .level_bases import make_pack
 
@@ -69,10 +70,11 @@ def test_environments_of_equal_levels_share_them(folder):
     first = NPlusPlusEnv(**SETTINGS)
     others = [NPlusPlusEnv(**SETTINGS) for _ in range(3)]
     vector = NPlusPlusVectorEnv(EnvironmentConfig(**SETTINGS), 2)
-    for batch in (*(env._batch for env in others), vector._batch):
-        assert batch.level_set is first._batch.level_set
-        assert batch.pictures.global_view.layers is first._batch.pictures.global_view.layers
-        assert batch.pictures.glyphs is first._batch.pictures.glyphs
+    drawn = peek.step_arrays(first).pictures
+    for env in (*others, vector):
+        assert env.level_set is first.level_set
+        assert peek.step_arrays(env).pictures.global_view.layers is drawn.global_view.layers
+        assert peek.step_arrays(env).pictures.glyphs is drawn.glyphs
     assert array_cache.counts == array_cache.CacheCounts(memory_hits=4, misses=2)  # level arrays and static layers
     assert level_library().held_sets >= 1
     vector.close()
@@ -88,7 +90,7 @@ def test_other_levels_or_names_are_other_level_sets(folder):
         ("another title",),
         ("corridor", "another title"),
     ]
-    assert len({id(env._batch.level_set) for env in environments}) == 3
+    assert len({id(env.level_set) for env in environments}) == 3
     assert array_cache.counts == array_cache.CacheCounts(misses=2, file_hits=1)  # one file for equal contents
 
 
@@ -218,7 +220,7 @@ def test_the_library_says_what_it_holds(folder):
     assert {name.split("-")[0] for name, _ in status.files} == {"levels", "layers"}
     assert status.file_bytes == sum(path.stat().st_size for path in folder.iterdir())
     assert status.limit_bytes == 256_000_000
-    assert status.held_bytes >= env._batch.level_set.memory().total_bytes
+    assert status.held_bytes >= env.level_set.memory().total_bytes
     assert status.counts == array_cache.CacheCounts(misses=2)
     assert status.counts is not array_cache.counts
     text = str(status)

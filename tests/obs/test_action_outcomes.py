@@ -20,6 +20,7 @@ from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays
 from tests.shared import SHARED, needs_shared
 
+from ..env import peek
 from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, choices
 from .levels import BUILT_IN
 
@@ -31,10 +32,9 @@ class Oracle:
     """Plays every action for the whole time, one frame after another, and rates the worlds."""
 
     def __init__(self, envs: NPlusPlusVectorEnv | NPlusPlusEnv):
-        batch = envs._batch
-        self.frames = batch.config.observation.outcome_frames
-        self.levels, self.paths = batch.level_set.arrays, batch._arrays.paths
-        self.session = Session(batch.level_set, 1, batch.config.max_frames + self.frames)
+        self.frames = envs.config.observation.outcome_frames
+        self.levels, self.paths = envs.level_set.arrays, peek.step_arrays(envs).paths
+        self.session = Session(envs.level_set, 1, envs.config.max_frames + self.frames)
 
     def outcomes(self, worlds: WorldArrays, index: int) -> np.ndarray:
         """Return (6, 8) float32."""
@@ -96,7 +96,7 @@ def test_ends_come_nearer_frame_by_frame(level, element):
     env = NPlusPlusEnv(levels=level, observations=NAME, frame_skip=1, observation={"outcome_frames": 60})
     oracle, seen, over = Oracle(env), [env.reset()[0][NAME]], False
     while not over:
-        np.testing.assert_array_equal(seen[-1], oracle.outcomes(env._batch.worlds, 0))
+        np.testing.assert_array_equal(seen[-1], oracle.outcomes(env.worlds, 0))
         observation, _, over, _, _ = env.step(2)
         seen.append(observation[NAME])
     to_the_right = np.array(seen)[:, 2, ELEMENTS.index(element)]
@@ -130,7 +130,7 @@ def test_snapshots_are_those_of_other_environments():
         plain.step(2)
     seeing.reset(seed=1)
     observation = seeing.set_state(plain.get_state())
-    np.testing.assert_array_equal(observation[0][NAME], Oracle(seeing).outcomes(plain._batch.worlds, 0))
+    np.testing.assert_array_equal(observation[0][NAME], Oracle(seeing).outcomes(plain.worlds, 0))
 
 
 def test_a_press_that_still_counts_is_no_copy():
@@ -139,7 +139,7 @@ def test_a_press_that_still_counts_is_no_copy():
     oracle, observation = Oracle(env), env.reset()[0]
     differs = []
     for _ in range(120):
-        outcomes = oracle.outcomes(env._batch.worlds, 0)
+        outcomes = oracle.outcomes(env.worlds, 0)
         np.testing.assert_array_equal(observation[NAME], outcomes)
         differs.append(bool((outcomes[:3] != outcomes[3:]).any()))
         observation = env.step(2)[0]

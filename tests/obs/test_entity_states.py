@@ -14,6 +14,7 @@ from nclone_env.level.scenes import everything, mine_field, moving
 from nclone_env.obs.spec import ENTITY_STATE
 from nclone_env.sim.session import play_worlds
 
+from ..env import peek
 from ..env.bases import RIGHT, WALK, corridor
 from ..naive.entity_list import listed
 from ..shared import SHARED, needs_shared
@@ -32,11 +33,11 @@ def make(num_envs, levels, most=32, **fields):
 
 def check(envs, observations) -> set[int]:
     """Compare one batch of observations with the oracle; return the kinds that were listed."""
-    batch, seen = envs._batch, set()
+    seen = set()
     for i in range(envs.num_envs):
-        level = batch.level_set.levels[batch.worlds.ninjas[i]["level"]]
+        level = envs.levels[envs.worlds.ninjas[i]["level"]]
         states, kinds = observations["entity_states"][i], observations["entity_kinds"][i]
-        expected = listed(compiled(level), batch.worlds, i)[: len(states)]
+        expected = listed(compiled(level), envs.worlds, i)[: len(states)]
         count = int(observations["entity_count"][i, 0])
         assert count == len(expected)
         assert kinds[:count].tolist() == [kind for _, kind, _ in expected]
@@ -106,10 +107,10 @@ def test_doors_and_their_switches_are_listed_apart():
     observations = envs.reset()[0]
     kinds = observations["entity_kinds"][0].tolist()
     assert [kinds.count(kind) for kind in range(5, 10)] == [1, 1, 1, 1, 1]
-    slots = envs._batch.level_set.entities_of(0)["type"]
+    slots = envs.level_set.entities_of(0)["type"]
     for kind in (LOCKED_DOOR, TRAP_DOOR):
-        envs._batch.worlds.entity_states[0, np.flatnonzero(slots == kind)[0]] = 1
-    envs._batch.observe(0, observations)
+        envs.worlds.entity_states[0, np.flatnonzero(slots == kind)[0]] = 1
+    peek.observe(envs, 0, observations)
     check(envs, observations)
     kinds = observations["entity_kinds"][0].tolist()
     assert [kinds.count(kind) for kind in range(5, 10)] == [1, 0, 0, 1, 0]
@@ -139,25 +140,25 @@ def unseen() -> Level:
 def compare_velocities(level, frames, agreeing) -> None:
     """Play at random; note for every moving thing whether it moved by its velocity."""
     envs = make(1, level, 128, max_frames=10_000)
-    observations, batch = envs.reset(seed=1)[0], envs._batch
+    observations = envs.reset(seed=1)[0]
     draw = np.random.default_rng(3)
     for frame in range(frames):
         if frame % 20 == 0:
             inputs = int(draw.choice([0, 4, 2, 5, 3]))
-        if batch.worlds.ninjas["state"][0] >= 6:
+        if envs.worlds.ninjas["state"][0] >= 6:
             observations = envs.reset()[0]
-        ninja = np.array([batch.worlds.ninjas[name][0] for name in "xy"])
-        before, movers = listed(compiled(level), batch.worlds, 0), batch.worlds.movers[0].copy()
-        play_worlds(batch.level_set.arrays, batch.worlds, np.array([[inputs]], np.uint8))
+        ninja = np.array([envs.worlds.ninjas[name][0] for name in "xy"])
+        before, movers = listed(compiled(level), envs.worlds, 0), envs.worlds.movers[0].copy()
+        play_worlds(envs.level_set.arrays, envs.worlds, np.array([[inputs]], np.uint8))
         for place, (_, kind, row) in enumerate(before):  # drones may turn in their first frame
             velocity, offset = observations["entity_states"][0, place, 2:4] * 8.0, np.array(row[:2]) * 528
-            if batch.worlds.ninjas["frame"][0] == 1 or not velocity.any() or np.abs(offset).max() >= 528:
+            if envs.worlds.ninjas["frame"][0] == 1 or not velocity.any() or np.abs(offset).max() >= 528:
                 continue
             spot = ninja + offset
             number = int(np.hypot(movers["x"] - spot[0], movers["y"] - spot[1]).argmin())
-            moved = [batch.worlds.movers[name][0, number] - movers[name][number] for name in "xy"]
+            moved = [envs.worlds.movers[name][0, number] - movers[name][number] for name in "xy"]
             agreeing.setdefault(kind, []).append(bool(np.abs(moved - velocity).max() < 0.15))
-        batch.observe(0, observations)
+        peek.observe(envs, 0, observations)
 
 
 def test_every_feature_keeps_its_bounds():

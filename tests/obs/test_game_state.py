@@ -20,7 +20,7 @@ class Player:
     def __init__(self, level=WALK, **fields):
         self.env = NPlusPlusEnv(levels=level, frame_skip=1, observations="game_state", **fields)
         self.state = self.env.reset()[0]["game_state"]
-        self.ninja = self.env._batch.worlds.ninjas[0]
+        self.ninja = self.env.worlds.ninjas[0]
 
     def __call__(self, *actions):
         for action in actions:

@@ -15,7 +15,7 @@ from nclone_env.level.routes.graph import NO_NODE, build_graphs
 from nclone_env.level.scenes import everything
 
 from ..env.bases import choices, copies
-from ..level.test_distance import Node
+from ..level.routes.test_distance import Node
 from ..shared import SHARED, needs_shared
 from .levels import BUILT_IN, compiled, run
 from .test_reachability import Search, free_of, hall, rooms
@@ -188,15 +188,15 @@ def expected_entities(level, states, count) -> list[int]:
 
 def test_observations_follow_the_world():
     envs = make(6, max_frames=300, frame_skip=8)
-    batch, seen = envs._batch, set()
+    seen = set()
     for step, observations in enumerate(run(envs, 120)):
         assert observations in envs.observation_space
         for i in range(6) if step % 5 == 0 else ():
             row = observations["graph_level"][i, 0]
-            ninja, level = batch.worlds.ninjas[i], envs.levels[row]
+            ninja, level = envs.worlds.ninjas[i], envs.levels[row]
             assert row == ninja["level"]
-            count = batch.level_set.max_entities
-            expected = expected_entities(level, batch.worlds.entity_states[i], count)
+            count = envs.level_set.max_entities
+            expected = expected_entities(level, envs.worlds.entity_states[i], count)
             assert observations["graph_entities"][i].tolist() == expected
             node = observations["graph_node"][i, 0]
             x, y = float(ninja["x"]), float(ninja["y"])
@@ -214,7 +214,7 @@ def test_observations_follow_the_world():
 def test_outside_of_the_world_there_is_no_node():
     env = NPlusPlusEnv(levels=rooms(), observations="graph")
     env.reset()
-    env._batch.worlds.ninjas["y"] = 9000
+    env.worlds.ninjas["y"] = 9000
     assert env.step(0)[0]["graph_node"] == NO_NODE
 
 
@@ -251,7 +251,7 @@ def test_out_final_observations_and_snapshots():
 
 def test_graphs_of_a_file_are_those_that_are_made():
     envs = make()
-    for array, made in zip(envs.graphs, build_graphs(envs._batch.level_set)):
+    for array, made in zip(envs.graphs, build_graphs(envs.level_set)):
         np.testing.assert_array_equal(array, made)
 
 

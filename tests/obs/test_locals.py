@@ -15,6 +15,7 @@ from nclone_env.level.routes.distance import distance_at
 from nclone_env.level.scenes import everything
 from nclone_env.obs.locals import QUARTER_SHARES
 
+from ..env import peek
 from ..golden.tiles import SOLID
 from ..shared import SHARED, needs_shared
 from .levels import BUILT_IN, compiled, run
@@ -59,45 +60,41 @@ def test_shares_of_the_quarters_are_those_of_points():
 @pytest.mark.parametrize("size", [1, 9, 21, 99])
 def test_windows_of_built_in_levels(size):
     envs = make(4, (*BUILT_IN, everything()), size, max_frames=90)
-    batch = envs._batch
     for step, observations in enumerate(run(envs, 60)):
         if step % 6 == 0:
             for i in range(4):
-                level = batch.level_set.levels[batch.worlds.ninjas[i]["level"]]
-                np.testing.assert_array_equal(observations["locals"][i], window(level, batch.worlds, i, size))
+                level = envs.levels[envs.worlds.ninjas[i]["level"]]
+                np.testing.assert_array_equal(observations["locals"][i], window(level, envs.worlds, i, size))
 
 
 @needs_shared
 def test_windows_of_recorded_levels():
     levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
     envs = make(len(levels), levels, max_frames=90)
-    batch = envs._batch
     for step, observations in enumerate(run(envs, 60)):
         if step % 20 == 0:
             for i in range(len(levels)):
-                level = batch.level_set.levels[batch.worlds.ninjas[i]["level"]]
-                np.testing.assert_array_equal(observations["locals"][i], window(level, batch.worlds, i, 21))
+                level = envs.levels[envs.worlds.ninjas[i]["level"]]
+                np.testing.assert_array_equal(observations["locals"][i], window(level, envs.worlds, i, 21))
 
 
 @pytest.mark.parametrize(("x", "y"), [(2, 2), (176, 98), (0, 50), (90, 250)])
 def test_outside_of_the_world_is_solid(x, y):
     envs = make(1, build_level(EXIT, spawn=(x, y)))
     observation = envs.reset()[0]["locals"][0]
-    level, batch = envs._batch.level_set.levels[0], envs._batch
-    np.testing.assert_array_equal(observation, window(level, batch.worlds, 0, 21))
+    np.testing.assert_array_equal(observation, window(envs.levels[0], envs.worlds, 0, 21))
     assert (observation == 255).any()
 
 
 def test_a_closed_door_is_solid_and_an_open_one_is_not():
     envs = make(1, everything(spawn=(110, 67)), 41)
     first = envs.reset()[0]["locals"][0].copy()
-    batch = envs._batch
-    level = batch.level_set.levels[0]
+    level = envs.levels[0]
     for kind in (LOCKED_DOOR, TRAP_DOOR):
-        batch.worlds.entity_states[0, np.flatnonzero(compiled(level).entities["type"] == kind)[0]] = 1
+        envs.worlds.entity_states[0, np.flatnonzero(compiled(level).entities["type"] == kind)[0]] = 1
     second = {"locals": np.zeros((1, 41, 41), np.uint8)}
-    batch.observe(0, second)
-    np.testing.assert_array_equal(second["locals"][0], window(level, batch.worlds, 0, 41))
+    peek.observe(envs, 0, second)
+    np.testing.assert_array_equal(second["locals"][0], window(level, envs.worlds, 0, 41))
     differing = first != second["locals"][0]
     assert differing.sum() == 4
     assert sorted(first[differing].tolist()) == [0, 0, 255, 255]
@@ -113,12 +110,12 @@ def hazards(level, x, y, state=None):
     """Return the second plane of ``locals`` with the ninja at a place, pixels."""
     env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_planes": 2})
     env.reset()
-    worlds = env._batch.worlds
+    worlds = env.worlds
     worlds.ninjas[0]["x"], worlds.ninjas[0]["y"] = x, y
     if state is not None:
         worlds.entity_states[0, 2] = state
     seen = {"locals": np.zeros((1, 2, 21, 21), np.uint8)}
-    env._batch.observe(0, seen)
+    peek.observe(env, 0, seen)
     return seen["locals"][0, 1]
 
 
@@ -162,10 +159,10 @@ def progress(level, x, y, **config):
     """Return the third plane of ``locals`` with the ninja at a place, and the environment."""
     env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_planes": 3}, **config)
     env.reset()
-    worlds = env._batch.worlds
+    worlds = env.worlds
     worlds.ninjas[0]["x"], worlds.ninjas[0]["y"] = x, y
     seen = {"locals": np.zeros((1, 3, 21, 21), np.uint8)}
-    env._batch.observe(0, seen)
+    peek.observe(env, 0, seen)
     return seen["locals"][0, 2], env
 
 
@@ -174,7 +171,7 @@ def test_progress_is_the_difference_of_path_lengths(paths):
     x, y = 330.0, 310.0
     level = build_room("exit 90 58", "exit_switch 80 58")
     plane, env = progress(level, x, y, paths=paths)
-    followed = env._batch._arrays.paths
+    followed = peek.step_arrays(env).paths
     field = followed.fields[followed.header["first_field"][0]]
     own = distance_at(followed.fields, followed.header["first_field"][0], x, y)
     top, left = 300 // 12 - 10, 324 // 12 - 10

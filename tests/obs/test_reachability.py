@@ -21,8 +21,9 @@ from nclone_env.level.scenes import everything
 from nclone_env.obs.reachability import KEY
 from nclone_env.obs.spec import REACHABILITY
 
+from ..env import peek
 from ..env.bases import assert_same, choices, copies
-from ..level.test_distance import Node, check_field, naive_distances, naive_free
+from ..level.routes.test_distance import Node, check_field, naive_distances, naive_free
 from ..shared import SHARED, needs_shared
 from .levels import BUILT_IN, compiled
 
@@ -73,18 +74,18 @@ def make(num_envs, levels, slots=None, names="reachability", **fields):
 
 def observe(envs, index=0) -> dict[str, float]:
     out = {"reachability": np.full((1, len(NAMES)), 9, np.float32)}
-    envs._batch.observe(index, out)
+    peek.observe(envs, index, out)
     return dict(zip(NAMES, out["reachability"][0].tolist()))
 
 
 def place(envs, x, y, index=0) -> None:
-    ninja = envs._batch.worlds.ninjas[index]
+    ninja = envs.worlds.ninjas[index]
     ninja["x"], ninja["y"] = x, y
 
 
 def states_of(envs, kind, index=0):
     """Return the places in ``entity_states`` of the entities of a kind in the level that is played."""
-    level = envs._batch.level_set.levels[envs._batch.worlds.ninjas[index]["level"]]
+    level = envs.level_set.levels[envs.worlds.ninjas[index]["level"]]
     return [(index, slot) for slot in np.flatnonzero(compiled(level).entities["type"] == kind).tolist()]
 
 
@@ -155,13 +156,12 @@ def free_of(level) -> set[Node]:
 
 def check(envs, index, draw, count) -> list[dict[str, float]]:
     """Compare the features of a world with the slow search, at random places."""
-    batch = envs._batch
-    level = batch.level_set.levels[batch.worlds.ninjas[index]["level"]]
-    search = Search(level, batch.worlds.entity_states[index])
+    level = envs.levels[envs.worlds.ninjas[index]["level"]]
+    search = Search(level, envs.worlds.entity_states[index])
     ways = {"switch": search.distances(search.switches), "exit": search.distances(search.exits)}
     observe(envs, index)
     fields = np.empty((3, 51, 89), np.float32)
-    compute_fields(batch.level_set, batch._reach.queries[index, KEY:], fields)
+    compute_fields(envs.level_set, peek.reachability(envs).queries[index, KEY:], fields)
     if search.switch_remaining:
         check_field(fields[0], ways["switch"])
     check_field(fields[1], ways["exit"])
@@ -221,7 +221,7 @@ def test_against_a_search_in_plain_python(level, different):
     for _ in range(5):
         for kind in (*DOORS, EXIT):
             for entry in states_of(envs, kind):
-                envs._batch.worlds.entity_states[entry] = draw.integers(2)
+                envs.worlds.entity_states[entry] = draw.integers(2)
         areas |= {round(row["reachable_area"], 3) for row in check(envs, 0, draw, 12)}
     assert len(areas) >= different
 
@@ -235,7 +235,7 @@ def test_recorded_levels_with_doors_against_the_search():
         for index in range(3):
             check(envs, index, draw, 10)
             for entry in states_of(envs, LOCKED_DOOR, index):
-                envs._batch.worlds.entity_states[entry] = 1
+                envs.worlds.entity_states[entry] = 1
 
 
 def test_doors_decide_what_can_be_reached():
@@ -249,7 +249,7 @@ def test_doors_decide_what_can_be_reached():
     )
     assert (first["switch_distance"], first["exit_direction_x"]) == (1, 0)
     (locked,), (trap,), (exit_,) = (states_of(envs, kind) for kind in (LOCKED_DOOR, TRAP_DOOR, EXIT))
-    states = envs._batch.worlds.entity_states
+    states = envs.worlds.entity_states
     states[locked] = 1
     opened = observe(envs)
     assert (opened["switch_reachable"], opened["exit_reachable"]) == (1, 1)
@@ -387,7 +387,7 @@ def test_clones_share_the_fields_and_step_at_the_same_time():
         env = NPlusPlusEnv(levels=(rooms(), hall()), observations="reachability", max_frames=100)
         clones = [env.clone() for _ in range(3)]
     before = env.reachability_counts
-    assert all(clone._batch._reach.cache is env._batch._reach.cache for clone in clones)
+    assert all(peek.reachability(clone).cache is peek.reachability(env).cache for clone in clones)
     results = [[] for _ in range(4)]
 
     def play(number: int, one: NPlusPlusEnv) -> None:
@@ -425,7 +425,7 @@ def test_environments_with_the_same_levels_share_their_fields():
     before = first.reachability_counts
     second.reset(options={"level": 0})
     assert second.reachability_counts == before._replace(hits=before.hits + 3)
-    assert make(1, "jumps", slots=7)._batch._reach.cache is not first._batch._reach.cache
+    assert peek.reachability(make(1, "jumps", slots=7)).cache is not peek.reachability(first).cache
 
 
 def test_bytes_are_reported_and_nothing_is_made_unless_asked_for():
@@ -435,4 +435,3 @@ def test_bytes_are_reported_and_nothing_is_made_unless_asked_for():
     plain = make(4, BUILT_IN, names="game_state")
     assert plain.reachability_counts is None
     assert not any("reach" in node.name for _, node in plain.memory().walk())
-    assert plain._batch._scratch is None

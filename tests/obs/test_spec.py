@@ -18,6 +18,7 @@ from nclone_env.render.compose import write_global_view, write_player_frame
 from tests.env.bases import FLOOR, assert_same, choices, corridor
 from tests.shared import SHARED, needs_shared
 
+from ..env import peek
 from .levels import BUILT_IN, run
 
 SUBSETS = [(name,) for name in OBSERVATION_NAMES] + list(itertools.permutations(DEFAULT_OBSERVATIONS, 2))
@@ -52,13 +53,13 @@ def test_spaces_follow_the_table(options):
     pictures = {"player_frame_size": 64, "global_view_size": (40, 80)}
     config = EnvironmentConfig(observations=OBSERVATION_NAMES, render=pictures, observation={**sizes, **options})
     env, envs = NPlusPlusEnv(config), NPlusPlusVectorEnv(config, 3)
-    specs = observation_specs(config, envs._batch.level_set)
+    specs = observation_specs(config, envs.level_set)
     assert [spec.name for spec in specs if spec.name in OBSERVATION_NAMES] == [
         name for name in OBSERVATION_NAMES if name != "graph"
     ]
     depth = (2,) if "frame_stack" in options else ()
     shapes = [(30,), (64, 64, 1), (40, 80, 1), (9, 12), (9,), (1,), (5, 5), (11,), (6, 8)]
-    unstacked = [(1,), (1,), (envs._batch.level_set.max_entities,), (6,)]
+    unstacked = [(1,), (1,), (envs.level_set.max_entities,), (6,)]
     assert [spec.shape for spec in specs] == [*((*depth, *shape) for shape in shapes), *unstacked]
     vector = np.dtype(options.get("dtype", "float32"))
     vectors = {"game_state", "entity_states", "reachability", "action_outcomes"}
@@ -100,7 +101,7 @@ def test_a_ninja_falls_out_of_the_world():
     env.reset()
     for _ in range(60):
         observation = env.step(0)[0]
-    assert env._batch.worlds.ninjas["y"][0] > 5000
+    assert env.worlds.ninjas["y"][0] > 5000
     assert observation["game_state"][1] == 1
     assert observation["game_state"][17] == 1
 
@@ -122,8 +123,7 @@ def test_a_subset_equals_the_full_set(names):
 def test_pictures_are_those_of_the_kernels():
     envs = NPlusPlusVectorEnv(None, 4, levels=BUILT_IN, render={"player_frame_size": 96})
     envs.reset(seed=2)
-    batch = envs._batch
-    levels, worlds, pictures = batch.level_set.arrays, batch.worlds, batch.pictures
+    levels, worlds, pictures = envs.level_set.arrays, envs.worlds, peek.step_arrays(envs).pictures
     frame, view = np.empty((96, 96, 1), np.uint8), np.empty((128, 256, 1), np.uint8)
     for actions in choices(30, 4):
         observations = envs.step(actions)[0]
@@ -155,12 +155,12 @@ def names_of(envs) -> set[str]:
 )
 def test_what_is_not_asked_for_takes_no_memory(names, pictures):
     envs = NPlusPlusVectorEnv(None, 4, observations=names)
-    optional = {"pictures", "glyphs", "static layers", "scratch of observations", "worlds of action_mask"}
+    optional = {"pictures", "glyphs", "static layers", "worlds of action_mask"}
     optional |= {"reachability", "fields of reachability", "graphs", "worlds of action_outcomes"}
     assert names_of(envs) & optional == pictures
     envs.reset()
     pool = next(node for _, node in envs.memory().walk() if node.name == "recycled observations")
-    specs = observation_specs(envs.config, envs._batch.level_set)
+    specs = observation_specs(envs.config, envs.level_set)
     sizes = [int(np.prod(spec.shape)) * spec.dtype.itemsize for spec in specs]
     assert pool.total_bytes == 4 * sum(sizes)
 

@@ -65,7 +65,7 @@ def test_the_recording_reproduces_the_states_of_the_environment():
         recorder.step(int(action))
         recording = recorder.recording()
         run = nclone_env.simulate(recording.level, recording.inputs)
-        ninja = recorder.env._batch.worlds.ninjas[0]
+        ninja = recorder.env.worlds.ninjas[0]
         assert (run.x[-1], run.y[-1], run.state[-1]) == (ninja["x"], ninja["y"], ninja["state"])
 
 

@@ -16,7 +16,7 @@ from nclone_env.jit import kernel, specialised
 from nclone_env.level.level_set import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.action_outcomes import SCRATCH_WORLDS, write_outcomes
-from nclone_env.obs.half import round_table
+from nclone_env.obs.half import kernel_array
 from nclone_env.obs.spec import frame_specs
 from nclone_env.sim.state import WorldArrays, make_worlds
 
@@ -41,39 +41,34 @@ class ActionOutcomes:
 
     def __init__(self, config: EnvironmentConfig, levels: LevelSet, arrays: StepArrays, slots: int, with_final: bool):
         spec = next(spec for spec in frame_specs(config, levels) if spec.name == _NAME)
-        self._frames, self._is_half = config.observation.outcome_frames, spec.dtype == np.float16
+        self._frames = config.observation.outcome_frames
         self.ended = make_worlds(len(arrays.episodes) if with_final else 0, levels, config.max_frames)
         # Up to the time limit no trail is overwritten, so that more rows, for the frames beyond it, change no index.
         self._tried = make_worlds(SCRATCH_WORLDS * slots, levels, config.max_frames + self._frames)
-        self._scratch = np.zeros((slots if self._is_half else 0, *spec.shape), np.float32)
-        self._no_half = np.zeros((0, *spec.shape), np.uint16)
-        unused = np.zeros((0, *spec.shape), spec.dtype)
+        unused = kernel_array(np.zeros((0, *spec.shape), spec.dtype))
         inputs = self._inputs(arrays, arrays.worlds)
-        self._write = specialised(outcome_range, *inputs, *self._outputs(unused), _OWN_ROWS, arrays.results, 0, 0, 0, 0)
+        self._write = specialised(outcome_range, *inputs, unused, _OWN_ROWS, arrays.results, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Write the outcomes of environments ``first`` to ``last - 1``, and of their episodes that ended."""
-        arrays, out = call.arrays, self._outputs(call.out[_NAME])
+        arrays, out = call.arrays, kernel_array(call.out[_NAME])
         scope = arrays.results, call.base, worker, first, last
-        self._write(*self._inputs(arrays, arrays.worlds), *out, _OWN_ROWS, *scope)
+        self._write(*self._inputs(arrays, arrays.worlds), out, _OWN_ROWS, *scope)
         if call.final is not None:
-            final = self._outputs(call.final.arrays[_NAME])
-            self._write(*self._inputs(arrays, self.ended), *final, call.final.places, *scope)
+            final = kernel_array(call.final.arrays[_NAME])
+            self._write(*self._inputs(arrays, self.ended), final, call.final.places, *scope)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the worlds on which actions are tried, and of those of ended episodes."""
-        tried = array_group(f"worlds of {_NAME}", {**self._tried._asdict(), "scratch": self._scratch}, shared=False)
+        tried = array_group(f"worlds of {_NAME}", self._tried._asdict(), shared=False)
         return MemoryNode(_NAME, children=(tried, array_group("ended worlds", self.ended._asdict(), shared=False)))
 
     def _inputs(self, arrays: StepArrays, worlds: WorldArrays) -> tuple[Any, ...]:
         return arrays.levels, arrays.paths, worlds, self._tried, self._frames
 
-    def _outputs(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (self._scratch, out.view(np.uint16)) if self._is_half else (out, self._no_half)
-
 
 @kernel
-def outcome_range(levels, paths, worlds, tried, frames, out, half, places, results, base, worker, first, last):
+def outcome_range(levels, paths, worlds, tried, frames, out, places, results, base, worker, first, last):
     """Write the outcomes of environments ``first`` to ``last - 1``.
 
     Args:
@@ -82,8 +77,7 @@ def outcome_range(levels, paths, worlds, tried, frames, out, half, places, resul
         worlds: ``WorldArrays``, one row for each environment.
         tried: ``WorldArrays`` with two rows per worker slot, overwritten.
         frames: frames for which actions are held.
-        out: (n, 6, 8) float32; the scratch if it is rounded to float16 afterwards.
-        half: (n, 6, 8) uint16, bits of float16; no rows where float32 is asked for.
+        out: (n, 6, 8) float32, or uint16 for the bits of float16.
         places: (n,) int32, the row of each environment whose episode ended, the only ones written; (0,): write all
             environments, in their own rows.
         results: (n,) ``RESULT``, which tell whose episode ended.
@@ -92,14 +86,11 @@ def outcome_range(levels, paths, worlds, tried, frames, out, half, places, resul
         first: first environment.
         last: one past the last environment.
     """
-    only_ended, rounded = places.shape[0] > 0, half.shape[0] > 0
+    only_ended = places.shape[0] > 0
     for index in range(first, last):
         place = index - base
         if only_ended:
             if not (results[index]["terminated"] or results[index]["truncated"]):
                 continue
             place = int(places[index - base])
-        row = worker if rounded else place
-        write_outcomes(levels, paths, worlds, index, frames, tried, SCRATCH_WORLDS * worker, row, out)
-        if rounded:
-            round_table(out, row, half, place)
+        write_outcomes(levels, paths, worlds, index, frames, tried, SCRATCH_WORLDS * worker, out[place])

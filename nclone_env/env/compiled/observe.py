@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.jit import called_kernel, kernel, stream_bytes
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.jit import called_kernel, stream_bytes
 from nclone_env.obs.entity_states import write_entity_states
 from nclone_env.obs.game_state import write_game_state
 from nclone_env.obs.graph import NO_LATTICE, write_graph
-from nclone_env.obs.half import round_table, round_vector
+from nclone_env.obs.half import kernel_array
 from nclone_env.obs.locals import write_hazards, write_locals, write_progress
 from nclone_env.obs.reachability import NO_QUERIES, write_query
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
 
-# Written without ExtraArrays:
 _NOT_EXTRAS = frozenset({"game_state", "player_frame", "global_view", "action_mask", "action_outcomes"})
-_ROUNDED_LATER = ("reachability", "action_outcomes")  # by passes of their own
 _HALF = np.dtype(np.float16)
-
-
-class Scratch(NamedTuple):
-    """float32 vectors before they are rounded to float16, one row per worker slot; no rows where nothing is rounded.
-
-    Attributes:
-        game_state: (slots, 30) float32.
-        entity_states: (slots, K, 12) float32.
-    """
-
-    game_state: np.ndarray
-    entity_states: np.ndarray
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the arrays."""
-        return array_group("scratch of observations", self._asdict(), shared=False)
 
 
 class ExtraArrays(NamedTuple):
@@ -47,9 +29,7 @@ class ExtraArrays(NamedTuple):
     The kernels are compiled separately for the two cases, so extras cost other environments neither bytes nor branches.
 
     Attributes:
-        half_game_state: (n, 30) uint16, bits of float16.
-        entity_states: (n, K, 12) float32; the scratch if they are rounded to float16 afterwards.
-        half_entity_states: (n, K, 12) uint16, bits of float16.
+        entity_states: (n, K, 12) float32, or uint16 for the bits of float16.
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
         locals: (n, P, S, S) uint8, of P = 1 to 3 planes.
@@ -60,9 +40,7 @@ class ExtraArrays(NamedTuple):
         queries: (N, Q) float64, one row per environment of the batch; answered by ``env.reachability`` after the step.
     """
 
-    half_game_state: np.ndarray
     entity_states: np.ndarray
-    half_entity_states: np.ndarray
     entity_kinds: np.ndarray
     entity_count: np.ndarray
     locals: np.ndarray
@@ -77,7 +55,7 @@ class ObservationArrays(NamedTuple):
     """One array per observation, one row per environment; no rows for observations that are not configured.
 
     Attributes:
-        game_state: (n, 30) float32; the scratch if it is rounded to float16 afterwards.
+        game_state: (n, 30) float32, or uint16 for the bits of float16.
         player_frame: (n, S, S, 1) uint8.
         global_view: (n, H, W, 1) uint8.
         extras: ``ExtraArrays``, or None.
@@ -110,44 +88,42 @@ _NO_WORLDS = WorldArrays(
 )
 NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), _NO_WORLDS
 """``used``, ``places`` and ``worlds`` where no last observations are asked for."""
-NO_OBSERVATIONS = ObservationArrays(
-    np.zeros((0, len(GAME_STATE)), np.float32), np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8)
-)
-_NO_EXTRAS: dict[str, np.ndarray] = {
-    "half_game_state": np.zeros((0, len(GAME_STATE)), np.uint16),
-    "entity_states": np.zeros((0, 0, len(ENTITY_STATE)), np.float32),
-    "half_entity_states": np.zeros((0, 0, len(ENTITY_STATE)), np.uint16),
-    "entity_kinds": np.zeros((0, 0), np.uint8),
-    "entity_count": np.zeros((0, 1), np.uint8),
-    "locals": np.zeros((0, 1, 0, 0), np.uint8),
-    "graph_level": np.zeros((0, 1), np.int32),
-    "graph_node": np.zeros((0, 1), np.int32),
-    "graph_entities": np.zeros((0, 0), np.uint8),
-}
 
 
-def make_scratch(specs: Sequence[ObservationSpec], slots: int) -> Scratch | None:
-    """Return the scratch memory that observing needs; None without extras.
+def no_observations(specs: Sequence[ObservationSpec], lattice: np.ndarray = NO_LATTICE) -> ObservationArrays:
+    """Return observations without rows, of the types that those of a configuration have in kernels.
 
     Args:
         specs: the unstacked observations.
-        slots: number of worker slots.
+        lattice: of environments with ``graph``.
     """
-    rounded = [spec for spec in specs if spec.dtype == _HALF and spec.name not in _ROUNDED_LATER]
-    if not rounded and {spec.name for spec in specs} <= _NOT_EXTRAS:
-        return None
-    rows = {spec.name: np.zeros((slots, *spec.shape), np.float32) for spec in rounded}
-    return Scratch(
-        rows.get("game_state", NO_OBSERVATIONS.game_state),
-        rows.get("entity_states", _NO_EXTRAS["entity_states"]),
+    is_half, has_extras = any(spec.dtype == _HALF for spec in specs), not {spec.name for spec in specs} <= _NOT_EXTRAS
+    none = _no_observations(is_half, has_extras)
+    if none.extras is None or lattice is NO_LATTICE:
+        return none
+    return none._replace(extras=none.extras._replace(lattice=lattice))
+
+
+@lru_cache(maxsize=4)  # environments share them
+def _no_observations(is_half: bool, has_extras: bool) -> ObservationArrays:
+    vector = np.uint16 if is_half else np.float32
+    extras = ExtraArrays(
+        np.zeros((0, 0, len(ENTITY_STATE)), vector),
+        np.zeros((0, 0), np.uint8),
+        np.zeros((0, 1), np.uint8),
+        np.zeros((0, 1, 0, 0), np.uint8),
+        np.zeros((0, 1), np.int32),
+        np.zeros((0, 1), np.int32),
+        np.zeros((0, 0), np.uint8),
+        NO_LATTICE,
+        NO_QUERIES,
     )
+    pictures = np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8)
+    return ObservationArrays(np.zeros((0, len(GAME_STATE)), vector), *pictures, extras if has_extras else None)
 
 
 def kernel_view(
-    buffers: Mapping[str, np.ndarray],
-    scratch: Scratch | None = None,
-    queries: np.ndarray = NO_QUERIES,
-    lattice: np.ndarray = NO_LATTICE,
+    buffers: Mapping[str, np.ndarray], empty: ObservationArrays, queries: np.ndarray = NO_QUERIES
 ) -> ObservationArrays:
     """Return observations as kernels take them: float16 arrays as their bits.
 
@@ -156,33 +132,24 @@ def kernel_view(
 
     Args:
         buffers: arrays by name.
-        scratch: of environments with extras.
+        empty: observations of the same configuration without rows.
         queries: of environments with ``reachability``.
-        lattice: of environments with ``graph``.
     """
-    empty = NO_OBSERVATIONS
-    state = buffers.get("game_state", empty.game_state)
+    state = kernel_array(buffers.get("game_state", empty.game_state))
     frame, view = buffers.get("player_frame", empty.player_frame), buffers.get("global_view", empty.global_view)
-    if scratch is None:
+    none = empty.extras
+    if none is None:
         return ObservationArrays(state, frame, view)
-    half_state, half_entities = _NO_EXTRAS["half_game_state"], _NO_EXTRAS["half_entity_states"]
-    if state.dtype == _HALF:
-        state, half_state = scratch.game_state, state.view(np.uint16)
-    entities = buffers.get("entity_states", _NO_EXTRAS["entity_states"])
-    if entities.dtype == _HALF:
-        entities, half_entities = scratch.entity_states, entities.view(np.uint16)
-    planes = buffers.get("locals", _NO_EXTRAS["locals"])
+    planes = buffers.get("locals", none.locals)
     extras = ExtraArrays(
-        half_state,
-        entities,
-        half_entities,
-        buffers.get("entity_kinds", _NO_EXTRAS["entity_kinds"]),
-        buffers.get("entity_count", _NO_EXTRAS["entity_count"]),
+        kernel_array(buffers.get("entity_states", none.entity_states)),
+        buffers.get("entity_kinds", none.entity_kinds),
+        buffers.get("entity_count", none.entity_count),
         planes if planes.ndim == 4 else planes[:, np.newaxis],
-        buffers.get("graph_level", _NO_EXTRAS["graph_level"]),
-        buffers.get("graph_node", _NO_EXTRAS["graph_node"]),
-        buffers.get("graph_entities", _NO_EXTRAS["graph_entities"]),
-        lattice,
+        buffers.get("graph_level", none.graph_level),
+        buffers.get("graph_node", none.graph_node),
+        buffers.get("graph_entities", none.graph_entities),
+        none.lattice,
         queries,
     )
     return ObservationArrays(state, frame, view, extras)
@@ -196,14 +163,12 @@ def observe(arrays, index, row, worker, out):
         arrays: ``StepArrays``.
         index: environment.
         row: row to write.
-        worker: row of scratch and canvas to use.
+        worker: row of the canvas to use.
         out: ``ObservationArrays``.
     """
     levels, worlds, pictures = arrays.levels, arrays.worlds, arrays.pictures
     if out.game_state.shape[0] > 0:
-        place, settings = vector_row(out.extras, row, worker), arrays.settings[0]
-        local = settings["local_position"] != 0
-        write_game_state(levels, arrays.paths, worlds, index, settings["max_frames"], local, place, out.game_state)
+        write_game_state(levels, arrays.paths, worlds, index, arrays.settings[0], out.game_state[row])
     if out.player_frame.shape[0] > 0:
         canvas = arrays.canvas.player_frame
         picture = canvas[worker] if canvas.shape[0] > 0 else out.player_frame[row]
@@ -216,32 +181,17 @@ def observe(arrays, index, row, worker, out):
         write_global_view(levels, worlds, index, pictures, picture)
         if canvas.shape[0] > 0:
             stream_bytes(out.global_view[row], picture)
-    write_extras(levels, arrays.paths, worlds, index, row, worker, out.game_state, out.extras)
-
-
-@kernel
-def vector_row(extras, row, worker):
-    """Return the row that float32 vectors are written to: the worker's row of the scratch if they are rounded later."""
-    if extras is None:
-        return row
-    if extras.half_game_state.shape[0] > 0 or extras.half_entity_states.shape[0] > 0:
-        return worker
-    return row
+    write_extras(levels, arrays.paths, worlds, index, row, out.extras)
 
 
 @called_kernel
-def write_extras(levels, paths, worlds, index, row, worker, game_state, extras):
+def write_extras(levels, paths, worlds, index, row, extras):
     """Write one row of the arrays of ``extras`` that have rows; nothing if ``extras`` is None."""
     if extras is None:
         return
-    place = vector_row(extras, row, worker)
-    if extras.half_game_state.shape[0] > 0:
-        round_vector(game_state, place, extras.half_game_state, row)
     if extras.entity_kinds.shape[0] > 0:
-        kinds, count = extras.entity_kinds, extras.entity_count
-        write_entity_states(levels, worlds, index, place, extras.entity_states, row, kinds, count)
-    if extras.half_entity_states.shape[0] > 0:
-        round_table(extras.entity_states, place, extras.half_entity_states, row)
+        states, kinds, count = extras.entity_states, extras.entity_kinds, extras.entity_count
+        write_entity_states(levels, worlds, index, row, states, kinds, count)
     if extras.locals.shape[0] > 0:
         write_locals(levels, worlds, index, extras.locals[row, 0])
         if extras.locals.shape[1] > 1:

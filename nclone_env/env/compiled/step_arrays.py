@@ -14,6 +14,7 @@ from nclone_env.level.level_set import LevelArrays, LevelSet
 from nclone_env.level.routes.door_paths import door_paths
 from nclone_env.level.routes.paths import Paths
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.obs.spec import frame_specs
 from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.pictures import picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -137,11 +138,7 @@ def make_canvas(config: EnvironmentConfig, num_envs: int, slots: int) -> Canvas:
         num_envs: number of environments.
         slots: number of worker slots.
     """
-    side, (height, width) = config.render.player_frame_size, config.render.view_shape
-    shapes = {"player_frame": (side, side, 1), "global_view": (height, width, 1)}
-    size = sum(math.prod(shape) for name, shape in shapes.items() if name in config.observations)
-    if num_envs * size < STREAMED_BYTES:
+    shapes = {spec.name: spec.shape for spec in frame_specs(config) if spec.name in Canvas._fields}
+    if num_envs * sum(map(math.prod, shapes.values())) < STREAMED_BYTES:
         return _NO_CANVAS
-    return Canvas(
-        *(np.zeros((slots * (name in config.observations), *shape), np.uint8) for name, shape in shapes.items())
-    )
+    return _NO_CANVAS._replace(**{name: np.zeros((slots, *shape), np.uint8) for name, shape in shapes.items()})

@@ -5,7 +5,7 @@ Like the action mask it is written after the step by a kernel of its own; enviro
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,13 +14,12 @@ from nclone_env.env.reachability.cache import FieldCache
 from nclone_env.jit import kernel, specialised
 from nclone_env.level.level_set import LevelArrays, LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.obs.half import round_vector
+from nclone_env.obs.half import kernel_array
 from nclone_env.obs.reachability import KEY, NO_QUERIES, PENDING, find_slot, make_queries, write_reachability
 from nclone_env.obs.spec import REACHABILITY
 
 _NAME = "reachability"
 _OWN_ROWS = np.zeros(0, dtype=np.int32)
-_NO_HALF = np.zeros((0, len(REACHABILITY)), dtype=np.uint16)
 
 
 class QueryArrays(NamedTuple):
@@ -50,14 +49,11 @@ class Reachability:
         levels: levels of the batch.
         cache: fields of these levels.
         num_envs: number of environments.
-        slots: number of worker slots.
         dtype: of the observation, float32 or float16.
         with_final: also answer for the last observations of episodes in same-step mode.
     """
 
-    def __init__(
-        self, levels: LevelSet, cache: FieldCache, num_envs: int, slots: int, dtype: np.dtype, with_final: bool
-    ):
+    def __init__(self, levels: LevelSet, cache: FieldCache, num_envs: int, dtype: np.dtype, with_final: bool):
         self.cache = cache
         self.queries = make_queries(num_envs, levels)
         self.final_queries = make_queries(num_envs, levels) if with_final else NO_QUERIES
@@ -65,56 +61,47 @@ class Reachability:
         shared = (levels.arrays, cache.fields, cache.keys, cache.last_use)
         self._arrays = QueryArrays(*shared, self.queries, self._hints)
         self._final_arrays = QueryArrays(*shared, self.final_queries, self._hints)
-        self._is_half = dtype == np.float16
-        self._scratch = np.zeros((slots if self._is_half else 0, len(REACHABILITY)), dtype=np.float32)
-        unused = np.zeros((0, len(REACHABILITY)), dtype=dtype)
-        outputs = (*self._outputs(unused), _OWN_ROWS)
-        self._answer_range = specialised(answer_range, self._arrays, *outputs, 0, 0, 0, 0, 0)
+        unused = kernel_array(np.zeros((0, len(REACHABILITY)), dtype))
+        self._answer_range = specialised(answer_range, self._arrays, unused, _OWN_ROWS, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Answer the pending queries of environments ``first`` to ``last - 1``."""
-        self._answer(self._arrays, call.out[_NAME], _OWN_ROWS, call.base, worker, first, last)
+        self._answer(self._arrays, call.out[_NAME], _OWN_ROWS, call.base, first, last)
         if call.final is not None:
             final = call.final.arrays[_NAME]
-            self._answer(self._final_arrays, final, call.final.places, call.base, worker, first, last)
+            self._answer(self._final_arrays, final, call.final.places, call.base, first, last)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of queries and fields."""
         own = {"queries": self.queries, "final queries": self.final_queries, "slots last used": self._hints}
-        queries = array_group("queries", {**own, "scratch": self._scratch}, shared=False)
+        queries = array_group("queries", own, shared=False)
         return MemoryNode(_NAME, children=(queries, self.cache.memory()))
 
     def _answer(
-        self, arrays: QueryArrays, out: np.ndarray, places: np.ndarray, base: int, worker: int, first: int, last: int
+        self, arrays: QueryArrays, out: np.ndarray, places: np.ndarray, base: int, first: int, last: int
     ) -> None:
-        outputs = (*self._outputs(out), places)
-        time = self.cache.begin_reading()
+        time, out = self.cache.begin_reading(), kernel_array(out)
         hits, misses = 0, 0
         try:
-            hits, misses = self._answer_range(arrays, *outputs, time, base, worker, first, last)
+            hits, misses = self._answer_range(arrays, out, places, time, base, first, last)
         finally:
             self.cache.end_reading(hits)
         if misses:
             for index in (first + np.flatnonzero(arrays.queries[first:last, PENDING])).tolist():
                 with self.cache.providing(arrays.queries[index, KEY:]) as time:
-                    self._answer_range(arrays, *outputs, time, base, worker, index, index + 1)
-
-    def _outputs(self, out: np.ndarray) -> tuple[Any, ...]:
-        return (self._scratch, out.view(np.uint16)) if self._is_half else (out, _NO_HALF)
+                    self._answer_range(arrays, out, places, time, base, index, index + 1)
 
 
 @kernel
-def answer_range(arrays, out, half, places, time, base, worker, first, last):
+def answer_range(arrays, out, places, time, base, first, last):
     """Answer the pending queries whose fields are in the cache.
 
     Args:
         arrays: ``QueryArrays``.
-        out: (n, 11) float32; the scratch if it is rounded to float16 afterwards.
-        half: (n, 11) uint16, bits of float16; no rows where float32 is asked for.
+        out: (n, 11) float32, or uint16 for the bits of float16.
         places: (n,) int32, the row to write for each environment; (0,): their own rows.
         time: value to write into ``last_use``.
         base: environment of the first row of ``out`` and of ``places``.
-        worker: row of the scratch to use.
         first: first environment.
         last: one past the last environment.
 
@@ -132,11 +119,7 @@ def answer_range(arrays, out, half, places, time, base, worker, first, last):
             continue
         hits += 1
         hints[index], arrays.last_use[slot] = slot, time
-        rounded = half.shape[0] > 0
-        place = index - base if places.shape[0] == 0 else int(places[index - base])
-        row = worker if rounded else place
-        write_reachability(arrays.levels, arrays.fields, slot, queries, index, row, out)
-        if rounded:
-            round_vector(out, row, half, place)
+        row = index - base if places.shape[0] == 0 else int(places[index - base])
+        write_reachability(arrays.levels, arrays.fields, slot, queries, index, out[row])
         queries[index, PENDING] = 0.0
     return hits, misses

@@ -1,0 +1,155 @@
+"""Masks against trying every action on a clone and comparing all bytes of the worlds."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.env.compiled.action_mask import MASK_AT_END
+from nclone_env.env.threads import Job, Workers
+from nclone_env.level.level_set import pack
+from nclone_env.level.load import load_level
+from nclone_env.level.scenes import everything
+from nclone_env.sim.copy import copy_world, equal_worlds
+from nclone_env.sim.state import MOVER, NINJA_RECORD, make_worlds
+from tests.shared import SHARED, needs_shared
+
+from ...obs.levels import BUILT_IN
+from ..bases import QUICK_DEATH, QUICK_WIN, choices
+
+
+def brute_force(env: NPlusPlusEnv, helper: NPlusPlusEnv) -> list[int]:
+    """Return the mask by the bytes of the worlds after each action."""
+    state, futures = env.get_state(), []
+    for action in range(6):
+        helper.set_state(state)
+        helper.step(action)
+        futures.append(b"".join(array.tobytes() for array in helper.worlds))
+    return [int(future not in futures[:action]) for action, future in enumerate(futures)]
+
+
+def check_run(steps: int, seed: int, hold: int = 5, **fields) -> list[list[int]]:
+    """Compare the masks of a random run; return them."""
+    env = NPlusPlusEnv(observations="action_mask", **fields)
+    helper = NPlusPlusEnv(observations="game_state", **fields)
+    observation, _ = env.reset(seed=seed)
+    masks, over = [], False
+    for action in choices(steps // hold, 1, seed)[:, 0].repeat(hold):
+        if over:
+            assert observation["action_mask"].tolist() == list(MASK_AT_END)
+            observation, over = env.reset()[0], False
+            continue
+        masks.append(observation["action_mask"].tolist())
+        assert masks[-1] == brute_force(env, helper)
+        observation, _, terminated, truncated, _ = env.step(action)
+        assert observation in env.observation_space
+        over = terminated or truncated
+    return masks
+
+
+@pytest.mark.parametrize("frame_skip", [1, 4])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_masks_are_those_of_brute_force(frame_skip, seed):
+    levels = (*BUILT_IN, QUICK_WIN, QUICK_DEATH, everything())
+    masks = check_run(300, seed, levels=levels, frame_skip=frame_skip, max_frames=150)
+    assert all(mask[0] == mask[3] == 1 for mask in masks)
+
+
+def test_dying_leaves_only_the_choice_of_the_remembered_jump():
+    """The frame after the fatal one: directions do nothing any more, but jump is still noted."""
+    masks = check_run(60, 1, levels=QUICK_DEATH, frame_skip=1, max_frames=600) + [
+        mask for seed in range(2, 6) for mask in check_run(300, seed, 30, levels=QUICK_DEATH, frame_skip=1)
+    ]
+    assert [1, 0, 0, 1, 0, 0] in masks
+
+
+@needs_shared
+def test_masks_on_recorded_levels():
+    levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
+    check_run(200, 3, levels=levels, max_frames=60)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_threads_and_modes(mode):
+    fields = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "observations": ("action_mask", "game_state")}
+    few, many = (
+        NPlusPlusVectorEnv(None, 5, autoreset_mode=mode, num_threads=count, max_frames=60, **fields) for count in (1, 3)
+    )
+    over = np.zeros(5, np.bool_)
+    few.reset(seed=2)
+    many.reset(seed=2)
+    ends = 0
+    for actions in choices(80, 5):
+        left, right = few.step(actions), many.step(actions)
+        np.testing.assert_array_equal(left[0]["action_mask"], right[0]["action_mask"])
+        assert left[0]["action_mask"][:, 0].all()
+        over = left[2] | left[3]
+        ends += int(over.sum())
+        if mode is AutoresetMode.SAME_STEP and over.any():
+            assert left[4]["final_obs"]["action_mask"].tolist() == [list(MASK_AT_END)] * int(over.sum())
+        elif over.any():
+            assert (left[0]["action_mask"][over] == MASK_AT_END).all()
+            if mode is AutoresetMode.DISABLED:
+                few.reset(options={"reset_mask": over})
+                many.reset(options={"reset_mask": over})
+    assert ends > 5
+
+
+def test_masks_change_nothing_else():
+    fields = {"levels": "hazards", "max_frames": 100}
+    plain = NPlusPlusVectorEnv(None, 3, observations="game_state", **fields)
+    masked = NPlusPlusVectorEnv(None, 3, observations=("game_state", "action_mask"), **fields)
+    np.testing.assert_array_equal(plain.reset(seed=4)[0]["game_state"], masked.reset(seed=4)[0]["game_state"])
+    for actions in choices(60, 3):
+        left, right = plain.step(actions), masked.step(actions)
+        np.testing.assert_array_equal(left[0]["game_state"], right[0]["game_state"])
+        np.testing.assert_array_equal(left[1], right[1])
+
+
+def test_every_bit_of_a_world_counts():
+    levels = pack([load_level(everything())])
+    worlds = make_worlds(2, levels, 1000)
+    assert equal_worlds(worlds, 0, 1)
+    changes = [(worlds.ninjas, name) for name in NINJA_RECORD.names] + [
+        (worlds.movers[:, 3], name) for name in MOVER.names
+    ]
+    for array, name in changes:
+        array[name][1] = 1
+        assert not equal_worlds(worlds, 0, 1), name
+        copy_world(worlds, 0, worlds, 1)
+    for array in (worlds.entity_states, worlds.trail.reshape(2, -1)):
+        for place in (0, array.shape[1] - 1):
+            array[1, place] = 1
+            assert not equal_worlds(worlds, 0, 1)
+            array[1, place] = 0
+    worlds.ninjas["vx"][1] = -0.0
+    assert not equal_worlds(worlds, 0, 1)
+
+
+@pytest.mark.parametrize(("num_envs", "threads"), [(1, 1), (7, 3), (64, 5), (5, 5), (1000, 16)])
+def test_no_two_concurrent_calls_have_the_same_worker_slot(num_envs, threads):
+    workers, job = Workers(num_envs, threads), Job()
+    lock, busy, shared, calls = threading.Lock(), set(), [], []
+
+    def task(worker, first, last):
+        with lock:
+            shared.extend(busy & {worker})
+            busy.add(worker)
+        time.sleep(0.001)
+        with lock:
+            busy.remove(worker)
+            calls.append((worker, first, last))
+
+    for _ in range(5):
+        workers.run(job, task, 0, num_envs)
+        assert sorted(index for _, first, last in calls for index in range(first, last)) == list(range(num_envs))
+        assert len(calls) >= min(threads, num_envs)
+        assert all(0 <= worker < workers.slots for worker, _, _ in calls)
+        calls.clear()
+    workers.close()
+    assert not shared

@@ -1,0 +1,164 @@
+"""Evil ninjas (physics 03, section 12), with the check values of section 20."""
+
+import numpy as np
+import pytest
+
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.level.build import build_room
+from nclone_env.level.level_set import pack
+from nclone_env.sim.entities.evil_ninja import ACTIVE, CHARGING, TOUCHED, WAITING
+from nclone_env.sim.session import Session
+from nclone_env.sim.simulate import simulate
+from nclone_env.sim.state import make_worlds
+
+from ..bases import LEFT, RIGHT
+
+HOME = (66, 58)  # a runner from x = 240 touches it between x = 376 and x = 380
+AWAY = (150, 10)
+
+
+def evil_ninja(place):
+    return "evil_ninja {} {}".format(*place)
+
+
+def wander(frames, seed=5):
+    """Return inputs that run right for two seconds, then back and forth."""
+    draw = np.random.default_rng(seed)
+    turns = np.repeat(draw.choice([LEFT, RIGHT, LEFT + 1, RIGHT + 1], frames // 10 + 1), 10)
+    return bytes([RIGHT]) * 120 + turns.astype(np.uint8).tobytes()[:frames]
+
+
+def play(places, inputs, unharmed=True):
+    """Return (T,) ninjas, (T, E) phases and (T, E) x and y; an unharmed ninja is lifted out of reach of death."""
+    session = Session(build_room(*(evil_ninja(place) for place in places)))
+    count = len(places)
+    ninjas, phases, spots = [], [], []
+    for code in inputs:
+        if unharmed and session.ninja["state"] >= DEAD:
+            break
+        session.tick(code)
+        ninjas.append(session.ninja.copy())
+        phases.append(session.entity_states().tolist())
+        spots.append([(m["x"], m["y"]) for m in session.worlds.movers[0, :count]])
+    return np.array(ninjas), np.array(phases), np.array(spots)
+
+
+def test_delays_and_way():
+    """Frame j is row j - 1. The first follows from 120 frames after the touch, the second 120 frames later."""
+    ninjas, phases, spots = play([HOME, HOME, AWAY], wander(360))
+    path = np.stack([ninjas["x"], ninjas["y"]], axis=1)
+    touched = int(np.flatnonzero(phases[:, 0] != WAITING)[0]) + 1
+    assert phases[touched - 1].tolist() == [TOUCHED, TOUCHED, WAITING]
+    assert len(ninjas) > touched + 260
+    for number, slot in ((1, 0), (2, 1)):
+        begin = touched + 120 * number
+        assert phases[begin - 2, slot] == CHARGING
+        assert (phases[begin - 1 :, slot] == ACTIVE).all()
+        for frame in range(begin, len(ninjas) + 1):
+            assert spots[frame - 1, slot].tolist() == path[frame - 120 * number].tolist(), (number, frame)
+    assert (phases[:, 2] == WAITING).all()
+
+
+def test_check_values():
+    """Touched in frame 100: active in 220 at P[101], then P[102]; the second in frame 340 at P[101]."""
+    level = build_room("evil_ninja 100 20", "evil_ninja 100 20")
+    session = Session(level)
+    path = {}
+    for frame in range(1, 342):
+        session.tick(0)
+        if frame == 99:  # to be dropped on them in the next frame, then carried along a line of its own
+            session.ninja["x"], session.ninja["y"], session.ninja["vx"], session.ninja["vy"] = 600.0, 115.0, 0.0, 0.0
+        elif frame > 99:
+            session.ninja["x"], session.ninja["y"] = 600.0 + 1.25 * (frame - 100), 150.0
+        path[frame] = (float(session.ninja["x"]), float(session.ninja["y"]))
+        phases = session.entity_states().tolist()
+        spots = [(float(m["x"]), float(m["y"])) for m in session.worlds.movers[0]]
+        if frame == 99:
+            assert phases == [WAITING, WAITING]
+        elif frame == 100:
+            assert phases == [TOUCHED, TOUCHED]
+        elif frame == 219:
+            assert phases == [CHARGING, CHARGING]
+        elif frame == 220:
+            assert phases == [ACTIVE, CHARGING]
+            assert spots == [path[101], (600.0, 120.0)]
+        elif frame == 221:
+            assert spots[0] == path[102]
+        elif frame == 340:
+            assert phases == [ACTIVE, ACTIVE]
+            assert spots == [path[221], path[101]]
+
+
+def test_it_comes_from_its_home_in_the_last_two_seconds():
+    ninjas, _, spots = play([HOME, HOME], wander(200))
+    touched = int(np.flatnonzero((spots[:, 0] != spots[0, 0]).any(axis=1))[0]) - 1  # moves from the frame after next
+    home, goal = np.array([396.0, 348.0]), np.array([ninjas["x"][touched], ninjas["y"][touched]])
+    for step in (2, 60, 119):
+        assert spots[touched + step - 1, 0] == pytest.approx(home + step / 120 * (goal - home), abs=1e-12)
+    assert (spots[: touched + 119, 1] == home).all()
+
+
+def test_charging_is_harmless_and_following_kills():
+    """The ninja begins where one waits and stays there: touched in frame 1, killed in frame 121."""
+    run = simulate(build_room("evil_ninja 41 58"), bytes(130), entities=True)
+    gap = np.hypot(run.entity_x[:, 0] - run.x, run.entity_y[:, 0] - run.y)
+    assert (gap < 16.0).all()
+    assert np.flatnonzero(run.state == DEAD)[0] == 120
+
+
+def test_it_follows_the_dead_and_spares_the_winner():
+    session = Session(build_room("evil_ninja 40 58"))
+    session.tick(0)
+    session.ninja["state"] = CELEBRATING
+    ninjas, states, _ = session.record(bytes(300))
+    assert states[-1, 0] == ACTIVE
+    assert (ninjas["state"] == CELEBRATING).all()
+
+
+def test_the_trail_belongs_to_the_world():
+    """A snapshot that is taken half-way leads to the same future; a start clears the trail."""
+    inputs = wander(300)
+    session = Session(build_room(evil_ninja(HOME)), 2)
+    session.record(inputs[:200])
+    session.restore(session.snapshot(0), 1)
+    first, second = session.record(inputs[200:], 0), session.record(inputs[200:], 1)
+    assert first.ninjas.tobytes() == second.ninjas.tobytes()
+    assert session.snapshot(0) == session.snapshot(1)
+    assert session.worlds.trail[0].any()
+    fresh = Session(session.level_set)
+    assert not fresh.worlds.trail.any()
+
+
+@pytest.mark.parametrize(("count", "limit", "rows"), [(0, None, 1), (1, None, 119), (10, None, 1199), (10, 600, 600)])
+def test_the_trail_is_no_longer_than_needed(count, limit, rows):
+    levels = pack([build_room(*["evil_ninja 50 50"] * count)])
+    assert make_worlds(3, levels, limit).trail.shape == (3, rows, 2)
+
+
+def test_a_limited_trail_is_as_good():
+    """``simulate`` bounds the trail by the number of inputs; a session does not."""
+    inputs = wander(250)
+    level = build_room(*[evil_ninja(HOME)] * 4)
+    run = simulate(level, inputs, entities=True)
+    session = Session(level)
+    ninjas = session.record(inputs).ninjas
+    assert session.worlds.trail.shape[1] == 479 > len(inputs)
+    assert ninjas["x"].tolist() == run.x.tolist()
+    assert [m["x"] for m in session.worlds.movers[0]] == run.entity_x[-1].tolist()
+
+
+def test_the_trail_is_reported():
+    levels = pack([build_room(*["evil_ninja 50 50"] * 2)])
+    worlds = make_worlds(4, levels)
+    sizes = {node.name: node.total_bytes for node in worlds.memory().children}
+    assert sizes["trail"] == 4 * 239 * 16
+
+
+def test_copies_follow_too():
+    session = Session(build_room(evil_ninja(HOME)), 2)
+    session.record(wander(200))
+    session.copy(0, 1)
+    assert session.snapshot(0) == session.snapshot(1)
+    assert session.hash(0) == session.hash(1)
+    session.worlds.trail[1, 7, 0] += 1e-9
+    assert session.hash(0) != session.hash(1)

@@ -1,0 +1,155 @@
+"""Seeds, single environments, and other processes: the same seed gives the same bytes.
+
+Threads, batches, contracts and snapshots are compared with golden hashes in ``tests/profiling/test_determinism.py``.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.level.scenes import moving
+
+from ..env.bases import assert_same, choices, copies, single_digest, vector_digests
+
+FIELDS = {"levels": ("hazards", "first-steps"), "max_frames": 200}
+MOVING = {"levels": (moving(), moving((70, 44), "other"), "hazards"), "max_frames": 240}
+
+
+@pytest.fixture(scope="module")
+def six() -> list[str]:
+    """Return what six environments with the seeds 11 to 16 do among entities that move."""
+    return vector_digests(11, 6, num_threads=1, **MOVING)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(six):
+    assert vector_digests(11, 6, num_threads=1, **MOVING) == six
+    others = vector_digests(40, 6, num_threads=1, **MOVING)
+    assert all(left != right for left, right in zip(six, others))
+    assert len(set(six)) == 6
+
+
+@pytest.mark.parametrize("index", [0, 3])
+def test_a_single_environment_does_what_one_of_many_does(six, index):
+    env = NPlusPlusEnv(**MOVING)
+    actions = choices(300, 6)[:, index]
+    assert single_digest(env, 11 + index, actions) == six[index]
+    assert single_digest(env, 11 + index, actions) == six[index]
+
+
+def test_a_spawned_process_agrees(six):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(vector_digests, (11, 6), {"num_threads": 2, **MOVING}) == six
+
+
+def test_many_small_shares_change_nothing():
+    few = {"observations": "game_state", "steps": 60}
+    assert vector_digests(3, 200, num_threads=4, **few) == vector_digests(3, 200, num_threads=1, **few)
+
+
+def test_the_choice_of_levels_depends_on_the_seed_alone():
+    def played(seed: int) -> list[str]:
+        env = NPlusPlusEnv(levels=("first-steps", "jumps", "hazards"), observations="game_state")
+        return [env.reset(seed=seed)[1]["level"], *(env.reset()[1]["level"] for _ in range(30))]
+
+    assert played(1) == played(1)
+    assert played(1) != played(2)
+    assert len(set(played(1))) > 8
+
+
+def test_a_chosen_level_is_played_alike_by_single_and_vector_environments():
+    env, envs = NPlusPlusEnv(levels="jumps"), NPlusPlusVectorEnv(None, 3, levels="jumps")
+    options = {"level": "jumps/03-islands"}
+    first, info = env.reset(options=options)
+    firsts, infos = envs.reset(seed=8, options=options)
+    assert info["level"] == options["level"]
+    assert [envs.level_names[level] for level in infos["level"]] == [options["level"]] * 3
+    for action in choices(40, 1)[:, 0]:
+        assert_same(first, {name: array[2] for name, array in firsts.items()})
+        first, reward, *_ = env.step(action)
+        firsts, rewards, *_ = envs.step(np.full(3, action))
+        assert (rewards == reward).all()
+
+
+def test_a_list_of_seeds_gives_each_environment_its_own():
+    envs = NPlusPlusVectorEnv(None, 3, observations="game_state", levels=("first-steps", "jumps", "hazards"))
+    by_list = [envs.reset(seed=[7, 5, 9])[1]["level"], *(envs.reset()[1]["level"] for _ in range(12))]
+    for i, seed in enumerate([7, 5, 9]):
+        alone = [envs.reset(seed=seed)[1]["level"][0], *(envs.reset()[1]["level"][0] for _ in range(12))]
+        assert alone == [levels[i] for levels in by_list]
+
+
+def test_seeds_may_be_numpy_integers_and_of_any_size():
+    env = NPlusPlusEnv(observations="game_state")
+    assert env.reset(seed=np.int64(4))[1] == env.reset(seed=4)[1]
+    envs = NPlusPlusVectorEnv(None, 2, observations="game_state")
+    for seed in (np.int64(4), 2**64 - 1, 2**80):
+        envs.reset(seed=seed)
+        env.reset(seed=seed)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_an_environment_goes_on_in_a_forked_process():
+    envs = NPlusPlusVectorEnv(None, 4, **FIELDS, num_threads=2)
+    envs.reset(seed=1)
+    actions = choices(40, 4)
+    for row in actions[:20]:
+        envs.step(row)
+    receiver, sender = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _report_and_exit(envs, actions[20:], sender)
+    os.close(sender)
+    with os.fdopen(receiver, "rb") as pipe:
+        reported = pipe.read()
+    status = os.waitpid(child, 0)[1]
+    assert (status, reported) == (0, _last_bytes(envs, actions[20:]))
+    envs.close()
+
+
+def _report_and_exit(envs, actions, sender) -> None:
+    """Play on in the child; leave at once, without the exit handlers of the tests. Who waits for threads is ended."""
+    signal.alarm(30)
+    code = 1
+    try:
+        os.write(sender, _last_bytes(envs, actions))
+        envs.close()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _last_bytes(envs, actions) -> bytes:
+    for row in actions:
+        observations, rewards, *_ = envs.step(row)
+    return observations["game_state"].tobytes() + rewards.tobytes()
+
+
+def test_a_refused_call_changes_nothing():
+    left, right = (NPlusPlusVectorEnv(None, 2, observations="game_state") for _ in range(2))
+    for envs in (left, right):
+        envs.reset(seed=5)
+    expected = copies(right.step([2, 2])[0])
+    for wrong in ([2, 6], [2.0, 2.0], [2]):
+        with pytest.raises(ValueError, match="action: expected"):
+            left.step(wrong)
+    assert_same(left.step([2, 2])[0], expected)
+
+
+def test_environments_without_a_seed_choose_differently_from_the_first_reset():
+    def drawn() -> tuple[int, ...]:
+        envs = NPlusPlusVectorEnv(None, 64, **FIELDS)
+        _, info = envs.reset(seed=[3] * 32 + [None] * 32)
+        envs.close()
+        return tuple(info["level"].tolist())
+
+    first, second = drawn(), drawn()
+    assert first[:32] == second[:32] == (first[0],) * 32
+    assert first[32:] != second[32:]
+    assert len(set(first[32:])) > 1

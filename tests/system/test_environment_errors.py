@@ -1,0 +1,279 @@
+"""Every wrong call is refused by an error of ours that says what to do."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from nclone_env import EnvironmentConfig, NcloneError, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
+from nclone_env.kinds import GOLD, MINE
+from nclone_env.level.formats.map_bytes import write_map
+
+from ..env.bases import QUICK_WIN, RIGHT, WALK, corridor
+
+NO_EXIT = corridor((GOLD, 60), (MINE, 80), title="closed in")
+
+
+def make(**fields) -> NPlusPlusEnv:
+    return NPlusPlusEnv(observations="game_state", **fields)
+
+
+def make_vector(num_envs=2, **options) -> NPlusPlusVectorEnv:
+    return NPlusPlusVectorEnv(None, num_envs, observations="game_state", **options)
+
+
+def test_an_unknown_level_is_answered_by_the_nearest_and_all_names():
+    with pytest.raises(errors.UnknownLevelError, match=r"got 'first-step'; did you mean 'first-steps'\?") as caught:
+        make(levels="first-step")
+    assert "hazards: 01-mind-the-mine, " in str(caught.value)
+    with pytest.raises(errors.UnknownLevelError, match=r"did you mean 'first-steps/01-walk'\?"):
+        make(levels="walk")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(errors.UnknownLevelError, match="expected a built-in set or level, a file or a folder, got"):
+        make(levels=tmp_path / "nothing.toml")
+
+
+def test_a_file_that_is_no_level(tmp_path):
+    (tmp_path / "note.toml").write_text("dear diary")
+    (tmp_path / "empty").write_bytes(b"")
+    with pytest.raises(errors.LevelFormatError, match=r"note\.toml: line 1: expected TOML"):
+        make(levels=str(tmp_path / "note.toml"))
+    with pytest.raises(errors.LevelFormatError, match=r"empty: offset 0: expected a level file .* got no data"):
+        make(levels=tmp_path / "empty")
+
+
+@pytest.mark.parametrize("kept", [40, 500, 1200, -1])
+def test_a_truncated_map(tmp_path, kept):
+    path = tmp_path / "cut.map"
+    path.write_bytes(write_map(WALK.raw)[:kept])
+    with pytest.raises(errors.LevelFormatError, match=r"cut\.map: offset \d+: expected .* got "):
+        make(levels=path)
+
+
+def test_a_level_without_an_exit():
+    with pytest.raises(errors.UnsupportedLevelError, match="has no exit, so no episode could succeed; simulate"):
+        make(levels=NO_EXIT)
+
+
+@pytest.mark.parametrize("levels", [None, 3, 1.5, {"first-steps": 1}, [None]])
+def test_levels_that_are_no_levels(levels):
+    with pytest.raises(errors.UnknownLevelError, match="expected a name, a path, bytes or a loaded level, got"):
+        make(levels=levels)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"frameskip": 4},
+            "environment: unknown field 'frameskip'; did you mean 'frame_skip'. valid fields: levels, mirrored",
+        ),
+        ({"levels": ()}, "levels: expected at least one level, got none; name a set, a level or a file"),
+        ({"action_space": "box"}, "action_space: expected one of 'discrete', 'multi_discrete', got 'box'"),
+        ({"render_mode": "ansi"}, "render_mode: expected one of None, 'rgb_array', 'human', got 'ansi'"),
+        ({"frame_skip": 0}, "frame_skip: expected a whole number from 1 to 60, got 0"),
+        ({"frame_skip": 4.0}, r"frame_skip: expected a whole number from 1 to 60, got 4\.0"),
+        ({"frame_skip": True}, "frame_skip: expected a whole number from 1 to 60, got True"),
+        ({"max_frames": "many"}, "max_frames: expected a whole number from 1 to 1000000, got 'many'"),
+        (
+            {"reward": {"gama": 1}},
+            "reward: unknown field 'gama'; did you mean 'gamma'. valid fields: completion, switch",
+        ),
+        ({"reward": {"gamma": 2}}, "gamma: expected a number from 0 to 1, got 2"),
+        ({"reward": 3}, "reward: expected RewardConfig or a mapping, got 3"),
+        (
+            {"render": {"size": 1}},
+            "render: unknown field 'size'; valid fields: player_frame_size, player_frame_scale, global_view_size",
+        ),
+        ({"render": {"player_frame_size": 8}}, "player_frame_size: expected a whole number from 16 to 512, got 8"),
+        ({"render": {"player_frame_scale": 0.5}}, "player_frame_scale: expected a number from 1 to 16, got 0.5"),
+        (
+            {"render": {"player_frame_size": 512, "player_frame_scale": 5}},
+            r"player_frame_scale: expected at most 4\.125 for a player_frame_size of 512, got 5, which shows 2560",
+        ),
+        ({"render": {"global_view_size": 128}}, r"global_view_size: expected height and width, for example .*got 128"),
+        ({"render": {"global_view_size": (8, 64)}}, r"global_view_size\[0\], the height: expected .* 16 to 600, got 8"),
+        ({"render": {"global_view_size": (64, 2000)}}, r"global_view_size\[1\], the width: .* 16 to 1056, got 2000"),
+        ({"render": {"global_view_size": (256, 128)}}, r"global_view_size: .* no higher than wide.*pass \(128, 256\)"),
+        ({"render": RenderConfig}, "render: expected RenderConfig or a mapping, got <class"),
+        ({"observation": "game_state"}, "observation: expected ObservationConfig or a mapping, got 'game_state'"),
+        (
+            {"observation": {"stack": 2}},
+            "observation: unknown field 'stack'; did you mean 'frame_stack'. valid fields: dtype",
+        ),
+    ],
+)
+def test_wrong_fields(fields, message):
+    for call in (
+        lambda: make(**fields),
+        lambda: make_vector(**fields),
+        lambda: EnvironmentConfig(observations="game_state").replace(**fields),
+    ):
+        with pytest.raises(errors.ConfigError, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("observations", "message"),
+    [
+        ("pixels", "observations: expected one of 'game_state', 'player_frame', .*'action_mask', got 'pixels'"),
+        ((), r"expected one or more different names out of game_state, player_frame, .*action_mask, got \(\)"),
+        (("game_state", "game_state"), "expected one or more different names"),
+    ],
+)
+def test_wrong_observations(observations, message):
+    with pytest.raises(errors.ConfigError, match=message):
+        NPlusPlusEnv(observations=observations)
+
+
+@pytest.mark.parametrize("config", [{"levels": "jumps"}, "jumps", 3])
+def test_a_configuration_that_is_none(config):
+    for kind in (NPlusPlusEnv, NPlusPlusVectorEnv):
+        with pytest.raises(errors.ConfigError, match=r"expected an EnvironmentConfig, got .* pass its fields as"):
+            kind(config)
+
+
+def test_numbers_of_numpy_are_numbers():
+    env = make(frame_skip=np.int64(2), reward={"gamma": np.float32(0.5)}, max_frames=np.uint16(90))
+    assert env.reset()[1]["frames"] == 0
+    assert env.step(0)[4]["frames"] == 2
+    assert make_vector(np.int32(3)).reset()[0]["game_state"].shape == (3, 30)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_envs": 0}, "num_envs: expected a whole number from 1 to 16777216, got 0"),
+        ({"num_envs": -3}, "num_envs: expected a whole number .* got -3"),
+        ({"num_envs": 2.0}, r"num_envs: expected a whole number .* got 2\.0"),
+        ({"num_envs": "2"}, "num_envs: expected a whole number .* got '2'"),
+        ({"num_envs": True}, "num_envs: expected a whole number .* got True"),
+        ({"num_threads": 0}, "num_threads: expected a whole number from 1 to 1024, got 0"),
+        ({"num_threads": 1.5}, r"num_threads: expected a whole number from 1 to 1024, got 1\.5"),
+        ({"autoreset_mode": "next"}, "an AutoresetMode or one of 'NextStep', 'SameStep', 'Disabled', got 'next'"),
+        ({"autoreset_mode": None}, "autoreset_mode: expected an AutoresetMode or one of .* got None"),
+    ],
+)
+def test_wrong_options_of_a_vector_environment(options, message):
+    with pytest.raises(errors.ConfigError, match=message):
+        make_vector(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"levle": 1}, "options: unknown key 'levle'; valid keys: level, state$"),
+        ({"reset_mask": np.ones(1, np.bool_)}, "options: unknown key 'reset_mask'; valid keys: level, state$"),
+        (["level"], r"options: expected a dict with some of the keys level, state, got \['level'\]"),
+        (
+            {"level": "jumps/x"},
+            r"options\['level'\]: expected a name or an index below 6, got 'jumps/x'; levels of this",
+        ),
+        ({"level": 6}, "expected a name or an index below 6, got 6"),
+        ({"level": -1}, "expected a name or an index below 6, got -1"),
+        ({"level": True}, "expected a name or an index below 6, got True"),
+        ({"level": None}, "expected a name or an index below 6, got None"),
+    ],
+)
+def test_wrong_options_of_reset(options, message):
+    env = make()
+    with pytest.raises(NcloneError, match=message):
+        env.reset(options=options)
+    with pytest.raises(errors.ResetNeededError):
+        env.step(0)
+
+
+@pytest.mark.parametrize(
+    "mask", [True, [True, False], np.ones(2), np.ones(3, np.bool_), np.ones((2, 1), np.bool_), np.ones(2, np.uint8)]
+)
+def test_wrong_reset_masks(mask):
+    envs = make_vector()
+    envs.reset()
+    with pytest.raises(
+        errors.ConfigError, match=r"options\['reset_mask'\]: expected a bool array of shape \(2,\), got"
+    ):
+        envs.reset(options={"reset_mask": mask})
+    with pytest.raises(errors.ConfigError, match="unknown key 'mask'; valid keys: level, state, reset_mask"):
+        envs.reset(options={"mask": mask})
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
+def test_wrong_seeds(seed):
+    message = "seed: expected whole numbers of at least 0 or None, got"
+    with pytest.raises(errors.ConfigError, match=message):
+        make().reset(seed=seed)
+    with pytest.raises(errors.ConfigError, match=message):
+        make_vector().reset(seed=seed)
+    with pytest.raises(errors.ConfigError, match=message):
+        make_vector().reset(seed=[3, seed])
+
+
+def test_as_many_seeds_as_environments():
+    with pytest.raises(errors.ConfigError, match="seed: expected one seed or a list of 2, got 3"):
+        make_vector().reset(seed=[1, 2, 3])
+
+
+@pytest.mark.parametrize("call", ["step", "render"])
+def test_nothing_goes_before_reset(call):
+    arguments = {"step": [0]}.get(call, [])
+    message = rf"{call}\(\) was called before the first reset; call reset\(\) to begin"
+    with pytest.raises(errors.ResetNeededError, match=message):
+        getattr(make(render_mode="rgb_array"), call)(*arguments)
+    with pytest.raises(errors.ResetNeededError, match=message):
+        getattr(make_vector(render_mode="rgb_array"), call)(*[[0, 0]] * len(arguments))
+
+
+@pytest.mark.parametrize("fields", [{"levels": QUICK_WIN}, {"max_frames": 40}])
+def test_a_single_environment_does_not_step_beyond_the_end(fields):
+    env = make(**fields)
+    env.reset()
+    while not any(env.step(RIGHT)[2:4]):
+        pass
+    with pytest.raises(errors.ResetNeededError, match=r"after the end of the episode; call reset\(\) to begin"):
+        env.step(0)
+    env.reset()
+    env.step(0)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("kind", [make, make_vector])
+def test_nothing_goes_after_close_but_close(kind, begun):
+    env = kind(render_mode="rgb_array")
+    if begun:
+        env.reset()
+        env.render()
+    env.close()
+    env.close()
+    for call in (lambda: env.step(0), env.reset, env.render):
+        with pytest.raises(errors.ClosedError, match=r"\w+\(\) was called after close\(\); make a new environment"):
+            call()
+
+
+def test_closing_ends_the_threads():
+    envs = make_vector(8, num_threads=3)
+    envs.reset()
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("nclone-env")]
+    assert len(threads) >= 2
+    envs.close()
+    for thread in threads:
+        thread.join(timeout=10)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_every_error_is_of_the_family():
+    with pytest.raises(NcloneError):
+        make(levels="nowhere")
+    with pytest.raises(ValueError, match="num_envs"):
+        make_vector(0)
+    with pytest.raises(KeyError):
+        make().reset(options={"level": "x"})
+    with pytest.raises(RuntimeError):
+        make().step(0)
+
+
+def test_small_integers_of_numpy_do_not_overflow():
+    assert RenderConfig(player_frame_scale=np.int8(3)) == RenderConfig(player_frame_scale=3)

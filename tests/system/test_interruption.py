@@ -1,0 +1,287 @@
+"""Steps that do not come to their end: Ctrl-C, errors, two threads at once, forks in the middle."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.errors import ResetNeededError, StepOrderError
+from nclone_env.kinds import DEATH_BALL, EXIT, EXIT_SWITCH, KINDS, NINJA
+from nclone_env.level.raw import RawLevel
+from nclone_env.sim.simulate import simulate
+
+FIELDS = {"levels": ("jumps",), "observations": ("game_state",)}
+
+
+LONG = {"frame_skip": 60}  # steps of 4,096 slow environments then take ten seconds of processor time and more
+
+
+def slow_level() -> RawLevel:
+    """Return one of the slowest levels there can be, with about 25,000 frames/s."""
+    balls = [(DEATH_BALL, 20 + i % 16 * 8, 20 + i // 16 * 4, 0, 0) for i in range(KINDS[DEATH_BALL].most)]
+    return RawLevel(
+        np.zeros((23, 42)), [(NINJA, 10, 94, 0, 0), (EXIT, 150, 8, 0, 0), (EXIT_SWITCH, 160, 8, 0, 0), *balls]
+    )
+
+
+@pytest.fixture(autouse=True)
+def answers_ctrl_c():
+    """Let SIGINT raise KeyboardInterrupt, also where a shell started the tests in the background and it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt_after(seconds: float) -> threading.Timer:
+    """Send Ctrl-C to this process."""
+    timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_ctrl_c_ends_a_step_of_slow_environments(num_threads):
+    """Without it all environments are stepped."""
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=4096, num_threads=num_threads, **LONG)
+    envs.reset(seed=0)
+    timer = interrupt_after(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        envs.step(np.zeros(4096, np.int64))
+    timer.join()
+    stepped = np.count_nonzero(envs.worlds.ninjas["frame"])
+    assert 0 < stepped < 2048
+    with pytest.raises(ResetNeededError, match=r"step\(\) was called after a call that an error or Ctrl-C ended"):
+        envs.step(np.zeros(4096, np.int64))
+    mask = np.zeros(4096, np.bool_)
+    envs.reset(options={"reset_mask": mask})  # all are reset nevertheless
+    assert not envs.worlds.ninjas["frame"].any()
+    envs.close()
+
+
+def test_ctrl_c_while_waiting_for_a_sent_step_loses_nothing():
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=1024, num_threads=1, **LONG)
+    envs.reset(seed=0)
+    timer = interrupt_after(0.2)
+    envs.send(np.zeros(1024, np.int64))
+    with pytest.raises(KeyboardInterrupt):
+        envs.recv()
+    timer.join()
+    assert envs.recv()[4]["frames"].tolist() == [60] * 1024
+    envs.close()
+
+
+def test_ctrl_c_ends_a_simulation():
+    simulate(slow_level(), bytes(1))  # compiles
+    timer, began = interrupt_after(0.3), time.process_time()
+    with pytest.raises(KeyboardInterrupt):
+        simulate(slow_level(), bytes(3_000_000))
+    timer.join()
+    assert time.process_time() - began < 30  # two minutes without
+
+
+def failing(event):
+    """Raise an error in every step."""
+    if event["frames"] > 0:
+        raise ValueError("no reward")
+    return 0.0
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_an_error_of_the_reward_function_ends_the_step(num_threads):
+    envs = NPlusPlusVectorEnv(None, 4, reward_function=failing, num_threads=num_threads, **FIELDS)
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match="no reward"):
+        envs.step(np.zeros(4, np.int64))
+    with pytest.raises(ResetNeededError):
+        envs.step(np.zeros(4, np.int64))
+    envs.reset()
+    envs.close()
+    env = NPlusPlusEnv(None, reward_function=failing, **FIELDS)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="no reward"):
+        env.step(0)
+    with pytest.raises(ResetNeededError):
+        env.get_state()
+    env.reset()
+    env.close()
+
+
+def test_a_call_while_another_thread_steps_is_rejected():
+    """The step of the other thread takes long and is not disturbed."""
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=1024, num_threads=1, **LONG)
+    envs.reset(seed=0)
+    actions, frames = np.zeros(1024, np.int64), []
+    thread = threading.Thread(target=lambda: frames.append(envs.step(actions)[4]["frames"].sum()), daemon=True)
+    thread.start()
+    while not envs.worlds.ninjas["frame"].any():
+        assert thread.is_alive()
+    for call in (lambda: envs.step(actions), lambda: envs.send(actions), lambda: envs.reset(seed=0)):
+        with pytest.raises(StepOrderError, match="while another thread is inside of a call"):
+            call()
+    thread.join(60)
+    assert frames == [60 * 1024]
+    envs.close()
+
+
+def test_two_threads_in_one_environment():
+    """However the calls of two threads meet, none hangs, none fails otherwise, and the environment goes on."""
+    envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
+    envs.reset(seed=0)
+    actions, other = np.zeros(512, np.int64), []
+
+    def call():
+        for _ in range(50):
+            try:
+                envs.step(actions)
+            except StepOrderError:
+                continue
+            except BaseException as error:
+                other.append(error)
+                raise
+
+    threads = [threading.Thread(target=call, daemon=True) for _ in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive()
+    assert not other
+    envs.step(actions)
+    envs.close()
+
+
+def test_two_threads_wait_for_one_step():
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=64, num_threads=1, **LONG)
+    envs.reset(seed=0)
+    envs.send(np.zeros(64, np.int64))
+    outcomes: list[str] = []
+
+    def wait():
+        try:
+            outcomes.append(f"{len(envs.recv()[1])} rewards")
+        except StepOrderError as error:
+            outcomes.append(str(error))
+
+    threads = [threading.Thread(target=wait, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert sorted(outcomes)[0] == "64 rewards"
+    assert "recv() " in sorted(outcomes)[1]
+    envs.close()
+
+
+def in_child(call) -> str:
+    """Fork; return what the call raised in the child, which is killed after a minute."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        signal.alarm(60)
+        try:
+            outcome = f"returned {call()}"
+        except BaseException as error:  # noqa: BLE001 - the parent looks at it
+            outcome = f"{type(error).__name__}: {error}"
+        os.write(writing, outcome.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read().decode()
+    assert os.waitpid(process, 0)[1] == 0, "the child hung"
+    return said
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_a_fork_while_a_step_is_sent(num_threads):
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=64, num_threads=num_threads, **LONG)
+    envs.reset(seed=0)
+    envs.send(np.zeros(64, np.int64))
+
+    def receive():
+        with pytest.raises(StepOrderError, match="the step was sent before this process was forked; call reset"):
+            envs.recv()
+        envs.reset(seed=0)
+        return envs.step(np.zeros(64, np.int64))[4]["frames"].sum()
+
+    assert in_child(receive) == "returned 3840"
+    assert in_child(envs.close) == "returned None"
+    assert envs.recv()[4]["frames"].sum() == 3840
+    envs.close()
+
+
+def test_a_fork_while_another_thread_steps():
+    envs, ended = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS), threading.Event()
+    envs.reset(seed=0)
+
+    def step():
+        while not ended.is_set():
+            envs.step(np.zeros(512, np.int64))
+
+    thread = threading.Thread(target=step, daemon=True)
+    thread.start()
+    said = {in_child(lambda: envs.step(np.ones(512, np.int64))[1].shape)[:30] for _ in range(10)}
+    ended.set()
+    thread.join(60)
+    assert said <= {"returned (512,)", "StepOrderError: step() was cal"}
+    envs.close()
+
+
+UNDER_WAY = """
+import numpy as np
+from nclone_env import NPlusPlusVectorEnv
+from tests.system.test_interruption import slow_level
+envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=32768, num_threads=2, frame_skip=60)
+envs.reset(seed=0)
+envs.send(np.zeros(32768, np.int64))
+"""
+
+
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "del envs", "import os; os._exit(3)"])
+def test_a_process_ends_while_a_step_is_sent(ending):
+    """The step alone takes more than a minute of processor time."""
+    done = subprocess.run([sys.executable, "-c", UNDER_WAY + ending], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (3 if "3" in ending else 0, "")
+
+
+def test_garbage_collection_ends_the_threads():
+    before = threading.enumerate()
+    for _ in range(5):
+        envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
+        envs.reset(seed=0)
+        envs.send(np.zeros(512, np.int64))
+        del envs
+    gc.collect()
+    ended = time.monotonic() + 30
+    while set(threading.enumerate()) - set(before) and time.monotonic() < ended:
+        time.sleep(0.01)
+    assert not set(threading.enumerate()) - set(before)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_other_ways_to_start_processes_while_a_step_is_sent(method):
+    envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
+    envs.reset(seed=0)
+    envs.send(np.zeros(512, np.int64))
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        rewards = pool.apply(rewards_of_a_step)
+    np.testing.assert_array_equal(envs.recv()[1], rewards)
+    envs.close()
+
+
+def rewards_of_a_step():
+    envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
+    envs.reset(seed=0)
+    rewards = envs.step(np.zeros(512, np.int64))[1]
+    envs.close()
+    return rewards

@@ -1,0 +1,25 @@
+"""No input, tile or entity makes the simulator fail, leave its arrays or produce a number that is none."""
+
+import pytest
+
+from nclone_env.errors import LevelFormatError
+from nclone_env.level.load import load_level
+from nclone_env.level.raw import RawLevel
+
+from ..shared import SHARED
+from ..sim import robustness
+
+PACKS = sorted(str(path) for path in (SHARED / "maps").glob("*.txt")) if SHARED else []
+
+
+def test_real_and_fuzzed_levels(capsys):
+    robustness.main(200, 2000, PACKS)
+    _, levels, _, frames, _, *left = capsys.readouterr().out.split()
+    assert int(levels) > (970 if PACKS else 0) + 20
+    assert int(frames) == 2000 * int(levels)
+    assert len(left) <= 0.005 * int(levels)
+
+
+def test_records_that_no_reader_has_checked_are_checked():
+    with pytest.raises(LevelFormatError, match=r"record 1: expected an orientation of 0\.\.7 for launch_pad, got 9"):
+        load_level(RawLevel([[0] * 42] * 23, [(0, 6, 6, 0, 0), (10, 9, 9, 9, 0)]))
