@@ -20,10 +20,10 @@ from gymnasium import spaces
 
 from nclone_env import NPlusPlusVectorEnv, RenderConfig
 from nclone_env.train.collect.rollout import RolloutStorage
+from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.autograd import Autograd
 from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LossScaling
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.runs.run import one_thread_per_call
 from profiling.convolutions import ConvolutionEncoder
@@ -58,7 +58,7 @@ def forms(storage: RolloutStorage) -> dict[str, Callable[[int, np.ndarray], None
     shapes = {name: tuple(rows.shape[1:]) for name, rows in storage.observation_buffers(0).items()}
 
     def gradient(kind: type[MLP] | type[Autograd], **convolutions: Any) -> Callable[[int, np.ndarray], None]:
-        policy = ActorCritic(shapes, hidden_size=64, activation="relu")
+        policy = ActorCritic(shapes, hidden_size=64)
         if convolutions:
             policy.encoders[NAME] = ConvolutionEncoder(NAME, shapes[NAME], **convolutions)
         parameters = FlatParameters(policy)

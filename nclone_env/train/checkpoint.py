@@ -30,6 +30,8 @@ FORMAT = 7
 
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
+_REMOVED_OPTIONS: dict[str, Any] = {"action_heads": "joint", "activation": "relu"}
+"""Fields of earlier versions of ``TrainConfig``, with the only value that this version can restore."""
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
     AttributeError,
@@ -128,7 +130,7 @@ def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
         CheckpointError: if the parameters do not match the observation shapes, or one is not finite.
     """
     with translated(path):
-        config = build(TrainConfig, checkpoint.train_config, "train_config")
+        config = _train_config(checkpoint)
         shapes = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
         with torch.device("meta"):
             policy = make_policy(config, shapes)
@@ -144,8 +146,7 @@ def restore_configs(checkpoint: Checkpoint, path: str | Path) -> tuple[TrainConf
         CheckpointError: if a field is unknown to this version of the package, or its value is invalid.
     """
     with translated(path):
-        train_config = build(TrainConfig, checkpoint.train_config, "train_config")
-        return train_config, build(EnvironmentConfig, checkpoint.environment_config, "environment_config")
+        return _train_config(checkpoint), build(EnvironmentConfig, checkpoint.environment_config, "environment_config")
 
 
 def load_policy(path: str | Path, levels: Sequence[str] = ()) -> tuple[ActorCritic, EnvironmentConfig, Checkpoint]:
@@ -204,6 +205,18 @@ def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Chec
     got = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
     if got != dict(expected):
         raise _error(path, f"expected a policy for observations {dict(expected)}, got one for {got}")
+
+
+def _train_config(checkpoint: Checkpoint) -> TrainConfig:
+    """Return the configuration of a run, without options that this version no longer has."""
+    fields = dict(checkpoint.train_config)
+    for name, only in _REMOVED_OPTIONS.items():
+        value = fields.pop(name, only)
+        if value != only:
+            raise ConfigError(
+                f"{name}: expected {only!r}, got {shortened(value)}: this version no longer has the option"
+            )
+    return build(TrainConfig, fields, "train_config")
 
 
 def _check_parameters(parameters: Mapping[str, Tensor]) -> None:

@@ -22,8 +22,6 @@ from nclone_env.errors import ConfigError, shortened
 from nclone_env.generate.difficulty import LEAST, MOST, read_range
 from nclone_env.generate.families import NAMES
 
-ActivationName = Literal["tanh", "relu", "silu"]
-ActionHeads = Literal["joint", "separate"]
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
 PolicyObservation = Literal[
@@ -72,8 +70,6 @@ _RANGES: dict[str, tuple[type, float, float]] = {
 }
 
 _CHOICES: dict[str, tuple[str | int, ...]] = {
-    "action_heads": get_args(ActionHeads),
-    "activation": get_args(ActivationName),
     "curriculum": get_args(CurriculumName),
     "device": get_args(DeviceName),
     "paths": get_args(PathsName),
@@ -153,10 +149,6 @@ class TrainConfig:
     success_window: int = 100
     """Number of recent episodes per level over which success rates are averaged."""
 
-    action_heads: ActionHeads = "joint"
-    """Joint: one distribution over the six actions; separate: independent ones of direction and jump."""
-    activation: ActivationName = "relu"
-    """Activation between the layers."""
     hidden_size: int = 96
     """Units of each of the two hidden layers."""
     shared_trunk: bool = False
@@ -258,11 +250,6 @@ class TrainConfig:
                 )
         if self.observations == ("action_mask",):
             raise ConfigError("observations: expected something to see beside action_mask; add game_state")
-        if self.action_heads == "separate" and "action_mask" in self.observations:
-            raise ConfigError(
-                "action_heads: expected joint with action_mask, got 'separate'; a mask excludes combinations of "
-                "direction and jump, which independent distributions cannot: use joint, or leave out action_mask"
-            )
 
     def environment(self) -> EnvironmentConfig:
         """Return the environment configuration as the policy sees it; validates the fields it is built from."""

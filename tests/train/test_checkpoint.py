@@ -69,6 +69,22 @@ def test_round_trip(saved):
     assert isinstance(restore_configs(loaded, path)[1], EnvironmentConfig)
 
 
+def test_options_that_were_removed(saved):
+    path, checkpoint = saved
+    earlier = {**checkpoint.train_config, "action_heads": "joint", "activation": "relu"}
+    save_checkpoint(path, dataclasses.replace(checkpoint, train_config=earlier))
+    assert load_policy(path)[1] == CONFIG.environment()
+    assert restore_configs(load_checkpoint(path), path)[0] == CONFIG
+    for name, value in (("action_heads", "separate"), ("activation", "tanh"), ("activation", "silu")):
+        save_checkpoint(path, dataclasses.replace(checkpoint, train_config={**earlier, name: value}))
+        expected = (
+            rf"{name}: expected '(joint|relu)', got '{value}': this version no longer has the option; pass a file"
+        )
+        for restore in (restore_policy, restore_configs):
+            with pytest.raises(CheckpointError, match=expected):
+                restore(load_checkpoint(path), path)
+
+
 @pytest.mark.parametrize("named", ["file", "folder"])
 def test_the_policy_of_a_run(saved, named):
     path, checkpoint = saved

@@ -32,7 +32,7 @@ def run(tmp_path_factory):
         ({"levels": ("jumps", "hazards")}, "levels: expected first-steps, .* got jumps hazards; leave out --levels"),
         ({"held_out": 0.3}, "held_out: expected 0.0, .* got 0.3; leave out --held-out"),
         ({"mirrored": True}, "mirrored: expected False, .* got True; leave out --mirrored"),
-        ({"activation": "tanh"}, "activation: expected relu, .* got tanh; leave out --activation"),
+        ({"hidden_size": 16}, "hidden_size: expected 32, .* got 16; leave out --hidden-size"),
         ({"warm_start": ("jumps",), "clone_kl_coef": 0.0}, "warm_start: expected none, .* got jumps"),
     ],
 )

@@ -24,11 +24,11 @@ from nclone_env.train.collect.rollout import NOT_STACKED, RolloutStorage, stacke
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, descend
 from nclone_env.train.learn.ppo import UpdateStatistics, shuffle
+from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.autograd import loss_of_outputs
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
 from nclone_env.train.network.device_network import DeviceNetwork, autocast, parameter_views, without_parameters
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LearningFields, LossScaling
 from nclone_env.train.policy import ActorCritic
 
 
@@ -233,4 +233,4 @@ def _loss(
     with autocast(weights.device, amp):
         logits, values = functional_call(module, parameter_views(weights, shapes), (observations,))
     masks = observations.get("action_mask")
-    return loss_of_outputs(logits.float(), values.float(), module.heads, masks, steps, scaling, reference)
+    return loss_of_outputs(logits.float(), values.float(), masks, steps, scaling, reference)

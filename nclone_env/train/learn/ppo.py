@@ -13,8 +13,9 @@ from nclone_env.sim.random_numbers import mix
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, sum_gradients
+from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LossScaling, Network
+from nclone_env.train.network.protocols import Network
 from nclone_env.train.ranks import ALONE, Ranks
 
 _SHUFFLE_STREAM = np.uint64(0x73687566666C6531)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.network.distribution import divergences, log_probs_and_entropies, separated
+from nclone_env.train.network.arrays import LearningFields, LossScaling
+from nclone_env.train.network.distribution import divergences, log_probs_and_entropies
 from nclone_env.train.network.loss_kernels import REFERENCE_KL
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LearningFields, LossScaling, StoredSteps
+from nclone_env.train.network.protocols import StoredSteps
 from nclone_env.train.policy import ActorCritic
 
 
@@ -54,7 +55,7 @@ class Autograd:
         reference = torch.from_numpy(self._storage.reference)[steps] if has_reference else None
         masks = observations.get("action_mask")
         logits, values = self._policy(observations)
-        loss, terms = loss_of_outputs(logits, values, self._policy.heads, masks, fields, scaling, reference)
+        loss, terms = loss_of_outputs(logits, values, masks, fields, scaling, reference)
         gradients = torch.autograd.grad(loss, self._trained)
         for target, gradient in zip(self._parameters.views(out).values(), gradients, strict=True):
             target[...] = gradient.numpy()
@@ -72,7 +73,6 @@ class Autograd:
 def loss_of_outputs(
     logits: Tensor,
     values: Tensor,
-    heads: Sequence[int],
     masks: Tensor | None,
     steps: LearningFields[Tensor],
     scaling: LossScaling,
@@ -81,21 +81,20 @@ def loss_of_outputs(
     """Return the whole loss of b steps and the sums for the statistics, on the device of the arguments.
 
     Args:
-        logits: (b, sum(heads)) float32.
+        logits: (b, a) float32.
         values: (b,) float32.
-        heads: number of choices of each head.
-        masks: masks of the actions as in ``train.network.distribution``; None masks nothing.
+        masks: (b, a), 0 for each action that is not allowed; None masks nothing.
         steps: the stored steps.
         scaling: numbers of the loss.
-        reference: (b, sum(heads)) float32, probabilities of a reference policy; None does without it.
+        reference: (b, a) float32, probabilities of a reference policy; None does without it.
 
     Returns:
         The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``.
     """
-    outputs = log_probs_and_entropies(logits, separated(steps.actions, heads), heads, masks)
+    outputs = log_probs_and_entropies(logits, steps.actions, masks)
     loss, terms = ppo_loss(*outputs, values, steps, scaling)
     if reference is not None:
-        divergence = divergences(reference, logits, heads, masks).sum()
+        divergence = divergences(reference, logits, masks).sum()
         loss = loss + divergence * scaling.reference_coef * scaling.share
         terms[REFERENCE_KL] = divergence.detach()
     return loss, terms

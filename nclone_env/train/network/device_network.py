@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
 from nclone_env.train.network.parameters import FlatParameters
@@ -64,8 +65,7 @@ class DeviceNetwork:
             {name: torch.zeros(most_rows, *shapes[name], dtype=dtypes[name], device=device) for name in shapes}
             for _ in range(seats)
         ]
-        self._width = sum(policy.heads)
-        size = most_rows * (self._width + 1)
+        size = most_rows * (NUM_ACTIONS + 1)
         self._results = [host_zeros((size,), np.float32, is_pinned(device)) for _ in range(seats)]
         self.load()
 
@@ -83,8 +83,8 @@ class DeviceNetwork:
             packed = torch.cat((logits.float().flatten(), values.float()))
         results = self._results[seat][: len(packed)]
         self.transfers.fetch(packed, results)
-        logits_size = len(logits) * self._width
-        return results[:logits_size].reshape(-1, self._width), results[logits_size:]
+        logits_size = logits.numel()
+        return results[:logits_size].reshape(-1, NUM_ACTIONS), results[logits_size:]
 
     def memory(self) -> MemoryNode:
         """Return the bytes of parameters and observations on the device, and of the results in host memory."""

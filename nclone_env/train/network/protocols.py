@@ -9,34 +9,13 @@ time; each thread has a seat, a number from 0, which owns scratch memory.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode
-
-Number = TypeVar("Number")
-Array = TypeVar("Array")
-
-
-class LossScaling(NamedTuple, Generic[Number]):
-    """Numbers of the loss of a minibatch, all float32; on a device some are tensors ()."""
-
-    mean: Number
-    """Mean of the advantages of the minibatch."""
-    scale: Number
-    """Reciprocal of their standard deviation."""
-    share: Number
-    """Weight of a step: one over the steps of the minibatch."""
-    clip_coef: Number
-    """The epsilon of the clipped surrogate objective."""
-    value_coef: Number
-    """Coefficient of the value loss."""
-    entropy_coef: Number
-    """Coefficient of the entropy bonus."""
-    reference_coef: Number = np.float32(0)  # type: ignore[assignment]
-    """Coefficient of the KL divergence of the policy from the reference distributions of the steps; 0: not computed."""
+from nclone_env.train.network.arrays import LearningFields, LossScaling
 
 
 class StoredSteps(Protocol):
@@ -64,15 +43,6 @@ class StoredSteps(Protocol):
     def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
         """Write the observations of b steps, (b,) int64, or stacks of them, to ``out``, (b, ...) by name."""
         ...
-
-
-class LearningFields(NamedTuple, Generic[Array]):
-    """What the loss needs of b steps besides observations, each (b,)."""
-
-    actions: Array
-    log_probs: Array
-    advantages: Array
-    returns: Array
 
 
 class Actor(Protocol):

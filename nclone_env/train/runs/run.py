@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env.threads import Job, Workers
@@ -221,7 +222,7 @@ def _assemble(
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
     device = learning_device(config, is_by_hand(envs, config.frame_stack), ranks)
-    space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
+    space, reference_actions = envs.single_observation_space, NUM_ACTIONS if config.keeps_clone else 0
     storage = RolloutStorage(
         config.num_steps, len(share), space, config.frame_stack, reference_actions, is_pinned(device)
     )
@@ -234,7 +235,7 @@ def _assemble(
         parameters=parameters,
         storage=storage,
         collectors=[
-            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed, share.start)
+            Collector(group, storage.columns(last - size, last), network, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
         ppo=ppo,
@@ -243,7 +244,7 @@ def _assemble(
         planner=planner,
         statistics=EpisodeStatistics(envs.level_names[:in_use], config.success_window, config.environment().max_steps),
         selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
-        held_out=_make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
+        held_out=_make_held_out(config, len(share), held_out, make_envs, network, workers),
         folder=folder,
         curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
         ranks=ranks,
@@ -306,7 +307,6 @@ def _make_held_out(
     num_envs: int,
     levels: tuple[LevelSource, ...],
     make_envs: MakeEnvironments,
-    policy: ActorCritic,
     network: Actor,
     workers: Workers,
 ) -> HeldOutLevels | None:
@@ -319,7 +319,6 @@ def _make_held_out(
         [make_envs(environment, size) for _ in range(workers.count)],
         level_digests(levels),
         network,
-        policy.heads,
         attempts=config.evaluation_attempts,
         seed=config.seed,
         most_steps=environment.max_steps,

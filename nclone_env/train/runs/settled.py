@@ -19,8 +19,6 @@ OF_POLICY = (
     "outcome_frames",
     "frame_stack",
     "paths",
-    "action_heads",
-    "activation",
     "hidden_size",
     "shared_trunk",
 )

@@ -26,15 +26,15 @@ from nclone_env.train.network.autograd import Autograd
 from nclone_env.train.network.device import Transfers, is_pinned, learning_device
 from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.policy import HEADS, ActorCritic
+from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs import run as run_module
 from nclone_env.train.runs.folder import claim_folder
 from nclone_env.train.runs.run import one_thread_per_call, set_up
 from nclone_env.train.runs.warm_up import warm_up
 
-from .runs import config, contents
-from .stub import LineWorld
+from ..runs import config, contents
+from ..stub import LineWorld
 
 CPU = torch.device("cpu")
 HAS_GPU = torch.cuda.is_available()
@@ -45,10 +45,9 @@ STEPS, ENVS = 8, 16
 UPDATE = TrainConfig(num_steps=STEPS, num_envs=ENVS, num_minibatches=2, update_epochs=2, device="auto")
 VECTOR = {"game_state": spaces.Box(-1, 1, (30,), np.float32)}
 CASES = {
-    "vector": (VECTOR, "joint", 1),
-    "separate heads": (VECTOR, "separate", 1),
-    "masks": ({**VECTOR, "action_mask": spaces.Box(0, 1, (6,), np.int8)}, "joint", 1),
-    "stacks with masks": ({"action_mask": spaces.Box(0, 1, (6,), np.int8), **VECTOR}, "joint", 3),
+    "vector": (VECTOR, 1),
+    "masks": ({**VECTOR, "action_mask": spaces.Box(0, 1, (6,), np.int8)}, 1),
+    "stacks with masks": ({"action_mask": spaces.Box(0, 1, (6,), np.int8), **VECTOR}, 3),
     "encoders": (
         {
             "locals": spaces.Box(0, 255, (9, 9), np.uint8),
@@ -57,7 +56,6 @@ CASES = {
             "entity_kinds": spaces.Box(0, 9, (4,), np.uint8),
             "entity_count": spaces.Box(0, 4, (1,), np.uint8),
         },
-        "joint",
         2,
     ),
 }
@@ -66,9 +64,9 @@ EACH = pytest.mark.parametrize("case", CASES)
 
 def prepared(case, seed=3):
     """Return a policy with its parameters, and a rollout of random steps."""
-    boxes, heads, depth = CASES[case]
+    boxes, depth = CASES[case]
     random, shape = np.random.default_rng(seed), (STEPS, ENVS)
-    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), depth, sum(HEADS[heads]), HAS_GPU)
+    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), depth, 6, HAS_GPU)
     for rows in storage.observation_arrays.values():
         is_float = rows.dtype == np.float32
         rows[:] = random.standard_normal(rows.shape) if is_float else random.integers(0, 5, rows.shape)
@@ -82,14 +80,13 @@ def prepared(case, seed=3):
     storage.episode_starts[:] = random.random(storage.episode_starts.shape) < 0.2
     arrays.log_probs[:] = np.log(random.uniform(0.05, 0.9, shape))
     arrays.advantages[:], arrays.returns[:] = random.standard_normal((2, *shape))
-    parts = [random.dirichlet(np.full(count, 0.5), STEPS * ENVS) for count in HEADS[heads]]
-    storage.reference[:] = np.concatenate(parts, axis=1)
+    storage.reference[:] = random.dirichlet(np.full(6, 0.5), STEPS * ENVS)
     if "action_mask" in boxes:
         storage.reference[:] *= storage.flat_observations["action_mask"][(depth - 1) * ENVS :][: STEPS * ENVS]
         storage.reference[:] /= storage.reference.sum(axis=1, keepdims=True)
     stack = (depth,) if depth > 1 else ()
     shapes = {name: (*(() if name == "action_mask" else stack), *box.shape) for name, box in boxes.items()}
-    policy = ActorCritic(shapes, HEADS[heads], hidden_size=16, generator=torch.Generator().manual_seed(seed))
+    policy = ActorCritic(shapes, hidden_size=16, generator=torch.Generator().manual_seed(seed))
     parameters = FlatParameters(policy)
     parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
     return policy, parameters, storage
@@ -174,7 +171,7 @@ def test_an_update_waits_once(case, monkeypatch):
     ppo.update(1, 1e-3, 0.05, 0.5)
     assert fetched == [(3 * len(parameters.vector) + 7,)]
     network.outputs(0, storage.columns(0, 4).observation())
-    assert fetched[1:] == [(4 * (sum(policy.heads) + 1),)]
+    assert fetched[1:] == [(4 * 7,)]
     assert network.vector.is_meta
 
 
@@ -236,7 +233,7 @@ def vector(result):
 RUNS = {
     "MLP": (LineWorld, {}),
     "stacks": (LineWorld, {"frame_stack": 3, "num_envs": 80, "total_timesteps": 80 * 16 * 4}),
-    "separate heads": (LineWorld, {"action_heads": "separate", "activation": "tanh", "shared_trunk": True}),
+    "shared trunk": (LineWorld, {"shared_trunk": True}),
     "held-out levels": (LineWorld, {"held_out": 0.33, "evaluation_interval": 1, "curriculum": "progress"}),
     "masks": (make_environments, {"observations": ("game_state", "action_mask"), "max_frames": 40}),
 }

@@ -12,10 +12,10 @@ from nclone_env.env.threads import Workers
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.ppo import PPO, moments, shuffle
+from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.autograd import Autograd, ppo_loss
 from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LearningFields, LossScaling
 from nclone_env.train.policy import ActorCritic
 
 NETWORKS = pytest.mark.parametrize("network", [MLP, Autograd])
