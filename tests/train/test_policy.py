@@ -1,11 +1,9 @@
 """The actor-critic: structure, initial weights and inputs."""
 
-
 import pytest
 import torch
 
 from nclone_env.config import RewardConfig
-from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policy import ActorCritic, make_policy
 
