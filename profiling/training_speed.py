@@ -114,7 +114,7 @@ def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dic
 
     with prepared_run(levels, num_threads=1, **fields) as run:
         update(run)
-        network, optimiser = run.network, run.ppo.optimiser
+        network, optimiser = run.network, run.learner.optimiser
         network.outputs = timed("act: forward", network.outputs)
         collection.sample_actions = timed("act: sample", collection.sample_actions)
         network.gradient = timed("learn: gradients", network.gradient)

@@ -153,6 +153,8 @@ class TrainConfig:
     """Units of each of the two hidden layers."""
     shared_trunk: bool = False
     """Share the hidden layers between policy and value function; otherwise each has its own."""
+    learner: str = "ppo"
+    """Algorithm by its name in ``train.learn.learners``."""
     update_epochs: int = 3
     """Epochs over the rollout per update."""
     num_minibatches: int = 8

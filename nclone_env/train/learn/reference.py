@@ -13,9 +13,7 @@ from nclone_env.jit import numeric_kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.choice import make_network
-from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import action_distribution
 from nclone_env.train.policy import ActorCritic
 
@@ -45,11 +43,7 @@ class Reference:
         self._part_size = part_size
         self.policy, self._storage = copy.deepcopy(policy), storage
         self._parameters = FlatParameters(self.policy)
-        self._network: Actor = (
-            make_network(self.policy, self._parameters, storage, seats, part_size)
-            if device is None
-            else DeviceNetwork(self.policy, self._parameters, storage, seats, part_size, device)
-        )
+        self._network = make_network(self.policy, self._parameters, storage, seats, part_size, device)
         self._masked = "action_mask" in policy.observation_shapes
         self._no_masks = np.zeros((0, NUM_ACTIONS), np.int8)
         self._stacked = storage.frame_stack > 1

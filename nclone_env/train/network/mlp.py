@@ -92,6 +92,9 @@ class MLP:
         self._identity = np.arange(most_rows)
         self._seats = [self._make_seat(policy, most_rows) for _ in range(seats)]
 
+    def load(self) -> None:
+        """Do nothing: the parameters are read where they are."""
+
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,) for n observations; the seat's next call overwrites them."""
         scratch = self._seats[seat].scratch

@@ -1,8 +1,8 @@
 """What the trainer asks of a network, and what a network reads: steps that were stored.
 
-A network computes outputs for observations, and the gradient of the loss over a part of the steps. Two modules provide
-both: ``mlp`` by hand, ``autograd`` through torch. ``device_network`` provides the outputs alone: on a device,
-``train.learn.device_update`` takes the gradient of a whole minibatch. All may be used by several threads at the same
+A network computes outputs for observations, and the gradient of the loss over a part of the steps. Two modules do:
+``mlp`` by hand, ``torch_network`` through torch, which on a device provides the outputs alone: there
+``train.learn.device_update`` takes the gradient of a whole minibatch. Both may be used by several threads at the same
 time; each thread has a seat, a number from 0, which owns scratch memory.
 """
 
@@ -50,6 +50,10 @@ class Actor(Protocol):
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,), float32, for n observations; the seat's next call overwrites them."""
+        ...
+
+    def load(self) -> None:
+        """Take over the parameters in host memory, which were changed there."""
         ...
 
     def memory(self) -> MemoryNode:

@@ -24,8 +24,8 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection, spread_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
-from nclone_env.train.learn.device_update import DevicePPO
-from nclone_env.train.learn.ppo import PPO
+from nclone_env.train.learn.learner import Learner, LearnerParts
+from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.planned import Planner
 from nclone_env.train.levels.progress import OnLevel, unnoticed
@@ -34,7 +34,6 @@ from nclone_env.train.levels.split import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.choice import make_network
 from nclone_env.train.network.device import is_pinned, learning_device
-from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.network.encoders import PICTURES
 from nclone_env.train.network.mlp import covers
 from nclone_env.train.network.parameters import FlatParameters
@@ -74,7 +73,7 @@ class Run:
     parameters: FlatParameters
     storage: RolloutStorage
     collectors: Sequence[Collector]
-    ppo: PPO | DevicePPO
+    learner: Learner
     network: Actor
     workers: Workers
     planner: Planner
@@ -124,7 +123,13 @@ class Run:
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
         parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
-        own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory(), self.curve.rows.memory()]
+        own = [
+            parameters,
+            self.storage.memory(),
+            self.network.memory(),
+            self.learner.memory(),
+            self.curve.rows.memory(),
+        ]
         if self.reference is not None:
             own.append(self.reference.memory())
         groups = (collector.memory() for collector in self.collectors)
@@ -226,7 +231,9 @@ def _assemble(
     storage = RolloutStorage(
         config.num_steps, len(share), space, config.frame_stack, reference_actions, is_pinned(device)
     )
-    network, ppo = _make_learner(config, policy, parameters, storage, workers, ranks, device)
+    rows, size = most_rows(config, len(share)), part_size(config)
+    network = make_network(policy, parameters, storage, workers.count, rows, device, config.amp)
+    parts = LearnerParts(config, policy, parameters, storage, network, workers, size, ranks, device)
     starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
     return Run(
         config=config,
@@ -238,7 +245,7 @@ def _assemble(
             Collector(group, storage.columns(last - size, last), network, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=ppo,
+        learner=make_learner(parts),
         network=network,
         workers=workers,
         planner=planner,
@@ -277,24 +284,6 @@ def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
     """Return whether the hand-written network covers the policy for these environments."""
     dtypes = {name: space.dtype for name, space in envs.single_observation_space.spaces.items()}
     return covers(dtypes, frame_stack)
-
-
-def _make_learner(
-    config: TrainConfig,
-    policy: ActorCritic,
-    parameters: FlatParameters,
-    storage: RolloutStorage,
-    workers: Workers,
-    ranks: Ranks,
-    device: torch.device | None,
-) -> tuple[Actor, PPO | DevicePPO]:
-    """Return what chooses the actions, and what learns from them."""
-    rows = most_rows(config, storage.num_envs)
-    if device is None:
-        network = make_network(policy, parameters, storage, workers.count, rows)
-        return network, PPO(network, parameters, storage, config, workers, part_size(config), ranks)
-    actor = DeviceNetwork(policy, parameters, storage, workers.count, rows, device, config.amp)
-    return actor, DevicePPO(actor, policy, parameters, storage, config)
 
 
 def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -> int:

@@ -34,6 +34,7 @@ OF_RUN = (
     "generated_count",
     "num_envs",
     "num_steps",
+    "learner",
     "success_window",
     "warm_start",
 )

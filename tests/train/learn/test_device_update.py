@@ -22,10 +22,9 @@ from nclone_env.train.learn import device_update
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.loop import begin, collect_rollout, compute_returns, train, update_policy
-from nclone_env.train.network.autograd import Autograd
 from nclone_env.train.network.device import Transfers, is_pinned, learning_device
-from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.torch_network import TorchNetwork
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs import run as run_module
@@ -93,13 +92,13 @@ def prepared(case, seed=3):
 
 
 def on_device(policy, parameters, storage, settings=UPDATE, device="cpu"):
-    network = DeviceNetwork(policy, parameters, storage, 2, 64, torch.device(device), settings.amp)
-    return network, DevicePPO(network, policy, parameters, storage, settings)
+    network = TorchNetwork(policy, parameters, storage, 2, 64, torch.device(device), settings.amp)
+    return network, DevicePPO(network, parameters, storage, settings)
 
 
 def in_host_memory(policy, parameters, storage, settings=UPDATE):
     workers = Workers(ENVS, 1)
-    network = Autograd(policy, parameters, storage, workers.slots, 64)
+    network = TorchNetwork(policy, parameters, storage, workers.slots, 64)
     return network, PPO(network, parameters, storage, settings, workers, 64)
 
 
@@ -178,12 +177,12 @@ def test_an_update_waits_once(case, monkeypatch):
 def test_waiting_and_other_devices_are_noticed(monkeypatch):
     """Negative controls of the test above: a number that is read, and an operation with a tensor of the processor."""
     monkeypatch.setattr(Transfers, "fetch", lambda self, source, target: None)
-    loss = device_update._loss
+    loss = device_update.module_loss
     for spoil in (lambda loss: loss * loss.item(), lambda loss: loss * torch.ones(3).sum().expand(2)):
         _, ppo = on_device(*prepared("vector"), device="meta")
         ppo._loss = lambda *arguments, spoil=spoil: (spoil(loss(*arguments)[0]), loss(*arguments)[1])
         with pytest.raises(RuntimeError):
-            ppo.update(1, 1e-3)
+            ppo.update(1, 1e-3, 0.05, 0.0)
     with pytest.raises(RuntimeError):
         stacked_rows(torch.zeros(9, 4, dtype=torch.bool), torch.zeros(5, dtype=torch.int64, device="meta"), 3)
 
@@ -357,7 +356,7 @@ def test_compilation_changes_nothing(monkeypatch, backend):
             ppo.update(number, 1e-3 / number, 0.1 / number, coefficient)
         vectors.append(parameters.vector)
     np.testing.assert_allclose(*vectors, rtol=0, atol=1e-5)
-    assert compiled == ["_loss", "descend"]
+    assert compiled == ["module_loss", "descend"]
 
 
 VARIANTS = {

@@ -8,9 +8,9 @@ from gymnasium import spaces
 from nclone_env.kinds import KINDS
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.autograd import Autograd
 from nclone_env.train.network.mlp import MLP, covers
 from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.torch_network import TorchNetwork
 from nclone_env.train.policy import ActorCritic
 
 STEPS, ENVS = 8, 33
@@ -74,7 +74,7 @@ def both(names, masked=False, seed=3, reference=False, frame_stack=1, **network)
     policy = ActorCritic(shapes, generator=torch.Generator().manual_seed(seed), **network)
     parameters = FlatParameters(policy)
     parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
-    made = [kind(policy, parameters, storage, seats=2, most_rows=300) for kind in (MLP, Autograd)]
+    made = [kind(policy, parameters, storage, seats=2, most_rows=300) for kind in (MLP, TorchNetwork)]
     return storage, parameters, *made
 
 
