@@ -1,8 +1,9 @@
 """Arrays and numbers that the kernels of the network take together.
 
 The sizes are n rows of a call, in blocks of up to r rows; w inputs; t towers (the actor's and the critic's, or one that
-they share) of l hidden layers with h units each; a actions; p parameters; s stored steps. All arrays are float32 unless
-stated, and C-contiguous: the kernels are specialised for such arrays.
+they share) of l hidden layers with h units each; a actions; p parameters; s stored steps; c cells of a grid; m entities
+of a set with d elements and u units each. All arrays are float32 unless stated, and C-contiguous: the kernels are
+specialised for such arrays.
 """
 
 from __future__ import annotations
@@ -117,6 +118,62 @@ class Scratch(NamedTuple):
     """(n, w), gradient in the inputs; (0, w) without encoders."""
     transposed: np.ndarray
     """(t, h * (w + (l - 1) * h)), weights of the hidden layers, transposed as BLAS multiplies them fastest."""
+
+
+def make_scratch(
+    most_rows: int,
+    rows: int,
+    *,
+    inputs: int,
+    towers: int,
+    layers: int,
+    units: int,
+    actions: int,
+    encoded: bool,
+    cells: int,
+    entities: int,
+    elements: int,
+    entity_units: int,
+) -> Scratch:
+    """Return zeroed scratch for calls of n rows, in blocks of r rows; the sizes are named in the module docstring.
+
+    Args:
+        most_rows: n.
+        rows: r.
+        inputs: w.
+        towers: t.
+        layers: l.
+        units: h.
+        actions: a.
+        encoded: whether there are encoders, which need the gradient in the inputs.
+        cells: c, 0 without grids.
+        entities: m, 0 without entities.
+        elements: d.
+        entity_units: u.
+    """
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
+
+    return Scratch(
+        inputs=zeros(most_rows, inputs),
+        hidden=zeros(towers, layers, rows, units),
+        cells=zeros(rows if cells else 0, cells),
+        entities=EntityScratch(
+            firsts=np.zeros(rows + 1 if entities else 0, np.int64),
+            states=zeros(rows * entities, elements),
+            kinds=np.zeros(rows * entities, np.int64),
+            hidden=zeros(rows * entities, entity_units),
+            chosen=zeros(rows if entities else 0, entity_units),
+        ),
+        logits=zeros(most_rows, actions),
+        values=zeros(most_rows, 1),
+        delta_logits=zeros(rows, actions),
+        delta_values=zeros(rows, 1),
+        deltas=zeros(2, rows, units),
+        delta_inputs=zeros(most_rows if encoded else 0, inputs),
+        transposed=zeros(towers, units * (inputs + (layers - 1) * units)),
+    )
 
 
 class PictureLayout(NamedTuple):

@@ -21,11 +21,11 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.jit import specialised
 from nclone_env.memory_tree import MemoryNode, arrays_node
 from nclone_env.train.network import mlp_kernels as kernels
-from nclone_env.train.network.arrays import EntityScratch, LossScaling, NetworkLayout, Scratch, Steps, StoredSets
+from nclone_env.train.network.arrays import LossScaling, NetworkLayout, Scratch, Steps, StoredSets, make_scratch
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.network.encoders import PictureEncoder
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.pictures import PictureLayers, make_scratch
+from nclone_env.train.network.pictures import PictureLayers, picture_scratch
 from nclone_env.train.network.protocols import StoredSteps
 from nclone_env.train.policy import HIDDEN_LAYERS, ActorCritic
 
@@ -173,7 +173,7 @@ def scratch_bytes(policy: ActorCritic, most_rows: int) -> int:
     arrays = _flat(_make_scratch(policy, most_rows))
     for encoder in policy.encoders.values():
         if isinstance(encoder, PictureEncoder):
-            arrays += make_scratch(encoder, most_rows)
+            arrays += picture_scratch(encoder, most_rows)
     return sum(array.nbytes for array in arrays)
 
 
@@ -212,36 +212,20 @@ def _sets(observations: Mapping[str, np.ndarray]) -> StoredSets:
 
 def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
     """Return zeroed scratch for calls of up to so many rows."""
-    layers, units, width = (
-        (1 if policy.shared_trunk else 2, HIDDEN_LAYERS),
-        policy.hidden_size,
-        sum(policy.input_widths.values()),
-    )
-    rows = block_rows(policy, most_rows)
-    cells = math.prod(policy.observation_shapes.get("locals", (0,)))
     entities, elements = policy.observation_shapes.get("entity_states", (0, 1))[-2:]
-
-    def zeros(*shape: int) -> np.ndarray:
-        return np.zeros(shape, np.float32)
-
-    return Scratch(
-        inputs=zeros(most_rows, width),
-        hidden=zeros(*layers, rows, units),
-        cells=zeros(rows if cells else 0, cells),
-        entities=EntityScratch(
-            firsts=np.zeros(rows + 1 if entities else 0, np.int64),
-            states=zeros(rows * entities, elements),
-            kinds=np.zeros(rows * entities, np.int64),
-            hidden=zeros(rows * entities, ENTITY_UNITS),
-            chosen=zeros(rows if entities else 0, ENTITY_UNITS),
-        ),
-        logits=zeros(most_rows, NUM_ACTIONS),
-        values=zeros(most_rows, 1),
-        delta_logits=zeros(rows, NUM_ACTIONS),
-        delta_values=zeros(rows, 1),
-        deltas=zeros(2, rows, units),
-        delta_inputs=zeros(most_rows if len(policy.encoders) else 0, width),
-        transposed=zeros(layers[0], units * (width + (HIDDEN_LAYERS - 1) * units)),
+    return make_scratch(
+        most_rows,
+        block_rows(policy, most_rows),
+        inputs=sum(policy.input_widths.values()),
+        towers=1 if policy.shared_trunk else 2,
+        layers=HIDDEN_LAYERS,
+        units=policy.hidden_size,
+        actions=NUM_ACTIONS,
+        encoded=len(policy.encoders) > 0,
+        cells=math.prod(policy.observation_shapes.get("locals", (0,))),
+        entities=entities,
+        elements=elements,
+        entity_units=ENTITY_UNITS,
     )
 
 

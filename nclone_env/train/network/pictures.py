@@ -38,7 +38,7 @@ class PictureLayers:
         layers = _layer_table(name, encoder, parameters)
         self._frames = encoder.frames
         self._layout = PictureLayout(encoder.corners(), encoder.line, layers, parameters.vector, column)
-        self.scratch = [make_scratch(encoder, most_rows) for _ in range(seats)]
+        self.scratch = [picture_scratch(encoder, most_rows) for _ in range(seats)]
 
     def encode(self, seat: int, pictures: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> None:
         """Write the features of the pictures of n ``rows`` to their columns of ``inputs``, (n, w) float32.
@@ -93,7 +93,7 @@ class PictureLayers:
         return np.ascontiguousarray(pictures).reshape(len(pictures), self._frames, -1)
 
 
-def make_scratch(encoder: PictureEncoder, most_rows: int) -> PictureScratch:
+def picture_scratch(encoder: PictureEncoder, most_rows: int) -> PictureScratch:
     """Return zeroed scratch of a seat for calls of up to so many rows."""
     layers, places = _linear_layers(encoder), encoder.places()
     pixels = places[0] * layers[0].in_features
