@@ -93,7 +93,7 @@ def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--starts", "known"]) == 2
     assert "within max_frames, 80" in capsys.readouterr().err
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--hidden-size", "16"]) == 2
-    assert "pass --hidden-size 96" in capsys.readouterr().err
+    assert "pass --hidden-size 8" in capsys.readouterr().err
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first")]) == 0
 
 
