@@ -11,7 +11,7 @@ that is its only synchronisation. Minibatches are those of ``train.learn.ppo``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,7 @@ class DevicePPO:
     ):
         device, size = network.vector.device, len(parameters.vector)
         self.optimiser = Adam(size)
+        self.state, self.restore = self.optimiser.state, self.optimiser.restore
         assert network.transfers is not None
         self._network, self._parameters, self._config = network, parameters, config
         self._transfers = network.transfers
@@ -89,14 +90,6 @@ class DevicePPO:
             self._send(0, 0.0, 0.0, float(has_reference))
             self._descend(0, has_reference)
             self._transfers.fetch(self._totals.float(), self._results[-7:])
-
-    def state(self) -> dict[str, Any]:
-        """Return the state of the optimiser, for a checkpoint."""
-        return self.optimiser.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the state of a checkpoint."""
-        self.optimiser.restore(state)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, order and results, and of everything on the device."""

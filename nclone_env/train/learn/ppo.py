@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from nclone_env.env.threads import Job, Workers
@@ -58,6 +55,7 @@ class PPO:
         ranks: Ranks = ALONE,
     ):
         self.optimiser = Adam(len(parameters.vector))
+        self.state, self.restore = self.optimiser.state, self.optimiser.restore
         self._network, self._parameters, self._config = network, parameters, config
         self._workers, self._job = workers, Job()
         self._ranks, self._envs = ranks, ranks.share(config.num_envs)
@@ -104,14 +102,6 @@ class PPO:
             self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
         sum_gradients(self._gradients)
         self.optimiser.warm_up()
-
-    def state(self) -> dict[str, Any]:
-        """Return the state of the optimiser, for a checkpoint."""
-        return self.optimiser.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from the state of a checkpoint."""
-        self.optimiser.restore(state)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, gradients and order."""

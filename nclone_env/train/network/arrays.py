@@ -135,21 +135,10 @@ def make_scratch(
     elements: int,
     entity_units: int,
 ) -> Scratch:
-    """Return zeroed scratch for calls of n rows, in blocks of r rows; the sizes are named in the module docstring.
+    """Return zeroed scratch for calls of up to ``most_rows`` rows, in blocks of up to ``rows``.
 
-    Args:
-        most_rows: n.
-        rows: r.
-        inputs: w.
-        towers: t.
-        layers: l.
-        units: h.
-        actions: a.
-        encoded: whether there are encoders, which need the gradient in the inputs.
-        cells: c, 0 without grids.
-        entities: m, 0 without entities.
-        elements: d.
-        entity_units: u.
+    Without encoders, which need the gradient in the inputs, ``encoded`` is False; without grids ``cells`` is 0, without
+    sets of entities ``entities``.
     """
 
     def zeros(*shape: int) -> np.ndarray:
