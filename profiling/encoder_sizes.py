@@ -39,7 +39,7 @@ def play(side: int, samples: int, seed: int) -> Data:
         levels=("first-steps", "jumps", "hazards"),
         observations=OBSERVATIONS,
         observation={"frame_stack": FRAMES},
-        render=RenderConfig.preset(side),
+        render=RenderConfig(side),
         max_frames=1200,
     )
     rng, first = np.random.default_rng(seed), envs.reset(seed=seed)[0]

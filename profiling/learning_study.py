@@ -74,13 +74,13 @@ def run_once(variant: str, fields: dict[str, Any], levels: tuple[str, ...], seed
     from nclone_env.train.loop import train
 
     with tempfile.TemporaryDirectory() as folder:
-        config = TrainConfig(
+        config = TrainConfig.of(
             levels=levels, seed=seed, total_timesteps=timesteps, num_threads=1, output=Path(folder), **fields
         )
         started = time.process_time()
         result = train(config)
         seconds = time.process_time() - started
-        modes = [evaluate(result.policy, config.environment(), mode) for mode in ("sampled", "argmax")]  # type: ignore[arg-type]
+        modes = [evaluate(result.policy, config.evaluated_environment, mode) for mode in ("sampled", "argmax")]  # type: ignore[arg-type]
     sampled, argmax = ([level.success_rate for level in mode] for mode in modes)
     passed = [row["timesteps"] for row in result.curve if row["success_rate"] >= 0.95]
     steps = passed[0] if passed else math.inf

@@ -37,7 +37,7 @@ def rollout(side: int, num_steps: int) -> RolloutStorage:
     """Return stored player frames of random play on the built-in levels."""
     levels = ("first-steps", "jumps", "hazards")
     envs = NPlusPlusVectorEnv(
-        None, NUM_ENVS, levels=levels, observations=(NAME,), render=RenderConfig.preset(side), max_frames=600
+        None, NUM_ENVS, levels=levels, observations=(NAME,), render=RenderConfig(side), max_frames=600
     )
     storage = RolloutStorage(num_steps, NUM_ENVS, spaces.Dict({NAME: envs.single_observation_space[NAME]}), FRAMES)
     random = np.random.default_rng(0)

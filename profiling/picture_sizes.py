@@ -38,7 +38,7 @@ def built_in() -> Scene:
 def player_frame(scene: Scene, side: int) -> np.ndarray:
     """Return the player frame of a preset."""
     frame = np.zeros((side, side, 1), np.uint8)
-    write_player_frame(*scene, 0, pictures_of(scene[0], RenderConfig.preset(side)), frame)
+    write_player_frame(*scene, 0, pictures_of(scene[0], RenderConfig(side)), frame)
     return frame[..., 0]
 
 

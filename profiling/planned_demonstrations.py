@@ -30,22 +30,22 @@ Solutions = dict[str, np.ndarray]
 
 def planned(names: Sequence[str], config: TrainConfig, frames: int) -> tuple[Solutions, Solutions]:
     """Return solutions with held actions, as they were found and smoothed."""
-    skip, found = config.frame_skip, {}
+    skip, found = config.environment.frame_skip, {}
     for name in names:
-        found[name] = solve(name, frames=frames, hold=skip, max_frames=config.max_frames).inputs
+        found[name] = solve(name, frames=frames, hold=skip, max_frames=config.environment.max_frames).inputs
     return found, {name: smooth(name, inputs, hold=skip) for name, inputs in found.items()}
 
 
 def report(label: str, solutions: Solutions, config: TrainConfig, seeds: int) -> None:
     """Clone some solutions and print a row."""
-    environment = config.unstacked_environment()
+    environment = config.unstacked_environment
     shown = [Demonstration(name, load_level(name), inputs) for name, inputs in solutions.items()]
     trajectories = [trajectory_of(demonstration, environment) for demonstration in shown]
     space = NPlusPlusVectorEnv(environment, 1).single_observation_space
     rates = []
     for seed in range(seeds):
         made = clone(make_policy(config, {"game_state": (30,)}), trajectories, space, seed=seed)
-        modes = [evaluate(made.policy, config.environment(), mode, seed=1) for mode in ("sampled", "argmax")]
+        modes = [evaluate(made.policy, config.evaluated_environment, mode, seed=1) for mode in ("sampled", "argmax")]
         rates.append([np.mean([level.success_rate for level in mode]) for mode in modes])
     frames = sum(map(len, solutions.values()))
     changes = sum(int((np.diff(inputs) != 0).sum()) for inputs in solutions.values())
@@ -64,7 +64,7 @@ def main(
         seeds: clones of each row, whose success is averaged.
     """
     print(describe())
-    config = TrainConfig(levels=levels)
+    config = TrainConfig.of(levels=levels)
     names = [ref.name for level in levels for ref in resolve(level)]
     print(f"{'solutions':<34}{'frames':>8}{'changes':>9}{'sampled':>9}{'argmax':>8}")
     known = {name: np.frombuffer(known_solutions()[name], np.uint8) for name in names}

@@ -62,9 +62,9 @@ SCENES = (
 WORLDS = 64
 
 SIZES = (
-    RenderConfig.preset(128),
-    RenderConfig.preset(84),
-    RenderConfig.preset(64),
+    RenderConfig(128),
+    RenderConfig(84),
+    RenderConfig(64),
     RenderConfig(128, 2.0, (256, 512)),
     RenderConfig(256, 2.0, (600, 1056)),
 )
@@ -116,7 +116,7 @@ def print_sizes(name: str, levels: LevelArrays, worlds: WorldArrays, rounds: int
     for sizes in SIZES:
         pictures = pictures_of(levels, sizes)
         side = sizes.player_frame_size
-        shapes = {"player_frame": (side, side), "global_view": sizes.global_view_size}
+        shapes = {"player_frame": (side, side), "global_view": sizes.view_shape}
         for (kind, shape), draw in zip(shapes.items(), (draw_frames, draw_views), strict=True):
             out = np.zeros((WORLDS, *shape, 1), dtype=np.uint8)
             drawn = microseconds(partial(draw, levels, worlds, pictures, out), rounds, WORLDS)

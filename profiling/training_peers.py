@@ -21,12 +21,12 @@ def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
     from nclone_env.train.environments import make_environments
     from nclone_env.train.policy import make_policy
 
-    config = TrainConfig(levels=levels)
+    config = TrainConfig.of(levels=levels)
     num_envs, num_steps = config.num_envs, config.num_steps
-    envs = make_environments(config.environment(), num_envs)
+    envs = make_environments(config.evaluated_environment, num_envs)
     policy = make_policy(config, {"game_state": (30,)})
-    adam = torch.optim.Adam(policy.parameters(), lr=config.learning_rate, eps=1e-5)
-    shape, gamma, gae_lambda = (num_steps, num_envs), config.reward.gamma, config.gae_lambda
+    adam = torch.optim.Adam(policy.parameters(), lr=config.ppo.learning_rate, eps=1e-5)
+    shape, gamma, gae_lambda = (num_steps, num_envs), config.environment.reward.gamma, config.ppo.gae_lambda
     observations, actions = torch.zeros(*shape, 30), torch.zeros(shape, dtype=torch.int64)
     log_probs, rewards, dones, values = (torch.zeros(shape) for _ in range(4))
     seen = torch.as_tensor(envs.reset(seed=0)[0]["game_state"])
@@ -53,20 +53,20 @@ def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
                 following = values[t]
             returns = (advantages + values).flatten()
         flat = observations.flatten(0, 1), actions.flatten(), log_probs.flatten(), advantages.flatten()
-        for _ in range(config.update_epochs):
+        for _ in range(config.ppo.update_epochs):
             for rows in torch.randperm(config.batch_size).split(config.minibatch_size):
                 x, a, old, advantage = (column[rows] for column in flat)
                 logits, value = policy({"game_state": x})
                 choice = torch.distributions.Categorical(logits=logits)
                 ratio = (choice.log_prob(a) - old).exp()
                 advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-                low, high = 1 - config.clip_coef, 1 + config.clip_coef
+                low, high = 1 - config.ppo.clip_coef, 1 + config.ppo.clip_coef
                 loss = -torch.min(advantage * ratio, advantage * ratio.clamp(low, high)).mean()
-                loss = loss + config.value_coef * 0.5 * (value - returns[rows]).square().mean()
-                loss = loss - config.entropy_coef * choice.entropy().mean()
+                loss = loss + config.ppo.value_coef * 0.5 * (value - returns[rows]).square().mean()
+                loss = loss - config.ppo.entropy_coef * choice.entropy().mean()
                 adam.zero_grad()
                 loss.backward()
-                nn.utils.clip_grad_norm_(policy.parameters(), config.max_grad_norm)
+                nn.utils.clip_grad_norm_(policy.parameters(), config.ppo.max_grad_norm)
                 adam.step()
 
     update()
@@ -92,21 +92,21 @@ def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, 
     from nclone_env.train.config import TrainConfig
     from nclone_env.train.sb3 import NPlusPlusVecEnv
 
-    config = TrainConfig(levels=levels, **fields)
+    config = TrainConfig.of(levels=levels, **fields)
     towers = {"pi": [config.hidden_size] * 2, "vf": [config.hidden_size] * 2}
     hyperparameters: dict[str, Any] = {
         "n_steps": config.num_steps,
         "batch_size": config.minibatch_size,
-        "n_epochs": config.update_epochs,
-        "gamma": config.reward.gamma,
-        "learning_rate": config.learning_rate,
+        "n_epochs": config.ppo.update_epochs,
+        "gamma": config.environment.reward.gamma,
+        "learning_rate": config.ppo.learning_rate,
         "policy_kwargs": {
             "features_extractor_class": _extractor_class(),
             "net_arch": towers,
             "activation_fn": nn.ReLU,
         },
     }
-    envs = NPlusPlusVecEnv(config.environment(), config.num_envs)
+    envs = NPlusPlusVecEnv(config.evaluated_environment, config.num_envs)
     model = PPO("MultiInputPolicy", envs, device="cpu", **hyperparameters)
     model.learn(config.batch_size)
     calls, started = 0, time.perf_counter()

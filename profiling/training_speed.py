@@ -44,7 +44,7 @@ def configuration(levels: tuple[str, ...], folder: str, **fields: Any) -> Any:
     """Return the configuration of a run that never ends by itself."""
     from nclone_env.train.config import TrainConfig
 
-    return TrainConfig(levels=levels, total_timesteps=10**9, output=Path(folder), **fields)
+    return TrainConfig.of(levels=levels, total_timesteps=10**9, output=Path(folder), **fields)
 
 
 @contextmanager

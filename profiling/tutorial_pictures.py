@@ -117,13 +117,13 @@ def main(folder: Positional[Path] = Path("docs/tutorial")) -> None:
         assert picture is not None
         write_picture(cropped(picture), folder / name)
     with TemporaryDirectory() as runs:
-        config = TrainConfig(levels=(SET,), total_timesteps=500_000, output=Path(runs))
+        config = TrainConfig.of(levels=(SET,), total_timesteps=500_000, output=Path(runs))
         result = train(config)
-    results = evaluate(result.policy, config.environment(), "sampled", 50)
-    write_paths(results, config.environment(), folder / "paths.png")
+    results = evaluate(result.policy, config.evaluated_environment, "sampled", 50)
+    write_paths(results, config.evaluated_environment, folder / "paths.png")
     write_curve(result, folder / "curve.png")
     alone = next(each for each in results if each.level == ALONE)
-    write_picture(path_picture(config.environment(), ALONE, alone.actions), folder / "path.png")
+    write_picture(path_picture(config.evaluated_environment, ALONE, alone.actions), folder / "path.png")
     write_observations(folder / "observations.png")
 
 

@@ -29,11 +29,11 @@ def main(seeds: int = 3, timesteps: int = 1_000_000, episodes: int = 100) -> Non
         for name, reward in REWARDS.items():
             rates = []
             for seed in range(seeds):
-                config = TrainConfig(
+                config = TrainConfig.of(
                     levels=(str(LEVEL),), reward=reward, seed=seed, total_timesteps=timesteps, output=Path(folder)
                 )
                 policy = train(config).policy
-                (result,) = evaluate(policy, config.environment(), "sampled", episodes)
+                (result,) = evaluate(policy, config.evaluated_environment, "sampled", episodes)
                 rates.append(result.success_rate)
             print(f"| {name} |{''.join(f' {rate:.0%} |' for rate in rates)}", flush=True)
 

@@ -52,7 +52,7 @@ def play(config: TrainConfig) -> Outcome:
 
 def success(policy, config: TrainConfig, mode) -> float:
     """Return the success rate of a policy on the level of a run."""
-    (result,) = evaluate(policy, config.environment(), mode, 100 if mode == "sampled" else 1, seed=1)
+    (result,) = evaluate(policy, config.evaluated_environment, mode, 100 if mode == "sampled" else 1, seed=1)
     return result.success_rate
 
 
@@ -84,7 +84,7 @@ def main(
             outcomes = []
             for seed in range(seeds):
                 with tempfile.TemporaryDirectory() as folder:
-                    config = TrainConfig(
+                    config = TrainConfig.of(
                         levels=(level,),
                         warm_start=() if coefficient is None else (demonstration,),
                         clone_kl_coef=coefficient or 0.0,

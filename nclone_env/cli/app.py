@@ -39,14 +39,14 @@ def _run(args: list[str]) -> int:
 
 
 def _run_command(args: list[str]) -> int:
-    from nclone_env.cli.commands import COMMANDS, parser  # they need tyro, which --version does not
-    from nclone_env.cli.numbers import NUMBERS
+    from nclone_env.cli.arguments import ARGUMENTS  # they need tyro, which --version does not
+    from nclone_env.cli.commands import COMMANDS, parser
 
     _check_names(args, COMMANDS)
     _check_shell(args)
     given = with_default_target(args)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
-    status: int = parser(given).cli(prog=PROGRAM, args=given, description=description, registry=NUMBERS)
+    status: int = parser(given).cli(prog=PROGRAM, args=given, description=description, registry=ARGUMENTS)
     return status
 
 

@@ -31,7 +31,14 @@ from nclone_env.cli.targets import (
     StableBaselinesTarget,
     VectorTarget,
 )
-from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationConfig, RenderConfig, VectorDtype
+from nclone_env.config import (
+    DEFAULT_OBSERVATIONS,
+    EnvironmentConfig,
+    ObservationConfig,
+    ObservationName,
+    RenderConfig,
+    VectorDtype,
+)
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.memory import collect, report, stats, text
 from nclone_env.memory import compare as comparison
@@ -80,7 +87,7 @@ class EnvironmentOptions:
     """Number of environments."""
     levels: tuple[str, ...] = _ENVIRONMENT.levels
     """Built-in sets or levels by name, or level files by path."""
-    observations: tuple[str, ...] = DEFAULT_OBSERVATIONS
+    observations: tuple[ObservationName, ...] = DEFAULT_OBSERVATIONS
     """Names of the observations to compute."""
     frame_skip: int = _ENVIRONMENT.frame_skip
     """Frames simulated per step."""
@@ -103,14 +110,14 @@ class EnvironmentOptions:
             frame_skip=self.frame_skip,
             max_frames=self.max_frames,
             observation=ObservationConfig(dtype=self.vector_dtype, frame_stack=self.frame_stack),
-            render=RenderConfig.preset(self.picture_size),
+            render=RenderConfig(self.picture_size),
         )
 
 
 _UNITS = ("", "K", "M", "G", "T")
 _BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgtKMGT]?)i?[bB]?")
 _ENVIRONMENTS, _REPORT = EnvironmentOptions(), ReportOptions()
-_TRAINING, _SMALL_TRAINING = TrainConfig(), TrainConfig(num_envs=32)
+_TRAINING, _SMALL_TRAINING = TrainConfig(), TrainConfig.of(num_envs=32)
 _Environment = Annotated[EnvironmentOptions, tyro.conf.arg(name="")]
 _Report = Annotated[ReportOptions, tyro.conf.arg(name="")]
 _Training = Annotated[TrainConfig, tyro.conf.arg(name="")]

@@ -66,7 +66,7 @@ class TrainingTarget:
         require_training_extra()
         from nclone_env.train.estimate import estimate_bytes  # requires torch, an optional dependency
 
-        tree: MemoryNode = estimate_bytes(dataclasses.replace(self.config, num_envs=num_envs))
+        tree: MemoryNode = estimate_bytes(self.config.replace(num_envs=num_envs))
         return tree
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
@@ -80,7 +80,7 @@ class TrainingTarget:
 
     def _sized(self, num_envs: int) -> TrainConfig:
         timesteps = num_envs * self.config.num_steps * _MOST_UPDATES
-        return dataclasses.replace(self.config, num_envs=num_envs, total_timesteps=timesteps)
+        return self.config.replace(num_envs=num_envs, total_timesteps=timesteps)
 
 
 class TrainingSubject:
@@ -96,7 +96,7 @@ class TrainingSubject:
         self._advance = loop.advance
         with ExitStack() as stack:
             temporary = stack.enter_context(temporary_beside(Path(gettempdir(), "profile"), folder=True))
-            config = dataclasses.replace(config, output=temporary, name="profiled")
+            config = config.replace(output=temporary, name="profiled")
             folder = stack.enter_context(closing(claim_folder(config, None, overwrite=False)))
             stack.enter_context(run.one_thread_per_call())
             self._run: Any = stack.enter_context(
@@ -238,7 +238,7 @@ class EvaluationSubject(Repetition):
         from nclone_env.train.evaluate import evaluate  # requires torch, an optional dependency
         from nclone_env.train.policy import make_policy
 
-        self._evaluate, self._environment, self._episodes = evaluate, config.environment(), config.num_envs
+        self._evaluate, self._environment, self._episodes = evaluate, config.evaluated_environment, config.num_envs
         with closing(make_environments(self._environment, 1)) as one:
             self._policy = make_policy(config, observation_shapes(one))
 

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env.cli.profile import ReportOptions, profile
 from nclone_env.cli.targets import RandomActions, VectorTarget
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.env.compiled.records import WON
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.env.vector import NPlusPlusVectorEnv
@@ -49,7 +49,7 @@ def run(
     num_envs: int = 16,
     steps: int = 1000,
     levels: tuple[str, ...] = _DEFAULTS.levels,
-    observations: tuple[str, ...] = _DEFAULTS.observations,
+    observations: tuple[ObservationName, ...] = _DEFAULTS.observations,
     seed: int = 0,
     output_dir: Path = Path("."),
     json: bool = False,

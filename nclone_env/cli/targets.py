@@ -79,7 +79,7 @@ class EnvironmentTarget:
         found += [("vectors", options.dtype), ("frame stack", str(options.frame_stack))]
         if {"player_frame", "global_view"} & set(self.config.observations):
             render = self.config.render
-            found.append(("pictures", f"{render.player_frame_size} pixels, {_text(render.global_view_size)} pixels"))
+            found.append(("pictures", f"{render.player_frame_size} pixels, {_text(render.view_shape)} pixels"))
         return (*found, ("actions", f"uniform random, seed {self.seed}"))
 
     def env_steps(self, num_envs: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import shlex
 import shutil
@@ -42,6 +41,8 @@ def train(
     The run folder contains ``checkpoint.pt`` (the latest), ``best.pt`` (the best recent success),
     ``learning_curve.csv``, ``learning_curve.png``, ``levels.csv`` (results of each level), ``evaluation.txt``,
     ``evaluation.csv``, ``episode.mp4`` and TensorBoard files. ``nclone-env compare`` compares runs.
+
+    Among ``--levels``, ``generated`` stands for new levels without end and ``varied`` for variants of the others.
 
     Runs never mix: without ``--name`` a new run gets a new folder (``first-steps-seed0``, then
     ``first-steps-seed0-2``); with ``--name`` the folder must not hold another run, unless ``--overwrite`` replaces it.
@@ -101,7 +102,9 @@ def _reports_of_preparation(config: TrainConfig, resume: Path | None, progress: 
 
     def announce(folder: Path) -> None:
         verb = "training" if resume is None else f"resuming {resume}:"
-        print(f"{verb} on {', '.join(config.levels)} with {config.num_envs} environments; writing to {folder}")
+        print(
+            f"{verb} on {', '.join(config.environment.levels)} with {config.num_envs} environments; writing to {folder}"
+        )
 
     def cloned(done: WarmStart) -> None:
         progress.clear()
@@ -134,8 +137,8 @@ def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool
     folder = result.checkpoint.parent
     plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
     plot()  # before the evaluation, which may be interrupted
-    reported = (config.evaluation_attempts, result.held_out, result.counters.timesteps)
-    environment = config.environment().replace(levels=evaluated_levels(config))
+    reported = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
+    environment = config.evaluated_environment.replace(levels=evaluated_levels(config))
     results = evaluate_and_report(result.policy, environment, folder, episodes, config.seed, video, *reported)
     plot(random=mean_success(results["random"]))
 
@@ -150,12 +153,12 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     if resume is None:
         return train
     require_training_extra()
-    from nclone_env.train.checkpoint import load_checkpoint, restore_configs
+    from nclone_env.train.checkpoint import load_checkpoint, restore_config
     from nclone_env.train.runs.folder import checkpoint_file
 
     source = checkpoint_file(resume)
-    config, _ = restore_configs(load_checkpoint(source), source)
-    return functools.partial(train, config=dataclasses.replace(config, output=source.parent.parent, name=""))
+    config = restore_config(load_checkpoint(source), source)
+    return functools.partial(train, config=config.replace(output=source.parent.parent, name=""))
 
 
 def _value(args: Sequence[str], option: str) -> str | None:

@@ -115,7 +115,7 @@ def _train() -> None:
     from nclone_env.train.loop import train
 
     with temporary_beside(Path(gettempdir(), "warmup"), folder=True) as folder:
-        train(TrainConfig(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, output=folder))
+        train(TrainConfig.of(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, output=folder))
 
 
 _LANES = (

@@ -11,11 +11,11 @@ from tyro.conf import Positional
 
 from nclone_env.cli.output import check_free
 from nclone_env.cli.play import check_scale
-from nclone_env.config import check_integer
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.level.formats.attract import is_attract
 from nclone_env.level.formats.reader import appearance, read_bytes
+from nclone_env.options import check_integer
 from nclone_env.replay.recording import is_recording, load_any_recording
 from nclone_env.replay.video import named_level, write_video
 from nclone_env.train import require_training_extra

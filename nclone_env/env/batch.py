@@ -116,7 +116,7 @@ class Batch:
             self._outcomes = ActionOutcomes(config, self.level_set, self._arrays, slots, same_step)
         self._reach: Reachability | None = None
         if "reachability" in config.observations:
-            cache = shared_cache(self.level_set, config.observation.reachability_slots)
+            cache = shared_cache(self.level_set)
             dtype = np.dtype(config.observation.dtype)
             self._reach = Reachability(self.level_set, cache, self.num_envs, slots, dtype, same_step)
         self._empty_view = self._view({}, NO_QUERIES)

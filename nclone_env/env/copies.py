@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.config import check_integer
 from nclone_env.env.arguments import check_indices
 from nclone_env.env.arrays.buffers import alone, make_buffers
 from nclone_env.env.arrays.infos import single_info
@@ -15,6 +14,7 @@ from nclone_env.env.arrays.outputs import COLUMNS, Outputs
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.group import Group
 from nclone_env.env.lifecycle import AFTER_RESET, Phase
+from nclone_env.options import check_integer
 
 
 class Copies(BaseEnvironment):

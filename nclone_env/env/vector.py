@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from nclone_env.config import EnvironmentConfig, check_bool, check_integer, config_from
+from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.arguments import (
     check_assignment,
@@ -33,6 +33,7 @@ from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, L
 from nclone_env.env.spaces import batched_space, observation_space
 from nclone_env.errors import ConfigError, StepOrderError
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.options import check_bool, check_integer
 
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]

@@ -155,7 +155,7 @@ def frame_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tu
 def _frame_specs(
     names: tuple[str, ...], render: RenderConfig, sizes: ObservationConfig, last_level: int, entity_count: int
 ) -> tuple[ObservationSpec, ...]:
-    side, whole = render.player_frame_size, render.global_view_size
+    side, whole = render.player_frame_size, render.view_shape
     most, window = sizes.max_entities, (sizes.locals_size, sizes.locals_size)
     planes = (sizes.locals_planes, *window) if sizes.locals_planes > 1 else window
     vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)

@@ -36,7 +36,7 @@ def frame_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
         sizes: the configured sizes.
         draw: returns ``static_layers`` of the levels.
     """
-    scale = (float(sizes.player_frame_scale),) * 2
+    scale = (sizes.pixel_side,) * 2
     if scale == _FULL_SIZE:
         return _resolution(scale, NO_LAYERS)
     height, width = (math.ceil(side / scale[0] - _TINY) for side in (WORLD_HEIGHT, WORLD_WIDTH))
@@ -45,7 +45,7 @@ def frame_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
 
 def view_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
     """Return the world at the scale of ``global_view``; arguments as of :func:`frame_resolution`."""
-    height, width = sizes.global_view_size
+    height, width = sizes.view_shape
     scale = (WORLD_WIDTH / width, WORLD_HEIGHT / height)
     return _resolution(scale, draw(scale, (height, width)))
 

@@ -18,20 +18,22 @@ from torch import Tensor
 
 from nclone_env import __version__
 from nclone_env._files import fill_file
-from nclone_env.config import EnvironmentConfig, build
+from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import CheckpointError, ConfigError, shortened
-from nclone_env.train.config import TrainConfig, plain
+from nclone_env.train.config import TrainConfig
 from nclone_env.train.levels.generated import evaluated_levels
 from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
 
-FORMAT = 7
+FORMAT = 8
+_NAMED_OTHERWISE = 7
+"""The format before: the same but for the options of the run (``_options_of_7``)."""
+_ONLY = {"action_heads": "joint", "activation": "relu", "success_window": 100, "keep_last": None}
+"""Options of format 7 that are gone, with the value that this version has for good; None: any will do."""
 
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
-_REMOVED_OPTIONS: dict[str, Any] = {"action_heads": "joint", "activation": "relu"}
-"""Fields of earlier versions of ``TrainConfig``, with the only value that this version can restore."""
 # Errors of zipfile and torch.load on damaged files and on files of other kinds.
 _UNREADABLE = (
     AttributeError,
@@ -52,9 +54,7 @@ class Checkpoint:
     """Contents of a checkpoint: plain values and tensors only."""
 
     train_config: dict[str, Any]
-    """Fields of the ``TrainConfig``."""
-    environment_config: dict[str, Any]
-    """Fields of the ``EnvironmentConfig``."""
+    """Options of the ``TrainConfig`` by key (``nclone_env.options.flat``)."""
     observation_shapes: dict[str, list[int]]
     """Shape of each observation of the policy."""
     policy: dict[str, Tensor]
@@ -85,11 +85,6 @@ class Checkpoint:
     """Version of the checkpoint format."""
 
 
-def environment_fields(config: EnvironmentConfig) -> dict[str, Any]:
-    """Return the fields of an environment configuration as plain values."""
-    return plain(dataclasses.asdict(config))
-
-
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint atomically, creating its folder if necessary."""
     fields = {item.name: getattr(checkpoint, item.name) for item in dataclasses.fields(checkpoint)}
@@ -107,6 +102,9 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     fields = _read(path)
     if not isinstance(fields, dict):
         raise _error(path, "expected a checkpoint of nclone_env, got a file with other contents")
+    if fields.get("format") == _NAMED_OTHERWISE:
+        with translated(path):
+            fields = {**fields, "train_config": _options_of_7(fields["train_config"]), "format": FORMAT}
     if fields.get("format", FORMAT) != FORMAT:  # first: formats differ in their fields
         raise _error(
             path,
@@ -130,7 +128,7 @@ def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
         CheckpointError: if the parameters do not match the observation shapes, or one is not finite.
     """
     with translated(path):
-        config = _train_config(checkpoint)
+        config = TrainConfig.of(**checkpoint.train_config)
         shapes = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
         with torch.device("meta"):
             policy = make_policy(config, shapes)
@@ -139,14 +137,14 @@ def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
     return policy.requires_grad_()
 
 
-def restore_configs(checkpoint: Checkpoint, path: str | Path) -> tuple[TrainConfig, EnvironmentConfig]:
-    """Return the configurations of a checkpoint that was loaded from ``path``.
+def restore_config(checkpoint: Checkpoint, path: str | Path) -> TrainConfig:
+    """Return the configuration of a checkpoint that was loaded from ``path``.
 
     Raises:
-        CheckpointError: if a field is unknown to this version of the package, or its value is invalid.
+        CheckpointError: if an option is unknown to this version of the package, or its value is invalid.
     """
     with translated(path):
-        return _train_config(checkpoint), build(EnvironmentConfig, checkpoint.environment_config, "environment_config")
+        return TrainConfig.of(**checkpoint.train_config)
 
 
 def load_policy(path: str | Path, levels: Sequence[str] = ()) -> tuple[ActorCritic, EnvironmentConfig, Checkpoint]:
@@ -165,9 +163,9 @@ def load_policy(path: str | Path, levels: Sequence[str] = ()) -> tuple[ActorCrit
     file = checkpoint_file(path)
     content = load_checkpoint(file)
     policy = restore_policy(content, file)
-    config, environment = restore_configs(content, file)
+    config = restore_config(content, file)
     check_results(content, file)
-    return policy, environment.replace(levels=tuple(levels) or evaluated_levels(config)), content
+    return policy, config.evaluated_environment.replace(levels=tuple(levels) or evaluated_levels(config)), content
 
 
 def check_results(checkpoint: Checkpoint, path: str | Path) -> None:
@@ -207,16 +205,21 @@ def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Chec
         raise _error(path, f"expected a policy for observations {dict(expected)}, got one for {got}")
 
 
-def _train_config(checkpoint: Checkpoint) -> TrainConfig:
-    """Return the configuration of a run, without options that this version no longer has."""
-    fields = dict(checkpoint.train_config)
-    for name, only in _REMOVED_OPTIONS.items():
-        value = fields.pop(name, only)
-        if value != only:
-            raise ConfigError(
-                f"{name}: expected {only!r}, got {shortened(value)}: this version no longer has the option"
-            )
-    return build(TrainConfig, fields, "train_config")
+def _options_of_7(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run from a checkpoint of format 7.
+
+    Raises:
+        ValueError: if one has a value that this version cannot continue with.
+    """
+    found = dict(options)
+    for name, only in _ONLY.items():
+        value = found.pop(name, only)
+        if only is not None and value != only:
+            raise ValueError(f"{name}: expected {only!r}, the only one that this version has, got {shortened(value)}")
+    found["anneal"], entropy = found.pop("anneal_lr", True), found.pop("anneal_entropy", True)
+    if found["anneal"] != entropy:
+        raise ValueError("anneal_lr, anneal_entropy: expected equal values, the only ones that this version has")
+    return found
 
 
 def _check_parameters(parameters: Mapping[str, Tensor]) -> None:

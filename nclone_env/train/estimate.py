@@ -43,7 +43,7 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
         ConfigError, UnknownLevelError, LevelFormatError: as creating the environments does.
     """
     levels, held_out = _example_levels(config)
-    environment = config.unstacked_environment().replace(levels=levels, mirrored=config.mirrored)
+    environment = config.unstacked_environment.replace(levels=levels)
     with closing(make_envs(environment, 1)) as one, closing(make_envs(environment, 2)) as two:
         dtypes = {name: space.dtype for name, space in one.single_observation_space.spaces.items()}
         shapes, stacked = observation_shapes(one), observation_shapes(one, config.frame_stack)
@@ -78,7 +78,7 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     if config.keeps_clone:
         parts["reference policy"] = reference
     if held_out:
-        evaluated = config.environment().replace(levels=held_out)
+        evaluated = config.evaluated_environment.replace(levels=held_out)
         with closing(make_envs(evaluated, held_out_environments(config, config.num_envs, len(held_out)))) as envs:
             observed = envs.num_envs * config.frame_stack * sum(sizes.values())
             parts["held-out levels"] = count * (_used_bytes(envs) + observed)
@@ -161,7 +161,10 @@ def _update_bytes(config: TrainConfig, parameters: int) -> int:
 
 def _device_update_bytes(config: TrainConfig, parameters: int) -> int:
     """Return the bytes of the update on a device without the rollout: moments, orders, numbers and results."""
-    order, numbers = 8 * config.batch_size * config.update_epochs, 16 * config.num_minibatches * config.update_epochs
+    order, numbers = (
+        8 * config.batch_size * config.ppo.update_epochs,
+        16 * config.ppo.num_minibatches * config.ppo.update_epochs,
+    )
     return 4 * parameters + 2 * (order + numbers) + 3 * parameters + 7 * 4 + 7 * 8
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
-from nclone_env.config import EnvironmentConfig, check_integer
+from nclone_env.config import EnvironmentConfig
+from nclone_env.options import check_integer
 from nclone_env.train.environments import (
     MakeEnvironments,
     VectorEnvironment,

@@ -86,7 +86,7 @@ def train(
     Raises:
         CheckpointError: if ``resume`` or ``init`` cannot be read or does not match ``config``.
         ConfigError: if both are given, or ``held_out`` or ``starts`` do not fit the levels,
-            or no demonstration of ``config.warm_start`` can be used.
+            or no demonstration of ``config.clone.warm_start`` can be used.
         RunFolderError: if the folder holds another run, or another process is training in it.
         NonFiniteError: if a reward, an observation, a loss or a parameter is nan or infinite.
         RankError: if another rank was lost.
@@ -151,7 +151,7 @@ def begin(run: Run, source: Source | None, on_warm_start: Callable[[WarmStart], 
     run.measure_environments()
     if source is not None:
         restore_run(run, source)
-    elif run.config.warm_start:
+    elif run.config.clone.warm_start:
         on_warm_start(warm_start(run))
     run.network.load()
     take_over_folder(run, None if source is None else source.path)
@@ -197,7 +197,7 @@ def collect_rollout(run: Run) -> None:
 
 def compute_returns(run: Run) -> None:
     """Compute the advantages and returns of the stored rollout."""
-    write_returns(run.storage.arrays, run.config.reward.gamma, run.config.gae_lambda)
+    write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
 
 
 def update_policy(run: Run) -> UpdateStatistics:
@@ -216,12 +216,12 @@ def update_policy(run: Run) -> UpdateStatistics:
 
 def learning_rate(config: TrainConfig, update: int) -> float:
     """Return the learning rate of an update, counted from 1."""
-    return config.learning_rate * (_remaining(config, update) if config.anneal_lr else 1.0)
+    return config.ppo.learning_rate * (_remaining(config, update) if config.ppo.anneal else 1.0)
 
 
 def entropy_coefficient(config: TrainConfig, update: int) -> float:
     """Return the coefficient of the entropy bonus in an update, counted from 1."""
-    return config.entropy_coef * (_remaining(config, update) if config.anneal_entropy else 1.0)
+    return config.ppo.entropy_coef * (_remaining(config, update) if config.ppo.anneal else 1.0)
 
 
 def _remaining(config: TrainConfig, update: int) -> float:
@@ -231,7 +231,7 @@ def _remaining(config: TrainConfig, update: int) -> float:
 
 def evaluate_held_out(run: Run) -> Row:
     """Return what is measured on the held-out levels after this update; empty if it is not due."""
-    interval, updates = run.config.evaluation_interval, run.counters.updates
+    interval, updates = run.config.evaluation.interval, run.counters.updates
     if run.held_out is None or interval == 0 or (updates % interval and not run.finished):
         return {}
     started = time.perf_counter()

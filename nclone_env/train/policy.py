@@ -103,7 +103,7 @@ def make_policy(
     )
     critic = policy.critic[-1] if isinstance(policy.critic, nn.Sequential) else policy.critic
     assert isinstance(critic, nn.Linear)
-    nn.init.constant_(critic.bias, config.reward.shaping)
+    nn.init.constant_(critic.bias, config.environment.reward.shaping)
     return policy
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.actions import ACTION_OF_INPUT
-from nclone_env.config import EnvironmentConfig, ObservationConfig, check_integer
+from nclone_env.config import EnvironmentConfig, ObservationConfig
 from nclone_env.constants import CELEBRATING, INPUT_SUICIDE
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.errors import ConfigError, InputsError
@@ -21,6 +21,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.mirror import mirrored, mirrored_inputs
 from nclone_env.level.raw import RawLevel
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.options import check_integer
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.simulate import simulate

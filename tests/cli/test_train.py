@@ -10,7 +10,7 @@ from nclone_env.cli.train import train
 from nclone_env.errors import CheckpointError, MissingExtraError
 from nclone_env.replay.watch import Run
 from nclone_env.train import environments, require_training_extra
-from nclone_env.train.checkpoint import load_checkpoint, restore_configs
+from nclone_env.train.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.reports import watch
 
@@ -30,7 +30,7 @@ def toy(monkeypatch):
 
 
 def test_train_then_evaluate(toy, tmp_path, capsys):
-    config = TrainConfig(
+    config = TrainConfig.of(
         num_envs=32,
         num_steps=16,
         total_timesteps=1024,
@@ -110,7 +110,7 @@ def test_resume_takes_the_options_of_the_run_but_for_those_given(toy, tmp_path, 
     printed = capsys.readouterr().out
     assert "resuming runs/first: on first-steps with 32 environments; writing to runs/first\n" in printed
     content = load_checkpoint("runs/first/checkpoint.pt")
-    config, _ = restore_configs(content, "runs/first/checkpoint.pt")
+    config = restore_config(content, "runs/first/checkpoint.pt")
     assert (config.hidden_size, config.total_timesteps, config.name) == (24, 2048, "first")
     assert content.counters["timesteps"] == 2048
     assert (

@@ -14,11 +14,12 @@ from nclone_env.constants import CELEBRATING
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
+from nclone_env.options import flat
 from nclone_env.render.window import Window
 from nclone_env.replay import play
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.simulate import simulate
-from nclone_env.train.checkpoint import Checkpoint, environment_fields, save_checkpoint
+from nclone_env.train.checkpoint import Checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.policy import ActorCritic
@@ -44,12 +45,11 @@ def runner(towards=ALWAYS_RIGHT):
 
 
 def write_checkpoint(path, levels=("first-steps/01-walk", "first-steps/02-step")):
-    config = TrainConfig(hidden_size=8, levels=levels, max_frames=60)
+    config = TrainConfig.of(hidden_size=8, levels=levels, max_frames=60)
     save_checkpoint(
         path,
         Checkpoint(
-            train_config=config.to_dict(),
-            environment_config=environment_fields(config.environment()),
+            train_config=flat(config),
             observation_shapes={"game_state": [30]},
             policy=runner().state_dict(),
             optimiser={},

@@ -19,22 +19,21 @@ from .bases import WALK, choices
 
 BUILT_IN = tuple(level_sets())
 SIZES = [
-    RenderConfig.preset(84),
-    RenderConfig.preset(64),
+    RenderConfig(84),
+    RenderConfig(64),
     RenderConfig(16, 16.0, (16, 16)),
     RenderConfig(300, 7, (300, 528)),
 ]
 PICTURES = ("player_frame", "global_view")
 
 
-def test_presets_are_these():
-    assert RenderConfig.preset(128) == RenderConfig()
-    assert RenderConfig.preset(84) == RenderConfig(84, 128 / 84, (84, 168))
-    assert RenderConfig.preset(64, picture_scale=0.5) == RenderConfig(64, 2.0, (64, 128), 0.5)
-    with pytest.raises(errors.ConfigError, match="preset: expected one of 128, 84, 64, got 96"):
-        RenderConfig.preset(96)
-    with pytest.raises(errors.ConfigError, match="render: unknown field 'size'; valid fields: player_frame_size"):
-        RenderConfig.preset(84, size=3)
+def test_every_size_shows_the_same_part_of_the_world():
+    sizes = {side: RenderConfig(side) for side in (128, 84, 64)}
+    assert [each.pixel_side for each in sizes.values()] == [1.0, 128 / 84, 2.0]
+    assert [each.view_shape for each in sizes.values()] == [(128, 256), (84, 168), (64, 128)]
+    assert (RenderConfig(200).pixel_side, RenderConfig(200).view_shape) == (1.0, (200, 400))
+    given = RenderConfig(64, 3.0, [32, 48])
+    assert (given.pixel_side, given.view_shape) == (3.0, (32, 48))
 
 
 def test_a_list_is_a_size_and_a_configuration_stays_hashable():
@@ -46,7 +45,7 @@ def test_a_list_is_a_size_and_a_configuration_stays_hashable():
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_every_built_in_level_in_every_size(sizes):
     env = NPlusPlusEnv(levels=BUILT_IN, observations=PICTURES, render=sizes)
-    side, (height, width) = sizes.player_frame_size, sizes.global_view_size
+    side, (height, width) = sizes.player_frame_size, sizes.view_shape
     assert env.observation_space == gymnasium.spaces.Dict(
         player_frame=gymnasium.spaces.Box(0, 255, (side, side, 1), np.uint8),
         global_view=gymnasium.spaces.Box(0, 255, (height, width, 1), np.uint8),
@@ -101,9 +100,9 @@ def test_what_a_size_takes_is_reported_and_does_not_grow_with_environments():
 def test_the_page_has_the_bytes_of_the_presets():
     text = (Path(__file__).parents[2] / "docs" / "observations.md").read_text()
     for side in (128, 84, 64):
-        config = EnvironmentConfig(levels=WALK, observations=PICTURES, render=RenderConfig.preset(side))
+        config = EnvironmentConfig(levels=WALK, observations=PICTURES, render=RenderConfig(side))
         sizes = [f"{s.shape[0]} x {s.shape[1]}, {np.prod(s.shape):,}" for s in observation_specs(config)]
         pictures = picture_arrays(config, pack([WALK]).arrays).memory()
         layers = sum(node.total_bytes for _, node in pictures.walk() if node.name == "static layers")
         kilobytes = f"{(pictures.total_bytes - layers) / 1000:,.0f} KB, {layers / 1000:.0f} KB"
-        assert re.search(rf"preset\({side}\)`.* \| {sizes[0]} \| {sizes[1]} \| {kilobytes} \|", text)
+        assert re.search(rf"RenderConfig\({side}\)`.* \| {sizes[0]} \| {sizes[1]} \| {kilobytes} \|", text)

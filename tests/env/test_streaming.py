@@ -24,7 +24,7 @@ def arrays(envs, offset):
 
 def played(mode, size=128, offset=0, num_threads=2, **fields):
     """Return all observations of a run, last ones of episodes included, as bytes."""
-    fields = {"observations": NAMES, "render": RenderConfig.preset(size), "max_frames": 60, **fields}
+    fields = {"observations": NAMES, "render": RenderConfig(size), "max_frames": 60, **fields}
     envs = NPlusPlusVectorEnv(num_envs=N, num_threads=num_threads, autoreset_mode=mode, **fields)
     out, seen = arrays(envs, offset), []
     envs.reset(seed=3, out=out)

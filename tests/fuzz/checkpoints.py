@@ -24,15 +24,15 @@ def fields() -> dict[str, Any]:
 
     import torch
 
-    from nclone_env.train.checkpoint import Checkpoint, environment_fields
+    from nclone_env.options import flat
+    from nclone_env.train.checkpoint import Checkpoint
     from nclone_env.train.config import TrainConfig
     from nclone_env.train.policy import ActorCritic
     from tests.train.runs import curve_of
 
-    config = TrainConfig(hidden_size=8)
+    config = TrainConfig.of(hidden_size=8)
     checkpoint = Checkpoint(
-        train_config=config.to_dict(),
-        environment_config=environment_fields(config.environment()),
+        train_config=flat(config),
         observation_shapes={"game_state": [30]},
         policy=ActorCritic({"game_state": (30,)}, hidden_size=8).state_dict(),
         optimiser={"mean": torch.arange(3.0), "square": torch.ones(3), "count": 7},
@@ -69,7 +69,7 @@ def checkpoint(rng: random.Random) -> bytes:
         return with_other_members(rng, checkpoints()[0])
     changed = dict(fields())
     if share < 0.7:
-        name = rng.choice(("train_config", "environment_config", "observation_shapes", "policy"))
+        name = rng.choice(("train_config", "observation_shapes", "policy"))
         changed[name] = with_other_values(rng, dict(changed[name]))
     else:
         changed = with_other_values(rng, changed)
@@ -80,7 +80,7 @@ def checkpoint(rng: random.Random) -> bytes:
 
 
 def read(data: bytes) -> None:
-    from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+    from nclone_env.train.checkpoint import load_checkpoint, restore_config, restore_policy
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -88,7 +88,7 @@ def read(data: bytes) -> None:
         path.write_bytes(data)
         content = load_checkpoint(path)
         restore_policy(content, path)
-        restore_configs(content, path)
+        restore_config(content, path)
 
 
 TARGETS = (Target("checkpoint", checkpoints, checkpoint, read, (CheckpointError,)),)

@@ -44,7 +44,7 @@ def _hidden(size: int) -> bytes:
 
 
 def _observing(names: list[str]) -> bytes:
-    return _checkpoint(environment_config={**checkpoints.fields()["environment_config"], "observations": names})
+    return _checkpoint(train_config={**checkpoints.fields()["train_config"], "observations": names})
 
 
 def _packed(name: str | None, size: int) -> bytes:

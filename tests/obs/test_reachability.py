@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import threading
 from functools import lru_cache
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.env.reachability import cache
 from nclone_env.env.reachability.cache import compute_fields
-from nclone_env.errors import ConfigError
 from nclone_env.kinds import EXIT, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level import Level
@@ -66,8 +67,8 @@ def hall() -> Level:
 
 
 def make(num_envs, levels, slots=None, names="reachability", **fields):
-    observation = {"reachability_slots": slots, **fields.pop("observation", {})}
-    return NPlusPlusVectorEnv(None, num_envs, levels=levels, observations=names, observation=observation, **fields)
+    with patch.object(cache, "slot_count", cache.slot_count if slots is None else lambda levels: slots):
+        return NPlusPlusVectorEnv(None, num_envs, levels=levels, observations=names, **fields)
 
 
 def observe(envs, index=0) -> dict[str, float]:
@@ -382,9 +383,8 @@ def test_groups_get_what_a_step_gets():
 
 
 def test_clones_share_the_fields_and_step_at_the_same_time():
-    env = NPlusPlusEnv(
-        levels=(rooms(), hall()), observations="reachability", observation={"reachability_slots": 1}, max_frames=100
-    )
+    with patch.object(cache, "slot_count", lambda levels: 1):
+        env = NPlusPlusEnv(levels=(rooms(), hall()), observations="reachability", max_frames=100)
     before = env.reachability_counts
     clones = [env.clone() for _ in range(3)]
     assert all(clone._batch._reach.cache is env._batch._reach.cache for clone in clones)
@@ -436,9 +436,3 @@ def test_bytes_are_reported_and_nothing_is_made_unless_asked_for():
     assert plain.reachability_counts is None
     assert not any("reach" in node.name for _, node in plain.memory().walk())
     assert plain._batch._scratch is None
-
-
-@pytest.mark.parametrize("slots", [0, 65537, 1.5])
-def test_slots_are_checked(slots):
-    with pytest.raises(ConfigError, match="reachability_slots: expected a whole number from 1 to 65536, got"):
-        make(1, BUILT_IN, slots)

@@ -16,7 +16,7 @@ from nclone_env.render.resolution import area_average, static_layers
 from .oracle import SOLID, blended, drawn, full_grey, full_size, oracle_global_view, oracle_player_frame, put_things
 from .scenes import NO_TILES, make_levels, pictures_of, put_worlds, random_scene
 
-PRESETS = [RenderConfig.preset(side) for side in (128, 84, 64)]
+PRESETS = [RenderConfig(side) for side in (128, 84, 64)]
 SIZES = [
     *PRESETS,
     RenderConfig(16, 16.0, (16, 16)),
@@ -95,7 +95,7 @@ def test_layers_are_the_whole_world_averaged_and_beyond_it_solid(sizes):
             assert abs(layers[1] - exact).max() <= 0.5 + 1e-9
             assert 0 <= layers.shape[2] * scale[0] - 1056 < scale[0]
             assert 0 <= layers.shape[1] * scale[1] - 600 < scale[1]
-    assert len(pictures_of(levels, sizes).player_frame.layers) == (0 if sizes.player_frame_scale == 1 else 2)
+    assert len(pictures_of(levels, sizes).player_frame.layers) == (0 if sizes.pixel_side == 1 else 2)
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
@@ -194,7 +194,7 @@ def test_far_outside_everything_is_solid_but_the_ninja(sizes):
         worlds = put_worlds(levels, [(x, y, 0, 4, 1)])
         size = sizes.player_frame_size
         frame = frame_of(levels.arrays, worlds, 0, pictures_of(levels.arrays, sizes), size)
-        reach = math.ceil(12 / sizes.player_frame_scale) + 1
+        reach = math.ceil(12 / sizes.pixel_side) + 1
         middle = slice(size // 2 - reach, size // 2 + reach)
         assert (frame[middle, middle] < SOLID).any()
         frame[middle, middle] = SOLID
@@ -208,7 +208,7 @@ def test_nothing_is_written_outside_the_output():
         for index in range(8):
             batch = np.full((3, side, side, 1), 7, dtype=np.uint8)
             write_player_frame(levels, worlds, index, pictures, batch[1])
-            views = np.full((3, *sizes.global_view_size, 1), 7, dtype=np.uint8)
+            views = np.full((3, *sizes.view_shape, 1), 7, dtype=np.uint8)
             write_global_view(levels, worlds, index, pictures, views[1])
             assert (batch[[0, 2]] == 7).all()
             assert (views[[0, 2]] == 7).all()

@@ -28,7 +28,6 @@ def settings(folder, name, **fields):
         "levels": ("first-steps",),
         "num_threads": 1,
         "frame_skip": 8,
-        "success_window": 10_000,
     }
     return config(folder, **{**defaults, **fields})
 

@@ -33,10 +33,9 @@ def config(tmp_path, **fields):
         "num_threads": 2,
         "output": tmp_path,
         "stop_at_success": None,
-        "success_window": 20,
         "learning_rate": 3e-3,
     }
-    return TrainConfig(**{**defaults, **fields})
+    return TrainConfig.of(**{**defaults, **fields})
 
 
 def curve_of(rows):

@@ -17,7 +17,7 @@ SMALL = {"num_envs": 32, "num_steps": 32, "num_minibatches": 2, "update_epochs":
 @pytest.fixture
 def run(tmp_path):
     """A run of the real environments with one thread, warmed up."""
-    config = TrainConfig(num_threads=1, output=tmp_path, total_timesteps=10**9, **SMALL)
+    config = TrainConfig.of(num_threads=1, output=tmp_path, total_timesteps=10**9, **SMALL)
     with one_thread_per_call():
         run = set_up(config, make_environments, claim_folder(config))
         begin(run, None)

@@ -9,15 +9,14 @@ import pytest
 import torch
 
 from nclone_env import __version__
-from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import CheckpointError
+from nclone_env.options import flat
 from nclone_env.train import checkpoint as module
 from nclone_env.train.checkpoint import (
     Checkpoint,
-    environment_fields,
     load_checkpoint,
     load_policy,
-    restore_configs,
+    restore_config,
     restore_policy,
     save_checkpoint,
 )
@@ -26,15 +25,14 @@ from nclone_env.train.policy import ActorCritic
 
 from .runs import curve_of
 
-CONFIG = TrainConfig(hidden_size=8, levels=("a", "b"))
+CONFIG = TrainConfig.of(hidden_size=8, levels=("a", "b"))
 
 
 @pytest.fixture
 def saved(tmp_path):
     policy = ActorCritic({"game_state": (30,)}, hidden_size=8)
     checkpoint = Checkpoint(
-        train_config=CONFIG.to_dict(),
-        environment_config=environment_fields(CONFIG.environment()),
+        train_config=flat(CONFIG),
         observation_shapes={"game_state": [30]},
         policy=policy.state_dict(),
         optimiser={"mean": torch.arange(3.0), "square": torch.ones(3), "count": 7},
@@ -65,24 +63,7 @@ def test_round_trip(saved):
     }
     policy = restore_policy(loaded, path)
     assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
-    assert restore_configs(loaded, path) == (CONFIG, CONFIG.environment())
-    assert isinstance(restore_configs(loaded, path)[1], EnvironmentConfig)
-
-
-def test_options_that_were_removed(saved):
-    path, checkpoint = saved
-    earlier = {**checkpoint.train_config, "action_heads": "joint", "activation": "relu"}
-    save_checkpoint(path, dataclasses.replace(checkpoint, train_config=earlier))
-    assert load_policy(path)[1] == CONFIG.environment()
-    assert restore_configs(load_checkpoint(path), path)[0] == CONFIG
-    for name, value in (("action_heads", "separate"), ("activation", "tanh"), ("activation", "silu")):
-        save_checkpoint(path, dataclasses.replace(checkpoint, train_config={**earlier, name: value}))
-        expected = (
-            rf"{name}: expected '(joint|relu)', got '{value}': this version no longer has the option; pass a file"
-        )
-        for restore in (restore_policy, restore_configs):
-            with pytest.raises(CheckpointError, match=expected):
-                restore(load_checkpoint(path), path)
+    assert restore_config(loaded, path) == CONFIG
 
 
 @pytest.mark.parametrize("named", ["file", "folder"])
@@ -90,7 +71,7 @@ def test_the_policy_of_a_run(saved, named):
     path, checkpoint = saved
     policy, environment, content = load_policy(path if named == "file" else path.parent)
     assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
-    assert environment == CONFIG.environment()
+    assert environment == CONFIG.evaluated_environment
     assert content.counters == checkpoint.counters
     others = load_policy(path, ("c",))[1]
     assert others == environment.replace(levels=("c",))
@@ -168,11 +149,47 @@ def test_a_format_with_fewer_fields_is_named_as_one(tmp_path):
         load_checkpoint(tmp_path / "old.pt")
 
 
+def of_format_7(path, checkpoint, **changed):
+    """Write a checkpoint as the version before did; return its options as they were named."""
+    options = {**checkpoint.train_config, "picture_size": 64, "vector_dtype": "float16", "anneal_lr": False}
+    for name in ("anneal", "dtype", "player_frame_size", "player_frame_scale", "global_view_size"):
+        del options[name]
+    options |= {"anneal_entropy": False, "action_heads": "joint", "activation": "relu", "success_window": 100}
+    options |= {"keep_last": 3, **changed}
+    fields = {field.name: getattr(checkpoint, field.name) for field in dataclasses.fields(checkpoint)}
+    torch.save({**fields, "train_config": options, "environment_config": {"levels": ["a"]}, "format": 7}, path)
+
+
+def test_the_format_before_is_read(saved):
+    path, checkpoint = saved
+    of_format_7(path, checkpoint)
+    loaded = load_checkpoint(path)
+    assert loaded.format == module.FORMAT
+    assert restore_config(loaded, path) == CONFIG.replace(dtype="float16", player_frame_size=64, anneal=False)
+    assert load_policy(path)[0].state_dict().keys() == checkpoint.policy.keys()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"activation": "tanh"}, "activation: expected 'relu', the only one that this version has, got 'tanh'"),
+        ({"action_heads": "separate"}, "action_heads: expected 'joint', the only one .* got 'separate'"),
+        ({"success_window": 50}, "success_window: expected 100, the only one .* got 50"),
+        ({"anneal_entropy": True}, "anneal_lr, anneal_entropy: expected equal values"),
+    ],
+)
+def test_options_that_are_gone_are_refused_by_name(saved, changed, message):
+    path, checkpoint = saved
+    of_format_7(path, checkpoint, **changed)
+    with pytest.raises(CheckpointError, match=f"checkpoint.pt: it cannot be restored: {message}"):
+        load_checkpoint(path)
+
+
 def test_unknown_field_of_a_later_version(saved):
     path, checkpoint = saved
     later = dataclasses.replace(checkpoint, train_config={**checkpoint.train_config, "wings": 2})
     with pytest.raises(CheckpointError, match=r"checkpoint.pt: .*unknown field 'wings'"):
-        restore_configs(later, path)
+        restore_config(later, path)
 
 
 def test_parameters_that_do_not_fit(saved):
@@ -188,8 +205,8 @@ def test_parameters_that_do_not_fit(saved):
         ({"observation_shapes": {"game_state": [3_000_000_000]}}, "size mismatch"),
         ({"observation_shapes": {"player_frame": [10**6, 10**6, 1]}}, "cannot be restored"),
         ({"observation_shapes": None}, "cannot be restored"),
-        ({"train_config": {**CONFIG.to_dict(), "hidden_size": 20_000}}, "hidden_size: expected"),
-        ({"train_config": {**CONFIG.to_dict(), "hidden_size": 4096}}, "size mismatch"),
+        ({"train_config": {**flat(CONFIG), "hidden_size": 20_000}}, "hidden_size: expected"),
+        ({"train_config": {**flat(CONFIG), "hidden_size": 4096}}, "size mismatch"),
     ],
 )
 def test_claims_that_the_file_does_not_hold(saved, claim, message):

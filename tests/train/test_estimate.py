@@ -44,7 +44,7 @@ def lasting_bytes(node):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_estimate_equals_use(variant, tmp_path):
-    config = TrainConfig(output=tmp_path, **{**SMALL, **VARIANTS[variant]})
+    config = TrainConfig.of(output=tmp_path, **{**SMALL, **VARIANTS[variant]})
     estimate = estimate_bytes(config)
     with one_thread_per_call():
         run = set_up(config, make_environments, claim_folder(config))
@@ -62,14 +62,14 @@ def test_estimate_equals_use(variant, tmp_path):
 
 def test_estimate_grows_with_every_size(tmp_path):
     """Negative control: each size that costs memory changes the estimate."""
-    totals = {estimate_bytes(TrainConfig(output=tmp_path, **SMALL)).total_bytes}
+    totals = {estimate_bytes(TrainConfig.of(output=tmp_path, **SMALL)).total_bytes}
     for name, value in (("num_envs", 44), ("num_steps", 12), ("hidden_size", 20), ("frame_stack", 2)):
-        totals.add(estimate_bytes(TrainConfig(output=tmp_path, **{**SMALL, name: value})).total_bytes)
+        totals.add(estimate_bytes(TrainConfig.of(output=tmp_path, **{**SMALL, name: value})).total_bytes)
     assert len(totals) == 5
 
 
 def test_a_run_that_does_not_fit_is_refused(monkeypatch):
-    check_memory(TrainConfig(**SMALL))
+    check_memory(TrainConfig.of(**SMALL))
     monkeypatch.setattr("nclone_env.memory_limit.available_bytes", lambda: 1_000_000)
     with pytest.raises(MemoryLimitError, match=r"num_envs: 256 need .* at most [0-9]+ fit"):
         check_memory(TrainConfig())
@@ -78,7 +78,7 @@ def test_a_run_that_does_not_fit_is_refused(monkeypatch):
 def test_an_estimate_initialises_no_weights():
     """Initial weights would draw from torch's generator, and start threads that a forked process waits for in vain."""
     before = torch.get_rng_state()
-    estimate_bytes(TrainConfig(**SMALL))
+    estimate_bytes(TrainConfig.of(**SMALL))
     assert torch.equal(torch.get_rng_state(), before)
     torch.nn.init.orthogonal_(torch.empty(2, 2))  # negative control
     assert not torch.equal(torch.get_rng_state(), before)

@@ -1,8 +1,8 @@
 """No two runs mix: folders are chosen, refused, locked and cleared."""
 
 import csv
-import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,7 +64,7 @@ def test_a_named_folder_with_a_run_is_refused(tmp_path, claim):
     assert (path / "checkpoint.pt").exists(), "it is removed only once the new run has begun"
 
 
-@pytest.mark.parametrize("left", ["best.pt", "checkpoint-12.pt", "learning_curve.csv", "tensorboard"])
+@pytest.mark.parametrize("left", ["best.pt", "learning_curve.csv", "tensorboard"])
 def test_a_folder_with_parts_of_a_run_is_refused_without_the_offer_to_resume(tmp_path, claim, left):
     (tmp_path / "mine" / left).mkdir(parents=True)
     with pytest.raises(RunFolderError, match="holds another run; pass another --name, or --overwrite to replace it"):
@@ -157,7 +157,7 @@ def test_a_refused_run_changes_nothing(tmp_path):
 
 
 def test_overwrite_replaces_the_run(tmp_path):
-    train(config(tmp_path, name="run", keep_last=5, checkpoint_interval=1), make_envs=LineWorld)
+    train(config(tmp_path, name="run", checkpoint_interval=1), make_envs=LineWorld)
     (tmp_path / "run" / "notes.txt").write_text("mine")
     other = config(tmp_path, name="run", seed=1)
     train(other, make_envs=LineWorld, overwrite=True)
@@ -169,7 +169,7 @@ def test_overwrite_replaces_the_run(tmp_path):
 
 
 def test_overwrite_removes_nothing_before_the_new_checkpoint_is_complete(tmp_path, monkeypatch):
-    train(config(tmp_path, name="run", keep_last=5, checkpoint_interval=1), make_envs=LineWorld)
+    train(config(tmp_path, name="run", checkpoint_interval=1), make_envs=LineWorld)
     before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
     monkeypatch.setattr(resume, "save_checkpoint", lambda path, checkpoint: path.write_bytes(b"half") / 0)
     with pytest.raises(ZeroDivisionError):
@@ -187,16 +187,12 @@ def test_a_checkpoint_that_torch_cannot_write_is_named(tmp_path, monkeypatch):
     assert error.value.filename == str(tmp_path / "run" / "checkpoint.pt")
 
 
-def test_the_last_checkpoints_and_the_best_are_kept(tmp_path):
-    settings = config(tmp_path, name="run", total_timesteps=512 * 12, max_frames=240, keep_last=2)
-    settings = dataclasses.replace(settings, checkpoint_interval=3)
+def test_the_latest_checkpoint_and_the_best_are_kept(tmp_path):
+    settings = config(tmp_path, name="run", total_timesteps=512 * 12, max_frames=240)
+    settings = settings.replace(checkpoint_interval=3)
     result = train(settings, make_envs=LineWorld)
     folder = tmp_path / "run"
-    assert sorted(path.name for path in folder.glob("*.pt")) == [
-        *("best.pt", "checkpoint-6.pt", "checkpoint-9.pt", "checkpoint.pt")
-    ]
-    for updates in (6, 9):
-        assert load_checkpoint(folder / f"checkpoint-{updates}.pt").counters["updates"] == updates
+    assert sorted(path.name for path in folder.glob("*.pt")) == ["best.pt", "checkpoint.pt"]
     saved = [result.curve[updates - 1] for updates in (3, 6, 9, 12)]
     known = [row for row in saved if row["min_success_rate"] == row["min_success_rate"]]
     assert 0 < len(known) < len(saved), "the first are nan and never the best"
@@ -205,19 +201,22 @@ def test_the_last_checkpoints_and_the_best_are_kept(tmp_path):
 
 
 def test_resume_of_an_older_checkpoint_discards_only_when_told(tmp_path):
-    settings = config(tmp_path, name="run", keep_last=9, checkpoint_interval=1)
-    whole = contents(train(settings, make_envs=LineWorld).checkpoint)
-    older, unnamed = tmp_path / "run" / "checkpoint-2.pt", config(tmp_path, keep_last=9, checkpoint_interval=1)
-    message = "resuming from checkpoint-2.pt would discard what follows it in checkpoint.pt; pass another --name"
+    settings = config(tmp_path, name="run", checkpoint_interval=1)
+    older = tmp_path / "run" / "older.pt"
+
+    def keep(row):
+        if row["updates"] == 3:
+            shutil.copyfile(tmp_path / "run" / "checkpoint.pt", older)  # of the update before
+
+    whole = contents(train(settings, make_envs=LineWorld, on_update=keep).checkpoint)
+    unnamed = config(tmp_path, checkpoint_interval=1)
+    message = "resuming from older.pt would discard what follows it in checkpoint.pt; pass another --name"
     with pytest.raises(RunFolderError, match=message):
         train(unnamed, older, LineWorld)
     branch = train(config(tmp_path, name="branch"), older, LineWorld)
     assert contents(branch.checkpoint) == whole
-    rewound = train(config(tmp_path, total_timesteps=512 * 2, keep_last=9), older, LineWorld, overwrite=True)
+    rewound = train(config(tmp_path, total_timesteps=512 * 2), older, LineWorld, overwrite=True)
     assert contents(rewound.checkpoint)["counters"]["updates"] == 2
-    assert not older.exists(), "it is the latest now"
-    left = sorted(path.name for path in (tmp_path / "run").glob("checkpoint-*.pt"))
-    assert left == ["checkpoint-0.pt", "checkpoint-1.pt"]
 
 
 def table(folder):

@@ -143,7 +143,7 @@ def test_the_held_out_levels_are_not_trained_on(tmp_path):
 
     settings = config(tmp_path, levels=("first-steps", "hazards"), total_timesteps=1, split_seed=3, **HELD_OUT)
     result = train(settings, make_envs=make)
-    training, out = split_levels(settings.levels, 0.4, 3)
+    training, out = split_levels(settings.environment.levels, 0.4, 3)
     assert made == [(training, 16), (training, 16), *[(out, 16)] * settings.num_threads]
     assert list(result.held_out) == level_digests(out)
     assert load_checkpoint(result.checkpoint).held_out["digests"] == level_digests(out)

@@ -68,7 +68,7 @@ def test_another_network_or_other_observations_are_refused(tmp_path, fields, mes
     first = train(config(tmp_path, name="first", total_timesteps=1), make_envs=LineWorld)
     settings = config(tmp_path, **fields)
     shapes = {"game_state": (30,), "player_frame": (128, 128, 1)}
-    policy = make_policy(settings, {name: shapes[name] for name in settings.observations})
+    policy = make_policy(settings, {name: shapes[name] for name in settings.environment.observations})
     with pytest.raises(CheckpointError, match=f"first/checkpoint.pt: {message}"):
         initialise_policy(policy, settings, first.checkpoint)
 

@@ -1,7 +1,6 @@
 """Training runs on a toy environment: learning, bit-for-bit determinism, and resuming from a checkpoint."""
 
 import csv
-import dataclasses
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import torch
 from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
-from nclone_env.train.checkpoint import load_checkpoint, restore_configs
+from nclone_env.train.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.collect.episodes import FINISHED, EpisodeLog, EpisodeStatistics
 from nclone_env.train.evaluate import evaluate
 from nclone_env.train.loop import compute_returns, entropy_coefficient, learning_rate, train
@@ -20,12 +19,14 @@ from .stub import LineWorld
 
 
 def test_learns_and_stops_when_every_level_is_solved(tmp_path):
-    settings = config(tmp_path, total_timesteps=200_000, stop_at_success=0.95, anneal_lr=False)
+    settings = config(tmp_path, total_timesteps=200_000, stop_at_success=0.95, anneal=False)
     result = train(settings, make_envs=LineWorld)
     assert result.solved
     assert result.counters.timesteps < 100_000
     assert result.curve[-1]["min_success_rate"] >= 0.95
-    learnt, chance = (evaluate(policy, settings.environment(), make_envs=LineWorld) for policy in (result.policy, None))
+    learnt, chance = (
+        evaluate(policy, settings.evaluated_environment, make_envs=LineWorld) for policy in (result.policy, None)
+    )
     assert min(level.success_rate for level in learnt) >= 0.9
     assert max(level.success_rate for level in chance) < 0.5
 
@@ -184,7 +185,7 @@ def test_trains_on_pictures(tmp_path):
 def test_learning_rate_is_annealed_linearly(tmp_path):
     settings = config(tmp_path, learning_rate=0.004)
     assert [learning_rate(settings, update) for update in (1, 2, 3, 4)] == [0.004, 0.003, 0.002, 0.001]
-    assert learning_rate(dataclasses.replace(settings, anneal_lr=False), 4) == 0.004
+    assert learning_rate(settings.replace(anneal=False), 4) == 0.004
 
 
 def finished(*rows):
@@ -195,7 +196,7 @@ def finished(*rows):
 def test_entropy_bonus_is_annealed_linearly(tmp_path):
     settings = config(tmp_path, entropy_coef=0.02, anneal_entropy=True)
     assert [entropy_coefficient(settings, update) for update in (1, 2, 3, 4)] == [0.02, 0.015, 0.01, 0.005]
-    assert entropy_coefficient(dataclasses.replace(settings, anneal_entropy=False), 4) == 0.02
+    assert entropy_coefficient(settings.replace(anneal=False), 4) == 0.02
 
 
 def test_statistics_are_nan_before_a_long_episode_could_have_ended():
@@ -254,5 +255,9 @@ def test_every_observation_can_be_trained_on(seen, tmp_path):
     result = train(config(tmp_path, **fields, **SEEN[seen]))
     assert result.counters.updates == 2
     assert all(np.isfinite(row["policy_loss"]) for row in result.curve)
-    tables = evaluate(result.policy, restore_configs(load_checkpoint(result.checkpoint), "x")[1], episodes_per_level=2)
+    tables = evaluate(
+        result.policy,
+        restore_config(load_checkpoint(result.checkpoint), "x").evaluated_environment,
+        episodes_per_level=2,
+    )
     assert len(tables) == 6

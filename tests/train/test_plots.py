@@ -25,7 +25,7 @@ def test_learning_curve(tmp_path):
         (ROWS, 0.2),
         ([ROWS[0], {**ROWS[1], "held_out_success": 0.5, "held_out_any": 0.9}], 0.1),
     ):
-        write_learning_curve(rows, path, TrainConfig(levels=("a$1_$.toml",)), random)
+        write_learning_curve(rows, path, TrainConfig.of(levels=("a$1_$.toml",)), random)
         pictures.append(path.read_bytes())
     assert cv2.imread(str(path)).shape == (720, 960, 3)
     assert len(set(pictures)) == 3

@@ -126,5 +126,5 @@ def test_values_begin_near_the_shaping_weight():
     """Minus the potential at the start of a level; without shaping they begin near 0."""
     seen = {"game_state": torch.zeros(1, 30)}
     for shaping in (5.0, 0.0):
-        config = TrainConfig(reward=RewardConfig(shaping=shaping))
+        config = TrainConfig.of(reward=RewardConfig(shaping=shaping))
         assert make_policy(config, {"game_state": (30,)}).value(seen).item() == pytest.approx(shaping, abs=1e-6)

@@ -127,7 +127,7 @@ def test_backward_starts_in_a_run(tmp_path):
 
 
 def test_starts_are_set_in_every_group_and_follow_success():
-    environment = config(".", levels=LEVELS, max_frames=400).environment()
+    environment = config(".", levels=LEVELS, max_frames=400).evaluated_environment
     groups = [make_environments(environment, 40) for _ in range(2)]
     starts = run_starts(environment, ("known",), Planner())
     selection = EpisodeSelection(groups, 2, starts=starts)

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.actions import Action
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+from nclone_env.train.checkpoint import load_checkpoint, restore_config, restore_policy
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.evaluate import evaluate
@@ -110,15 +110,16 @@ def test_policy_sees_every_observation_of_a_stack():
 
 def test_a_policy_with_stacks_is_saved_evaluated_and_resumed(tmp_path):
     fields = {"num_envs": 4, "num_steps": 8, "num_minibatches": 2, "hidden_size": 8, "max_frames": 40}
-    config = TrainConfig(frame_stack=3, total_timesteps=96, output=tmp_path, name="run", **fields)
+    config = TrainConfig.of(frame_stack=3, total_timesteps=96, output=tmp_path, name="run", **fields)
     result = train(config)
     content = load_checkpoint(result.checkpoint)
     assert content.observation_shapes == {"game_state": [3, 30]}
-    policy, (_, environment) = (restore(content, result.checkpoint) for restore in (restore_policy, restore_configs))
+    policy = restore_policy(content, result.checkpoint)
+    environment = restore_config(content, result.checkpoint).evaluated_environment
     assert environment.observation.frame_stack == 3
     first, *_ = evaluate(policy, environment, episodes_per_level=2)
     assert first.mean_frames > 0
     longer = {"total_timesteps": 160, "output": tmp_path, **fields}
-    assert train(TrainConfig(frame_stack=3, **longer), resume=result.checkpoint).counters.timesteps == 160
+    assert train(TrainConfig.of(frame_stack=3, **longer), resume=result.checkpoint).counters.timesteps == 160
     with pytest.raises(CheckpointError, match="frame_stack: expected 3, as in the run to resume, got 2"):
-        train(TrainConfig(frame_stack=2, **longer), resume=result.checkpoint)
+        train(TrainConfig.of(frame_stack=2, **longer), resume=result.checkpoint)

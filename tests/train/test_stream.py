@@ -3,7 +3,6 @@
 Rooms that are made at once stand in for the generator, except in the last tests.
 """
 
-import dataclasses
 import functools
 import os
 import signal
@@ -287,7 +286,7 @@ def test_levels_that_take_too_long_or_are_known_are_left_out(monkeypatch):
 )
 def test_refusals(fields, message):
     with pytest.raises(ConfigError, match=message):
-        TrainConfig(**{"levels": ("generated",), **fields})
+        TrainConfig.of(**{"levels": ("generated",), **fields})
 
 
 def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
@@ -295,7 +294,7 @@ def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
     monkeypatch.setattr(
         generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
-    settings = TrainConfig(levels=("jumps", "varied"), max_frames=300, seed=4)
+    settings = TrainConfig.of(levels=("jumps", "varied"), max_frames=300, seed=4)
     fixed, held_out = load_levels(["jumps/01-stairs", "jumps/02-wide-gap"]), load_levels(["jumps/03-islands"])
     made = training_collection(settings, fixed, held_out).take(0, 4)
     assert [each.level.name for each in made] == [
@@ -304,7 +303,7 @@ def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
         "jumps/01-stairs variant 1",
         "jumps/02-wide-gap variant 1",
     ]
-    both = dataclasses.replace(settings, levels=("jumps", "generated", "varied"), generated_families=("pads", "caves"))
+    both = settings.replace(levels=("jumps", "generated", "varied"), generated_families=("pads", "caves"))
     made = training_collection(both, fixed, held_out).take(0, 4)
     assert [(each.number, each.level.name) for each in made] == [
         (0, "pads train 4-0"),
@@ -314,7 +313,7 @@ def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
     ]
     with pytest.raises(ConfigError, match="levels: expected levels with an exit beside 'varied', got none"):
         training_collection(settings, [build_room("gold 60 57")], held_out)
-    never = dataclasses.replace(settings, max_frames=60)
+    never = settings.replace(max_frames=60)
     with pytest.raises(ConfigError, match="expected variants with a solution of at most 60 frames, got none"):
         training_collection(never, fixed, held_out).take(0, 1)
 
@@ -379,14 +378,14 @@ def test_damaged_levels_in_a_checkpoint_are_named_as_damage(tmp_path, rooms):
 
 def test_levels_that_take_turns_do_not_end_a_run():
     with pytest.raises(ConfigError, match="stop_at_success: expected None with generated levels"):
-        TrainConfig(levels=("generated",), stop_at_success=0.9)
+        TrainConfig.of(levels=("generated",), stop_at_success=0.9)
 
 
 def test_policies_are_evaluated_on_held_out_levels(rooms):
-    settings = TrainConfig(levels=(FIXED, "generated"), held_out=0.125, split_seed=5, generated_families=("caves",))
+    settings = TrainConfig.of(levels=(FIXED, "generated"), held_out=0.125, split_seed=5, generated_families=("caves",))
     names = [load_level(level).name for level in evaluated_levels(settings)]
     assert names == [FIXED, *(f"caves held-out 5-{number}" for number in range(8))]
-    assert len(evaluated_levels(TrainConfig(levels=("generated",)))) == 16
+    assert len(evaluated_levels(TrainConfig.of(levels=("generated",)))) == 16
     assert evaluated_levels(TrainConfig()) == ("first-steps",)
 
 
@@ -403,7 +402,7 @@ def test_the_process_in_the_background_answers_and_ends():
     background = Background()
     background.submit(TrainConfig, "jumps")
     background.submit(TrainConfig, ())
-    assert background.result() == TrainConfig("jumps")
+    assert background.result() == TrainConfig.of(levels="jumps")
     with pytest.raises(ConfigError, match="levels: expected at least one level"):
         background.result()
     process = background._process

@@ -27,7 +27,7 @@ def config(folder, **fields):
     fixed = {"levels": (LEVEL,), "warm_start": (LEVEL,), "num_envs": 16, "num_steps": 32, "hidden_size": 32}
     limits = {"total_timesteps": UPDATES * STEPS, "clone_kl_steps": 3 * STEPS, "num_minibatches": 2}
     constant = {"anneal_entropy": False, "entropy_coef": 0.01, "update_epochs": 4}
-    return TrainConfig(output=folder, **{**fixed, **limits, **constant, **fields})
+    return TrainConfig.of(output=folder, **{**fixed, **limits, **constant, **fields})
 
 
 def vector(result):
@@ -74,9 +74,9 @@ def test_the_penalty_keeps_the_policy_close(tmp_path):
 
 def test_a_resumed_run_ends_in_the_same_bytes(tmp_path):
     whole = train(config(tmp_path, name="whole"))
-    half = train(config(tmp_path, name="half", total_timesteps=2 * STEPS, anneal_lr=False))
-    reference = train(config(tmp_path, name="reference", anneal_lr=False))
-    resumed = train(config(tmp_path, name="resumed", anneal_lr=False), resume=half.checkpoint)
+    half = train(config(tmp_path, name="half", total_timesteps=2 * STEPS, anneal=False))
+    reference = train(config(tmp_path, name="reference", anneal=False))
+    resumed = train(config(tmp_path, name="resumed", anneal=False), resume=half.checkpoint)
     np.testing.assert_array_equal(vector(resumed), vector(reference))
     assert not np.array_equal(vector(whole), vector(reference)), "control: another learning rate"
     clone = load_checkpoint(half.checkpoint).reference

@@ -137,7 +137,7 @@ def make_canvas(config: EnvironmentConfig, num_envs: int, slots: int) -> Canvas:
         num_envs: number of environments.
         slots: number of worker slots.
     """
-    side, (height, width) = config.render.player_frame_size, config.render.global_view_size
+    side, (height, width) = config.render.player_frame_size, config.render.view_shape
     shapes = {"player_frame": (side, side, 1), "global_view": (height, width, 1)}
     size = sum(math.prod(shape) for name, shape in shapes.items() if name in config.observations)
     if num_envs * size < STREAMED_BYTES:

@@ -125,14 +125,14 @@ _shared: WeakValueDictionary[tuple[int, int], FieldCache] = WeakValueDictionary(
 _sharing = Lock()
 
 
-def shared_cache(levels: LevelSet, slots: int | None) -> FieldCache:
-    """Return the cache shared by all environments of this process with the same level set and capacity.
+def slot_count(levels: LevelSet) -> int:
+    """Return the capacity of the cache of a level set in entries: with fewer than are in use every step is slow."""
+    return max(_MIN_SLOTS, _SLOTS_PER_LEVEL * len(levels.levels))
 
-    Args:
-        levels: levels of the fields.
-        slots: capacity in entries; None: two per level, at least 64.
-    """
-    count = max(_MIN_SLOTS, _SLOTS_PER_LEVEL * len(levels.levels)) if slots is None else slots
+
+def shared_cache(levels: LevelSet) -> FieldCache:
+    """Return the cache shared by all environments of this process with the same level set."""
+    count = slot_count(levels)
     with _sharing:
         cache = _shared.get((id(levels), count))  # the cache keeps the levels alive, so the id stays theirs
         if cache is None:

@@ -75,12 +75,12 @@ class EpisodeStatistics:
 
     Args:
         level_names: names of the L levels.
-        window: w, number of recent episodes kept per level.
         longest: steps of the longest possible episode. Before that many steps only short episodes can have ended,
             most of them wins, so the means are biased and reported as nan.
+        window: w, number of recent episodes kept per level.
     """
 
-    def __init__(self, level_names: Sequence[str], window: int, longest: int = 0):
+    def __init__(self, level_names: Sequence[str], longest: int = 0, window: int = 100):
         self.level_names = tuple(level_names)
         self._longest = longest
         self.vector_steps = 0

@@ -59,9 +59,9 @@ class DevicePPO:
         self._rollout = DeviceRollout(storage, network.transfers)
         self._mean, self._square = torch.zeros(size, device=device), torch.zeros(size, device=device)
         self._totals = torch.zeros(7, dtype=torch.float64, device=device)
-        descents = config.update_epochs * config.num_minibatches
+        descents = config.ppo.update_epochs * config.ppo.num_minibatches
         pinned = is_pinned(device)
-        self._order = host_zeros((config.update_epochs, config.batch_size), np.int64, pinned)
+        self._order = host_zeros((config.ppo.update_epochs, config.batch_size), np.int64, pinned)
         self._numbers = host_zeros((descents, 4), np.float32, pinned)
         self._results = host_zeros((3 * size + 7,), np.float32, pinned)
         self._device_order = torch.zeros(descents, config.minibatch_size, dtype=torch.int64, device=device)
@@ -81,7 +81,7 @@ class DevicePPO:
         self._fetch()
         self.optimiser.count += descents
         totals = self._results[-7:].astype(np.float64)
-        steps = config.batch_size * config.update_epochs
+        steps = config.batch_size * config.ppo.update_epochs
         return UpdateStatistics._make([*(totals[:6] / steps).tolist(), float(totals[6] / descents)])
 
     def warm_up(self) -> None:
@@ -127,7 +127,7 @@ class DevicePPO:
         advantages = fields.advantages.double()
         mean, scale = advantages.mean(), 1 / (advantages.std(correction=0) + 1e-8)
         share = 1 / config.minibatch_size
-        coefficients = config.clip_coef, config.value_coef, entropy_coef, reference_coef
+        coefficients = config.ppo.clip_coef, config.ppo.value_coef, entropy_coef, reference_coef
         loss, terms = self._loss(
             self._network.module,
             self._rollout.gather(steps),
@@ -138,7 +138,7 @@ class DevicePPO:
         )
         gradient = flat_gradient(loss, self._network.module)
         moments = self._mean, self._square
-        norm = self._step(self._network.vector, gradient, *moments, rate, correction, config.max_grad_norm)
+        norm = self._step(self._network.vector, gradient, *moments, rate, correction, config.ppo.max_grad_norm)
         self._totals[:6] += terms
         self._totals[6] += norm
 

@@ -61,9 +61,9 @@ class PPO:
         self._ranks, self._envs = ranks, ranks.share(config.num_envs)
         self._advantages = storage.learning_fields.advantages
         self._order = np.zeros(config.batch_size, np.int64)
-        self._own_counts = np.zeros(config.num_minibatches, np.int64)
-        self._moment_parts = np.zeros((ranks.count, config.num_minibatches, 3))
-        self._moments = np.zeros((config.num_minibatches, 2))
+        self._own_counts = np.zeros(config.ppo.num_minibatches, np.int64)
+        self._moment_parts = np.zeros((ranks.count, config.ppo.num_minibatches, 3))
+        self._moments = np.zeros((config.ppo.num_minibatches, 2))
         self._part_size, self._most_steps = part_size, min(config.minibatch_size, len(self._advantages))
         most_parts = self._part_count = count_parts(self._most_steps, part_size)
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
@@ -74,19 +74,23 @@ class PPO:
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""
         config = self._config
-        numbers = 0, 0, 1 / config.minibatch_size, config.clip_coef, config.value_coef, entropy_coef, reference_coef
+        ppo = config.ppo
+        numbers = 0, 0, 1 / config.minibatch_size, ppo.clip_coef, ppo.value_coef, entropy_coef, reference_coef
         self._scaling = LossScaling(*map(np.float32, numbers))
         self._totals[:] = 0
-        for epoch in range(config.update_epochs):
+        for epoch in range(config.ppo.update_epochs):
             shuffle(self._order, config.seed, number, epoch)
             keep_own(
                 self._order, config.minibatch_size, config.num_envs, self._envs.start, self._envs.stop, self._own_counts
             )
             self._measure_advantages()
-            for minibatch in range(config.num_minibatches):
+            for minibatch in range(config.ppo.num_minibatches):
                 self._descend(minibatch, learning_rate)
         self._ranks.add_up(self._totals[:6])
-        steps, descents = config.batch_size * config.update_epochs, config.num_minibatches * config.update_epochs
+        steps, descents = (
+            config.batch_size * config.ppo.update_epochs,
+            config.ppo.num_minibatches * config.ppo.update_epochs,
+        )
         return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / descents)])
 
     def warm_up(self) -> None:
@@ -138,7 +142,7 @@ class PPO:
         sum_gradients(self._gradients)
         gradient = self._gradients[0]
         self._ranks.add_up(gradient)
-        norm = self.optimiser.step(self._parameters.vector, gradient, learning_rate, config.max_grad_norm)
+        norm = self.optimiser.step(self._parameters.vector, gradient, learning_rate, config.ppo.max_grad_norm)
         self._totals[:6] += self._sums.sum(axis=0)
         self._totals[6] += norm
 

@@ -195,8 +195,10 @@ class Plan:
 
 def held_out_collection(config: TrainConfig) -> Collection:
     """Return the levels that measure a run; none of them is in the ``train`` split of any seed."""
-    bounds = read_range("generated_difficulty", config.generated_difficulty)
-    return Collection(config.generated_families, bounds, config.max_frames, config.split_seed, HELD_OUT)
+    bounds = read_range("generated_difficulty", config.generated.difficulty)
+    return Collection(
+        config.generated.families, bounds, config.environment.max_frames, config.evaluation.split_seed, HELD_OUT
+    )
 
 
 def training_collection(config: TrainConfig, fixed: Sequence[Level], held_out: Sequence[Level]) -> Collection:
@@ -205,18 +207,18 @@ def training_collection(config: TrainConfig, fixed: Sequence[Level], held_out: S
     Raises:
         ConfigError: if fixed levels are to be varied of which none has an exit.
     """
-    bounds = read_range("generated_difficulty", config.generated_difficulty)
+    bounds = read_range("generated_difficulty", config.generated.difficulty)
     marks = frozenset(mark for level in (*fixed, *held_out) for mark in (level.raw.digest, level.name))
-    families = config.generated_families if config.generates else ()
+    families = config.generated.families if config.generates else ()
     varied = tuple(level for level in fixed if (level.raw.records[:, 0] == EXIT).any()) if config.varies else ()
     if config.varies and not varied:
         raise ConfigError(f"levels: expected levels with an exit beside {VARIED!r}, got none")
-    return Collection(families, bounds, config.max_frames, config.seed, TRAIN, marks, varied)
+    return Collection(families, bounds, config.environment.max_frames, config.seed, TRAIN, marks, varied)
 
 
 def held_out_count(config: TrainConfig) -> int:
     """Return how many generated levels a run holds out."""
-    return round(config.held_out * config.generated_count) if config.generates else 0
+    return round(config.evaluation.held_out * config.generated.count) if config.generates else 0
 
 
 def evaluated_levels(config: TrainConfig) -> tuple[str | Level, ...]:

@@ -20,13 +20,13 @@ def run_levels(config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as :func:`split_levels`.
     """
-    if config.held_out == 0:
+    if config.evaluation.held_out == 0:
         return config.fixed_levels, ()
     if config.generates:
         size = len(distinct_levels(config.fixed_levels))
-        if not 0 < round(config.held_out * size) < size:
+        if not 0 < round(config.evaluation.held_out * size) < size:
             return config.fixed_levels, ()
-    return split_levels(config.fixed_levels, config.held_out, config.split_seed)
+    return split_levels(config.fixed_levels, config.evaluation.held_out, config.evaluation.split_seed)
 
 
 def level_digests(levels: Iterable[LevelSource]) -> list[str]:

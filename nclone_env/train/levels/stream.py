@@ -188,9 +188,9 @@ def open_stream(
     solutions = _fixed_solutions(config, environment, fixed, planner)
     plan = Plan(
         collection=training_collection(config, fixed, load_levels(held_out)),
-        count=config.generated_count,
+        count=config.generated.count,
         fixed=fixed,
-        mirrored=config.mirrored,
+        mirrored=config.environment.mirrored,
         environment=environment,
         along_solutions=bool(config.starts),
         solutions=solutions,
@@ -201,7 +201,7 @@ def open_stream(
         maker = _FirstLevels(ranks, background, planner.on_level)
         measured = maker.take(held_out_collection(config), held_out_count(config), "held-out levels generated")
         begun, current, previous = _saved_batch(plan, state) if state else (0, maker.batch(plan), ())
-        envs, interval = len(ranks.share(config.num_envs)), config.generated_interval
+        envs, interval = len(ranks.share(config.num_envs)), config.generated.interval
         stream = LevelStream(plan, interval, config.num_updates, ranks, background, envs, begun, current, previous)
         undone.pop_all()
     return stream, tuple(made.level for made in measured)
@@ -248,7 +248,7 @@ def _fixed_solutions(
     if config.starts and fixed:
         find = found_solutions if PLANNED in config.starts else solutions_of
         levels = playable_levels(environment.replace(levels=fixed))
-        return find(levels, config.starts, config.max_frames, planner)
+        return find(levels, config.starts, config.environment.max_frames, planner)
     if config.starts and PLANNED not in config.starts:
         raise ConfigError(
             f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "

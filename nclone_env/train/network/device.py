@@ -29,7 +29,7 @@ def learning_device(config: TrainConfig, by_hand: bool, ranks: Ranks) -> torch.d
     if config.device == "cpu":
         return None
     usable = torch.cuda.is_available()
-    faster_here = by_hand and not any(name in PICTURES for name in config.observations)
+    faster_here = by_hand and not any(name in PICTURES for name in config.environment.observations)
     if config.device == "auto" and (faster_here or ranks.count > 1 or not usable):
         return None
     if not usable:

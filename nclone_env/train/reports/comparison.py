@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import Checkpoint, check_results, load_checkpoint, restore_configs
+from nclone_env.options import flat
+from nclone_env.train.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config
 from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
 
-_OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval", "keep_last")
+_OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval")
 """Fields of the configuration that do not say what was tried."""
 _POINTS = 400
 _LONGEST = 60  # characters of a value
@@ -30,7 +31,7 @@ class RunRecord:
 
     folder: Path
     config: Mapping[str, Any]
-    """Fields of the ``TrainConfig``."""
+    """Options of the ``TrainConfig`` by key."""
     curve: Sequence[Mapping[str, float]]
     """Rows of the learning curve."""
     success: Mapping[str, Mapping[str, float]]
@@ -172,7 +173,7 @@ def _record(path: Path, content: Checkpoint) -> RunRecord:
     Raises:
         CheckpointError: if a part of the checkpoint is damaged.
     """
-    config = restore_configs(content, path)[0].to_dict()
+    config = flat(restore_config(content, path))
     check_results(content, path)
     results = _read_results(path.parent / "evaluation.csv", content.counters.get("timesteps", 0))
     return RunRecord(path.parent, config, Rows.of(content.curve), results)

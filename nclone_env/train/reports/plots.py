@@ -35,7 +35,7 @@ def write_learning_curve(
     Raises:
         MissingExtraError: if matplotlib is not installed.
     """
-    title = f"{shown(config.levels)} · seed {config.seed} · {config.num_envs} environments"
+    title = f"{shown(config.environment.levels)} · seed {config.seed} · {config.num_envs} environments"
     figure, upper, lower = _panels(title, random)
     timesteps = [row["timesteps"] for row in rows]
     upper.plot(timesteps, [row["success_rate"] for row in rows], label="mean over levels")

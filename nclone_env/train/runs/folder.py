@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import fcntl
 import itertools
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from nclone_env._files import fill_file, naming, remove_temporaries, temporary_beside
+from nclone_env._files import naming, remove_temporaries, temporary_beside
 from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train.config import TrainConfig
 
@@ -56,16 +55,6 @@ class RunFolder:
         """The table of levels."""
         return self.path / _LEVELS
 
-    @property
-    def older(self) -> dict[int, Path]:
-        """Older checkpoints by their number of updates, in ascending order."""
-        numbers = {_updates(path.name): path for path in self.path.iterdir()}
-        return {number: numbers[number] for number in sorted(key for key in numbers if key is not None)}
-
-    def keep_latest(self, updates: int) -> None:
-        """Copy the latest checkpoint, which was written after so many updates, to the older ones."""
-        fill_file(self.path / f"checkpoint-{updates}.pt", lambda copy: shutil.copyfile(self.checkpoint, copy))
-
     def replace_run(self, write: Callable[[Path], object]) -> None:
         """Replace an earlier run, if there is one, by the first checkpoint of another; other files stay.
 
@@ -80,8 +69,6 @@ class RunFolder:
             write(temporary)
             for name in (BEST, _CURVE, _LEVELS, JOB, *_REPORTS):
                 (self.path / name).unlink(missing_ok=True)
-            for path in self.older.values():
-                path.unlink()
             shutil.rmtree(self.path / _EVENTS, ignore_errors=True)
             temporary.replace(self.checkpoint)
 
@@ -151,7 +138,7 @@ def named_folder(config: TrainConfig, source: Path | None) -> Path | None:
 
 def settled_config(config: TrainConfig, folder: RunFolder) -> TrainConfig:
     """Return the configuration with the chosen folder."""
-    return dataclasses.replace(config, output=folder.path.parent, name=folder.path.name)
+    return config.replace(output=folder.path.parent, name=folder.path.name)
 
 
 def checkpoint_file(path: str | Path) -> Path:
@@ -177,7 +164,7 @@ def holds_run(path: Path) -> bool:
 
 def _is_part(name: str) -> bool:
     """Return whether only a run has files of this name."""
-    return name in (LATEST, BEST, _CURVE, _EVENTS) or _updates(name) is not None
+    return name in (LATEST, BEST, _CURVE, _EVENTS)
 
 
 def _check_free(path: Path, source: Path | None) -> None:
@@ -202,13 +189,6 @@ def _same(one: Path, other: Path) -> bool:
 def _parent(source: Path) -> Path:
     """Return the folder of a file such that it has a name of its own."""
     return source.parent if source.parent.name not in ("", "..") else source.resolve().parent
-
-
-def _updates(name: str) -> int | None:
-    """Return the number of updates in the name of an older checkpoint, None for other files."""
-    start, _, rest = name.partition("-")
-    number, _, suffix = rest.partition(".")
-    return int(number) if (start, suffix) == ("checkpoint", "pt") and number.isdecimal() else None
 
 
 def _lock(path: Path) -> int:

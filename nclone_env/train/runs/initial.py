@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nclone_env.train.checkpoint import check_observations, load_checkpoint, restore_configs, translated
+from nclone_env.train.checkpoint import check_observations, load_checkpoint, restore_config, translated
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.runs.settled import check_policy
@@ -27,7 +27,7 @@ def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> N
         CheckpointError: if the file cannot be read, or its network or observations differ.
     """
     checkpoint = load_checkpoint(path)
-    other, _ = restore_configs(checkpoint, path)
+    other = restore_config(checkpoint, path)
     check_policy(config, other, path)
     check_observations(policy.observation_shapes, checkpoint, path)
     own = policy.state_dict()

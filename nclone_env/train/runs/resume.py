@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from nclone_env.errors import CheckpointError
+from nclone_env.options import flat
 from nclone_env.train.checkpoint import (
     Checkpoint,
     check_observations,
-    environment_fields,
     load_checkpoint,
     save_checkpoint,
     translated,
@@ -45,8 +45,7 @@ class Source(NamedTuple):
 def save_run(run: Run, replaces: bool = False) -> None:
     """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
 
-    Each file is replaced as a whole, and older checkpoints are removed last, so that a process killed at any point
-    leaves a checkpoint to resume from.
+    Each file is replaced as a whole, so that a process killed at any point leaves a checkpoint to resume from.
 
     Args:
         run: the run.
@@ -69,10 +68,7 @@ def _write(run: Run, checkpoint: Checkpoint) -> None:
     if reached is not None and (run.best is None or reached > run.best):
         write_checkpoint(run.folder.best, checkpoint)
         run.best = reached
-    if run.config.keep_last and run.saved >= 0:
-        run.folder.keep_latest(run.saved)
     write_checkpoint(run.folder.checkpoint, checkpoint)
-    remove_older(run.folder, run.counters.updates, run.config.keep_last)
     run.curve.write_csv()
     write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
 
@@ -87,14 +83,6 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         save_checkpoint(path, checkpoint)
     except RuntimeError as error:
         raise OSError(errno.EIO, "torch cannot write it; the disk may be full", str(path)) from error
-
-
-def remove_older(folder: RunFolder, saved: int, keep_last: int) -> None:
-    """Remove older checkpoints beyond ``keep_last``, and those after update ``saved``, which a resumed run redoes."""
-    older = folder.older
-    past = [number for number in older if number < saved]
-    for number in older.keys() - set(past[max(0, len(past) - keep_last) :]):
-        older[number].unlink()
 
 
 def take_over_folder(run: Run, source: Path | None) -> None:
@@ -113,7 +101,6 @@ def take_over_folder(run: Run, source: Path | None) -> None:
     save_run(run, replaces=not continued)
     if run.ranks.first:
         name_job(folder, job)
-        remove_older(folder, run.saved, run.config.keep_last)
 
 
 def score(checkpoint: Checkpoint) -> Score | None:
@@ -140,8 +127,7 @@ def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
     """Return the state of a run between two updates, given the environments of all ranks."""
     statistics = run.statistics
     return Checkpoint(
-        train_config=run.config.to_dict(),
-        environment_config=environment_fields(run.config.environment()),
+        train_config=flat(run.config),
         observation_shapes={name: list(shape) for name, shape in run.policy.observation_shapes.items()},
         policy={name: parameter.clone() for name, parameter in run.policy.state_dict().items()},
         optimiser=_tensors(run.learner.state()),

@@ -157,7 +157,7 @@ def group_sizes(num_envs: int) -> list[int]:
 
 def part_size(config: TrainConfig) -> int:
     """Return the most steps of a part of a minibatch: its activations should stay in the cache of a core."""
-    has_pictures = any(name in PICTURES for name in config.observations)
+    has_pictures = any(name in PICTURES for name in config.environment.observations)
     return min(256 if has_pictures else 512, config.minibatch_size)
 
 
@@ -229,7 +229,12 @@ def _assemble(
     device = learning_device(config, is_by_hand(envs, config.frame_stack), ranks)
     space, reference_actions = envs.single_observation_space, NUM_ACTIONS if config.keeps_clone else 0
     storage = RolloutStorage(
-        config.num_steps, len(share), space, config.frame_stack, reference_actions, is_pinned(device)
+        config.num_steps,
+        len(share),
+        space,
+        config.frame_stack,
+        reference_actions,
+        is_pinned(device),
     )
     rows, size = most_rows(config, len(share)), part_size(config)
     network = make_network(policy, parameters, storage, workers.count, rows, device, config.amp)
@@ -249,7 +254,7 @@ def _assemble(
         network=network,
         workers=workers,
         planner=planner,
-        statistics=EpisodeStatistics(envs.level_names[:in_use], config.success_window, config.environment().max_steps),
+        statistics=EpisodeStatistics(envs.level_names[:in_use], config.environment.max_steps),
         selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
         held_out=_make_held_out(config, len(share), held_out, make_envs, network, workers),
         folder=folder,
@@ -270,7 +275,7 @@ def _choose_levels(
 ) -> tuple[EnvironmentConfig, tuple[LevelSource, ...], LevelStream | None]:
     """Return the environment with the levels to begin on, the held-out levels, and the levels to come, if any."""
     levels, held_out = run_levels(config)
-    environment = config.unstacked_environment().replace(mirrored=config.mirrored)
+    environment = config.unstacked_environment
     if not config.streams:
         named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
         count = len(levels)
@@ -288,7 +293,7 @@ def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
 
 def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -> int:
     """Return the number of environments in which a thread of a rank with ``num_envs`` plays held-out levels."""
-    return min(MOST_ENVIRONMENTS, max(group_sizes(num_envs)), num_levels * config.evaluation_attempts)
+    return min(MOST_ENVIRONMENTS, max(group_sizes(num_envs)), num_levels * config.evaluation.attempts)
 
 
 def _make_held_out(
@@ -302,13 +307,13 @@ def _make_held_out(
     """Return the held-out levels of a run, None if there are none."""
     if not levels:
         return None
-    environment = config.environment().replace(levels=levels)
+    environment = config.evaluated_environment.replace(levels=levels)
     size = held_out_environments(config, num_envs, len(levels))
     return HeldOutLevels(
         [make_envs(environment, size) for _ in range(workers.count)],
         level_digests(levels),
         network,
-        attempts=config.evaluation_attempts,
+        attempts=config.evaluation.attempts,
         seed=config.seed,
         most_steps=environment.max_steps,
     )

@@ -1,4 +1,4 @@
-"""Options that stay as they are: what a policy sees and consists of, and what a checkpoint is made for."""
+"""Options fixed by a checkpoint: the inputs and the architecture of its policy, and what its run cannot change."""
 
 from __future__ import annotations
 
@@ -6,45 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import Checkpoint, restore_configs
+from nclone_env.options import Option, leaves
+from nclone_env.train.checkpoint import Checkpoint, restore_config
 from nclone_env.train.config import TrainConfig
 
-OF_POLICY = (
-    "observations",
-    "picture_size",
-    "max_entities",
-    "local_position",
-    "locals_size",
-    "locals_planes",
-    "outcome_frames",
-    "frame_stack",
-    "paths",
-    "hidden_size",
-    "shared_trunk",
-)
-"""Fields of ``TrainConfig`` that a policy is trained for."""
-OF_RUN = (
-    *OF_POLICY,
-    "levels",
-    "mirrored",
-    "held_out",
-    "split_seed",
-    "curriculum",
-    "starts",
-    "generated_count",
-    "num_envs",
-    "num_steps",
-    "learner",
-    "success_window",
-    "warm_start",
-)
-"""Fields that a run keeps when it is resumed."""
+OF_POLICY = tuple(each for each in leaves(TrainConfig) if each.fixed == "policy")
+"""Options that a policy is trained for."""
+OF_RUN = tuple(each for each in leaves(TrainConfig) if each.fixed)
+"""Options that a run keeps when it is resumed."""
 _FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 
 
-def changed(fields: tuple[str, ...], saved: TrainConfig, given: TrainConfig) -> str | None:
-    """Return the name of the first field that differs, None if all agree."""
-    return next((name for name in fields if _compared(saved, name) != _compared(given, name)), None)
+def changed(options: tuple[Option, ...], saved: TrainConfig, given: TrainConfig) -> Option | None:
+    """Return the first option that differs, None if all agree."""
+    return next((each for each in options if _compared(each, saved) != _compared(each, given)), None)
 
 
 def check_resumable(config: TrainConfig, checkpoint: Checkpoint, path: Path) -> None:
@@ -58,14 +33,15 @@ def check_resumable(config: TrainConfig, checkpoint: Checkpoint, path: Path) -> 
     Raises:
         CheckpointError: if one differs.
     """
-    saved, _ = restore_configs(checkpoint, path)
-    name = changed(OF_RUN, saved, config)
-    if name is None and saved.keeps_clone != config.keeps_clone:
-        name = "clone_kl_coef"
-    if name is not None:
-        expected, got = (_text(getattr(each, name)) for each in (saved, config))
+    saved = restore_config(checkpoint, path)
+    found = changed(OF_RUN, saved, config)
+    if found is None and saved.keeps_clone != config.keeps_clone:
+        found = next(each for each in leaves(TrainConfig) if each.key == "clone_kl_coef")
+    if found is not None:
+        expected, got = (_text(found.value(each)) for each in (saved, config))
         raise CheckpointError(
-            f"{path}: {name}: expected {expected}, as in the run to resume, got {got}; leave out {_flag(name)}, or "
+            f"{path}: {found.key}: expected {expected}, as in the run to resume, got {got}; leave out "
+            f"{_flag(found.key)}, or "
             "begin another run with its policy by --init"
         )
 
@@ -76,9 +52,9 @@ def check_policy(config: TrainConfig, saved: TrainConfig, path: Path) -> None:
     Raises:
         CheckpointError: if it sees something else, or is another network.
     """
-    name = changed(OF_POLICY, saved, config)
-    if name is not None:
-        expected, got = getattr(config, name), getattr(saved, name)
+    found = changed(OF_POLICY, saved, config)
+    if found is not None:
+        name, expected, got = found.key, found.value(config), found.value(saved)
         fix = option(name, got)
         raise CheckpointError(f"{path}: expected a policy with {name} {_text(expected)}, got {_text(got)}; pass {fix}")
 
@@ -100,8 +76,8 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _compared(config: TrainConfig, name: str) -> Any:
-    value = getattr(config, name)
-    if name in _FILES:
+def _compared(option: Option, config: TrainConfig) -> Any:
+    value = option.value(config)
+    if option.key in _FILES:
         return tuple(Path(each).name for each in value)
     return sorted(value) if isinstance(value, tuple) else value

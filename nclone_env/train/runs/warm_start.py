@@ -35,7 +35,7 @@ def warm_start(run: Run) -> WarmStart:
         UnknownLevelError, FormatError: as ``train.demonstrations.demonstrate``.
     """
     config, space = run.config, run.collectors[0].envs.single_observation_space
-    demonstrated = demonstrate(config.warm_start, run.environment, run.planner)
+    demonstrated = demonstrate(config.clone.warm_start, run.environment, run.planner)
     if not demonstrated.trajectories:
         reasons = "; ".join(f"{source}: {reason}" for source, reason in demonstrated.skipped.items())
         raise ConfigError(f"warm_start: expected at least one recording that can be used, got none: {reasons}")
@@ -53,7 +53,7 @@ def reference_coefficient(config: TrainConfig, timesteps: int) -> float:
     """
     if not config.keeps_clone:
         return 0.0
-    return config.clone_kl_coef * max(0.0, 1 - (timesteps - config.batch_size) / config.clone_kl_steps)
+    return config.clone.kl_coef * max(0.0, 1 - (timesteps - config.batch_size) / config.clone.kl_steps)
 
 
 def evaluate_reference(run: Run) -> float:

@@ -27,7 +27,7 @@ def warm_up(run: Run, report: Report) -> None:
         run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
         run.statistics.add(np.zeros(0, FINISHED))
     with stage("update" if run.device is None else f"update on {run.device}", report):
-        write_returns(run.storage.arrays, run.config.reward.gamma, run.config.gae_lambda)
+        write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
         run.learner.warm_up()
     if run.held_out is not None:
         with stage("held-out levels", report):

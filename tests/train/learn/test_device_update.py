@@ -40,7 +40,7 @@ DEVICES = pytest.mark.parametrize(
     "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="needs a GPU"))]
 )
 STEPS, ENVS = 8, 16
-UPDATE = TrainConfig(num_steps=STEPS, num_envs=ENVS, num_minibatches=2, update_epochs=2, device="auto")
+UPDATE = TrainConfig.of(num_steps=STEPS, num_envs=ENVS, num_minibatches=2, update_epochs=2, device="auto")
 VECTOR = {"game_state": spaces.Box(-1, 1, (30,), np.float32)}
 CASES = {
     "vector": (VECTOR, 1),
@@ -103,7 +103,9 @@ def in_host_memory(policy, parameters, storage, settings=UPDATE):
 
 def one_gradient(case, make, coefficient, **fields):
     """Return the gradient of all steps and the statistics, with ``make`` one of the two functions above."""
-    settings = TrainConfig(num_steps=STEPS, num_envs=ENVS, num_minibatches=1, update_epochs=1, device="auto", **fields)
+    settings = TrainConfig.of(
+        num_steps=STEPS, num_envs=ENVS, num_minibatches=1, update_epochs=1, device="auto", **fields
+    )
     policy, parameters, storage = prepared(case)
     _, ppo = make(policy, parameters, storage, settings)
     gradients = []
@@ -350,7 +352,7 @@ def test_compilation_changes_nothing(monkeypatch, backend):
     vectors = []
     for compiles in (False, True):
         policy, parameters, storage = prepared("stacks with masks")
-        _, ppo = on_device(policy, parameters, storage, TrainConfig(**fields, compile=compiles))
+        _, ppo = on_device(policy, parameters, storage, TrainConfig.of(**fields, compile=compiles))
         for number, coefficient in ((1, 0.0), (2, 0.5), (3, 0.4)):
             ppo.update(number, 1e-3 / number, 0.1 / number, coefficient)
         vectors.append(parameters.vector)

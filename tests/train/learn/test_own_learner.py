@@ -66,11 +66,11 @@ def _registered(monkeypatch):
 def test_it_learns_a_level(tmp_path):
     fields = {"levels": ("first-steps/01-walk",), "max_frames": 400, "frame_skip": 8, "num_steps": 64}
     settings = config(
-        tmp_path, learner="reinforce", total_timesteps=32 * 64 * 30, learning_rate=0.3, anneal_lr=False, **fields
+        tmp_path, learner="reinforce", total_timesteps=32 * 64 * 30, learning_rate=0.3, anneal=False, **fields
     )
     result = train(settings, make_envs=make_environments)
-    (trained,) = evaluate(result.policy, settings.environment(), "sampled", 100)
-    (random,) = evaluate(None, settings.environment(), episodes_per_level=100)
+    (trained,) = evaluate(result.policy, settings.evaluated_environment, "sampled", 100)
+    (random,) = evaluate(None, settings.evaluated_environment, episodes_per_level=100)
     assert trained.success_rate > random.success_rate + 0.2
     assert load_checkpoint(result.checkpoint).optimiser == {"updates": 30}
 

@@ -84,13 +84,13 @@ def praise(storage, action):
 
 @NETWORKS
 def test_update_raises_the_probability_of_praised_actions(network):
-    config = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=4, learning_rate=1e-3)
+    config = TrainConfig.of(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=4, learning_rate=1e-3)
     ppo, storage, policy = trainer(network, config)
     praise(storage, 4)
     seen = {"game_state": torch.zeros(1, 4)}
     (before, _), value_before = policy(seen), policy.value(seen).clone()
     before = before.detach().clone()
-    statistics = ppo.update(1, config.learning_rate, config.entropy_coef, 0.0)
+    statistics = ppo.update(1, config.ppo.learning_rate, config.ppo.entropy_coef, 0.0)
     (after, _), value_after = policy(seen), policy.value(seen)
     assert (after - before)[0].argmax().item() == 4
     assert abs(value_after - 2) < abs(value_before - 2)
@@ -100,7 +100,7 @@ def test_update_raises_the_probability_of_praised_actions(network):
 
 @NETWORKS
 def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam(network):
-    config = TrainConfig(
+    config = TrainConfig.of(
         num_envs=16,
         num_steps=8,
         num_minibatches=1,
@@ -118,7 +118,7 @@ def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam(network):
     log_probs = logits.log_softmax(1)
     chosen = log_probs.gather(1, torch.from_numpy(storage.arrays.actions).reshape(-1, 1)).squeeze(1)
     storage.arrays.log_probs[:] = chosen.detach().reshape(8, 16).numpy()
-    statistics = ppo.update(1, 0.01, config.entropy_coef, 0.0)
+    statistics = ppo.update(1, 0.01, config.ppo.entropy_coef, 0.0)
 
     advantages = torch.from_numpy(storage.arrays.advantages).flatten()
     advantages = (advantages - advantages.mean()) / advantages.std(correction=0)
@@ -135,7 +135,7 @@ def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam(network):
 
 @NETWORKS
 def test_updates_equal_those_of_torch_adam(network):
-    config = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=3)
+    config = TrainConfig.of(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=3)
     ppo, storage, policy = trainer(network, config)
     praise(storage, 1)
     reference = [parameter.detach().clone().requires_grad_() for parameter in policy.parameters()]
@@ -152,22 +152,22 @@ def test_updates_equal_those_of_torch_adam(network):
         return step(parameters, gradient, learning_rate, max_norm)
 
     ppo.optimiser.step = observed
-    ppo.update(1, 2e-3, config.entropy_coef, 0.0)
+    ppo.update(1, 2e-3, config.ppo.entropy_coef, 0.0)
     for got, expected in zip(policy.parameters(), reference, strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
 
 
 @NETWORKS
 def test_results_do_not_depend_on_the_number_of_threads(network):
-    config = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=2)
+    config = TrainConfig.of(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=2)
     results = {}
     for threads, seed in ((1, 0), (2, 0), (5, 0), (1, 1)):
-        other = TrainConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=2, seed=seed)
+        other = TrainConfig.of(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=2, seed=seed)
         ppo, storage, policy = trainer(network, other, threads=threads, part_size=7)
         praise(storage, 3)
         storage.observation_arrays["game_state"][:] = np.random.default_rng(1).random((9, 16, 4))
         for update in (1, 2, 3):
-            statistics = ppo.update(update, 1e-3, config.entropy_coef, 0.0)
+            statistics = ppo.update(update, 1e-3, config.ppo.entropy_coef, 0.0)
         results[threads, seed] = [parameter.detach().numpy().tobytes() for parameter in policy.parameters()], statistics
     assert results[1, 0] == results[2, 0] == results[5, 0]
     assert results[1, 0] != results[1, 1], "the seed does change them"
@@ -176,11 +176,11 @@ def test_results_do_not_depend_on_the_number_of_threads(network):
 
 @NETWORKS
 def test_a_learning_rate_of_zero_changes_nothing(network):
-    config = TrainConfig(num_envs=16, num_steps=8)
+    config = TrainConfig.of(num_envs=16, num_steps=8)
     ppo, storage, policy = trainer(network, config)
     praise(storage, 1)
     before = [parameter.detach().clone() for parameter in policy.parameters()]
-    ppo.update(1, 0.0, config.entropy_coef, 0.0)
+    ppo.update(1, 0.0, config.ppo.entropy_coef, 0.0)
     assert all(torch.equal(a, b) for a, b in zip(before, policy.parameters(), strict=True))
 
 

@@ -21,23 +21,23 @@ def test_the_device_of_a_run(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for by_hand in (False, True):
         assert learning_device(TrainConfig(), by_hand, ALONE) is None
-        assert learning_device(TrainConfig(device="auto"), by_hand, ALONE) is None
+        assert learning_device(TrainConfig.of(device="auto"), by_hand, ALONE) is None
     with pytest.raises(
         ConfigError, match=r"device: expected a GPU for cuda, but PyTorch .*; use --device cpu, or install"
     ):
-        learning_device(TrainConfig(device="cuda"), False, ALONE)
+        learning_device(TrainConfig.of(device="cuda"), False, ALONE)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
     gpu = torch.device("cuda", 1)
-    assert learning_device(TrainConfig(device="cpu"), False, ALONE) is None
-    assert learning_device(TrainConfig(device="auto"), False, ALONE) == gpu
-    assert learning_device(TrainConfig(device="auto"), True, ALONE) is None, "the hand-written network is faster"
-    assert learning_device(TrainConfig(device="auto"), False, several) is None
-    assert learning_device(TrainConfig(device="cuda"), True, ALONE) == gpu
+    assert learning_device(TrainConfig.of(device="cpu"), False, ALONE) is None
+    assert learning_device(TrainConfig.of(device="auto"), False, ALONE) == gpu
+    assert learning_device(TrainConfig.of(device="auto"), True, ALONE) is None, "the hand-written network is faster"
+    assert learning_device(TrainConfig.of(device="auto"), False, several) is None
+    assert learning_device(TrainConfig.of(device="cuda"), True, ALONE) == gpu
     with pytest.raises(
         ConfigError, match=r"device: expected cpu with several ranks, got cuda with 2; .*use --device cpu"
     ):
-        learning_device(TrainConfig(device="cuda"), True, several)
+        learning_device(TrainConfig.of(device="cuda"), True, several)
     assert [is_pinned(device) for device in (None, CPU, gpu)] == [False, False, True]
 
 
@@ -50,5 +50,5 @@ def test_a_run_without_a_gpu_names_the_fix(tmp_path):
 @pytest.mark.parametrize("name", ["amp", "compile"])
 def test_options_of_a_gpu_are_refused_on_the_processor(name):
     with pytest.raises(ConfigError, match=f"{name}: expected False with device cpu, got True; use it with device cuda"):
-        TrainConfig(**{name: True})
-    assert getattr(TrainConfig(**{name: True}, device="auto"), name)
+        TrainConfig.of(**{name: True})
+    assert getattr(TrainConfig.of(**{name: True}, device="auto"), name)

@@ -181,7 +181,7 @@ def test_what_cannot_be_encoded_is_refused(shapes, message):
 def test_every_observation_has_a_place(stack, dtype, side):
     """Each array of each configuration is an input (but for the mask), and no parameter is left without a gradient."""
     observation = {"frame_stack": stack, "dtype": dtype}
-    config = EnvironmentConfig(observations=ENCODED, observation=observation, render=RenderConfig.preset(side))
+    config = EnvironmentConfig(observations=ENCODED, observation=observation, render=RenderConfig(side))
     specs, rng = observation_specs(config), np.random.default_rng(0)
     seen = {
         spec.name: torch.from_numpy(rng.uniform(spec.low, spec.high, (4, *spec.shape)).round(2).astype(spec.dtype))

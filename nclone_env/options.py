@@ -1,0 +1,303 @@
+"""Options: fields of frozen dataclasses that check themselves, and their names in one flat list.
+
+A class of options states the type and the bounds of each field in its annotation, and calls :func:`check` when it is
+made. Its fields may be groups: classes of options themselves. The command line and checkpoints name every option in
+such a tree by one word; :func:`flat` and :func:`from_flat` convert between the two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from nclone_env.errors import ConfigError, did_you_mean, shortened
+
+Options = TypeVar("Options")
+_hints: Callable[[type], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
+
+
+class Within(NamedTuple):
+    """Bounds of a number, both inclusive: ``Annotated[int, Within(1, 64)]``."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+
+class Option(NamedTuple):
+    """A field in a tree of options."""
+
+    key: str
+    """Its name in messages, on the command line and in checkpoints."""
+    path: tuple[str, ...]
+    """Names of the groups that lead to it, then its own."""
+    hint: Any
+    """Its annotation."""
+    field: dataclasses.Field[Any]
+
+    @property
+    def fixed(self) -> str:
+        """Whether a checkpoint fixes it: for its ``policy``, for its ``run``, or not at all (empty)."""
+        return str(self.field.metadata.get("fixed", ""))
+
+    def value(self, options: Any) -> Any:
+        """Return its value in a tree."""
+        for name in self.path:
+            options = getattr(options, name)
+        return options
+
+
+def option(
+    default: Any, *, key: str | None = None, alias: str | None = None, fixed: str = "", on_command_line: bool = True
+) -> Any:
+    """Return a field of a class of options.
+
+    Args:
+        default: its value if none is given.
+        key: its name in messages, on the command line and in checkpoints; None: that of the field.
+        alias: another name that the command line and checkpoints accept.
+        fixed: whether a checkpoint fixes it: ``policy``, ``run``, or not at all.
+        on_command_line: whether it is an option there.
+    """
+    metadata = {"key": key, "alias": alias, "fixed": fixed, "on_command_line": on_command_line}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def group(make: Callable[[], Any], *, named: bool = False, fixed: str = "") -> Any:
+    """Return a field that holds a group of options.
+
+    Args:
+        make: makes the group if none is given.
+        named: whether the name of the group stands before those of its options, as in ``reward.death``.
+        fixed: as in :func:`option`, for a named group.
+    """
+    return dataclasses.field(default_factory=make, metadata={"named": named, "fixed": fixed})
+
+
+def check(options: Any) -> None:
+    """Normalise the fields of a class of options to their types, and check them.
+
+    A tuple may be given as a list or as a single item, a path as text, a group as a mapping of the fields that differ
+    from its default.
+
+    Raises:
+        ConfigError: naming the option, what was expected, and what came.
+    """
+    for field, hint in _fields(type(options)):
+        value = _normalised(field, hint, getattr(options, field.name))
+        object.__setattr__(options, field.name, value)
+
+
+def build(kind: type[Options], fields: Mapping[str, Any], argument: str = "configuration") -> Options:
+    """Return ``kind(**fields)`` for a class of options, rejecting unknown names.
+
+    Args:
+        kind: the class.
+        fields: values by field name.
+        argument: name of the mapping in messages.
+
+    Raises:
+        ConfigError: if a name is not a field; the message lists the valid ones.
+    """
+    _check_names(fields, [field.name for field, _ in _fields(kind)], argument)
+    return kind(**fields)
+
+
+def replace(options: Options, fields: Mapping[str, Any], argument: str = "configuration") -> Options:
+    """Return a copy of options with other values in some fields, as :func:`build` checks them."""
+    current = {field.name: getattr(options, field.name) for field, _ in _fields(type(options))}
+    return build(type(options), {**current, **fields}, argument)
+
+
+def leaves(kind: type) -> tuple[Option, ...]:
+    """Return the options in a tree in the order of the command line; named groups count as one."""
+    return tuple(_leaves(kind, ()))
+
+
+def flat(options: Any) -> dict[str, Any]:
+    """Return the options of a tree as plain values by key: lists for tuples, text for paths, dicts for named groups."""
+    return {each.key: plain(each.value(options)) for each in leaves(type(options))}
+
+
+def from_flat(default: Options, values: Mapping[str, Any], argument: str = "options") -> Options:
+    """Return a tree of options with the values of :func:`flat` in place of those of a default.
+
+    Args:
+        default: the tree.
+        values: values by key or alias.
+        argument: name of the mapping in messages.
+
+    Raises:
+        ConfigError: if a key is unknown, or a value is out of range.
+    """
+    known = leaves(type(default))
+    aliases = {each.field.metadata.get("alias"): each.key for each in known}
+    values = {aliases.get(key, key): value for key, value in values.items()}
+    _check_names(values, [each.key for each in known], argument)
+    return _replaced(default, {each.path: values[each.key] for each in known if each.key in values})
+
+
+def plain(value: Any) -> Any:
+    """Convert tuples to lists, paths to text and options to dicts, recursively."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field, _ in _fields(type(value))}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def key_of(field: dataclasses.Field[Any]) -> str:
+    """Return the name of a field in messages, on the command line and in checkpoints."""
+    return str(field.metadata.get("key") or field.name)
+
+
+def is_group(hint: Any) -> bool:
+    """Return whether a field with this annotation holds a group of options."""
+    return dataclasses.is_dataclass(hint)
+
+
+def _fields(kind: type) -> list[tuple[dataclasses.Field[Any], Any]]:
+    """Return the fields of a class of options with their annotations."""
+    hints = _hints(kind)
+    return [(field, hints[field.name]) for field in dataclasses.fields(kind)]
+
+
+def _leaves(kind: type, path: tuple[str, ...]) -> Iterator[Option]:
+    for field, hint in _fields(kind):
+        if is_group(hint) and not field.metadata.get("named"):
+            yield from _leaves(hint, (*path, field.name))
+        else:
+            yield Option(key_of(field), (*path, field.name), hint, field)
+
+
+def _replaced(options: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
+    """Return a copy of a tree with other values at some paths."""
+    fields: dict[str, Any] = {}
+    for name in {path[0]: None for path in values}:
+        inner = {path[1:]: value for path, value in values.items() if path[0] == name}
+        fields[name] = inner[()] if () in inner else _replaced(getattr(options, name), inner)
+    return dataclasses.replace(options, **fields)
+
+
+def _check_names(given: Mapping[str, Any], valid: list[str], argument: str) -> None:
+    unknown = sorted(set(given) - set(valid))
+    if unknown:
+        raise ConfigError(
+            f"{argument}: unknown field {shortened(unknown, 200)[1:-1]}{did_you_mean(unknown[0], valid) or ';'} "
+            f"valid fields: {', '.join(valid)}"
+        )
+
+
+def _normalised(field: dataclasses.Field[Any], hint: Any, value: Any) -> Any:
+    """Return the value of a field in its type."""
+    name = key_of(field)
+    if is_group(hint):
+        return _group(field, hint, value)
+    if value is None and NoneType in get_args(hint):
+        return None
+    if get_origin(hint) is tuple:
+        items = _items(value) if get_args(hint)[-1] is Ellipsis else value
+        for item in items if get_args(hint)[-1] is Ellipsis else ():
+            check_value(name, get_args(hint)[0], item)
+        return items
+    check_value(name, hint, value)
+    return Path(value) if Path in (hint, *get_args(hint)) else value
+
+
+def _group(field: dataclasses.Field[Any], kind: type, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        make = field.default_factory
+        return replace(make() if callable(make) else kind(), value, field.name)
+    if not isinstance(value, kind):
+        raise ConfigError(f"{field.name}: expected {kind.__name__} or a mapping, got {shortened(value)}")
+    return value
+
+
+def _items(value: Any) -> tuple[Any, ...]:
+    single = isinstance(value, (str, bytes)) or not isinstance(value, (tuple, list))
+    return (value,) if single else tuple(value)
+
+
+def check_value(name: str, hint: Any, value: Any) -> None:
+    """Check a value by an annotation: of a choice, a number within bounds, a flag, a text or a path.
+
+    Args:
+        name: name of the option in messages.
+        hint: the annotation; None among its alternatives accepts None, and of others nothing is known.
+        value: the value.
+
+    Raises:
+        ConfigError: naming the option, what was expected, and what came.
+    """
+    expected = _expected(hint, value)
+    if expected:
+        raise ConfigError(f"{name}: expected {expected}, got {shortened(value)}")
+
+
+def _expected(hint: Any, value: Any) -> str:
+    """Return what is expected of a value, empty if it is that."""
+    kinds = [kind for kind in get_args(hint) or (hint,) if not isinstance(kind, Within)]
+    bounds = next((bounds for bounds in get_args(hint) if isinstance(bounds, Within)), Within())
+    if get_origin(hint) is Literal:
+        return _expected_choice(kinds, value)
+    if get_origin(hint) is Annotated:
+        return _expected_number(kinds[0], bounds, value)
+    if NoneType in kinds:
+        others = [kind for kind in kinds if kind is not NoneType]
+        return "" if value is None else _expected(others[0], value)
+    if hint is bool:
+        return "" if isinstance(value, (bool, np.bool_)) else "True or False"
+    if hint in (int, float):
+        return _expected_number(hint, bounds, value)
+    if hint is str:
+        return "" if isinstance(value, str) else "text"
+    if hint is Path:
+        return "" if isinstance(value, (str, Path)) else "a path"
+    return ""
+
+
+def _expected_choice(choices: list[Any], value: Any) -> str:
+    known = isinstance(value, (str, Integral)) and not isinstance(value, bool) and value in choices
+    return "" if known else f"one of {', '.join(map(repr, choices))}"
+
+
+def _expected_number(kind: type, bounds: Within, value: Any) -> str:
+    accepted = Integral if kind is int else Real
+    is_number = isinstance(value, accepted) and not isinstance(value, bool)
+    try:
+        number = float(value) if is_number else math.nan
+    except OverflowError:  # a whole number too large for a float
+        number = math.inf
+    if math.isfinite(number) and bounds.low <= number <= bounds.high:
+        return ""
+    if not math.isfinite(bounds.high):
+        return "a finite number"
+    low, high = (f"{bound}" if kind is int else f"{bound:g}" for bound in bounds)
+    return f"{'a whole number' if kind is int else 'a number'} from {low} to {high}"
+
+
+def check_bool(name: str, value: object) -> None:
+    """Reject a value that is neither True nor False.
+
+    Raises:
+        ConfigError: naming the argument and the value.
+    """
+    check_value(name, bool, value)
+
+
+def check_integer(name: str, value: Any, low: int, high: int) -> None:
+    """Reject a value that is not a whole number within bounds.
+
+    Raises:
+        ConfigError: naming the argument, the bounds and the value.
+    """
+    check_value(name, Annotated[int, Within(low, high)], value)
