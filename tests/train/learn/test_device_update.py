@@ -285,7 +285,7 @@ def test_a_run_is_resumed_on_any_device(tmp_path, monkeypatch, device):
 @DEVICES
 def test_a_warm_start_and_its_resume(tmp_path, monkeypatch, device):
     level = "first-steps/02-step"
-    fields = {"levels": (level,), "warm_start": (level,), "max_frames": 300, "anneal_lr": False}
+    fields = {"levels": (level,), "warm_start": (level,), "max_frames": 300, "anneal": False}
     make, device = functools.partial(config, tmp_path, **fields), torch.device(device)
     expected = trained(monkeypatch, None, make(name="host"))
     whole = trained(monkeypatch, device, make(name="device"))
