@@ -46,7 +46,7 @@ class Checkpoint:
     policy: dict[str, Tensor]
     """Parameters by name."""
     optimiser: dict[str, Any]
-    """State of the Adam optimiser: ``mean``, ``square`` and ``count``."""
+    """State of the learner; of PPO that of Adam: ``mean``, ``square`` and ``count``."""
     counters: dict[str, int]
     """Timesteps, updates and episodes so far. Random numbers are functions of the seed and of these."""
     episodes: dict[str, Any]

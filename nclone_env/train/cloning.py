@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.errors import TrajectoryError
 from nclone_env.train.learn.adam import Adam
+from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.choice import make_network
-from nclone_env.train.network.distribution import log_probs_and_entropies, most_probable, separated
+from nclone_env.train.network.distribution import log_probs_and_entropies, most_probable
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LossScaling
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.trajectories import Trajectory, TrajectoryBuffer
 
@@ -92,7 +93,7 @@ def clone(
         TrajectoryError: if the trajectories are malformed, or have no steps.
     """
     settings = settings or CloningSettings()
-    steps = _load(trajectories, observation_space, policy, frame_stack)
+    steps = _load(trajectories, observation_space, frame_stack)
     random = np.random.default_rng(seed)
     held = _held_out(steps, settings.held_out, random)
     epochs, held_out_loss = settings.max_epochs, float("nan")
@@ -118,13 +119,13 @@ def evaluate_clone(policy: ActorCritic, steps: TrajectoryBuffer, rows: np.ndarra
     for part in np.array_split(rows, -(-len(rows) // _EVALUATED)):
         chosen, out = torch.from_numpy(part), steps.observation_buffers(len(part))
         steps.gather(chosen, out)
-        actions = separated(steps.steps["actions"][chosen], policy.heads)
+        actions = steps.steps["actions"][chosen]
         with torch.inference_mode():
             logits, _ = policy(out)
-            log_probs, _ = log_probs_and_entropies(logits, actions, policy.heads, out.get("action_mask"))
-            best = most_probable(logits, policy.heads, out.get("action_mask"))
+            log_probs, _ = log_probs_and_entropies(logits, actions, out.get("action_mask"))
+            best = most_probable(logits, out.get("action_mask"))
         loss -= float(log_probs.double().sum())
-        hits += float((best == actions).all(dim=1).sum())
+        hits += float((best == actions).sum())
     return loss / len(rows), hits / len(rows)
 
 
@@ -151,17 +152,14 @@ class _Student:
             )
 
 
-def _load(trajectories: Iterable[Trajectory], space: Any, policy: ActorCritic, frame_stack: int) -> TrajectoryBuffer:
+def _load(trajectories: Iterable[Trajectory], space: Any, frame_stack: int) -> TrajectoryBuffer:
     """Return the trajectories with their actions as reference distributions."""
-    steps = TrajectoryBuffer(space, int(np.prod(policy.heads)), frame_stack=frame_stack)
+    steps = TrajectoryBuffer(space, NUM_ACTIONS, frame_stack=frame_stack)
     steps.fill(trajectories, gamma=1.0, gae_lambda=1.0)
     if steps.num_steps == 0:
         raise TrajectoryError("trajectories: expected at least one step to imitate, got none; pass recordings that win")
     steps.steps["log_probs"].zero_()  # unknown ones are NaN, and the loss multiplies their ratios by advantages of 0
-    choices = separated(steps.steps["actions"], policy.heads).numpy()
-    steps.reference = np.concatenate(
-        [np.eye(count, dtype=np.float32)[choices[:, head]] for head, count in enumerate(policy.heads)], axis=1
-    )
+    steps.reference = np.eye(NUM_ACTIONS, dtype=np.float32)[steps.steps["actions"].numpy()]
     return steps
 
 

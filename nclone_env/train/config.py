@@ -146,6 +146,8 @@ class TrainConfig:
     """Units of each of the two hidden layers."""
     shared_trunk: bool = option(False, fixed="policy")
     """Share the hidden layers between policy and value function; otherwise each has its own."""
+    learner: str = option("ppo", fixed="run")
+    """Algorithm by its name in ``train.learn.learners``."""
     ppo: PPOConfig = group(PPOConfig)
     """Settings of the algorithm."""
     clone: CloneConfig = group(CloneConfig)

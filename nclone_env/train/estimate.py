@@ -9,6 +9,7 @@ from contextlib import closing
 import numpy as np
 import torch
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.level.load import LevelSource
 from nclone_env.level.scenes import everything
 from nclone_env.memory_limit import check_fits
@@ -122,13 +123,13 @@ def _observed_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:
 
 def _reference_bytes(config: TrainConfig, policy: ActorCritic, steps: int) -> int:
     """Return the bytes of the clone's probabilities in a number of steps."""
-    return 4 * sum(policy.heads) * steps if config.keeps_clone else 0
+    return 4 * NUM_ACTIONS * steps if config.keeps_clone else 0
 
 
 def _group_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int], num_envs: int) -> int:
     stacks = _stack_bytes(config, sizes) if config.frame_stack > 1 else 0
     finals = sum(size for name, size in sizes.items() if name != "action_mask")
-    return num_envs * (stacks + EpisodeLog.bytes_per_step * config.num_steps + finals + 4 * sum(policy.heads) + 16 + 4)
+    return num_envs * (stacks + EpisodeLog.bytes_per_step * config.num_steps + finals + 4 * NUM_ACTIONS + 16 + 4)
 
 
 def _by_hand_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
@@ -145,7 +146,7 @@ def _gathered_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str
 def _transferred_bytes(config: TrainConfig, policy: ActorCritic, sizes: Mapping[str, int]) -> int:
     """Return the bytes of one thread's observations and results of a policy on a device."""
     seen = _stack_bytes(config, {name: size for name, size in sizes.items() if name != "action_mask"})
-    return most_rows(config, config.num_envs) * (seen + 4 * (sum(policy.heads) + 1))
+    return most_rows(config, config.num_envs) * (seen + 4 * (NUM_ACTIONS + 1))
 
 
 def _stack_bytes(config: TrainConfig, sizes: Mapping[str, int]) -> int:

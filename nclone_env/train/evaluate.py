@@ -20,7 +20,7 @@ from nclone_env.train.environments import (
     make_environments,
 )
 from nclone_env.train.levels.progress import OnLevel, unnoticed
-from nclone_env.train.network.distribution import joined, most_probable
+from nclone_env.train.network.distribution import most_probable
 from nclone_env.train.network.sampling import sample_actions
 from nclone_env.train.policy import ActorCritic
 
@@ -154,9 +154,9 @@ class Chooser:
         masks = observations["action_mask"] if "action_mask" in seen else np.zeros((0, NUM_ACTIONS), np.int8)
         if self.mode == "argmax":
             mask = torch.from_numpy(masks) if len(masks) else None
-            return joined(most_probable(torch.from_numpy(logits), self._policy.heads, mask), self._policy.heads).numpy()
-        heads, scratch = np.array(self._policy.heads), np.empty_like(logits)
-        sample_actions(logits, masks, heads, self._seed, 0, self._step, scratch, self._actions, self._log_probs)
+            return most_probable(torch.from_numpy(logits), mask).numpy()
+        scratch = np.empty_like(logits)
+        sample_actions(logits, masks, self._seed, 0, self._step, scratch, self._actions, self._log_probs)
         self._step += 1
         return self._actions
 

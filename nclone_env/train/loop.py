@@ -14,9 +14,8 @@ from nclone_env.errors import ConfigError, StoppedError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, make_environments
 from nclone_env.train.learn.gae import write_returns
-from nclone_env.train.learn.ppo import UpdateStatistics
+from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.levels.progress import OnLevel, unnoticed
-from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Row
@@ -154,8 +153,7 @@ def begin(run: Run, source: Source | None, on_warm_start: Callable[[WarmStart], 
         restore_run(run, source)
     elif run.config.clone.warm_start:
         on_warm_start(warm_start(run))
-    if isinstance(run.network, DeviceNetwork):
-        run.network.load()
+    run.network.load()
     take_over_folder(run, None if source is None else source.path)
     run.curve.begin()
 
@@ -210,7 +208,7 @@ def update_policy(run: Run) -> UpdateStatistics:
     """
     number = run.counters.updates
     rate, entropy = learning_rate(run.config, number), entropy_coefficient(run.config, number)
-    statistics = run.ppo.update(number, rate, entropy, evaluate_reference(run))
+    statistics = run.learner.update(number, rate, entropy, evaluate_reference(run))
     check_finite(run, statistics)
     run.storage.continue_from_end()
     return statistics

@@ -26,7 +26,7 @@ from nclone_env.train.learn.trajectory import (
     blocks,
     first_steps,
 )
-from nclone_env.train.network.protocols import LearningFields
+from nclone_env.train.network.arrays import LearningFields
 
 __all__ = ["Intake", "Trajectory", "TrajectoryBuffer"]
 

@@ -94,7 +94,6 @@ def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, 
 
     config = TrainConfig.of(levels=levels, **fields)
     towers = {"pi": [config.hidden_size] * 2, "vf": [config.hidden_size] * 2}
-    activation = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU}[config.activation]
     hyperparameters: dict[str, Any] = {
         "n_steps": config.num_steps,
         "batch_size": config.minibatch_size,
@@ -104,7 +103,7 @@ def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, 
         "policy_kwargs": {
             "features_extractor_class": _extractor_class(),
             "net_arch": towers,
-            "activation_fn": activation,
+            "activation_fn": nn.ReLU,
         },
     }
     envs = NPlusPlusVecEnv(config.evaluated_environment, config.num_envs)

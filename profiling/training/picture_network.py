@@ -20,10 +20,10 @@ from gymnasium import spaces
 
 from nclone_env import NPlusPlusVectorEnv, RenderConfig
 from nclone_env.train.collect.rollout import RolloutStorage
-from nclone_env.train.network.autograd import Autograd
+from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LossScaling
+from nclone_env.train.network.torch_network import TorchNetwork
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.runs.run import one_thread_per_call
 from profiling.measure import describe, ratios, timed, turns
@@ -57,8 +57,8 @@ def forms(storage: RolloutStorage) -> dict[str, Callable[[int, np.ndarray], None
     """Return functions that compute the gradient of a part on a seat, for each network."""
     shapes = {name: tuple(rows.shape[1:]) for name, rows in storage.observation_buffers(0).items()}
 
-    def gradient(kind: type[MLP] | type[Autograd], **convolutions: Any) -> Callable[[int, np.ndarray], None]:
-        policy = ActorCritic(shapes, hidden_size=64, activation="relu")
+    def gradient(kind: type[MLP] | type[TorchNetwork], **convolutions: Any) -> Callable[[int, np.ndarray], None]:
+        policy = ActorCritic(shapes, hidden_size=64)
         if convolutions:
             policy.encoders[NAME] = ConvolutionEncoder(NAME, shapes[NAME], **convolutions)
         parameters = FlatParameters(policy)
@@ -68,10 +68,10 @@ def forms(storage: RolloutStorage) -> dict[str, Callable[[int, np.ndarray], None
 
     return {
         "patches, by hand (the package)": gradient(MLP),
-        "patches, torch": gradient(Autograd),
-        "convolutions, float32, channels first": gradient(Autograd, dtype=torch.float32, channels_last=False),
-        "convolutions, float32, channels last": gradient(Autograd, dtype=torch.float32),
-        "convolutions, bfloat16, channels last": gradient(Autograd, dtype=torch.bfloat16),
+        "patches, torch": gradient(TorchNetwork),
+        "convolutions, float32, channels first": gradient(TorchNetwork, dtype=torch.float32, channels_last=False),
+        "convolutions, float32, channels last": gradient(TorchNetwork, dtype=torch.float32),
+        "convolutions, bfloat16, channels last": gradient(TorchNetwork, dtype=torch.bfloat16),
     }
 
 

@@ -5,7 +5,7 @@ table shows medians and the median of the ratios to the first row. Every trainer
 hyperparameters unless the row says otherwise. Rows:
 
 - ``default``, ``one thread``, ``small shared``: this trainer; small shared is a trunk of 64 units, 4 epochs;
-- ``wide``: towers of 128 units with tanh, 3 epochs over rollouts of 64 steps;
+- ``wide``: towers of 128 units, 3 epochs over rollouts of 64 steps;
 - ``stub environment``: the environments do nothing, so what is left is the trainer's ceiling;
 - ``stub policy``: the network does nothing, so what is left are environments and bookkeeping;
 - ``products alone``: the matrix products of the default network and nothing else, on all threads; and of small shared;
@@ -34,7 +34,7 @@ from profiling.measure import describe, in_fresh_process, ratios
 from profiling.training.limits import StubEnvironments, products, stub_network
 from profiling.training.peers import plain_loop, stable_baselines
 
-WIDE = {"activation": "tanh", "hidden_size": 128, "update_epochs": 3, "num_steps": 64, "num_minibatches": 4}
+WIDE = {"hidden_size": 128, "update_epochs": 3, "num_steps": 64, "num_minibatches": 4}
 SMALL_SHARED = {"hidden_size": 64, "shared_trunk": True, "update_epochs": 4}
 PICTURES = {"observations": ("player_frame",), "frame_stack": 2, "num_envs": 64, "num_steps": 64}
 WARM_UPDATES = 2
@@ -114,7 +114,7 @@ def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dic
 
     with prepared_run(levels, num_threads=1, **fields) as run:
         update(run)
-        network, optimiser = run.network, run.ppo.optimiser
+        network, optimiser = run.network, run.learner.optimiser
         network.outputs = timed("act: forward", network.outputs)
         collection.sample_actions = timed("act: sample", collection.sample_actions)
         network.gradient = timed("learn: gradients", network.gradient)

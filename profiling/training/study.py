@@ -26,8 +26,6 @@ from profiling.measure import describe
 SETS = ("first-steps", "jumps", "hazards")
 VARIANTS: dict[str, dict[str, Any]] = {
     "defaults": {},
-    "tanh": {"activation": "tanh"},
-    "silu": {"activation": "silu"},
     "shared trunk": {"shared_trunk": True},
     "64 units": {"hidden_size": 64},
     "128 units": {"hidden_size": 128},

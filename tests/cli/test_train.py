@@ -29,10 +29,8 @@ def toy(monkeypatch):
     monkeypatch.setattr(watch, "evaluated_run", lambda episode, config: Run(WINNABLE, [2] * len(episode.actions)))
 
 
-@pytest.mark.parametrize("heads", ["joint", "separate"])
-def test_train_then_evaluate(toy, tmp_path, capsys, heads):
+def test_train_then_evaluate(toy, tmp_path, capsys):
     config = TrainConfig.of(
-        action_heads=heads,
         num_envs=32,
         num_steps=16,
         total_timesteps=1024,
@@ -94,8 +92,8 @@ def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):
 
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--starts", "known"]) == 2
     assert "within max_frames, 80" in capsys.readouterr().err
-    assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--activation", "tanh"]) == 2
-    assert "pass --activation relu" in capsys.readouterr().err
+    assert main([*common, "--name", "second", "--init", str(tmp_path / "first"), "--hidden-size", "16"]) == 2
+    assert "pass --hidden-size 8" in capsys.readouterr().err
     assert main([*common, "--name", "second", "--init", str(tmp_path / "first")]) == 0
 
 

@@ -18,13 +18,7 @@ VARIANTS = {
     "one environment": {"num_envs": 1},
     "many groups": {"num_envs": 400, "num_minibatches": 1},
     "warm start": {"warm_start": ("first-steps/01-walk",), "max_frames": 300},
-    "warm start with separate heads": {
-        "warm_start": ("first-steps/01-walk",),
-        "action_heads": "separate",
-        "max_frames": 300,
-    },
     "warm start with stacks": {"warm_start": ("first-steps/01-walk",), "frame_stack": 2, "max_frames": 300},
-    "silu": {"activation": "silu", "shared_trunk": False},
     "shared": {"shared_trunk": True, "num_threads": 3},
     "stacks": {"frame_stack": 3},
     "held-out levels": {

@@ -21,9 +21,10 @@ def walker(scale):
     with torch.no_grad():
         for parameter in policy.actor.parameters():
             parameter.zero_()
-        policy.actor[0].weight[0, 1] = 10.0  # the goal
-        policy.actor[2].weight[0, 0] = 10.0
-        policy.actor[4].weight[1, 0], policy.actor[4].weight[2, 0] = -scale, scale
+        for unit, sign in enumerate((1, -1)):  # one for each side of the goal
+            policy.actor[0].weight[unit, 1] = sign / 0.75
+            policy.actor[2].weight[unit, unit] = 1.0
+            policy.actor[4].weight[1, unit], policy.actor[4].weight[2, unit] = -sign * scale, sign * scale
     return policy
 
 

@@ -48,7 +48,7 @@ def held_out(policy, *, attempts=40, threads=1, size=16, seed=0, make_envs=LineW
     network = PolicyNetwork(policy)
     envs = [make_envs(ENVIRONMENT, size) for _ in range(threads)]
     settings = {"attempts": attempts, "seed": seed, "most_steps": ENVIRONMENT.max_steps}
-    levels = HeldOutLevels(envs, ("first", "second"), network, policy.heads, **settings)
+    levels = HeldOutLevels(envs, ("first", "second"), network, **settings)
     return levels, Workers(10**6, threads, min_chunk=1), network
 
 

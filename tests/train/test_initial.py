@@ -53,7 +53,6 @@ def test_a_run_begins_from_it_with_new_counters(tmp_path):
     ("fields", "message"),
     [
         ({"hidden_size": 16}, "expected a policy with hidden_size 16, got 32; pass --hidden-size 32$"),
-        ({"activation": "tanh"}, "expected a policy with activation tanh, got relu; pass --activation relu$"),
         ({"shared_trunk": True}, "expected a policy with shared_trunk True, got False; pass --no-shared-trunk$"),
         ({"frame_stack": 2}, "expected a policy with frame_stack 2, got 1"),
         ({"local_position": True}, "expected a policy with local_position True, got False; pass --no-local-position$"),

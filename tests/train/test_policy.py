@@ -1,23 +1,18 @@
-"""The actor-critic: structure, initial weights, inputs; and its activations."""
-
-import math
+"""The actor-critic: structure, initial weights and inputs."""
 
 import pytest
 import torch
-from torch import nn
 
 from nclone_env.config import RewardConfig
-from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.activations import ACTIVATIONS, FastTanh
 from nclone_env.train.policy import ActorCritic, make_policy
 
 VECTORS = {"game_state": (30,), "reachability": (2, 11)}
 PICTURES = {"player_frame": (64, 64, 1), "global_view": (40, 72, 1)}
 
 
-def make(shapes=VECTORS, heads=(6,), seed=0, **options):
-    return ActorCritic(shapes, heads, generator=torch.Generator().manual_seed(seed), **options)
+def make(shapes=VECTORS, seed=0, **options):
+    return ActorCritic(shapes, generator=torch.Generator().manual_seed(seed), **options)
 
 
 def observations(shapes, count=5, seed=7):
@@ -35,20 +30,20 @@ def kinds_of(module):
 
 
 def test_separate_towers_bind_by_name():
-    policy = make(heads=(3, 2), hidden_size=16, activation="relu")
+    policy = make(hidden_size=16)
     assert kinds_of(policy.actor) == kinds_of(policy.critic) == ["Linear", "ReLU", "Linear", "ReLU", "Linear"]
     shapes = {name: tuple(value.shape) for name, value in policy.state_dict().items()}
     assert shapes == {
         f"{tower}.{index}.{part}": shape
-        for tower, outputs in (("actor", 5), ("critic", 1))
+        for tower, outputs in (("actor", 6), ("critic", 1))
         for index, rows, columns in ((0, 16, 52), (2, 16, 16), (4, outputs, 16))
         for part, shape in (("weight", (rows, columns)), ("bias", (rows,)))
     }
 
 
 def test_a_shared_trunk_binds_by_name():
-    policy = make(hidden_size=16, shared_trunk=True, activation="silu")
-    assert kinds_of(policy.trunk) == ["Linear", "SiLU", "Linear", "SiLU"]
+    policy = make(hidden_size=16, shared_trunk=True)
+    assert kinds_of(policy.trunk) == ["Linear", "ReLU", "Linear", "ReLU"]
     shapes = {name: tuple(value.shape) for name, value in policy.state_dict().items() if "weight" in name}
     assert shapes == {
         "trunk.0.weight": (16, 52),
@@ -59,9 +54,8 @@ def test_a_shared_trunk_binds_by_name():
 
 
 @pytest.mark.parametrize("shared_trunk", [False, True])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_vectors_are_concatenated_unchanged_in_their_order(activation, shared_trunk):
-    policy, seen = make(activation=activation, shared_trunk=shared_trunk), observations(VECTORS)
+def test_vectors_are_concatenated_unchanged_in_their_order(shared_trunk):
+    policy, seen = make(shared_trunk=shared_trunk), observations(VECTORS)
     features = torch.cat([seen["game_state"], seen["reachability"].flatten(1)], dim=1)
     if shared_trunk:
         features = policy.trunk(features)
@@ -90,9 +84,9 @@ def test_the_action_mask_is_no_input():
 @pytest.mark.parametrize("shapes", [VECTORS, PICTURES, {**VECTORS, **PICTURES}])
 @pytest.mark.parametrize("shared_trunk", [False, True])
 def test_every_parameter_has_a_gradient(shapes, shared_trunk):
-    policy, seen = make(shapes, heads=(3, 2), shared_trunk=shared_trunk), observations(shapes)
+    policy, seen = make(shapes, shared_trunk=shared_trunk), observations(shapes)
     logits, values = policy(seen)
-    assert (logits.shape, values.shape) == ((5, 5), (5,))
+    assert (logits.shape, values.shape) == ((5, 6), (5,))
     torch.testing.assert_close(policy.value(seen), values.detach())
     assert not policy.value(seen).requires_grad
     (logits.square().sum() + values.sum()).backward()
@@ -100,27 +94,22 @@ def test_every_parameter_has_a_gradient(shapes, shared_trunk):
     assert {parameter.dtype for parameter in policy.parameters()} == {torch.float32}
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_first_policy_is_nearly_uniform(activation):
-    logits, _ = make(activation=activation)(observations(VECTORS, 50))
+def test_first_policy_is_nearly_uniform():
+    logits, _ = make()(observations(VECTORS, 50))
     assert (torch.softmax(logits, dim=1) - 1 / 6).abs().max() < 0.02
 
 
-@pytest.mark.parametrize(("activation", "gain"), [("tanh", 2**0.5), ("relu", 2**0.5), ("silu", 1.68)])
-def test_weights_are_orthogonal_with_the_gain_of_the_activation(activation, gain):
-    policy = make(activation=activation)
-    for layer, expected in ((policy.actor[2], gain), (policy.actor[4], 0.01), (policy.critic[4], 1.0)):
+def test_weights_are_orthogonal_with_the_gain_of_the_activation():
+    policy = make()
+    for layer, expected in ((policy.actor[2], 2**0.5), (policy.actor[4], 0.01), (policy.critic[4], 1.0)):
         gram = layer.weight @ layer.weight.T
         torch.testing.assert_close(gram, expected**2 * torch.eye(len(gram)), atol=1e-5, rtol=1e-4)
         assert (layer.bias == 0).all()
 
 
-@pytest.mark.parametrize(("activation", "gain"), [("relu", 2**0.5), ("silu", 1.68)])
-def test_gains_keep_the_variance(activation, gain):
+def test_the_gain_keeps_the_variance():
     inputs = torch.randn(10**6, generator=torch.Generator().manual_seed(0))
-    layer, table_gain = ACTIVATIONS[activation]
-    assert table_gain == gain
-    assert layer()(inputs).square().mean().item() * gain**2 == pytest.approx(1, abs=0.01)
+    assert inputs.relu().square().mean().item() * 2 == pytest.approx(1, abs=0.01)
 
 
 def test_weights_follow_the_seed_alone():
@@ -131,41 +120,6 @@ def test_weights_follow_the_seed_alone():
     second, other = make(shapes).state_dict(), make(shapes, seed=1).state_dict()
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert not any(torch.equal(first[name], other[name]) for name in first if "weight" in name)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"activation": "gelu"}, "activation: expected one of tanh, relu, silu, got 'gelu'"),
-        ({"heads": ()}, r"heads: expected the number of choices .* got \(\)"),
-        ({"heads": (3, 0)}, r"heads: expected .* got \(3, 0\)"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    with pytest.raises(ConfigError, match=message):
-        make(**options)
-
-
-def test_fast_tanh_is_tanh():
-    scales = torch.tensor([1e-6, 1e-3, 0.1, 1.0, 10.0, 1000.0])
-    inputs = (torch.linspace(-1, 1, 20_001) * scales[:, None]).flatten().requires_grad_()
-    exact = torch.tanh(inputs.detach().double())
-    outputs = FastTanh()(inputs)
-    (gradient,) = torch.autograd.grad(outputs.sum(), inputs)
-    assert (outputs.double() - exact).abs().max() < 2.5e-7
-    assert (gradient.double() - (1 - exact**2)).abs().max() < 5e-7
-    assert (outputs.abs() <= 1).all()
-    assert FastTanh()(torch.tensor([-math.inf, math.inf])).tolist() == [-1, 1]
-    assert FastTanh()(torch.tensor([math.nan])).isnan().all()
-
-
-def test_fast_tanh_has_the_gradient_of_its_own_output():
-    torch.autograd.gradcheck(FastTanh(), torch.randn(50, dtype=torch.float64, requires_grad=True))
-
-
-def test_the_default_activation_is_the_fast_one():
-    assert isinstance(make().actor[1], FastTanh)
-    assert not any(isinstance(module, nn.Tanh) for module in make().modules())
 
 
 def test_values_begin_near_the_shaping_weight():

@@ -107,7 +107,7 @@ def test_threads_do_not_change_the_result(tmp_path, threads):
     assert not np.array_equal(vector(two), vector(seeded))
 
 
-@pytest.mark.parametrize("fields", [{"frame_stack": 2}, {"shared_trunk": True}, {"action_heads": "separate"}])
+@pytest.mark.parametrize("fields", [{"frame_stack": 2}, {"shared_trunk": True}])
 def test_other_networks(tmp_path, fields):
     result = train(config(tmp_path, total_timesteps=STEPS, **fields))
     assert result.curve[0]["clone_kl"] > 0

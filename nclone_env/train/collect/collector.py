@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
@@ -32,7 +33,6 @@ class Collector:
         envs: n environments with same-step autoreset.
         columns: their part of the rollout.
         network: the policy.
-        heads: actions of each head of the policy.
         seed: seed of the sampled actions.
         offset: environments of the ranks before this one.
     """
@@ -42,7 +42,6 @@ class Collector:
         envs: VectorEnvironment,
         columns: RolloutColumns,
         network: Actor,
-        heads: Sequence[int],
         seed: int,
         offset: int = 0,
     ):
@@ -50,9 +49,8 @@ class Collector:
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
         self.levels = np.zeros(columns.num_envs, np.int32)
         self._network, self._seed = network, seed
-        self._heads = np.array(heads, np.int64)
-        self._scratch = np.zeros((columns.num_envs, sum(heads)), np.float32)
-        self._no_masks = np.zeros((0, sum(heads)), np.int8)
+        self._scratch = np.zeros((columns.num_envs, NUM_ACTIONS), np.float32)
+        self._no_masks = np.zeros((0, NUM_ACTIONS), np.int8)
         self._indices, self._places = (np.zeros(columns.num_envs, np.int64) for _ in range(2))
         self._finals: Buffers = {
             name: host_zeros(array.shape, array.dtype, columns.storage.pinned)
@@ -117,7 +115,7 @@ class Collector:
         logits, values = self._network.outputs(seat, observations)
         actions = columns.row("actions")
         masks = observations.get("action_mask", self._no_masks)
-        draw = (self._heads, self._seed, self.first, step, self._scratch, actions, columns.row("log_probs"))
+        draw = (self._seed, self.first, step, self._scratch, actions, columns.row("log_probs"))
         sample_actions(logits, masks, *draw)
         columns.row("values")[:] = values
         return actions

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env.threads import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.environments import VectorEnvironment, finished_episodes
@@ -34,7 +35,6 @@ class HeldOutLevels:
         envs: n environments with same-step autoreset for each thread, at most as many as a call of the network takes.
         digests: digest of tiles and entities of each level, in the order of the environments' ``level_names``.
         network: the network of the run.
-        heads: actions of each head of the policy.
         attempts: k, episodes of each level.
         seed: seed of the run.
         most_steps: steps of the longest possible episode.
@@ -49,7 +49,6 @@ class HeldOutLevels:
         envs: Sequence[VectorEnvironment],
         digests: Sequence[str],
         network: Actor,
-        heads: Sequence[int],
         *,
         attempts: int,
         seed: int,
@@ -59,7 +58,6 @@ class HeldOutLevels:
         self.results = np.zeros(len(self.digests), LEVEL_ATTEMPTS)
         self._envs, self._network = tuple(envs), network
         self._observations = [_allocated(group) for group in self._envs]
-        self._heads = np.array(heads, np.int64)
         self._attempts, self._most_steps = attempts, most_steps
         self._seed = int(np.random.SeedSequence([seed, 2]).generate_state(1)[0])
         self._played = np.zeros(len(self.digests) * attempts, _ATTEMPT)
@@ -128,7 +126,7 @@ class HeldOutLevels:
         waiting = numbers < count  # environments beyond the last episode repeat its level
         envs.assign_levels(np.minimum(numbers, count - 1) // self._attempts)
         envs.reset(seed=0, out=observations)
-        choose = _Sampler(self._network, seat, self._heads, self._seed, first, envs.num_envs)
+        choose = _Sampler(self._network, seat, self._seed, first, envs.num_envs)
         for step in range(first_step, first_step + self._most_steps):
             *_, info = envs.step(choose(observations, waiting, step), out=observations)
             finished = finished_episodes(info)
@@ -147,11 +145,10 @@ class HeldOutLevels:
 class _Sampler:
     """Samples actions for the n environments of a batch; the network sees those whose episode goes on."""
 
-    def __init__(self, network: Actor, seat: int, heads: np.ndarray, seed: int, first: int, num_envs: int):
-        self._network, self._seat, self._draw = network, seat, (heads, seed, first)
-        width = int(heads.sum())
-        self._logits, self._scratch = (np.zeros((num_envs, width), np.float32) for _ in range(2))
-        self._no_masks = np.zeros((0, width), np.int8)
+    def __init__(self, network: Actor, seat: int, seed: int, first: int, num_envs: int):
+        self._network, self._seat, self._draw = network, seat, (seed, first)
+        self._logits, self._scratch = (np.zeros((num_envs, NUM_ACTIONS), np.float32) for _ in range(2))
+        self._no_masks = np.zeros((0, NUM_ACTIONS), np.int8)
         self._actions, self._log_probs = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.float32)
 
     def __call__(self, observations: Mapping[str, Any], waiting: np.ndarray, step: int) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -47,6 +50,23 @@ class Adam:
     def rates(self, learning_rate: float, count: int) -> tuple[float, float]:
         """Return the step size of step ``count``, and the factor of the root of ``square`` in it."""
         return learning_rate / (1 - _BETA_1**count), (1 - _BETA_2**count) ** -0.5
+
+    def state(self) -> dict[str, Any]:
+        """Return moments and number of steps, for a checkpoint."""
+        return {"mean": self.mean, "square": self.square, "count": self.count}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state; moments may be tensors.
+
+        Raises:
+            ValueError, KeyError: if it does not fit the parameters.
+        """
+        for name in ("mean", "square"):
+            target, source = getattr(self, name), np.asarray(state[name])
+            if target.shape != source.shape:
+                raise ValueError(f"{name}: expected shape {target.shape}, got {source.shape}")
+            target[...] = source
+        self.count = state["count"]
 
     def warm_up(self) -> None:
         """Compile the kernels and commit the memory."""

@@ -17,19 +17,17 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.collect.rollout import NOT_STACKED, RolloutStorage, stacked_rows
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, descend
-from nclone_env.train.learn.ppo import UpdateStatistics, shuffle
-from nclone_env.train.network.autograd import loss_of_outputs
+from nclone_env.train.learn.learner import UpdateStatistics
+from nclone_env.train.learn.ppo import shuffle
+from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
-from nclone_env.train.network.device_network import DeviceNetwork, autocast, parameter_views, without_parameters
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LearningFields, LossScaling
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.torch_network import TorchNetwork, flat_gradient, module_loss
 
 
 class DevicePPO:
@@ -40,7 +38,6 @@ class DevicePPO:
 
     Args:
         network: the policy on the device.
-        policy: the network whose parameters are trained.
         parameters: the vector of its parameters in host memory.
         storage: the rollout to read; its advantages and returns have been computed before an update.
         config: hyperparameters.
@@ -48,18 +45,18 @@ class DevicePPO:
 
     def __init__(
         self,
-        network: DeviceNetwork,
-        policy: ActorCritic,
+        network: TorchNetwork,
         parameters: FlatParameters,
         storage: RolloutStorage,
         config: TrainConfig,
     ):
         device, size = network.vector.device, len(parameters.vector)
         self.optimiser = Adam(size)
+        self.state, self.restore = self.optimiser.state, self.optimiser.restore
+        assert network.transfers is not None
         self._network, self._parameters, self._config = network, parameters, config
-        self._module = without_parameters(policy)
+        self._transfers = network.transfers
         self._rollout = DeviceRollout(storage, network.transfers)
-        self._weights = network.vector.detach().requires_grad_()  # the same memory
         self._mean, self._square = torch.zeros(size, device=device), torch.zeros(size, device=device)
         self._totals = torch.zeros(7, dtype=torch.float64, device=device)
         descents = config.ppo.update_epochs * config.ppo.num_minibatches
@@ -69,18 +66,14 @@ class DevicePPO:
         self._results = host_zeros((3 * size + 7,), np.float32, pinned)
         self._device_order = torch.zeros(descents, config.minibatch_size, dtype=torch.int64, device=device)
         self._device_numbers = torch.zeros(descents, 4, device=device)
-        self._loss, self._step = _loss, descend
+        self._loss, self._step = module_loss, descend
         if config.compile:
-            self._loss, self._step = (_compiled(function) for function in (_loss, descend))
+            self._loss, self._step = (_compiled(function) for function in (module_loss, descend))
 
-    def update(
-        self, number: int, learning_rate: float, entropy_coef: float | None = None, reference_coef: float = 0.0
-    ) -> UpdateStatistics:
-        """Update the parameters; arguments as of ``train.learn.ppo.PPO``."""
+    def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
+        """Update the parameters, as ``train.learn.learner.Learner`` describes."""
         config = self._config
-        self._send(
-            number, learning_rate, config.ppo.entropy_coef if entropy_coef is None else entropy_coef, reference_coef
-        )
+        self._send(number, learning_rate, entropy_coef, reference_coef)
         self._totals.zero_()
         descents = len(self._numbers)
         for index in range(descents):
@@ -96,7 +89,7 @@ class DevicePPO:
         for has_reference in (False, True) if self._config.keeps_clone else (False,):
             self._send(0, 0.0, 0.0, float(has_reference))
             self._descend(0, has_reference)
-            self._network.transfers.fetch(self._totals.float(), self._results[-7:])
+            self._transfers.fetch(self._totals.float(), self._results[-7:])
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, order and results, and of everything on the device."""
@@ -114,7 +107,7 @@ class DevicePPO:
 
     def _send(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> None:
         """Begin to copy everything that an update reads to the device."""
-        config, optimiser, transfers = self._config, self.optimiser, self._network.transfers
+        config, optimiser, transfers = self._config, self.optimiser, self._transfers
         for epoch, order in enumerate(self._order):
             shuffle(order, config.seed, number, epoch)
         for index, row in enumerate(self._numbers):
@@ -136,16 +129,14 @@ class DevicePPO:
         share = 1 / config.minibatch_size
         coefficients = config.ppo.clip_coef, config.ppo.value_coef, entropy_coef, reference_coef
         loss, terms = self._loss(
-            self._module,
-            self._weights,
-            self._parameters.shapes,
+            self._network.module,
             self._rollout.gather(steps),
             fields,
             LossScaling(mean.float(), scale.float(), share, *coefficients),
             self._rollout.reference.index_select(0, steps) if has_reference else None,
             self._network.amp,
         )
-        (gradient,) = torch.autograd.grad(loss, self._weights)
+        gradient = flat_gradient(loss, self._network.module)
         moments = self._mean, self._square
         norm = self._step(self._network.vector, gradient, *moments, rate, correction, config.ppo.max_grad_norm)
         self._totals[:6] += terms
@@ -154,7 +145,7 @@ class DevicePPO:
     def _fetch(self) -> None:
         """Copy the new state and the statistics to host memory: the only wait of an update."""
         state = torch.cat((self._network.vector, self._mean, self._square, self._totals.float()))
-        self._network.transfers.fetch(state, self._results)
+        self._transfers.fetch(state, self._results)
         size = len(self._mean)
         self._parameters.vector[:] = self._results[:size]
         self.optimiser.mean[:] = self._results[size : 2 * size]
@@ -219,20 +210,3 @@ class DeviceRollout:
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return torch.compile(function, fullgraph=True, dynamic=False)  # one shape each, and nothing that waits within
-
-
-def _loss(
-    module: ActorCritic,
-    weights: Tensor,
-    shapes: dict[str, tuple[int, ...]],
-    observations: dict[str, Tensor],
-    steps: LearningFields[Tensor],
-    scaling: LossScaling,
-    reference: Tensor | None,
-    amp: bool,
-) -> tuple[Tensor, Tensor]:
-    """Return the loss of b steps, differentiable in the weights (p,), and the sums for the statistics."""
-    with autocast(weights.device, amp):
-        logits, values = functional_call(module, parameter_views(weights, shapes), (observations,))
-    masks = observations.get("action_mask")
-    return loss_of_outputs(logits.float(), values.float(), module.heads, masks, steps, scaling, reference)

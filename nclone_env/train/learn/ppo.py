@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from nclone_env.env.threads import Job, Workers
@@ -13,31 +11,14 @@ from nclone_env.sim.random_numbers import mix
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, sum_gradients
+from nclone_env.train.learn.learner import UpdateStatistics
+from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LossScaling, Network
+from nclone_env.train.network.protocols import Network
 from nclone_env.train.ranks import ALONE, Ranks
 
 _SHUFFLE_STREAM = np.uint64(0x73687566666C6531)
 """Keeps the numbers of the shuffle apart from those of the sampled actions, which have the same seed."""
-
-
-class UpdateStatistics(NamedTuple):
-    """Means over the steps of one update."""
-
-    policy_loss: float
-    """Clipped surrogate loss."""
-    value_loss: float
-    """Half the mean squared error of the values."""
-    entropy: float
-    """Entropy of the policy, in nats."""
-    approx_kl: float
-    """Estimate of the KL divergence from the policy that collected the rollout."""
-    clip_fraction: float
-    """Fraction of probability ratios outside the clipping range."""
-    clone_kl: float
-    """KL divergence of the policy from the clone of a warm start, KL(clone || policy); 0 where it is not used."""
-    grad_norm: float
-    """Norm of the gradient before clipping, mean over the minibatches."""
 
 
 class PPO:
@@ -74,6 +55,7 @@ class PPO:
         ranks: Ranks = ALONE,
     ):
         self.optimiser = Adam(len(parameters.vector))
+        self.state, self.restore = self.optimiser.state, self.optimiser.restore
         self._network, self._parameters, self._config = network, parameters, config
         self._workers, self._job = workers, Job()
         self._ranks, self._envs = ranks, ranks.share(config.num_envs)
@@ -87,23 +69,14 @@ class PPO:
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
         self._sums = np.zeros((most_parts, 6))
         self._totals = np.zeros(7)
-        self._entropy_coef = self._reference_coef = 0.0
         self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
 
-    def update(
-        self, number: int, learning_rate: float, entropy_coef: float | None = None, reference_coef: float = 0.0
-    ) -> UpdateStatistics:
-        """Update the parameters.
-
-        Args:
-            number: number of the update, which selects the order of the steps.
-            learning_rate: step size of the optimiser.
-            entropy_coef: coefficient of the entropy bonus; None: the one of the configuration.
-            reference_coef: coefficient of the KL divergence from the reference probabilities in the storage.
-        """
+    def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
+        """Update the parameters, as ``train.learn.learner.Learner`` describes."""
         config = self._config
-        self._entropy_coef = config.ppo.entropy_coef if entropy_coef is None else entropy_coef
-        self._reference_coef = reference_coef
+        ppo = config.ppo
+        numbers = 0, 0, 1 / config.minibatch_size, ppo.clip_coef, ppo.value_coef, entropy_coef, reference_coef
+        self._scaling = LossScaling(*map(np.float32, numbers))
         self._totals[:] = 0
         for epoch in range(config.ppo.update_epochs):
             shuffle(self._order, config.seed, number, epoch)
@@ -158,9 +131,8 @@ class PPO:
         """Take one gradient step on a minibatch."""
         config = self._config
         mean, deviation = self._moments[minibatch].tolist()
-        numbers = mean, 1 / (deviation + 1e-8), 1 / config.minibatch_size
-        coefficients = config.ppo.clip_coef, config.ppo.value_coef, self._entropy_coef, self._reference_coef
-        self._rows, self._scaling = self._own_rows(minibatch), LossScaling(*map(np.float32, (*numbers, *coefficients)))
+        self._scaling = self._scaling._replace(mean=np.float32(mean), scale=np.float32(1 / (deviation + 1e-8)))
+        self._rows = self._own_rows(minibatch)
         count = self._part_count = count_parts(len(self._rows), self._part_size)
         if count < len(self._gradients):  # with several ranks, when few of the steps are of this one
             self._gradients[count:] = 0

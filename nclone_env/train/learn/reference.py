@@ -7,15 +7,14 @@ import copy
 import numpy as np
 import torch
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env.threads import Job, Workers
 from nclone_env.jit import numeric_kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.choice import make_network
-from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import Actor
-from nclone_env.train.network.sampling import head_distribution
+from nclone_env.train.network.sampling import action_distribution
 from nclone_env.train.policy import ActorCritic
 
 
@@ -44,14 +43,9 @@ class Reference:
         self._part_size = part_size
         self.policy, self._storage = copy.deepcopy(policy), storage
         self._parameters = FlatParameters(self.policy)
-        self._network: Actor = (
-            make_network(self.policy, self._parameters, storage, seats, part_size)
-            if device is None
-            else DeviceNetwork(self.policy, self._parameters, storage, seats, part_size, device)
-        )
-        self._heads = np.array(policy.heads, np.int64)
+        self._network = make_network(self.policy, self._parameters, storage, seats, part_size, device)
         self._masked = "action_mask" in policy.observation_shapes
-        self._no_masks = np.zeros((0, sum(policy.heads)), np.int8)
+        self._no_masks = np.zeros((0, NUM_ACTIONS), np.int8)
         self._stacked = storage.frame_stack > 1
         self._buffers = [storage.observation_buffers(part_size) if self._stacked else {} for _ in range(seats)]
 
@@ -80,7 +74,7 @@ class Reference:
             masks = self._no_masks
             if self._masked:
                 masks = self._storage.flat_observations["action_mask"][begin + shift : end + shift]
-            write_probabilities(logits, masks, self._heads, target[begin:end])
+            write_probabilities(logits, masks, target[begin:end])
 
     def _observations(self, seat: int, begin: int, end: int) -> dict[str, np.ndarray]:
         """Return the observations of the steps ``begin`` to ``end - 1``, or stacks of them."""
@@ -92,7 +86,7 @@ class Reference:
 
 
 @numeric_kernel
-def write_probabilities(logits, masks, heads, probabilities):
+def write_probabilities(logits, masks, probabilities):
     """Write the probabilities, (n, a), of logits, (n, a) float32, which are overwritten; masks as in ``sampling``."""
     for i in range(logits.shape[0]):
-        head_distribution(logits, i, masks, i, heads, 0, probabilities)
+        action_distribution(logits, i, masks, i, probabilities)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from nclone_env.train.network.autograd import Autograd
+import torch
+
 from nclone_env.train.network.mlp import MLP, covers
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import Network, StoredSteps
+from nclone_env.train.network.protocols import StoredSteps
+from nclone_env.train.network.torch_network import TorchNetwork
 from nclone_env.train.policy import ActorCritic
 
 
 def make_network(
-    policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
-) -> Network:
-    """Return the network of a policy on stored steps; arguments as of ``train.network.mlp.MLP``."""
+    policy: ActorCritic,
+    parameters: FlatParameters,
+    storage: StoredSteps,
+    seats: int,
+    most_rows: int,
+    device: torch.device | None = None,
+    amp: bool = False,
+) -> MLP | TorchNetwork:
+    """Return the network of a policy on stored steps; arguments as of ``train.network.torch_network.TorchNetwork``."""
     dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
-    kind = MLP if covers(dtypes, storage.frame_stack) else Autograd
-    return kind(policy, parameters, storage, seats, most_rows)
+    if device is None and covers(dtypes, storage.frame_stack):
+        return MLP(policy, parameters, storage, seats, most_rows)
+    return TorchNetwork(policy, parameters, storage, seats, most_rows, device, amp)

@@ -12,6 +12,7 @@ import numpy as np
 
 from nclone_env.jit import numeric_kernel
 from nclone_env.jit.products import add_transposed_multiply, multiply_transposed
+from nclone_env.train.network.arrays import EntityScratch
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _SHARE = np.float32(1 / 255)
@@ -74,9 +75,7 @@ def add_grid_gradients(deltas, inputs, cells, start, column, gradients):
 
 
 @numeric_kernel
-def encode_entities(
-    states, kinds, rows, parameters, start, column, firsts, used_states, used_kinds, hidden, chosen, inputs
-):  # fmt: skip
+def encode_entities(states, kinds, rows, parameters, start, column, scratch: EntityScratch, inputs):
     """Compute the features of n sets of entities.
 
     Args:
@@ -86,14 +85,10 @@ def encode_entities(
         parameters: (p,).
         start: see above.
         column: see above.
-        firsts: (r + 1,) int64 with r >= n, written: the entities of set i are those from firsts[i] to firsts[i + 1] - 1
-            of all that are used.
-        used_states: (r * m, d), written: states of these.
-        used_kinds: (r * m,) int64, written: kinds of these.
-        hidden: (r * m, h), written: outputs of the layer for these.
-        chosen: (r, h), written: the entity with the maximum, -1 if the maximum is 0; float32 for the vector units.
+        scratch: for at least n sets, written.
         inputs: (n, w), the columns of the set are written.
     """
+    firsts, used_states, used_kinds, hidden = scratch.firsts, scratch.states, scratch.kinds, scratch.hidden
     count = 0
     for i in range(len(rows)):
         firsts[i] = count
@@ -115,7 +110,7 @@ def encode_entities(
         for j in range(ENTITY_UNITS):
             hidden[e, j] = max(hidden[e, j] + bias[j] + kind[j], _ZERO)
     for i in range(len(rows)):
-        _pool(hidden, firsts[i], firsts[i + 1], chosen[i], inputs[i, column : column + 2 * ENTITY_UNITS])
+        _pool(hidden, firsts[i], firsts[i + 1], scratch.chosen[i], inputs[i, column : column + 2 * ENTITY_UNITS])
         inputs[i, column + 2 * ENTITY_UNITS] = np.float32(firsts[i + 1] - firsts[i]) / np.float32(kinds.shape[1])
 
 
@@ -139,20 +134,17 @@ def _pool(hidden, first, last, chosen, features):
 
 
 @numeric_kernel
-def add_entity_gradients(deltas, firsts, used_states, used_kinds, hidden, chosen, start, column, gradients):
+def add_entity_gradients(deltas, scratch: EntityScratch, start, column, gradients):
     """Add the gradients of the parameters of the entity encoder.
 
     Args:
         deltas: (n, w), gradients in the inputs of the MLP.
-        firsts: as :func:`encode_entities` left them, as the next four; the hidden outputs are overwritten.
-        used_states: see above.
-        used_kinds: see above.
-        hidden: see above.
-        chosen: see above.
+        scratch: as :func:`encode_entities` left it; the hidden outputs are overwritten.
         start: see above.
         column: see above.
         gradients: (p,).
     """
+    firsts, used_states, used_kinds, hidden = scratch.firsts, scratch.states, scratch.kinds, scratch.hidden
     n, size = len(deltas), ENTITY_UNITS * used_states.shape[1]
     bias, embedding = gradients[start + size : start + size + ENTITY_UNITS], start + size + ENTITY_UNITS
     for i in range(n):
@@ -163,7 +155,7 @@ def add_entity_gradients(deltas, firsts, used_states, used_kinds, hidden, chosen
             kind = gradients[embedding + used_kinds[e] * ENTITY_UNITS : embedding + (used_kinds[e] + 1) * ENTITY_UNITS]
             number = np.float32(e)
             for j in range(ENTITY_UNITS):
-                d = of_mean[j] * share + (of_maximum[j] if chosen[i, j] == number else _ZERO)
+                d = of_mean[j] * share + (of_maximum[j] if scratch.chosen[i, j] == number else _ZERO)
                 hidden[e, j] = d if hidden[e, j] > _ZERO else _ZERO
             for j in range(ENTITY_UNITS):
                 kind[j] += hidden[e, j]

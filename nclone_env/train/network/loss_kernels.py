@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.jit import numeric_kernel
-from nclone_env.train.network.sampling import head_distribution
+from nclone_env.train.network.sampling import action_distribution
 
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
@@ -17,57 +17,42 @@ POLICY_LOSS, VALUE_LOSS, ENTROPY, APPROX_KL, CLIP_FRACTION, REFERENCE_KL = range
 
 
 @numeric_kernel
-def loss_gradient(
-    logits, values, heads,
-    rows, seen, actions, old_log_probs, advantages, returns, masks, reference,
-    mean, scale, share, clip, value_coef, entropy_coef, reference_coef,
-    delta_logits, delta_values, sums,
-):  # fmt: skip
-    """Compute the gradient of the loss of n of s stored steps in the logits and values, and sums for the statistics.
+def loss_gradient(logits, values, rows, seen, steps, scaling, delta_logits, delta_values, sums):
+    """Compute the gradient of the loss of n stored steps in the logits and values, and sums for the statistics.
 
     The loss is the mean over the minibatch of the clipped surrogate, ``value_coef`` times half the squared error of the
     values, and minus ``entropy_coef`` times the entropy (Schulman et al., 2017); plus ``reference_coef`` times the KL
-    divergence of the policy from the reference distributions, KL(reference || policy). All arguments are arrays and
-    numbers: Numba's dispatch of tuples allocates.
+    divergence of the policy from the reference distributions, KL(reference || policy).
 
     Args:
-        logits: (n, a), the heads side by side; overwritten.
+        logits: (n, a), overwritten.
         values: (n, 1).
-        heads: (k,) int64, actions of each head.
         rows: (n,) int64, numbers of the steps.
         seen: (n,) int64, numbers of their observations: the rows of the masks.
-        actions: ``LearningFields`` of all steps, (s,) each, as the next three.
-        old_log_probs: see above.
-        advantages: see above.
-        returns: see above.
-        masks: (o, a) int8, 0 for each action that is not allowed; or (0, a): all are.
-        reference: (s, a), reference probabilities, 0 for each action that is not allowed; or (0, a): none.
-        mean: ``LossScaling`` of the minibatch, as the next six.
-        scale: see above.
-        share: see above.
-        clip: see above.
-        value_coef: see above.
-        entropy_coef: see above.
-        reference_coef: see above; 0: the reference is not used.
+        steps: ``Steps``, all stored ones.
+        scaling: ``LossScaling`` of the minibatch.
         delta_logits: (n, a), written.
         delta_values: (n, 1), written.
         sums: (6,) float64; the sums over the n steps of the statistics are added.
     """
-    pulled = reference.shape[0] > 0 and reference_coef != _ZERO
+    fields, clip = steps.fields, scaling.clip_coef
+    pulled = steps.reference.shape[0] > 0 and scaling.reference_coef != _ZERO
     for i in range(len(rows)):
         row = rows[i]
-        log_prob, entropy = head_distribution(logits, i, masks, seen[i], heads, actions[row], delta_logits)
-        advantage = (advantages[row] - mean) * scale
-        log_ratio = log_prob - old_log_probs[row]
+        action = fields.actions[row]
+        entropy = action_distribution(logits, i, steps.masks, seen[i], delta_logits)
+        advantage = (fields.advantages[row] - scaling.mean) * scaling.scale
+        log_ratio = logits[i, action] - fields.log_probs[row]
         ratio = np.exp(log_ratio)
         surrogate = ratio * advantage
         clipped = min(max(ratio, _ONE - clip), _ONE + clip) * advantage
-        slope = -surrogate * share if surrogate <= clipped else _ZERO
-        error = values[i, 0] - returns[row]
-        delta_values[i, 0] = value_coef * error * share
-        _logit_gradient(heads, i, actions[row], slope, entropy_coef * share, delta_logits, logits)
+        slope = -surrogate * scaling.share if surrogate <= clipped else _ZERO
+        error = values[i, 0] - fields.returns[row]
+        delta_values[i, 0] = scaling.value_coef * error * scaling.share
+        _logit_gradient(i, action, slope, scaling.entropy_coef * scaling.share, delta_logits, logits)
         if pulled:
-            sums[REFERENCE_KL] += _pull(reference[row], masks, seen[i], logits, i, reference_coef * share, delta_logits)
+            weight = scaling.reference_coef * scaling.share
+            sums[REFERENCE_KL] += _pull(steps.reference[row], steps.masks, seen[i], logits, i, weight, delta_logits)
         sums[POLICY_LOSS] -= min(surrogate, clipped)
         sums[VALUE_LOSS] += _HALF * error * error
         sums[ENTROPY] += entropy
@@ -76,25 +61,19 @@ def loss_gradient(
 
 
 @numeric_kernel
-def _logit_gradient(heads, i, action, slope, entropy_weight, probabilities, log_probs):
+def _logit_gradient(i, action, slope, entropy_weight, probabilities, log_probs):
     """Replace row i of ``probabilities`` by the gradient in the logits.
 
-    With p the probabilities of a head, H its entropy and a the action taken, the gradient of the log probability of a
-    in logit j is [j = a] - p_j, and that of H is -p_j (log p_j + H).
+    With p the probabilities, H their entropy and a the action taken, the gradient of the log probability of a in logit
+    j is [j = a] - p_j, and that of H is -p_j (log p_j + H).
     """
-    offset = 0
-    code = action
-    for k in range(len(heads)):
-        chosen = code % heads[k]
-        code //= heads[k]
-        entropy = _ZERO
-        for j in range(offset, offset + heads[k]):
-            entropy -= probabilities[i, j] * log_probs[i, j]
-        for j in range(offset, offset + heads[k]):
-            p = probabilities[i, j]
-            gradient = entropy_weight * p * (log_probs[i, j] + entropy) - slope * p
-            probabilities[i, j] = gradient + slope if j == offset + chosen else gradient
-        offset += heads[k]
+    count, entropy = probabilities.shape[1], _ZERO
+    for j in range(count):
+        entropy -= probabilities[i, j] * log_probs[i, j]
+    for j in range(count):
+        p = probabilities[i, j]
+        gradient = entropy_weight * p * (log_probs[i, j] + entropy) - slope * p
+        probabilities[i, j] = gradient + slope if j == action else gradient
 
 
 @numeric_kernel

@@ -9,71 +9,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from nclone_env.actions import NUM_ACTIONS
+from nclone_env.jit import specialised
 from nclone_env.memory_tree import MemoryNode, arrays_node
 from nclone_env.train.network import mlp_kernels as kernels
+from nclone_env.train.network.arrays import LossScaling, NetworkLayout, Scratch, Steps, StoredSets, make_scratch
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.network.encoders import PictureEncoder
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.pictures import PictureLayers, scratch_arrays
-from nclone_env.train.network.protocols import LossScaling, StoredSteps
-from nclone_env.train.policy import ActorCritic
-
-
-class Scratch(NamedTuple):
-    """Arrays of one seat for calls of up to n rows, in blocks of up to r: w inputs, t towers of h units, a logits.
-
-    Those of encoders that the policy does not have are empty; c are the cells of a grid, m the most entities of a set.
-    """
-
-    inputs: np.ndarray
-    """(n, w) float32, vectors and features."""
-    hidden: np.ndarray
-    """(t, 2, r, h) float32, outputs of the hidden layers."""
-    slopes: np.ndarray
-    """(t, 2, r, h) float32, derivatives where they do not follow from the outputs; else (t, 2, 0, h)."""
-    cells: np.ndarray
-    """(r, c) float32, grids."""
-    firsts: np.ndarray
-    """(r + 1,) int64, number of the first entity of each set."""
-    used_states: np.ndarray
-    """(r * m, d) float32, states of the entities."""
-    used_kinds: np.ndarray
-    """(r * m,) int64, their kinds."""
-    entity_hidden: np.ndarray
-    """(r * m, u) float32, outputs of the layer over entities."""
-    chosen: np.ndarray
-    """(r, u) float32, entities with the maxima."""
-    logits: np.ndarray
-    """(n, a) float32."""
-    values: np.ndarray
-    """(n, 1) float32."""
-    delta_logits: np.ndarray
-    """(r, a) float32, gradient in the logits."""
-    delta_values: np.ndarray
-    """(r, 1) float32, gradient in the values."""
-    deltas: np.ndarray
-    """(2, r, h) float32, gradients in the hidden layers."""
-    delta_inputs: np.ndarray
-    """(n, w) float32, gradient in the inputs; (0, w) without encoders."""
-    transposed: np.ndarray
-    """(t, h * (w + h)) float32, transposed weights of the hidden layers."""
-
-
-_OF_OUTPUTS = Scratch._fields.index("values") + 1
-"""The first fields are those that ``kernels.outputs`` takes."""
-_INTEGERS = ("firsts", "used_kinds")
-"""The fields that are int64."""
+from nclone_env.train.network.pictures import PictureLayers, picture_scratch
+from nclone_env.train.network.protocols import StoredSteps
+from nclone_env.train.policy import HIDDEN_LAYERS, ActorCritic
 
 _ENCODED = ("locals", "entity_states")
-_NO_GRIDS, _NO_STATES = np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32)
-_NO_KINDS = np.zeros((0, 0), np.uint8)
+_NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
+_NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
 
 
 class Seat(NamedTuple):
@@ -86,8 +44,8 @@ class Seat(NamedTuple):
     """What the gradient reads: those stacks, or all stored observations."""
     sources: tuple[tuple[np.ndarray, int, int], ...]
     """Bytes of each vector in ``observations``, those of one of its rows, and where they go in a row of inputs."""
-    arguments: tuple[Any, ...]
-    """Arguments of the gradient that never change."""
+    sets: StoredSets
+    """Those that the encoders read, as the kernels take them."""
 
 
 def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
@@ -125,9 +83,7 @@ class MLP:
         self._columns = {name: column for name, column in columns.items() if name not in policy.encoders}
         self._widths, self._storage = widths, storage
         self._alone = len(widths) == len(self._columns) == 1
-        encoders, activation = _encoders(parameters, columns), kernels.ACTIVATIONS[policy.activation]
-        self._heads, self._no_masks = np.array(policy.heads, np.int64), np.zeros((0, sum(policy.heads)), np.int8)
-        self._network = parameters.vector, _starts(parameters, policy.shared_trunk), encoders, activation
+        self._layout = _layout(policy, parameters, columns)
         self._pictures = {
             name: PictureLayers(name, encoder, parameters, columns[name], seats, most_rows)
             for name, encoder in policy.encoders.items()
@@ -136,31 +92,36 @@ class MLP:
         self._identity = np.arange(most_rows)
         self._seats = [self._make_seat(policy, most_rows) for _ in range(seats)]
 
+    def load(self) -> None:
+        """Do nothing: the parameters are read where they are."""
+
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,) for n observations; the seat's next call overwrites them."""
         scratch = self._seats[seat].scratch
         first = observations[next(iter(self._widths))]
         count = len(first)
-        rows, inputs = self._identity[:count], first.reshape(count, -1) if self._alone else scratch.inputs[:count]
-        if not self._alone:
+        rows, inputs = self._identity[:count], scratch.inputs[:count]
+        if self._alone and first.dtype == np.float32:
+            inputs = np.ascontiguousarray(first).reshape(count, -1)
+        else:
             for name, column in self._columns.items():
                 inputs[:, column : column + self._widths[name]] = observations[name].reshape(count, -1)
         for name, layers in self._pictures.items():
             layers.encode(seat, observations[name], rows, inputs)
-        kernels.outputs(rows, *_stored(observations), *self._network, inputs, *scratch[1:_OF_OUTPUTS])
+        self._compiled_outputs(rows, _sets(observations), self._layout, inputs, scratch)
         return scratch.logits[:count], scratch.values[:count, 0]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
         """Compute the gradient over a part of a minibatch, as ``train.network.protocols.Network`` describes."""
-        scratch, stacks, observations, sources, arguments = self._seats[seat]
+        scratch, stacks, observations, sources, sets = self._seats[seat]
         seen = self._gather(stacks, rows) if stacks else rows
         inputs = scratch.inputs[: len(rows)]
         for source, width, offset in sources:
             kernels.gather_rows(source, width, seen, _flat_bytes(inputs), offset, inputs.strides[0])
         for name, layers in self._pictures.items():
             layers.encode(seat, observations[name], seen, inputs)
-        steps = *self._storage.learning_fields, observations.get("action_mask", self._no_masks), self._storage.reference
-        kernels.gradient(rows, seen, *steps, *scaling, *arguments, out, sums)
+        steps = self._steps(observations)
+        self._compiled_gradient(rows, seen, sets, steps, scaling, self._layout, scratch, out, sums)
         for name, layers in self._pictures.items():
             layers.add_gradients(seat, observations[name], seen, inputs, scratch.delta_inputs, out)
 
@@ -168,19 +129,37 @@ class MLP:
         """Return the bytes of the scratch."""
         children = []
         for number, seat in enumerate(self._seats):
-            arrays = [*seat.scratch, *(stack.numpy() for stack in seat.stacks.values())]
+            arrays = [*_flat(seat.scratch), *(stack.numpy() for stack in seat.stacks.values())]
             for layers in self._pictures.values():
                 arrays += layers.scratch[number]
             children.append(arrays_node(f"seat {number}", arrays, shared=False))
         return MemoryNode("network scratch", self._identity.nbytes, children=tuple(children))
 
+    @cached_property
+    def _compiled_outputs(self) -> Callable[..., Any]:
+        scratch, _, _, _, sets = self._seats[0]
+        return specialised(kernels.outputs, self._identity, sets, self._layout, scratch.inputs, scratch)
+
+    @cached_property
+    def _compiled_gradient(self) -> Callable[..., Any]:
+        scratch, _, observations, _, sets = self._seats[0]
+        steps, scaling = self._steps(observations), LossScaling(*np.zeros(7, np.float32))
+        network = sets, steps, scaling, self._layout, scratch
+        return specialised(
+            kernels.gradient, self._identity, self._identity, *network, np.zeros(0, np.float32), np.zeros(6)
+        )
+
     def _make_seat(self, policy: ActorCritic, most_rows: int) -> Seat:
-        shapes = _scratch_shapes(policy, most_rows)
-        scratch = Scratch(**{name: np.zeros(shape, _dtype(name)) for name, shape in shapes.items()})
+        scratch = _make_scratch(policy, most_rows)
         stacks = self._storage.observation_buffers(most_rows) if self._storage.frame_stack > 1 else {}
         seen = {name: stack.numpy() for name, stack in stacks.items()} or self._storage.flat_observations
         sources = tuple((*_source(seen[name]), 4 * column) for name, column in self._columns.items())
-        return Seat(scratch, stacks, seen, sources, (*_stored(seen), self._heads, *self._network, *scratch))
+        return Seat(scratch, stacks, seen, sources, _sets(seen))
+
+    def _steps(self, observations: Mapping[str, np.ndarray]) -> Steps:
+        """Return what the loss reads of the stored steps, whose observations are these."""
+        storage = self._storage
+        return Steps(storage.learning_fields, observations.get("action_mask", _NO_MASKS), storage.reference)
 
     def _gather(self, stacks: Mapping[str, Tensor], rows: np.ndarray) -> np.ndarray:
         """Gather the stacks of n steps; return their places."""
@@ -191,66 +170,68 @@ class MLP:
 
 def scratch_bytes(policy: ActorCritic, most_rows: int) -> int:
     """Return the bytes of one seat for calls of up to so many rows, without gathered stacks."""
-    shapes = _scratch_shapes(policy, most_rows)
-    arrays = [(shape, _dtype(name)) for name, shape in shapes.items()]
+    arrays = _flat(_make_scratch(policy, most_rows))
     for encoder in policy.encoders.values():
         if isinstance(encoder, PictureEncoder):
-            arrays += scratch_arrays(encoder, most_rows)
-    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
+            arrays += picture_scratch(encoder, most_rows)
+    return sum(array.nbytes for array in arrays)
 
 
-def _starts(parameters: FlatParameters, shared: bool) -> np.ndarray:
-    """Return where towers and output layers begin in the vector, (4,) int64, as the kernels expect."""
-    first = ("trunk.0", "trunk.0", "actor", "critic") if shared else ("actor.0", "critic.0", "actor.4", "critic.4")
-    return np.array([parameters.offsets[f"{name}.weight"] for name in first], np.int64)
-
-
-def _encoders(parameters: FlatParameters, columns: Mapping[str, int]) -> np.ndarray:
-    """Return columns and starts of the encoders, (4,) int64, as the kernels expect; 0 for those that are missing."""
-    numbers = ((columns.get(name, 0), parameters.offsets.get(f"encoders.{name}.first.weight", 0)) for name in _ENCODED)
-    return np.array([*itertools.chain(*numbers)], np.int64)
-
-
-def _stored(observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return grids (n, c), states (n, m, d) and kinds (n, m) of entities for the kernels; (0, ...) where missing."""
-    grids = observations.get("locals", _NO_GRIDS)
-    return (
-        grids.reshape(len(grids), math.prod(grids.shape[1:])),
-        observations.get("entity_states", _NO_STATES),
-        observations.get("entity_kinds", _NO_KINDS),
+def _layout(policy: ActorCritic, parameters: FlatParameters, columns: Mapping[str, int]) -> NetworkLayout:
+    """Return where the layers and the encoders with their columns are; 0 for encoders that are missing."""
+    starts = {
+        tower: [
+            parameters.offsets[f"{name}.weight"]
+            for name, module in policy.named_modules()
+            if name.split(".")[0] == tower and isinstance(module, nn.Linear)
+        ]
+        for tower in ("trunk", "actor", "critic")
+    }
+    hidden = [starts["trunk"]] if policy.shared_trunk else [starts[tower][:-1] for tower in ("actor", "critic")]
+    encoders = ((columns.get(name, 0), parameters.offsets.get(f"encoders.{name}.first.weight", 0)) for name in _ENCODED)
+    return NetworkLayout(
+        parameters.vector,
+        np.array(hidden, np.int64),
+        np.array([starts["actor"][-1], starts["critic"][-1]], np.int64),
+        np.array([*itertools.chain(*encoders)], np.int64),
     )
 
 
-def _scratch_shapes(policy: ActorCritic, most_rows: int) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each field of ``Scratch`` for calls of up to so many rows."""
-    towers, hidden, actions = 1 if policy.shared_trunk else 2, policy.hidden_size, sum(policy.heads)
-    width, rows = sum(policy.input_widths.values()), block_rows(policy, most_rows)
-    cells = math.prod(policy.observation_shapes.get("locals", (0,)))
+def _sets(observations: Mapping[str, np.ndarray]) -> StoredSets:
+    """Return the observations that encoders read, for the kernels."""
+    if not any(name in observations for name in _ENCODED):
+        return _NO_SETS
+    grids = observations.get("locals", _NO_SETS.grids)
+    given = (
+        grids.reshape(len(grids), math.prod(grids.shape[1:])),
+        observations.get("entity_states", _NO_SETS.states),
+        observations.get("entity_kinds", _NO_SETS.kinds),
+    )
+    return StoredSets(*map(np.ascontiguousarray, given))
+
+
+def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
+    """Return zeroed scratch for calls of up to so many rows."""
     entities, elements = policy.observation_shapes.get("entity_states", (0, 1))[-2:]
-    sets = rows if entities else 0
-    return {
-        "inputs": (most_rows, width),
-        "hidden": (towers, 2, rows, hidden),
-        "slopes": (towers, 2, rows if policy.activation == "silu" else 0, hidden),
-        "cells": (rows if cells else 0, cells),
-        "firsts": (rows + 1 if entities else 0,),
-        "used_states": (rows * entities, elements),
-        "used_kinds": (rows * entities,),
-        "entity_hidden": (rows * entities, ENTITY_UNITS),
-        "chosen": (sets, ENTITY_UNITS),
-        "logits": (most_rows, actions),
-        "values": (most_rows, 1),
-        "delta_logits": (rows, actions),
-        "delta_values": (rows, 1),
-        "deltas": (2, rows, hidden),
-        "delta_inputs": (most_rows if len(policy.encoders) else 0, width),
-        "transposed": (towers, hidden * (width + hidden)),
-    }
+    return make_scratch(
+        most_rows,
+        block_rows(policy, most_rows),
+        inputs=sum(policy.input_widths.values()),
+        towers=1 if policy.shared_trunk else 2,
+        layers=HIDDEN_LAYERS,
+        units=policy.hidden_size,
+        actions=NUM_ACTIONS,
+        encoded=len(policy.encoders) > 0,
+        cells=math.prod(policy.observation_shapes.get("locals", (0,))),
+        entities=entities,
+        elements=elements,
+        entity_units=ENTITY_UNITS,
+    )
 
 
-def _dtype(field: str) -> type:
-    """Return the dtype of a field of ``Scratch``."""
-    return np.int64 if field in _INTEGERS else np.float32
+def _flat(scratch: Scratch) -> list[np.ndarray]:
+    """Return all arrays."""
+    return [*scratch.entities, *(array for array in scratch if isinstance(array, np.ndarray))]
 
 
 def _source(rows: np.ndarray) -> tuple[np.ndarray, int]:

@@ -9,7 +9,7 @@ The layers over places are computed for a few pictures at a time, whose patches 
 the last layer for all pictures. The gradient reads the patches from the bytes again: to keep them would take four times
 the memory of the pictures.
 
-``layers``, (l, 6) int64, has a row for each layer: outputs are (places, units) of each picture, inputs are (places,
+The table of layers, (l, 6) int64, has a row for each: outputs are (places, units) of each picture, inputs are (places,
 width); weight and bias begin there in ``parameters``, (p,); and the layers below have so many outputs of each picture.
 All arrays are float32 unless stated. Kernels write in place and allocate nothing.
 """
@@ -20,6 +20,7 @@ import numpy as np
 
 from nclone_env.jit import copy_bytes, numeric_kernel
 from nclone_env.jit.products import add_transposed_multiply, multiply
+from nclone_env.train.network.arrays import PictureLayout, PictureScratch
 
 _ZERO = np.float32(0)
 _SHARE = np.float32(1 / 255)
@@ -30,30 +31,23 @@ PATCH = 8
 
 
 @numeric_kernel
-def encode_pictures(
-    pictures, rows, corners, line, layers, parameters, column, transposed, pixels, patches, hidden, inputs
-):  # fmt: skip
+def encode_pictures(pictures, rows, layout: PictureLayout, scratch: PictureScratch, inputs):
     """Compute the features of n pictures.
 
     Args:
         pictures: (s, k, c) uint8, stored pictures of k frames each.
         rows: (n,) int64, numbers of the pictures.
-        corners: (a,) int64, the first pixel of each patch in a frame.
-        line: pixels of a line of a frame.
-        layers: see above.
-        parameters: (p,).
-        column: first column of the features in ``inputs``.
-        transposed: written: weights of all layers, transposed as BLAS multiplies them fastest, one after the other.
-        pixels: (q * a * k * 64,) uint8, scratch for q pictures at a time.
-        patches: (q * a, k * 64), scratch likewise.
-        hidden: (h,), written: outputs of the layers over places for all n pictures, one layer after the other.
+        layout: the encoder.
+        scratch: for at least n pictures, written.
         inputs: (n, w), the columns of the picture are written.
     """
+    layers, parameters, transposed, hidden = layout.layers, layout.parameters, scratch.transposed, scratch.hidden
+    patches, column = scratch.patches, layout.column
     _transpose_weights(layers, parameters, transposed)
-    n, top, at_once = len(rows), len(layers) - 1, len(patches) // len(corners)
+    n, top, at_once = len(rows), len(layers) - 1, len(patches) // len(layout.corners)
     for first in range(0, n, at_once):
         last = min(first + at_once, n)
-        _read_patches(pictures, rows[first:last], corners, line, pixels, patches)
+        _read_patches(pictures, rows[first:last], layout.corners, layout.line, scratch.pixels, patches)
         weight = 0
         for number in range(top):
             layer = layers[number]
@@ -77,30 +71,21 @@ def encode_pictures(
 
 
 @numeric_kernel
-def add_picture_gradients(
-    pictures, rows, corners, line, layers, parameters, column,
-    pixels, patches, hidden, inputs, deltas, above, below, gradients,
-):  # fmt: skip
+def add_picture_gradients(pictures, rows, layout: PictureLayout, scratch: PictureScratch, inputs, deltas, gradients):
     """Add the gradients of the parameters of the encoder.
 
     Args:
-        pictures: as for :func:`encode_pictures`, like those that are not described here.
+        pictures: as for :func:`encode_pictures`, like ``rows`` and ``layout``.
         rows: see above.
-        corners: see above.
-        line: see above.
-        layers: see above.
-        parameters: see above.
-        column: see above.
-        pixels: see above.
-        patches: see above.
-        hidden: as :func:`encode_pictures` left it.
+        layout: see above.
+        scratch: as :func:`encode_pictures` left it.
         inputs: (n, w), as :func:`encode_pictures` left them.
         deltas: (n, w), gradients in the inputs of the MLP; those of the picture are overwritten.
-        above: (n * width,) for the width of the last layer, scratch: gradients in its inputs.
-        below: (2, q * a * units) for the units of the first layer, scratch: gradients in the outputs of the others.
         gradients: (p,).
     """
-    n, top, at_once = len(rows), len(layers) - 1, len(patches) // len(corners)
+    layers, parameters, column = layout.layers, layout.parameters, layout.column
+    patches, hidden, above, below = scratch.patches, scratch.hidden, scratch.above, scratch.below
+    n, top, at_once = len(rows), len(layers) - 1, len(patches) // len(layout.corners)
     units, width, weight = layers[top, _UNITS], layers[top, _WIDTH], layers[top, _WEIGHT]
     begin = layers[top - 1, _BELOW] * n
     seen = hidden[begin : begin + n * width].reshape((n, width))
@@ -114,7 +99,7 @@ def add_picture_gradients(
     )
     for first in range(0, n, at_once):
         last = min(first + at_once, n)
-        _read_patches(pictures, rows[first:last], corners, line, pixels, patches)
+        _read_patches(pictures, rows[first:last], layout.corners, layout.line, scratch.pixels, patches)
         delta = above[first * width : last * width]
         for number in range(top - 1, -1, -1):
             layer = layers[number]

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from torch import nn
 
+from nclone_env.jit import specialised
+from nclone_env.train.network.arrays import PictureLayout, PictureScratch
 from nclone_env.train.network.encoders import PictureEncoder
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.picture_kernels import add_picture_gradients, encode_pictures
 
 _PATCH_BYTES = 1 << 18
 """Most bytes of the patches that are computed together: a quarter of the second level of the cache."""
-
-
-class PictureScratch(NamedTuple):
-    """Arrays of one seat, float32 except for the pixels; ``train.network.picture_kernels`` describes them."""
-
-    transposed: np.ndarray
-    pixels: np.ndarray
-    patches: np.ndarray
-    hidden: np.ndarray
-    above: np.ndarray
-    below: np.ndarray
 
 
 class PictureLayers:
@@ -44,11 +37,8 @@ class PictureLayers:
     ):
         layers = _layer_table(name, encoder, parameters)
         self._frames = encoder.frames
-        self._network = encoder.corners(), encoder.line, layers, parameters.vector, column
-        self.scratch = [
-            PictureScratch(*(np.zeros(shape, dtype) for shape, dtype in scratch_arrays(encoder, most_rows)))
-            for _ in range(seats)
-        ]
+        self._layout = PictureLayout(encoder.corners(), encoder.line, layers, parameters.vector, column)
+        self.scratch = [picture_scratch(encoder, most_rows) for _ in range(seats)]
 
     def encode(self, seat: int, pictures: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> None:
         """Write the features of the pictures of n ``rows`` to their columns of ``inputs``, (n, w) float32.
@@ -59,8 +49,7 @@ class PictureLayers:
             rows: (n,) int64.
             inputs: see above.
         """
-        transposed, pixels, patches, hidden, _, _ = self.scratch[seat]
-        encode_pictures(self._flat(pictures), rows, *self._network, transposed, pixels, patches, hidden, inputs)
+        self._encode(self._flat(pictures), rows, self._layout, self.scratch[seat], inputs)
 
     def add_gradients(
         self,
@@ -81,30 +70,43 @@ class PictureLayers:
             deltas: (n, w) float32, gradients in the inputs; those of the pictures are overwritten.
             gradients: see above.
         """
-        _, *scratch, above, below = self.scratch[seat]
-        add_picture_gradients(
-            self._flat(pictures), rows, *self._network, *scratch, inputs, deltas, above, below, gradients
-        )
+        flat = self._flat(pictures)
+        self._add_gradients(flat, rows, self._layout, self.scratch[seat], inputs, deltas, gradients)
+
+    @cached_property
+    def _encode(self) -> Callable[..., Any]:
+        return specialised(encode_pictures, *self._examples)
+
+    @cached_property
+    def _add_gradients(self) -> Callable[..., Any]:
+        *_, inputs = self._examples
+        return specialised(add_picture_gradients, *self._examples, inputs, np.zeros(0, np.float32))
+
+    @property
+    def _examples(self) -> tuple[Any, ...]:
+        """Arguments of ``encode_pictures``."""
+        pictures, inputs = np.zeros((0, 0, 0), np.uint8), np.zeros((0, 0), np.float32)
+        return pictures, np.zeros(0, np.int64), self._layout, self.scratch[0], inputs
 
     def _flat(self, pictures: np.ndarray) -> np.ndarray:
         """Return pictures as (s, k, pixels)."""
-        return pictures.reshape(len(pictures), self._frames, -1)
+        return np.ascontiguousarray(pictures).reshape(len(pictures), self._frames, -1)
 
 
-def scratch_arrays(encoder: PictureEncoder, most_rows: int) -> list[tuple[tuple[int, ...], type]]:
-    """Return shape and dtype of each array of a seat for calls of up to so many rows, in the order of the fields."""
+def picture_scratch(encoder: PictureEncoder, most_rows: int) -> PictureScratch:
+    """Return zeroed scratch of a seat for calls of up to so many rows."""
     layers, places = _linear_layers(encoder), encoder.places()
     pixels = places[0] * layers[0].in_features
     at_once = min(most_rows, max(1, _PATCH_BYTES // (4 * pixels)))
     outputs = sum(count * layer.out_features for count, layer in zip(places[:-1], layers))
-    return [
-        ((sum(layer.weight.numel() for layer in layers),), np.float32),
-        ((at_once * pixels,), np.uint8),
-        ((at_once * places[0], layers[0].in_features), np.float32),
-        ((most_rows * outputs,), np.float32),
-        ((most_rows * layers[-1].in_features,), np.float32),
-        ((2, at_once * places[0] * layers[0].out_features), np.float32),
-    ]
+    return PictureScratch(
+        transposed=np.zeros(sum(layer.weight.numel() for layer in layers), np.float32),
+        pixels=np.zeros(at_once * pixels, np.uint8),
+        patches=np.zeros((at_once * places[0], layers[0].in_features), np.float32),
+        hidden=np.zeros(most_rows * outputs, np.float32),
+        above=np.zeros(most_rows * layers[-1].in_features, np.float32),
+        below=np.zeros((2, at_once * places[0] * layers[0].out_features), np.float32),
+    )
 
 
 def _linear_layers(encoder: PictureEncoder) -> list[nn.Linear]:

@@ -1,42 +1,21 @@
 """What the trainer asks of a network, and what a network reads: steps that were stored.
 
-A network computes outputs for observations, and the gradient of the loss over a part of the steps. Two modules provide
-both: ``mlp`` by hand, ``autograd`` through torch. ``device_network`` provides the outputs alone: on a device,
-``train.learn.device_update`` takes the gradient of a whole minibatch. All may be used by several threads at the same
+A network computes outputs for observations, and the gradient of the loss over a part of the steps. Two modules do:
+``mlp`` by hand, ``torch_network`` through torch, which on a device provides the outputs alone: there
+``train.learn.device_update`` takes the gradient of a whole minibatch. Both may be used by several threads at the same
 time; each thread has a seat, a number from 0, which owns scratch memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode
-
-Number = TypeVar("Number")
-Array = TypeVar("Array")
-
-
-class LossScaling(NamedTuple, Generic[Number]):
-    """Numbers of the loss of a minibatch, all float32; on a device some are tensors ()."""
-
-    mean: Number
-    """Mean of the advantages of the minibatch."""
-    scale: Number
-    """Reciprocal of their standard deviation."""
-    share: Number
-    """Weight of a step: one over the steps of the minibatch."""
-    clip_coef: Number
-    """The epsilon of the clipped surrogate objective."""
-    value_coef: Number
-    """Coefficient of the value loss."""
-    entropy_coef: Number
-    """Coefficient of the entropy bonus."""
-    reference_coef: Number = np.float32(0)  # type: ignore[assignment]
-    """Coefficient of the KL divergence of the policy from the reference distributions of the steps; 0: not computed."""
+from nclone_env.train.network.arrays import LearningFields, LossScaling
 
 
 class StoredSteps(Protocol):
@@ -66,20 +45,15 @@ class StoredSteps(Protocol):
         ...
 
 
-class LearningFields(NamedTuple, Generic[Array]):
-    """What the loss needs of b steps besides observations, each (b,)."""
-
-    actions: Array
-    log_probs: Array
-    advantages: Array
-    returns: Array
-
-
 class Actor(Protocol):
     """A policy network as collection uses it."""
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,), float32, for n observations; the seat's next call overwrites them."""
+        ...
+
+    def load(self) -> None:
+        """Take over the parameters in host memory, which were changed there."""
         ...
 
     def memory(self) -> MemoryNode:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nclone_env.errors import NonFiniteError
 from nclone_env.train.collect.collector import Collector
-from nclone_env.train.learn.ppo import UpdateStatistics
+from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.runs.run import Run
 
 _MOST_NAMED, _MOST_EXAMINED = 3, 500

@@ -125,12 +125,12 @@ def _best_score(folder: RunFolder) -> Score | None:
 
 def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
     """Return the state of a run between two updates, given the environments of all ranks."""
-    statistics, optimiser = run.statistics, run.ppo.optimiser
+    statistics = run.statistics
     return Checkpoint(
         train_config=flat(run.config),
         observation_shapes={name: list(shape) for name, shape in run.policy.observation_shapes.items()},
         policy={name: parameter.clone() for name, parameter in run.policy.state_dict().items()},
-        optimiser={"mean": _tensor(optimiser.mean), "square": _tensor(optimiser.square), "count": optimiser.count},
+        optimiser=_tensors(run.learner.state()),
         counters=vars(run.counters).copy(),
         episodes={
             "vector_steps": statistics.vector_steps,
@@ -185,9 +185,7 @@ def restore_run(run: Run, source: Source) -> None:
     check_observations(run.policy.observation_shapes, checkpoint, path)
     with translated(path):
         run.policy.load_state_dict(checkpoint.policy)
-        _copy(run.ppo.optimiser.mean, checkpoint.optimiser["mean"])
-        _copy(run.ppo.optimiser.square, checkpoint.optimiser["square"])
-        run.ppo.optimiser.count = checkpoint.optimiser["count"]
+        run.learner.restore(checkpoint.optimiser)
         run.counters = Counters(**checkpoint.counters)
         _restore_episodes(run, checkpoint.episodes)
         _restore_environments(run, checkpoint)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env.threads import Job, Workers
@@ -23,8 +24,8 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection, spread_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
-from nclone_env.train.learn.device_update import DevicePPO
-from nclone_env.train.learn.ppo import PPO
+from nclone_env.train.learn.learner import Learner, LearnerParts
+from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.planned import Planner
 from nclone_env.train.levels.progress import OnLevel, unnoticed
@@ -33,7 +34,6 @@ from nclone_env.train.levels.split import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.choice import make_network
 from nclone_env.train.network.device import is_pinned, learning_device
-from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.network.encoders import PICTURES
 from nclone_env.train.network.mlp import covers
 from nclone_env.train.network.parameters import FlatParameters
@@ -73,7 +73,7 @@ class Run:
     parameters: FlatParameters
     storage: RolloutStorage
     collectors: Sequence[Collector]
-    ppo: PPO | DevicePPO
+    learner: Learner
     network: Actor
     workers: Workers
     planner: Planner
@@ -123,7 +123,13 @@ class Run:
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
         parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
-        own = [parameters, self.storage.memory(), self.network.memory(), self.ppo.memory(), self.curve.rows.memory()]
+        own = [
+            parameters,
+            self.storage.memory(),
+            self.network.memory(),
+            self.learner.memory(),
+            self.curve.rows.memory(),
+        ]
         if self.reference is not None:
             own.append(self.reference.memory())
         groups = (collector.memory() for collector in self.collectors)
@@ -221,7 +227,7 @@ def _assemble(
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
     device = learning_device(config, is_by_hand(envs, config.frame_stack), ranks)
-    space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
+    space, reference_actions = envs.single_observation_space, NUM_ACTIONS if config.keeps_clone else 0
     storage = RolloutStorage(
         config.num_steps,
         len(share),
@@ -230,7 +236,9 @@ def _assemble(
         reference_actions,
         is_pinned(device),
     )
-    network, ppo = _make_learner(config, policy, parameters, storage, workers, ranks, device)
+    rows, size = most_rows(config, len(share)), part_size(config)
+    network = make_network(policy, parameters, storage, workers.count, rows, device, config.amp)
+    parts = LearnerParts(config, policy, parameters, storage, network, workers, size, ranks, device)
     starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
     return Run(
         config=config,
@@ -239,16 +247,16 @@ def _assemble(
         parameters=parameters,
         storage=storage,
         collectors=[
-            Collector(group, storage.columns(last - size, last), network, policy.heads, config.seed, share.start)
+            Collector(group, storage.columns(last - size, last), network, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        ppo=ppo,
+        learner=make_learner(parts),
         network=network,
         workers=workers,
         planner=planner,
         statistics=EpisodeStatistics(envs.level_names[:in_use], config.environment.max_steps),
         selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
-        held_out=_make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
+        held_out=_make_held_out(config, len(share), held_out, make_envs, network, workers),
         folder=folder,
         curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
         ranks=ranks,
@@ -283,24 +291,6 @@ def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
     return covers(dtypes, frame_stack)
 
 
-def _make_learner(
-    config: TrainConfig,
-    policy: ActorCritic,
-    parameters: FlatParameters,
-    storage: RolloutStorage,
-    workers: Workers,
-    ranks: Ranks,
-    device: torch.device | None,
-) -> tuple[Actor, PPO | DevicePPO]:
-    """Return what chooses the actions, and what learns from them."""
-    rows = most_rows(config, storage.num_envs)
-    if device is None:
-        network = make_network(policy, parameters, storage, workers.count, rows)
-        return network, PPO(network, parameters, storage, config, workers, part_size(config), ranks)
-    actor = DeviceNetwork(policy, parameters, storage, workers.count, rows, device, config.amp)
-    return actor, DevicePPO(actor, policy, parameters, storage, config)
-
-
 def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -> int:
     """Return the number of environments in which a thread of a rank with ``num_envs`` plays held-out levels."""
     return min(MOST_ENVIRONMENTS, max(group_sizes(num_envs)), num_levels * config.evaluation.attempts)
@@ -311,7 +301,6 @@ def _make_held_out(
     num_envs: int,
     levels: tuple[LevelSource, ...],
     make_envs: MakeEnvironments,
-    policy: ActorCritic,
     network: Actor,
     workers: Workers,
 ) -> HeldOutLevels | None:
@@ -324,7 +313,6 @@ def _make_held_out(
         [make_envs(environment, size) for _ in range(workers.count)],
         level_digests(levels),
         network,
-        policy.heads,
         attempts=config.evaluation.attempts,
         seed=config.seed,
         most_steps=environment.max_steps,

@@ -28,7 +28,7 @@ def warm_up(run: Run, report: Report) -> None:
         run.statistics.add(np.zeros(0, FINISHED))
     with stage("update" if run.device is None else f"update on {run.device}", report):
         write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
-        run.ppo.warm_up()
+        run.learner.warm_up()
     if run.held_out is not None:
         with stage("held-out levels", report):
             run.held_out.warm_up(run.workers, run.job)

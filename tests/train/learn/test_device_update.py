@@ -12,7 +12,7 @@ import torch
 from gymnasium import spaces
 
 from nclone_env.env.threads import Workers
-from nclone_env.errors import ConfigError, NonFiniteError
+from nclone_env.errors import NonFiniteError
 from nclone_env.train import estimate
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.collect.rollout import RolloutStorage, stacked_rows
@@ -22,19 +22,17 @@ from nclone_env.train.learn import device_update
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.loop import begin, collect_rollout, compute_returns, train, update_policy
-from nclone_env.train.network.autograd import Autograd
-from nclone_env.train.network.device import Transfers, is_pinned, learning_device
-from nclone_env.train.network.device_network import DeviceNetwork
+from nclone_env.train.network.device import Transfers
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.policy import HEADS, ActorCritic
-from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.network.torch_network import TorchNetwork
+from nclone_env.train.policy import ActorCritic
 from nclone_env.train.runs import run as run_module
 from nclone_env.train.runs.folder import claim_folder
 from nclone_env.train.runs.run import one_thread_per_call, set_up
 from nclone_env.train.runs.warm_up import warm_up
 
-from .runs import config, contents
-from .stub import LineWorld
+from ..runs import config, contents
+from ..stub import LineWorld
 
 CPU = torch.device("cpu")
 HAS_GPU = torch.cuda.is_available()
@@ -45,10 +43,9 @@ STEPS, ENVS = 8, 16
 UPDATE = TrainConfig.of(num_steps=STEPS, num_envs=ENVS, num_minibatches=2, update_epochs=2, device="auto")
 VECTOR = {"game_state": spaces.Box(-1, 1, (30,), np.float32)}
 CASES = {
-    "vector": (VECTOR, "joint", 1),
-    "separate heads": (VECTOR, "separate", 1),
-    "masks": ({**VECTOR, "action_mask": spaces.Box(0, 1, (6,), np.int8)}, "joint", 1),
-    "stacks with masks": ({"action_mask": spaces.Box(0, 1, (6,), np.int8), **VECTOR}, "joint", 3),
+    "vector": (VECTOR, 1),
+    "masks": ({**VECTOR, "action_mask": spaces.Box(0, 1, (6,), np.int8)}, 1),
+    "stacks with masks": ({"action_mask": spaces.Box(0, 1, (6,), np.int8), **VECTOR}, 3),
     "encoders": (
         {
             "locals": spaces.Box(0, 255, (9, 9), np.uint8),
@@ -57,7 +54,6 @@ CASES = {
             "entity_kinds": spaces.Box(0, 9, (4,), np.uint8),
             "entity_count": spaces.Box(0, 4, (1,), np.uint8),
         },
-        "joint",
         2,
     ),
 }
@@ -66,9 +62,9 @@ EACH = pytest.mark.parametrize("case", CASES)
 
 def prepared(case, seed=3):
     """Return a policy with its parameters, and a rollout of random steps."""
-    boxes, heads, depth = CASES[case]
+    boxes, depth = CASES[case]
     random, shape = np.random.default_rng(seed), (STEPS, ENVS)
-    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), depth, sum(HEADS[heads]), HAS_GPU)
+    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), depth, 6, HAS_GPU)
     for rows in storage.observation_arrays.values():
         is_float = rows.dtype == np.float32
         rows[:] = random.standard_normal(rows.shape) if is_float else random.integers(0, 5, rows.shape)
@@ -82,27 +78,26 @@ def prepared(case, seed=3):
     storage.episode_starts[:] = random.random(storage.episode_starts.shape) < 0.2
     arrays.log_probs[:] = np.log(random.uniform(0.05, 0.9, shape))
     arrays.advantages[:], arrays.returns[:] = random.standard_normal((2, *shape))
-    parts = [random.dirichlet(np.full(count, 0.5), STEPS * ENVS) for count in HEADS[heads]]
-    storage.reference[:] = np.concatenate(parts, axis=1)
+    storage.reference[:] = random.dirichlet(np.full(6, 0.5), STEPS * ENVS)
     if "action_mask" in boxes:
         storage.reference[:] *= storage.flat_observations["action_mask"][(depth - 1) * ENVS :][: STEPS * ENVS]
         storage.reference[:] /= storage.reference.sum(axis=1, keepdims=True)
     stack = (depth,) if depth > 1 else ()
     shapes = {name: (*(() if name == "action_mask" else stack), *box.shape) for name, box in boxes.items()}
-    policy = ActorCritic(shapes, HEADS[heads], hidden_size=16, generator=torch.Generator().manual_seed(seed))
+    policy = ActorCritic(shapes, hidden_size=16, generator=torch.Generator().manual_seed(seed))
     parameters = FlatParameters(policy)
     parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
     return policy, parameters, storage
 
 
 def on_device(policy, parameters, storage, settings=UPDATE, device="cpu"):
-    network = DeviceNetwork(policy, parameters, storage, 2, 64, torch.device(device), settings.amp)
-    return network, DevicePPO(network, policy, parameters, storage, settings)
+    network = TorchNetwork(policy, parameters, storage, 2, 64, torch.device(device), settings.amp)
+    return network, DevicePPO(network, parameters, storage, settings)
 
 
 def in_host_memory(policy, parameters, storage, settings=UPDATE):
     workers = Workers(ENVS, 1)
-    network = Autograd(policy, parameters, storage, workers.slots, 64)
+    network = TorchNetwork(policy, parameters, storage, workers.slots, 64)
     return network, PPO(network, parameters, storage, settings, workers, 64)
 
 
@@ -176,19 +171,19 @@ def test_an_update_waits_once(case, monkeypatch):
     ppo.update(1, 1e-3, 0.05, 0.5)
     assert fetched == [(3 * len(parameters.vector) + 7,)]
     network.outputs(0, storage.columns(0, 4).observation())
-    assert fetched[1:] == [(4 * (sum(policy.heads) + 1),)]
+    assert fetched[1:] == [(4 * 7,)]
     assert network.vector.is_meta
 
 
 def test_waiting_and_other_devices_are_noticed(monkeypatch):
     """Negative controls of the test above: a number that is read, and an operation with a tensor of the processor."""
     monkeypatch.setattr(Transfers, "fetch", lambda self, source, target: None)
-    loss = device_update._loss
+    loss = device_update.module_loss
     for spoil in (lambda loss: loss * loss.item(), lambda loss: loss * torch.ones(3).sum().expand(2)):
         _, ppo = on_device(*prepared("vector"), device="meta")
         ppo._loss = lambda *arguments, spoil=spoil: (spoil(loss(*arguments)[0]), loss(*arguments)[1])
         with pytest.raises(RuntimeError):
-            ppo.update(1, 1e-3)
+            ppo.update(1, 1e-3, 0.05, 0.0)
     with pytest.raises(RuntimeError):
         stacked_rows(torch.zeros(9, 4, dtype=torch.bool), torch.zeros(5, dtype=torch.int64, device="meta"), 3)
 
@@ -238,7 +233,7 @@ def vector(result):
 RUNS = {
     "MLP": (LineWorld, {}),
     "stacks": (LineWorld, {"frame_stack": 3, "num_envs": 80, "total_timesteps": 80 * 16 * 4}),
-    "separate heads": (LineWorld, {"action_heads": "separate", "activation": "tanh", "shared_trunk": True}),
+    "shared trunk": (LineWorld, {"shared_trunk": True}),
     "held-out levels": (LineWorld, {"held_out": 0.33, "evaluation_interval": 1, "curriculum": "progress"}),
     "masks": (make_environments, {"observations": ("game_state", "action_mask"), "max_frames": 40}),
 }
@@ -290,7 +285,7 @@ def test_a_run_is_resumed_on_any_device(tmp_path, monkeypatch, device):
 @DEVICES
 def test_a_warm_start_and_its_resume(tmp_path, monkeypatch, device):
     level = "first-steps/02-step"
-    fields = {"levels": (level,), "warm_start": (level,), "max_frames": 300, "anneal_lr": False}
+    fields = {"levels": (level,), "warm_start": (level,), "max_frames": 300, "anneal": False}
     make, device = functools.partial(config, tmp_path, **fields), torch.device(device)
     expected = trained(monkeypatch, None, make(name="host"))
     whole = trained(monkeypatch, device, make(name="device"))
@@ -362,7 +357,7 @@ def test_compilation_changes_nothing(monkeypatch, backend):
             ppo.update(number, 1e-3 / number, 0.1 / number, coefficient)
         vectors.append(parameters.vector)
     np.testing.assert_allclose(*vectors, rtol=0, atol=1e-5)
-    assert compiled == ["_loss", "descend"]
+    assert compiled == ["module_loss", "descend"]
 
 
 VARIANTS = {
@@ -382,41 +377,3 @@ def test_estimate_equals_use(tmp_path, monkeypatch, variant):
     close(run)
     for name in ("parameters", "rollout storage", "network scratch", "update", "reference policy"):
         assert expected.get(name) == used.get(name), name
-
-
-def test_the_device_of_a_run(monkeypatch):
-    several = Ranks(0, 2, 2)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for by_hand in (False, True):
-        assert learning_device(TrainConfig(), by_hand, ALONE) is None
-        assert learning_device(TrainConfig.of(device="auto"), by_hand, ALONE) is None
-    with pytest.raises(
-        ConfigError, match=r"device: expected a GPU for cuda, but PyTorch .*; use --device cpu, or install"
-    ):
-        learning_device(TrainConfig.of(device="cuda"), False, ALONE)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
-    gpu = torch.device("cuda", 1)
-    assert learning_device(TrainConfig.of(device="cpu"), False, ALONE) is None
-    assert learning_device(TrainConfig.of(device="auto"), False, ALONE) == gpu
-    assert learning_device(TrainConfig.of(device="auto"), True, ALONE) is None, "the hand-written network is faster"
-    assert learning_device(TrainConfig.of(device="auto"), False, several) is None
-    assert learning_device(TrainConfig.of(device="cuda"), True, ALONE) == gpu
-    with pytest.raises(
-        ConfigError, match=r"device: expected cpu with several ranks, got cuda with 2; .*use --device cpu"
-    ):
-        learning_device(TrainConfig.of(device="cuda"), True, several)
-    assert [is_pinned(device) for device in (None, CPU, gpu)] == [False, False, True]
-
-
-@pytest.mark.skipif(HAS_GPU, reason="needs a machine without a GPU")
-def test_a_run_without_a_gpu_names_the_fix(tmp_path):
-    with pytest.raises(ConfigError, match=r"device: expected a GPU for cuda, .*use --device cpu"):
-        train(config(tmp_path, device="cuda"), make_envs=LineWorld)
-
-
-@pytest.mark.parametrize("name", ["amp", "compile"])
-def test_options_of_a_gpu_are_refused_on_the_processor(name):
-    with pytest.raises(ConfigError, match=f"{name}: expected False with device cpu, got True; use it with device cuda"):
-        TrainConfig.of(**{name: True})
-    assert getattr(TrainConfig.of(**{name: True}, device="auto"), name)

@@ -1,7 +1,4 @@
-"""Sampled actions: their distribution, masks, heads, and independence from everything but seed, environment, step."""
-
-import itertools
-import math
+"""Sampled actions: their distribution, masks, and independence from everything but seed, environment, step."""
 
 import numpy as np
 import pytest
@@ -10,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from nclone_env.train.network.arrays import LearningFields, LossScaling, Steps
 from nclone_env.train.network.distribution import log_probs_and_entropies
 from nclone_env.train.network.loss_kernels import loss_gradient
-from nclone_env.train.network.protocols import LearningFields, LossScaling
 from nclone_env.train.network.sampling import sample_actions, uniform
 
 LOGITS = arrays(np.float32, (5, 6), elements=st.floats(-20, 20, width=32))
@@ -22,12 +19,12 @@ MASKS = arrays(np.int8, (5, 6), elements=st.integers(0, 1)).map(
 NO_MASKS = np.zeros((0, 6), np.int8)
 
 
-def draw(logits, masks=NO_MASKS, heads=(6,), seed=0, first=0, step=0):
+def draw(logits, masks=NO_MASKS, seed=0, first=0, step=0):
     """Return actions and their log probabilities."""
     count = len(logits)
     actions, log_probs = np.zeros(count, np.int64), np.zeros(count, np.float32)
     scratch = np.zeros_like(logits)
-    sample_actions(logits.copy(), masks, np.array(heads), seed, first, step, scratch, actions, log_probs)
+    sample_actions(logits.copy(), masks, seed, first, step, scratch, actions, log_probs)
     return actions, log_probs
 
 
@@ -36,9 +33,7 @@ def draw(logits, masks=NO_MASKS, heads=(6,), seed=0, first=0, step=0):
 def test_a_masked_action_never_occurs(logits, masks, seed):
     actions, log_probs = draw(logits, masks, seed=seed)
     assert (masks[np.arange(5), actions] == 1).all()
-    expected, _ = log_probs_and_entropies(
-        torch.from_numpy(logits), torch.from_numpy(actions)[:, None], (6,), torch.from_numpy(masks)
-    )
+    expected, _ = log_probs_and_entropies(torch.from_numpy(logits), torch.from_numpy(actions), torch.from_numpy(masks))
     np.testing.assert_allclose(log_probs, expected.numpy(), rtol=1e-5, atol=1e-5)
 
 
@@ -47,11 +42,10 @@ def test_a_masked_action_never_occurs(logits, masks, seed):
 def test_the_gradient_of_a_masked_action_is_zero(logits, masks, seed):
     actions, log_probs = draw(logits, masks, seed=seed)
     delta = np.full((5, 6), np.nan, np.float32)
-    steps = LearningFields(actions, log_probs, np.arange(5, dtype=np.float32), np.zeros(5, np.float32))
+    fields = LearningFields(actions, log_probs, np.arange(5, dtype=np.float32), np.zeros(5, np.float32))
     scaling = LossScaling(*np.array([2.0, 1.0, 0.2, 0.2, 0.5, 0.1, 0.0], np.float32))
-    values, stored = np.zeros((5, 1), np.float32), (np.arange(5), np.arange(5), *steps, masks, delta[:0])
-    outputs = delta, values.copy(), np.zeros(6)
-    loss_gradient(logits.copy(), values, np.array([6]), *stored, *scaling, *outputs)
+    values, rows, steps = np.zeros((5, 1), np.float32), np.arange(5), Steps(fields, masks, delta[:0])
+    loss_gradient(logits.copy(), values, rows, rows, steps, scaling, delta, values.copy(), np.zeros(6))
     assert (delta[masks == 0] == 0).all()
     assert np.isfinite(delta).all()
     single = masks.sum(1) == 1
@@ -67,16 +61,6 @@ def test_shares_follow_the_probabilities():
     np.testing.assert_allclose(log_probs, np.log(probabilities)[actions], atol=1e-6)
 
 
-def test_heads_are_drawn_together():
-    direction, jump = np.array([0.5, 0.2, 0.3]), np.array([0.9, 0.1])
-    logits = np.tile(np.log(np.concatenate((direction, jump))).astype(np.float32), (20_000, 1))
-    actions, log_probs = draw(logits, np.zeros((0, 5), np.int8), heads=(3, 2))
-    joint = np.array([j * d for j, d in itertools.product(jump, direction)])  # action = direction + 3 * jump
-    shares = np.bincount(actions, minlength=6) / len(actions)
-    assert np.abs(shares - joint).max() < 5 * math.sqrt(0.25 / 20_000)
-    np.testing.assert_allclose(log_probs, np.log(joint)[actions], atol=1e-5)
-
-
 def test_draws_depend_on_seed_environment_and_step_alone():
     logits = np.zeros((400, 6), np.float32)
     whole, _ = draw(logits, seed=7, step=3)
@@ -87,9 +71,9 @@ def test_draws_depend_on_seed_environment_and_step_alone():
         assert same < 0.3, other
 
 
-@pytest.mark.parametrize("axis", ["environment", "step", "draw"])
+@pytest.mark.parametrize("axis", ["environment", "step"])
 def test_uniform_numbers_are_uniform_along_every_counter(axis):
-    counters = {"environment": 5, "step": 9, "draw": 0}
+    counters = {"environment": 5, "step": 9}
     numbers = np.array([uniform(3, *({**counters, axis: index}).values()) for index in range(4096)])
     assert (numbers >= 0).all()
     assert (numbers < 1).all()

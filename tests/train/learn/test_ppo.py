@@ -12,13 +12,13 @@ from nclone_env.env.threads import Workers
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.ppo import PPO, moments, shuffle
-from nclone_env.train.network.autograd import Autograd, ppo_loss
+from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.protocols import LearningFields, LossScaling
+from nclone_env.train.network.torch_network import TorchNetwork, ppo_loss
 from nclone_env.train.policy import ActorCritic
 
-NETWORKS = pytest.mark.parametrize("network", [MLP, Autograd])
+NETWORKS = pytest.mark.parametrize("network", [MLP, TorchNetwork])
 
 
 def tensors(*columns):
@@ -90,7 +90,7 @@ def test_update_raises_the_probability_of_praised_actions(network):
     seen = {"game_state": torch.zeros(1, 4)}
     (before, _), value_before = policy(seen), policy.value(seen).clone()
     before = before.detach().clone()
-    statistics = ppo.update(1, config.ppo.learning_rate)
+    statistics = ppo.update(1, config.ppo.learning_rate, config.ppo.entropy_coef, 0.0)
     (after, _), value_after = policy(seen), policy.value(seen)
     assert (after - before)[0].argmax().item() == 4
     assert abs(value_after - 2) < abs(value_before - 2)
@@ -118,7 +118,7 @@ def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam(network):
     log_probs = logits.log_softmax(1)
     chosen = log_probs.gather(1, torch.from_numpy(storage.arrays.actions).reshape(-1, 1)).squeeze(1)
     storage.arrays.log_probs[:] = chosen.detach().reshape(8, 16).numpy()
-    statistics = ppo.update(1, 0.01)
+    statistics = ppo.update(1, 0.01, config.ppo.entropy_coef, 0.0)
 
     advantages = torch.from_numpy(storage.arrays.advantages).flatten()
     advantages = (advantages - advantages.mean()) / advantages.std(correction=0)
@@ -152,7 +152,7 @@ def test_updates_equal_those_of_torch_adam(network):
         return step(parameters, gradient, learning_rate, max_norm)
 
     ppo.optimiser.step = observed
-    ppo.update(1, 2e-3)
+    ppo.update(1, 2e-3, config.ppo.entropy_coef, 0.0)
     for got, expected in zip(policy.parameters(), reference, strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
 
@@ -167,7 +167,7 @@ def test_results_do_not_depend_on_the_number_of_threads(network):
         praise(storage, 3)
         storage.observation_arrays["game_state"][:] = np.random.default_rng(1).random((9, 16, 4))
         for update in (1, 2, 3):
-            statistics = ppo.update(update, 1e-3)
+            statistics = ppo.update(update, 1e-3, config.ppo.entropy_coef, 0.0)
         results[threads, seed] = [parameter.detach().numpy().tobytes() for parameter in policy.parameters()], statistics
     assert results[1, 0] == results[2, 0] == results[5, 0]
     assert results[1, 0] != results[1, 1], "the seed does change them"
@@ -180,7 +180,7 @@ def test_a_learning_rate_of_zero_changes_nothing(network):
     ppo, storage, policy = trainer(network, config)
     praise(storage, 1)
     before = [parameter.detach().clone() for parameter in policy.parameters()]
-    ppo.update(1, 0.0)
+    ppo.update(1, 0.0, config.ppo.entropy_coef, 0.0)
     assert all(torch.equal(a, b) for a, b in zip(before, policy.parameters(), strict=True))
 
 

@@ -1,0 +1,239 @@
+"""The network through torch: in host memory, for what the hand-written MLP does not cover, or on a device.
+
+In host memory the module reads the parameters where they are. On a device a copy of it has a copy of the parameters:
+``load`` makes it, and ``train.learn.device_update`` changes it. The parameters in host memory remain the state of the
+run between updates: checkpoints, cloning and resuming read and write those, and know nothing of the device.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nclone_env.actions import NUM_ACTIONS
+from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.network.arrays import LearningFields, LossScaling
+from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
+from nclone_env.train.network.distribution import divergences, log_probs_and_entropies
+from nclone_env.train.network.loss_kernels import REFERENCE_KL
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.protocols import StoredSteps
+from nclone_env.train.policy import ActorCritic
+
+
+class TorchNetwork:
+    """A policy of torch modules, for use by several threads.
+
+    Args:
+        policy: the network; its parameters are those of ``parameters``.
+        parameters: the vector of its parameters in host memory.
+        storage: the stored steps.
+        seats: number of threads.
+        most_rows: largest number of rows of a call.
+        device: where to compute; None: in host memory.
+        amp: compute in bfloat16 where autocast does; on a device only.
+
+    Attributes:
+        vector: (p,) float32, the parameters that the network computes with.
+        module: the policy on them.
+        transfers: all copies from and to the device.
+        amp: as given.
+    """
+
+    def __init__(
+        self,
+        policy: ActorCritic,
+        parameters: FlatParameters,
+        storage: StoredSteps,
+        seats: int,
+        most_rows: int,
+        device: torch.device | None = None,
+        amp: bool = False,
+    ):
+        self._parameters, self._storage, self.amp = parameters, storage, amp
+        self._inputs = tuple(name for name in policy.observation_shapes if name != "action_mask")
+        self.vector, self.module = torch.from_numpy(parameters.vector), policy
+        self.transfers = None if device is None else Transfers(device)
+        self._results: list[np.ndarray] = []
+        if device is None:
+            self._buffers = [storage.observation_buffers(most_rows) for _ in range(seats)]
+            self._fields: LearningFields[Tensor] = LearningFields(*map(torch.from_numpy, storage.learning_fields))
+            return
+        self.vector = torch.zeros(len(parameters.vector), device=device)
+        self.module = _on_vector(policy, self.vector)
+        self._buffers = [
+            {name: torch.zeros_like(rows, device=device) for name, rows in seen.items() if name in self._inputs}
+            for seen in (storage.observation_buffers(most_rows) for _ in range(seats))
+        ]
+        self._results = [
+            host_zeros((most_rows * (NUM_ACTIONS + 1),), np.float32, is_pinned(device)) for _ in range(seats)
+        ]
+        self.load()
+
+    def load(self) -> None:
+        """Take over the parameters in host memory, which were changed there."""
+        if self.transfers is not None:
+            self.transfers.send(self._parameters.vector, self.vector)
+
+    def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return logits (n, a) and values (n,) for n observations; the seat's next call may overwrite them."""
+        if self.transfers is None:
+            with torch.inference_mode():
+                logits, values = self.module({name: torch.from_numpy(observations[name]) for name in self._inputs})
+            return logits.numpy(), values.numpy()
+        seen = {name: rows[: len(observations[name])] for name, rows in self._buffers[seat].items()}
+        for name, target in seen.items():
+            self.transfers.send(observations[name], target)
+        with torch.inference_mode(), _autocast(self.vector.device, self.amp):
+            logits, values = self.module(seen)
+            packed = torch.cat((logits.float().flatten(), values.float()))
+        results = self._results[seat][: len(packed)]
+        self.transfers.fetch(packed, results)
+        return results[: logits.numel()].reshape(-1, NUM_ACTIONS), results[logits.numel() :]
+
+    def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
+        """Compute the gradient over a part of a minibatch, as ``train.network.protocols.Network``; in host memory."""
+        steps = torch.from_numpy(rows)
+        observations = {name: buffer[: len(rows)] for name, buffer in self._buffers[seat].items()}
+        self._storage.gather(steps, observations)
+        fields = LearningFields(*(field[steps] for field in self._fields))
+        has_reference = scaling.reference_coef > 0 and len(self._storage.reference) > 0
+        reference = torch.from_numpy(self._storage.reference)[steps] if has_reference else None
+        loss, terms = module_loss(self.module, observations, fields, scaling, reference)
+        torch.from_numpy(out)[:] = flat_gradient(loss, self.module)
+        sums[:] = terms.numpy()
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of observations and results; in host memory activations come on top during an update."""
+        if self.transfers is None:
+            buffers = (
+                array_group(f"seat {seat}", {name: tensor.numpy() for name, tensor in buffers.items()}, shared=False)
+                for seat, buffers in enumerate(self._buffers)
+            )
+            return MemoryNode("network scratch", children=tuple(buffers))
+        children = {
+            "parameters on the device": self.vector.nbytes,
+            "observations on the device": sum(rows.nbytes for seat in self._buffers for rows in seat.values()),
+            "results": sum(results.nbytes for results in self._results),
+        }
+        return MemoryNode("network scratch", children=tuple(MemoryNode(*child) for child in children.items()))
+
+
+def module_loss(
+    module: ActorCritic,
+    observations: Mapping[str, Tensor],
+    steps: LearningFields[Tensor],
+    scaling: LossScaling,
+    reference: Tensor | None,
+    amp: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of b steps, differentiable in the parameters, and the sums for the statistics.
+
+    Args:
+        module: the policy.
+        observations: (b, ...) by name.
+        steps: the stored steps.
+        scaling: numbers of the loss.
+        reference: (b, a) float32, probabilities of a reference policy; None does without it.
+        amp: compute layers in bfloat16.
+
+    Returns:
+        The loss and (6,) float64 sums in the order of ``UpdateStatistics``, on the device of the arguments.
+    """
+    with _autocast(steps.returns.device, amp):
+        logits, values = module(observations)
+    masks = observations.get("action_mask")
+    return _loss_of_outputs(logits.float(), values.float(), masks, steps, scaling, reference)
+
+
+def flat_gradient(loss: Tensor, module: nn.Module) -> Tensor:
+    """Return the gradient of a loss in all parameters, (p,) float32 in their order."""
+    return torch.cat([part.flatten() for part in torch.autograd.grad(loss, tuple(module.parameters()))])
+
+
+def _on_vector(policy: ActorCritic, vector: Tensor) -> ActorCritic:
+    """Return a copy of a network whose parameters are parts of a vector (p,)."""
+    parameters = tuple(policy.parameters())
+    parts = vector.split([parameter.numel() for parameter in parameters])
+    placed: dict[int, Any] = {
+        id(parameter): nn.Parameter(part.view(parameter.shape))
+        for parameter, part in zip(parameters, parts, strict=True)
+    }
+    return copy.deepcopy(policy, placed)
+
+
+def _autocast(device: torch.device, amp: bool) -> AbstractContextManager[object]:
+    """Return the context in which layers compute in bfloat16, or as they are.
+
+    bfloat16 has the exponents of float32, so small gradients do not vanish. float16 would need the loss to be scaled,
+    with a scale that follows the gradients.
+    """
+    return torch.autocast(device.type, torch.bfloat16) if amp else nullcontext()
+
+
+def _loss_of_outputs(
+    logits: Tensor,
+    values: Tensor,
+    masks: Tensor | None,
+    steps: LearningFields[Tensor],
+    scaling: LossScaling,
+    reference: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Return the whole loss of b steps and the sums for the statistics, on the device of the arguments.
+
+    Args:
+        logits: (b, a) float32.
+        values: (b,) float32.
+        masks: (b, a), 0 for each action that is not allowed; None masks nothing.
+        steps: the stored steps.
+        scaling: numbers of the loss.
+        reference: (b, a) float32, probabilities of a reference policy; None does without it.
+
+    Returns:
+        The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``.
+    """
+    outputs = log_probs_and_entropies(logits, steps.actions, masks)
+    loss, terms = ppo_loss(*outputs, values, steps, scaling)
+    if reference is not None:
+        divergence = divergences(reference, logits, masks).sum()
+        loss = loss + divergence * scaling.reference_coef * scaling.share
+        terms[REFERENCE_KL] = divergence.detach()
+    return loss, terms
+
+
+def ppo_loss(
+    log_probs: Tensor, entropies: Tensor, values: Tensor, steps: LearningFields[Tensor], scaling: LossScaling
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of b steps (Schulman et al., 2017) and the sums for the statistics.
+
+    Args:
+        log_probs: (b,) log probabilities of the stored actions under the current policy.
+        entropies: (b,) entropies of the current policy.
+        values: (b,) current value estimates.
+        steps: the stored steps.
+        scaling: numbers of the loss.
+
+    Returns:
+        The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``; the last one is left 0.
+    """
+    # Numbers that are on a device stay there: float() would wait for them.
+    numbers: Iterator[Any] = (number if isinstance(number, Tensor) else float(number) for number in scaling)
+    mean, scale, share, clip_coef, value_coef, entropy_coef, _ = numbers
+    advantages = (steps.advantages - mean) * scale
+    log_ratio = log_probs - steps.log_probs
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - clip_coef, 1 + clip_coef)
+    policy = -torch.min(ratio * advantages, clipped * advantages).sum()
+    value = 0.5 * (values - steps.returns).square().sum()
+    entropy = entropies.sum()
+    loss = (policy + value_coef * value - entropy_coef * entropy) * share
+    with torch.no_grad():
+        approx_kl = (ratio - 1 - log_ratio).sum()
+        clip_count = ((ratio - 1).abs() > clip_coef).sum()
+        return loss, torch.stack([policy, value, entropy, approx_kl, clip_count, policy.new_zeros(())]).double()

@@ -1,0 +1,55 @@
+"""``examples/ppo.py``: short, the same advantages as the trainer's, and it learns."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nclone_env.train.learn.gae import estimate_advantages
+
+PATH = Path(__file__).parents[2] / "examples" / "ppo.py"
+
+
+@pytest.fixture
+def example():
+    """The names that the file defines."""
+    threads = torch.get_num_threads()
+    yield runpy.run_path(str(PATH))
+    torch.set_num_threads(threads)
+
+
+def test_it_stays_readable():
+    assert len(PATH.read_text().splitlines()) <= 160
+
+
+def test_its_advantages_are_those_of_the_trainer(example):
+    random, shape = np.random.default_rng(0), (12, 7)
+    rollout = example["Rollout"](*shape, 30)
+    for field in (rollout.values, rollout.rewards, rollout.finals):
+        field[:] = torch.from_numpy(random.standard_normal(field.shape))
+    rollout.terminated[:] = torch.from_numpy(random.random(shape) < 0.2)
+    rollout.truncated[:] = torch.from_numpy(random.random(shape) < 0.2) & ~rollout.terminated
+    expected, returns = np.zeros((2, *shape), np.float32)
+    fields = rollout.rewards, rollout.values, rollout.terminated, rollout.truncated, rollout.finals
+    estimate_advantages(*(field.numpy() for field in fields), 0.99, 0.9, expected, returns)
+    np.testing.assert_allclose(example["advantages"](rollout, 0.99, 0.9).numpy(), expected, rtol=1e-4, atol=1e-5)
+    rollout.truncated[:] = False
+    assert np.abs(example["advantages"](rollout, 0.99, 0.9).numpy() - expected).max() > 0.1
+
+
+def test_a_short_run_depends_on_the_seed_alone(example, capsys):
+    printed = []
+    for seed in (0, 0, 1):
+        args = example["Args"](seed=seed, total_timesteps=2 * 32 * 400, num_envs=32, num_steps=400, num_threads=1)
+        success = example["train"](args)
+        assert len(success) == 6
+        printed.append([line.split("won:")[1] for line in capsys.readouterr().out.splitlines()])
+    assert len(printed[0]) == 2
+    assert printed[0] == printed[1] != printed[2]
+
+
+@pytest.mark.slow
+def test_it_solves_the_first_steps(example):
+    assert min(example["train"](example["Args"]())) >= 0.95

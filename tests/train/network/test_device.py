@@ -1,0 +1,54 @@
+"""Where the policy of a run is computed: the choice, and what is refused."""
+
+import pytest
+import torch
+
+from nclone_env.errors import ConfigError
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.loop import train
+from nclone_env.train.network.device import is_pinned, learning_device
+from nclone_env.train.ranks import ALONE, Ranks
+
+from ..runs import config
+from ..stub import LineWorld
+
+CPU = torch.device("cpu")
+HAS_GPU = torch.cuda.is_available()
+
+
+def test_the_device_of_a_run(monkeypatch):
+    several = Ranks(0, 2, 2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for by_hand in (False, True):
+        assert learning_device(TrainConfig(), by_hand, ALONE) is None
+        assert learning_device(TrainConfig.of(device="auto"), by_hand, ALONE) is None
+    with pytest.raises(
+        ConfigError, match=r"device: expected a GPU for cuda, but PyTorch .*; use --device cpu, or install"
+    ):
+        learning_device(TrainConfig.of(device="cuda"), False, ALONE)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    gpu = torch.device("cuda", 1)
+    assert learning_device(TrainConfig.of(device="cpu"), False, ALONE) is None
+    assert learning_device(TrainConfig.of(device="auto"), False, ALONE) == gpu
+    assert learning_device(TrainConfig.of(device="auto"), True, ALONE) is None, "the hand-written network is faster"
+    assert learning_device(TrainConfig.of(device="auto"), False, several) is None
+    assert learning_device(TrainConfig.of(device="cuda"), True, ALONE) == gpu
+    with pytest.raises(
+        ConfigError, match=r"device: expected cpu with several ranks, got cuda with 2; .*use --device cpu"
+    ):
+        learning_device(TrainConfig.of(device="cuda"), True, several)
+    assert [is_pinned(device) for device in (None, CPU, gpu)] == [False, False, True]
+
+
+@pytest.mark.skipif(HAS_GPU, reason="needs a machine without a GPU")
+def test_a_run_without_a_gpu_names_the_fix(tmp_path):
+    with pytest.raises(ConfigError, match=r"device: expected a GPU for cuda, .*use --device cpu"):
+        train(config(tmp_path, device="cuda"), make_envs=LineWorld)
+
+
+@pytest.mark.parametrize("name", ["amp", "compile"])
+def test_options_of_a_gpu_are_refused_on_the_processor(name):
+    with pytest.raises(ConfigError, match=f"{name}: expected False with device cpu, got True; use it with device cuda"):
+        TrainConfig.of(**{name: True})
+    assert getattr(TrainConfig.of(**{name: True}, device="auto"), name)
