@@ -1,9 +1,9 @@
-"""The vector environment interface of the trainer, and its default implementation."""
+"""The vector environment interface of the trainer, its default implementation, and the episodes that it plays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -96,30 +96,42 @@ def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[st
     return {name: (*depths[name], *(box.shape or ())) for name, box in space.spaces.items()}
 
 
-class FinishedEpisodes(NamedTuple):
-    """The k episodes that ended in a vector step."""
+PLAYED = np.dtype([("success", "?"), ("total", "f8"), ("frames", "i8"), ("steps", "i8")])
+"""An episode: whether it reached the exit, its undiscounted return, its simulated frames and its steps."""
 
-    indices: np.ndarray
-    """(k,) indices of the environments."""
-    levels: np.ndarray
-    """(k,) indices of the levels played."""
-    success: np.ndarray
-    """(k,) bool, whether the exit was reached."""
-    returns: np.ndarray
-    """(k,) float64, undiscounted."""
-    frames: np.ndarray
-    """(k,) simulated frames."""
+Choose = Callable[[Any, np.ndarray, int], np.ndarray]
+"""Returns actions (n,) for observations, environments whose episode goes on, (n,) bool, and the number of the step."""
 
 
-def finished_episodes(info: Mapping[str, Any]) -> FinishedEpisodes | None:
-    """Return the episodes that ended in a step with same-step autoreset, given its ``info``; None if none did."""
-    if "final_info" not in info:
-        return None
-    final, indices = info["final_info"], np.flatnonzero(info["_final_info"])
-    return FinishedEpisodes(
-        indices,
-        final["level"][indices],
-        final["outcome"][indices] == WON,
-        final["episode_return"][indices],
-        final["episode_frames"][indices],
-    )
+def play_episodes(
+    envs: VectorEnvironment,
+    choose: Choose,
+    observations: Any,
+    waiting: np.ndarray,
+    most_steps: int,
+    out: Mapping[str, np.ndarray] | None = None,
+) -> np.ndarray:
+    """Play the first episode of each environment until all of these have ended; return (n,) ``PLAYED`` records.
+
+    Args:
+        envs: n environments with same-step autoreset that have been reset.
+        choose: chooses the actions; they are arbitrary where no episode is waited for.
+        observations: what the reset returned.
+        waiting: (n,) bool, the environments whose episode is waited for; all False in the end.
+        most_steps: steps of the longest possible episode.
+        out: arrays for the observations.
+    """
+    played = np.zeros(envs.num_envs, PLAYED)
+    for step in range(most_steps):
+        observations, *_, info = envs.step(choose(observations, waiting, step), out=out)
+        if "final_info" not in info:
+            continue
+        ended, final = np.flatnonzero(info["_final_info"] & waiting), info["final_info"]
+        played["success"][ended] = final["outcome"][ended] == WON
+        played["total"][ended] = final["episode_return"][ended]
+        played["frames"][ended] = final["episode_frames"][ended]
+        played["steps"][ended] = step + 1
+        waiting[ended] = False
+        if not waiting.any():
+            break
+    return played

@@ -12,12 +12,7 @@ import torch
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig, check_integer
-from nclone_env.train.environments import (
-    MakeEnvironments,
-    VectorEnvironment,
-    finished_episodes,
-    make_environments,
-)
+from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, play_episodes
 from nclone_env.train.levels.progress import OnLevel, unnoticed
 from nclone_env.train.network.distribution import joined, most_probable
 from nclone_env.train.network.sampling import sample_actions
@@ -164,21 +159,14 @@ def _play_level(envs: VectorEnvironment, number: int, choose: Chooser, most_step
     """Play the first episode of every environment on the level of this number."""
     observations, _ = envs.reset(seed=seed, options={"level": number})
     actions = np.zeros((most_steps, envs.num_envs), np.int8)
-    lengths = np.zeros(envs.num_envs, np.int64)  # in steps; 0 until the first episode ends
-    success, returns, frames = (np.zeros(envs.num_envs, kind) for kind in (bool, float, int))
-    for t in range(most_steps):
-        chosen = choose(observations)
-        actions[t] = chosen
-        observations, *_, info = envs.step(chosen)
-        finished = finished_episodes(info)
-        if finished is None:
-            continue
-        first = lengths[finished.indices] == 0
-        ended = finished.indices[first]
-        success[ended], returns[ended] = finished.success[first], finished.returns[first]
-        frames[ended], lengths[ended] = finished.frames[first], t + 1
-        if lengths.all():
-            break
+
+    def act(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
+        chosen = choose(seen)
+        actions[step] = chosen
+        return chosen
+
+    played = play_episodes(envs, act, observations, np.ones(envs.num_envs, np.bool_), most_steps)
+    success, frames = played["success"], played["frames"]
     wins = frames[success]
     shown = int(np.where(success, frames, np.iinfo(int).max).argmin())
     return LevelResult(
@@ -186,9 +174,9 @@ def _play_level(envs: VectorEnvironment, number: int, choose: Chooser, most_step
         mode=choose.mode,
         episodes=envs.num_envs,
         success_rate=float(success.mean()),
-        mean_return=float(returns.mean()),
+        mean_return=float(played["total"].mean()),
         mean_frames=float(frames.mean()),
         best_frames=int(wins.min()) if len(wins) else None,
         won=bool(success[shown]),
-        actions=actions[: lengths[shown], shown].copy(),
+        actions=actions[: played["steps"][shown], shown].copy(),
     )

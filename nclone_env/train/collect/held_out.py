@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.env.threads import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.environments import VectorEnvironment, finished_episodes
+from nclone_env.train.environments import PLAYED, VectorEnvironment, play_episodes
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
 
@@ -21,7 +21,6 @@ MOST_ENVIRONMENTS = 64
 """Most episodes that a thread plays at a time."""
 LEVEL_ATTEMPTS = np.dtype([("attempts", "i8"), ("wins", "i8"), ("total", "f8"), ("frames", "f8")])
 """The latest attempts on a level: how many, how many reached the exit, mean return and mean simulated frames."""
-_ATTEMPT = np.dtype([("success", "?"), ("total", "f8"), ("frames", "f8")])
 
 
 class HeldOutLevels:
@@ -62,7 +61,7 @@ class HeldOutLevels:
         self._heads = np.array(heads, np.int64)
         self._attempts, self._most_steps = attempts, most_steps
         self._seed = int(np.random.SeedSequence([seed, 2]).generate_state(1)[0])
-        self._played = np.zeros(len(self.digests) * attempts, _ATTEMPT)
+        self._played = np.zeros(len(self.digests) * attempts, PLAYED)
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -128,20 +127,13 @@ class HeldOutLevels:
         waiting = numbers < count  # environments beyond the last episode repeat its level
         envs.assign_levels(np.minimum(numbers, count - 1) // self._attempts)
         envs.reset(seed=0, out=observations)
-        choose = _Sampler(self._network, seat, self._heads, self._seed, first, envs.num_envs)
-        for step in range(first_step, first_step + self._most_steps):
-            *_, info = envs.step(choose(observations, waiting, step), out=observations)
-            finished = finished_episodes(info)
-            if finished is None:
-                continue
-            counted = waiting[finished.indices]  # only the first episode of an environment
-            ended = numbers[finished.indices[counted]]
-            self._played["success"][ended] = finished.success[counted]
-            self._played["total"][ended] = finished.returns[counted]
-            self._played["frames"][ended] = finished.frames[counted]
-            waiting[finished.indices] = False
-            if not waiting.any():
-                break
+        sample = _Sampler(self._network, seat, self._heads, self._seed, first, envs.num_envs)
+
+        def choose(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
+            return sample(seen, waiting, first_step + step)
+
+        played = play_episodes(envs, choose, observations, waiting, self._most_steps, observations)
+        self._played[first : first + len(played)] = played[: count - first]
 
 
 class _Sampler:
