@@ -108,6 +108,7 @@ def train_policy(**fields: int) -> Callable[[Log], None]:
 
     def run(log: Log) -> None:
         from nclone_env.train.config import TrainConfig
+        from nclone_env.train.hooks import Hooks
         from nclone_env.train.loop import train
 
         steps = [0]
@@ -118,7 +119,7 @@ def train_policy(**fields: int) -> Callable[[Log], None]:
 
         with tempfile.TemporaryDirectory() as folder:
             config = TrainConfig(levels=LEVELS, output=Path(folder), total_timesteps=10**10, **fields)
-            train(config, on_update=note, stop=lambda: log.done)
+            train(config, Hooks(on_update=note, stop=lambda: log.done))
 
     return run
 

@@ -88,22 +88,14 @@ class TrainingSubject:
 
     def __init__(self, config: TrainConfig):
         require_training_extra()
-        from nclone_env.train import loop  # requires torch, an optional dependency
-        from nclone_env.train.environments import make_environments
-        from nclone_env.train.runs import run, warm_up
-        from nclone_env.train.runs.folder import claim_folder, settled_config
+        from nclone_env.train.loop import advance  # requires torch, an optional dependency
+        from nclone_env.train.runs.begin import begun_run
 
-        self._advance = loop.advance
+        self._advance = advance
         with ExitStack() as stack:
             temporary = stack.enter_context(temporary_beside(Path(gettempdir(), "profile"), folder=True))
             config = dataclasses.replace(config, output=temporary, name="profiled")
-            folder = stack.enter_context(closing(claim_folder(config, None, overwrite=False)))
-            stack.enter_context(run.one_thread_per_call())
-            self._run: Any = stack.enter_context(
-                closing(run.set_up(settled_config(config, folder), make_environments, folder))
-            )
-            warm_up.warm_up(self._run, lambda name, seconds: None)
-            loop.begin(self._run, None)
+            self._run: Any = stack.enter_context(begun_run(config))
             self._stack = stack.pop_all()
 
     def step(self) -> None:

@@ -13,7 +13,7 @@ import torch
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig, check_integer
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, play_episodes
-from nclone_env.train.levels.progress import OnLevel, unnoticed
+from nclone_env.train.hooks import SILENT, OnLevel
 from nclone_env.train.network.distribution import joined, most_probable
 from nclone_env.train.network.sampling import sample_actions
 from nclone_env.train.policy import ActorCritic
@@ -72,7 +72,7 @@ def evaluate(
     episodes_per_level: int = 100,
     seed: int = 0,
     make_envs: MakeEnvironments = make_environments,
-    on_level: OnLevel = unnoticed,
+    on_level: OnLevel = SILENT.on_level,
 ) -> tuple[LevelResult, ...]:
     """Play each level in ``episodes_per_level`` environments and evaluate the first episode of each.
 
@@ -107,7 +107,7 @@ def compare(
     episodes_per_level: int = 100,
     seed: int = 0,
     make_envs: MakeEnvironments = make_environments,
-    on_level: OnLevel = unnoticed,
+    on_level: OnLevel = SILENT.on_level,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate sampled and argmax actions of a policy and random actions; return the results by mode.
 

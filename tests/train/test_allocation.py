@@ -6,10 +6,8 @@ import tracemalloc
 import pytest
 
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import make_environments
-from nclone_env.train.loop import begin, collect_rollout, compute_returns, update_policy
-from nclone_env.train.runs.folder import claim_folder
-from nclone_env.train.runs.run import one_thread_per_call, set_up
+from nclone_env.train.runs.begin import begun_run
+from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
 SMALL = {"num_envs": 32, "num_steps": 32, "num_minibatches": 2, "update_epochs": 2, "hidden_size": 16, "max_frames": 60}
 
@@ -18,14 +16,10 @@ SMALL = {"num_envs": 32, "num_steps": 32, "num_minibatches": 2, "update_epochs":
 def run(tmp_path):
     """A run of the real environments with one thread, warmed up."""
     config = TrainConfig(num_threads=1, output=tmp_path, total_timesteps=10**9, **SMALL)
-    with one_thread_per_call():
-        run = set_up(config, make_environments, claim_folder(config))
-        begin(run, None)
+    with begun_run(config) as run:
         for _ in range(20):
             one_update(run)
         yield run
-        run.close()
-        run.folder.close()
 
 
 def one_update(run):

@@ -5,12 +5,8 @@ import torch
 
 from nclone_env.errors import MemoryLimitError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import make_environments
 from nclone_env.train.estimate import check_memory, estimate_bytes
-from nclone_env.train.loop import begin
-from nclone_env.train.runs.folder import claim_folder
-from nclone_env.train.runs.run import one_thread_per_call, set_up
-from nclone_env.train.runs.warm_up import warm_up
+from nclone_env.train.runs.begin import begun_run
 
 SMALL = {"num_envs": 40, "num_steps": 8, "hidden_size": 16, "max_frames": 40}
 VARIANTS = {
@@ -52,14 +48,9 @@ def lasting_bytes(node):
 def test_estimate_equals_use(variant, tmp_path):
     config = TrainConfig(output=tmp_path, **{**SMALL, **VARIANTS[variant]})
     estimate = estimate_bytes(config)
-    with one_thread_per_call():
-        run = set_up(config, make_environments, claim_folder(config))
-        warm_up(run, lambda name, seconds: None)
-        begin(run, None)
+    with begun_run(config) as run:
         nodes = [node for node in run.memory().children if node.bytes_where(shared=False)]
         used = {node.name: lasting_bytes(node) for node in nodes}
-        run.close()
-        run.folder.close()
     used["groups"] = sum(lasting_bytes(node) for node in run.memory().children if node.name == "group")
     assert {node.name: node.total_bytes for node in estimate.children} == {
         name: size for name, size in used.items() if name != "group"

@@ -6,7 +6,9 @@ import pytest
 from nclone_env.errors import NonFiniteError
 from nclone_env.train import loop
 from nclone_env.train.environments import make_environments
-from nclone_env.train.loop import collect_rollout, train
+from nclone_env.train.hooks import Hooks
+from nclone_env.train.loop import train
+from nclone_env.train.runs.steps import collect_rollout
 
 from .runs import config, contents
 from .stub import LineWorld
@@ -51,9 +53,8 @@ def stopped(tmp_path, make_envs=LineWorld, **fields):
     rows = []
     whole = train(
         config(tmp_path, name="healthy", **fields),
+        Hooks(on_update=rows.append, stop=lambda: len(rows) == updates),
         make_envs=LineWorld,
-        on_update=rows.append,
-        stop=lambda: len(rows) == updates,
     )
     assert whole.interrupted
     assert contents(path) == contents(whole.checkpoint), "no trace of the nan"

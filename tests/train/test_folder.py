@@ -12,10 +12,11 @@ import pytest
 from nclone_env._files import fill_file, temporary_beside, write_file
 from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.runs import resume
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.folder import RunFolder, checkpoint_file, claim_folder, settled_config
+from nclone_env.train.runs.folder import RunFolder, checkpoint_file, config_in, lock_folder
 
 from .runs import config, contents, shown, untimed
 from .stub import LineWorld
@@ -27,7 +28,7 @@ def claim():
     claimed = []
 
     def call(*arguments, **options):
-        claimed.append(claim_folder(*arguments, **options))
+        claimed.append(lock_folder(*arguments, **options))
         return claimed[-1]
 
     yield call
@@ -49,7 +50,7 @@ def test_runs_without_a_name_are_numbered(tmp_path, claim):
     assert second.path == tmp_path / "jumps+east-seed3-2", "another process trains in the first"
     make_run(tmp_path / "jumps+east-seed3-3")
     assert claim(settings).path == tmp_path / "jumps+east-seed3-4"
-    assert settled_config(settings, second).run_folder == second.path
+    assert config_in(second, settings).run_folder == second.path
 
 
 def test_a_named_folder_with_a_run_is_refused(tmp_path, claim):
@@ -152,7 +153,7 @@ def test_a_refused_run_changes_nothing(tmp_path):
     with pytest.raises(RunFolderError):
         train(config(tmp_path, name="run", seed=1), make_envs=LineWorld)
     with pytest.raises(CheckpointError):
-        train(config(tmp_path, hidden_size=8), first.checkpoint, LineWorld)
+        train(config(tmp_path, hidden_size=8), resume=first.checkpoint, make_envs=LineWorld)
     assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
 
 
@@ -210,10 +211,12 @@ def test_resume_of_an_older_checkpoint_discards_only_when_told(tmp_path):
     older, unnamed = tmp_path / "run" / "checkpoint-2.pt", config(tmp_path, keep_last=9, checkpoint_interval=1)
     message = "resuming from checkpoint-2.pt would discard what follows it in checkpoint.pt; pass another --name"
     with pytest.raises(RunFolderError, match=message):
-        train(unnamed, older, LineWorld)
-    branch = train(config(tmp_path, name="branch"), older, LineWorld)
+        train(unnamed, resume=older, make_envs=LineWorld)
+    branch = train(config(tmp_path, name="branch"), resume=older, make_envs=LineWorld)
     assert contents(branch.checkpoint) == whole
-    rewound = train(config(tmp_path, total_timesteps=512 * 2, keep_last=9), older, LineWorld, overwrite=True)
+    rewound = train(
+        config(tmp_path, total_timesteps=512 * 2, keep_last=9), resume=older, make_envs=LineWorld, overwrite=True
+    )
     assert contents(rewound.checkpoint)["counters"]["updates"] == 2
     assert not older.exists(), "it is the latest now"
     left = sorted(path.name for path in (tmp_path / "run").glob("checkpoint-*.pt"))
@@ -234,12 +237,12 @@ def test_curves_continue_without_repeated_rows(tmp_path):
 
     settings = config(tmp_path, name="run", checkpoint_interval=2)
     with pytest.raises(KeyboardInterrupt):
-        train(settings, make_envs=LineWorld, on_update=fail)
+        train(settings, Hooks(on_update=fail), make_envs=LineWorld)
     folder = tmp_path / "run"
     assert shown(folder) == table(folder) == [512, 1024, 1536]
-    result = train(config(tmp_path), folder, LineWorld)
+    result = train(config(tmp_path), resume=folder, make_envs=LineWorld)
     assert result.checkpoint.parent == folder
     assert shown(folder) == table(folder) == [512, 1024, 1536, 2048]
-    branch = train(config(tmp_path, name="branch", total_timesteps=512 * 5), folder, LineWorld)
+    branch = train(config(tmp_path, name="branch", total_timesteps=512 * 5), resume=folder, make_envs=LineWorld)
     assert shown(tmp_path / "branch") == table(tmp_path / "branch") == [512 * update for update in range(1, 6)]
     assert untimed(branch.curve)[:4] == untimed(result.curve)

@@ -15,6 +15,7 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import make_environments
 from nclone_env.train.evaluate import evaluate
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
 from nclone_env.train.network.autograd import Autograd
@@ -109,8 +110,12 @@ def test_a_resumed_run_is_the_whole_run_and_can_be_evaluated(tmp_path):
     fields = {"action_heads": "separate", "held_out": 0.33, "evaluation_interval": 2}
     whole = train(config(tmp_path, name="whole", **fields), make_envs=LineWorld)
     updates = []
-    train(config(tmp_path, name="part", **fields), None, LineWorld, updates.append, stop=lambda: len(updates) == 2)
-    ended = train(config(tmp_path, **fields), tmp_path / "part", LineWorld)
+    train(
+        config(tmp_path, name="part", **fields),
+        Hooks(on_update=updates.append, stop=lambda: len(updates) == 2),
+        make_envs=LineWorld,
+    )
+    ended = train(config(tmp_path, **fields), resume=tmp_path / "part", make_envs=LineWorld)
     assert contents(ended.checkpoint) == contents(whole.checkpoint)
     joint = train(config(tmp_path, name="joint", **{**fields, "action_heads": "joint"}), make_envs=LineWorld)
     assert contents(joint.checkpoint)["environments"] != contents(whole.checkpoint)["environments"]
@@ -125,9 +130,9 @@ def test_other_heads_do_not_fit(tmp_path):
     joint = train(config(tmp_path, name="joint", total_timesteps=1), make_envs=LineWorld)
     separate = config(tmp_path, name="separate", action_heads="separate")
     with pytest.raises(CheckpointError, match="action_heads: expected joint, as in the run to resume, got separate"):
-        train(separate, joint.checkpoint, LineWorld)
+        train(separate, resume=joint.checkpoint, make_envs=LineWorld)
     with pytest.raises(CheckpointError, match="with action_heads separate, got joint; pass --action-heads joint"):
-        train(separate, None, LineWorld, init=joint.checkpoint, overwrite=True)
+        train(separate, make_envs=LineWorld, init=joint.checkpoint, overwrite=True)
 
 
 def test_training_and_evaluation_succeed(tmp_path):

@@ -17,6 +17,7 @@ from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.environments import make_environments
 from nclone_env.train.evaluate import evaluate
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.split import level_digests, split_levels
 from nclone_env.train.loop import train
 from nclone_env.train.runs.run import group_sizes, held_out_environments
@@ -177,9 +178,9 @@ def test_resume_refuses_another_split(tmp_path):
     for name, change in (("split_seed", {"split_seed": 2}), ("held_out", {"held_out": 0.0})):
         settings = config(tmp_path, **{**HELD_OUT, **change})
         with pytest.raises(CheckpointError, match=f"{name}: expected .*, as in the run to resume, got"):
-            train(settings, half.checkpoint, LineWorld)
+            train(settings, resume=half.checkpoint, make_envs=LineWorld)
     # how often and how long to evaluate may change
-    train(config(tmp_path, **{**HELD_OUT, "evaluation_attempts": 3}), half.checkpoint, LineWorld)
+    train(config(tmp_path, **{**HELD_OUT, "evaluation_attempts": 3}), resume=half.checkpoint, make_envs=LineWorld)
 
 
 @pytest.mark.parametrize(
@@ -217,6 +218,6 @@ def test_names_tell_training_levels_and_held_out_ones_apart(tmp_path):
         return LineWorld(environment, num_envs)
 
     settings = config(tmp_path, levels=tuple(map(str, files)), held_out=0.5, num_threads=1)
-    train(settings, make_envs=make_envs, stop=lambda: True)
+    train(settings, Hooks(stop=lambda: True), make_envs=make_envs)
     trained, measured = made[0], made[-1]
     assert sorted(trained + measured) == ["a/one.toml", "a/two.toml", "b/one.toml", "b/two.toml"]

@@ -6,9 +6,10 @@ import torch
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.policy import make_policy
-from nclone_env.train.runs.initial import initialise_policy
+from nclone_env.train.runs.fixed_options import initialise_policy
 
 from .runs import config
 from .stub import LineWorld
@@ -16,7 +17,7 @@ from .stub import LineWorld
 
 def parameters_at_the_start(tmp_path, name, **options):
     """Return the parameters of a run before its first update, from its checkpoint."""
-    result = train(config(tmp_path, name=name, seed=7), make_envs=LineWorld, stop=lambda: True, **options)
+    result = train(config(tmp_path, name=name, seed=7), Hooks(stop=lambda: True), make_envs=LineWorld, **options)
     return load_checkpoint(result.checkpoint)
 
 
@@ -79,4 +80,4 @@ def test_a_missing_file_and_a_resumed_run_are_refused(tmp_path):
         train(config(tmp_path), init=tmp_path / "nothing", make_envs=LineWorld)
     first = train(config(tmp_path, name="first", total_timesteps=1), make_envs=LineWorld)
     with pytest.raises(ConfigError, match="init: expected none with resume"):
-        train(TrainConfig(), first.checkpoint, init=first.checkpoint, make_envs=LineWorld)
+        train(TrainConfig(), resume=first.checkpoint, init=first.checkpoint, make_envs=LineWorld)

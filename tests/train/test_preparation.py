@@ -13,6 +13,7 @@ from nclone_env.level import array_cache
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.train.config import VARIED
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import planned, stream
 from nclone_env.train.levels.generated import training_collection
 from nclone_env.train.levels.planned import Planner
@@ -46,29 +47,29 @@ def config(tmp_path, **fields):
 
 
 def stopping_after(count):
-    """Return ``on_level`` and ``stop``, which asks to stop after so many calls of the former, and the calls."""
+    """Return hooks that ask to stop after so many calls of ``on_level``, and the calls."""
     calls = []
-    return {"on_level": lambda *call: calls.append(call), "stop": lambda: len(calls) >= count}, calls
+    return Hooks(on_level=lambda *call: calls.append(call), stop=lambda: len(calls) >= count), calls
 
 
 def test_planned_levels_are_counted(tmp_path, searched):
     calls = []
-    train(config(tmp_path, num_threads=1), on_level=lambda *call: calls.append(call))
+    train(config(tmp_path, num_threads=1), Hooks(on_level=lambda *call: calls.append(call)))
     assert calls == [("solutions planned", done, 3) for done in (1, 2, 3)]
     assert searched == list(LEVELS)
-    train(config(tmp_path), on_level=lambda *call: calls.append(call))
+    train(config(tmp_path), Hooks(on_level=lambda *call: calls.append(call)))
     assert len(calls) == 3, "they are kept"
 
 
 def test_a_stopped_preparation_goes_on_where_it_was(tmp_path, searched):
     settings = config(tmp_path, num_threads=1, max_frames=401)
-    options, calls = stopping_after(3)
+    hooks, calls = stopping_after(3)
     with pytest.raises(StoppedError, match="stop: asked to end with 3/3 solutions planned, before the first update"):
-        train(settings, **options)
+        train(settings, hooks)
     assert not list(tmp_path.iterdir()), "no folder is left"
     searched.clear()
     calls.clear()
-    done = train(settings, on_level=lambda *call: calls.append(call))
+    done = train(settings, Hooks(on_level=lambda *call: calls.append(call)))
     assert searched == [LEVELS[2]], "the first two are kept together"
     assert calls == [("solutions planned", 3, 3)]
     assert done.counters.updates == 4, "the negative control: a run that nothing stops"
@@ -81,7 +82,7 @@ def test_an_error_ends_the_searches_that_wait(searched):
         raise StoppedError("now")
 
     with pytest.raises(StoppedError):
-        Planner(1, on_level)._search(levels * 20, 0, "", lambda level: planned.solve(level).inputs)
+        Planner(1, Hooks(on_level=on_level))._search(levels * 20, 0, "", lambda level: planned.solve(level).inputs)
     assert len(searched) < 3
 
 
@@ -90,12 +91,12 @@ def test_generated_levels_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "_PIECE", 2)
     settings = generated_config(tmp_path, generated_count=3, held_out=0.34, evaluation_interval=9)
     calls = []
-    train(settings, on_level=lambda *call: calls.append(call))
+    train(settings, Hooks(on_level=lambda *call: calls.append(call)))
     made = [("levels generated", 2, 3), ("levels generated", 3, 3)]
     assert calls == [("held-out levels generated", 1, 1), *made]
-    options, _ = stopping_after(2)
+    hooks, _ = stopping_after(2)
     with pytest.raises(StoppedError, match="2/3 levels generated"):
-        train(settings, **options)
+        train(settings, hooks)
 
 
 @pytest.mark.usefixtures("rooms")

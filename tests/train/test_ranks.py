@@ -9,6 +9,7 @@ import torch
 
 from nclone_env.errors import ConfigError
 from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.ppo import combine_moments, keep_own, shuffle
 from nclone_env.train.loop import train
 from nclone_env.train.ranks import ALONE, Ranks
@@ -29,7 +30,7 @@ def torchrun(case, folder, *options):
 
 def stopped_after(updates, config):
     rows = []
-    return train(config, on_update=rows.append, stop=lambda: len(rows) == updates)
+    return train(config, Hooks(on_update=rows.append, stop=lambda: len(rows) == updates))
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_environments_that_do_not_divide_are_named(runs):
 
 
 def test_a_job_that_loses_a_rank_ends_as_an_undisturbed_one(runs, tmp_path):
-    train(settings(tmp_path, ""), stop=lambda: True)  # the folder of another run, which must not be continued
+    train(settings(tmp_path, ""), Hooks(stop=lambda: True))  # the folder of another run, which must not be continued
     other = contents(tmp_path / "first-steps-seed3" / "checkpoint.pt")
     printed = torchrun("killed", tmp_path, "--max-restarts=1")
     assert "connection to another rank was lost" in printed

@@ -3,6 +3,7 @@
 import pytest
 
 from nclone_env.train.environments import make_environments
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.runs import resume
 
@@ -38,7 +39,9 @@ CASES = pytest.mark.parametrize(
 
 def stopped_after(updates, settings, make_envs, source=None):
     rows = []
-    return train(settings, source, make_envs, on_update=rows.append, stop=lambda: len(rows) == updates)
+    return train(
+        settings, Hooks(on_update=rows.append, stop=lambda: len(rows) == updates), resume=source, make_envs=make_envs
+    )
 
 
 @CASES
@@ -51,7 +54,7 @@ def test_a_resumed_run_is_the_whole_run(tmp_path, make_envs, fields):
     assert part.counters.updates == 1
     part = stopped_after(2, config(tmp_path, num_threads=1, **fields), make_envs, part.checkpoint)
     assert part.counters.updates == 3
-    ended = train(config(tmp_path, num_threads=2, **fields), part.checkpoint.parent, make_envs)
+    ended = train(config(tmp_path, num_threads=2, **fields), resume=part.checkpoint.parent, make_envs=make_envs)
     assert not ended.interrupted
     assert ended.checkpoint == part.checkpoint == tmp_path / "part" / "checkpoint.pt"
     assert contents(ended.checkpoint) == contents(whole.checkpoint)
@@ -68,14 +71,14 @@ def test_a_run_can_be_resumed_before_its_first_update(tmp_path):
     part = stopped_after(0, config(tmp_path, name="part"), LineWorld)
     assert part.counters.updates == 0
     assert contents(part.checkpoint)["curve"] == []
-    ended = train(config(tmp_path), part.checkpoint, LineWorld)
+    ended = train(config(tmp_path), resume=part.checkpoint, make_envs=LineWorld)
     assert contents(ended.checkpoint) == contents(whole.checkpoint)
 
 
 def test_a_complete_run_is_not_continued(tmp_path):
     whole = train(config(tmp_path, name="whole"), make_envs=LineWorld)
     before = whole.checkpoint.read_bytes()
-    again = train(config(tmp_path), whole.checkpoint, LineWorld)
+    again = train(config(tmp_path), resume=whole.checkpoint, make_envs=LineWorld)
     assert not again.interrupted
     assert whole.checkpoint.read_bytes() == before
 
@@ -85,5 +88,5 @@ def test_a_resume_that_forgets_something_is_noticed(tmp_path, monkeypatch, part)
     whole = train(config(tmp_path, name="whole"), make_envs=LineWorld)
     stopped = stopped_after(2, config(tmp_path, name="part"), LineWorld)
     monkeypatch.setattr(resume, part, lambda run, state: None)
-    ended = train(config(tmp_path), stopped.checkpoint, LineWorld)
+    ended = train(config(tmp_path), resume=stopped.checkpoint, make_envs=LineWorld)
     assert contents(ended.checkpoint) != contents(whole.checkpoint)

@@ -1,7 +1,6 @@
 """Level weights and start states in a training run: what is drawn, what is counted, what is saved."""
 
 import csv
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -23,9 +22,9 @@ from nclone_env.train.curriculum import LevelCurriculum
 from nclone_env.train.environments import make_environments
 from nclone_env.train.levels.planned import Planner
 from nclone_env.train.levels.solutions import run_starts, solutions_of
-from nclone_env.train.loop import begin, collect_rollout, train
-from nclone_env.train.runs.folder import claim_folder
-from nclone_env.train.runs.run import one_thread_per_call, set_up
+from nclone_env.train.loop import train
+from nclone_env.train.runs.begin import begun_run
+from nclone_env.train.runs.steps import collect_rollout
 
 from .runs import config, contents
 from .stub import LineWorld
@@ -231,9 +230,7 @@ def test_levels_that_the_planner_does_not_solve_begin_at_their_start():
 def test_every_level_gets_as_many_environments(tmp_path, curriculum):
     """Negative control: with a curriculum the levels change from episode to episode."""
     settings = config(tmp_path, levels=LEVELS, max_frames=100, curriculum=curriculum)
-    folder = claim_folder(settings)
-    with one_thread_per_call(), closing(folder), closing(set_up(settings, make_environments, folder)) as run:
-        begin(run, None)
+    with begun_run(settings) as run:
         seen = []
         for _ in range(3):
             collect_rollout(run)

@@ -8,7 +8,7 @@ from nclone_env.errors import CheckpointError
 from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
-from nclone_env.train.runs.settled import OF_RUN, check_resumable, option
+from nclone_env.train.runs.fixed_options import OF_RUN, check_resumable, option
 
 from .runs import config
 from .stub import LineWorld
@@ -39,7 +39,7 @@ def run(tmp_path_factory):
 def test_other_values_are_refused_by_name(run, changes, message):
     settings, checkpoint = run
     with pytest.raises(CheckpointError, match=f"first/checkpoint.pt: {message}"):
-        train(replace(settings, **changes), checkpoint, LineWorld)
+        train(replace(settings, **changes), resume=checkpoint, make_envs=LineWorld)
 
 
 def test_all_other_options_may_change(run):
@@ -56,7 +56,7 @@ def test_all_other_options_may_change(run):
     }
     assert not {"total_timesteps", "learning_rate", "max_frames", "seed"} & set(OF_RUN)
     check_resumable(replace(settings, **others), load_checkpoint(checkpoint), checkpoint)
-    ended = train(replace(settings, **others), checkpoint, LineWorld)
+    ended = train(replace(settings, **others), resume=checkpoint, make_envs=LineWorld)
     assert ended.counters.timesteps == others["total_timesteps"]
 
 

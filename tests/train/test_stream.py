@@ -26,6 +26,7 @@ from nclone_env.level.load import load_level, load_levels
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import generated, stream
 from nclone_env.train.levels.background import Background, BackgroundError
 from nclone_env.train.levels.generated import Collection, evaluated_levels, training_collection
@@ -124,7 +125,7 @@ def same(one, other):
 
 def stopped_after(updates, settings, source=None):
     rows = []
-    return train(settings, source, on_update=rows.append, stop=lambda: len(rows) == updates)
+    return train(settings, Hooks(on_update=rows.append, stop=lambda: len(rows) == updates), resume=source)
 
 
 @CASES
@@ -145,7 +146,7 @@ def test_a_resumed_run_is_the_whole_run(tmp_path, rooms, fields, updates):
     whole = train(config(tmp_path, name="whole", **fields))
     part = stopped_after(updates, config(tmp_path, name="part", **fields))
     assert part.counters.updates == updates
-    ended = train(config(tmp_path, **fields), part.checkpoint)
+    ended = train(config(tmp_path, **fields), resume=part.checkpoint)
     assert same(ended, whole)
     assert untimed(ended.curve) == untimed(whole.curve)
     assert (tmp_path / "part" / "levels.csv").read_text() == (tmp_path / "whole" / "levels.csv").read_text()
@@ -165,11 +166,12 @@ def test_a_run_that_waits_for_levels_can_be_stopped(tmp_path, rooms, monkeypatch
 
     monkeypatch.setattr(stream, "Background", Never)
     part = train(
-        config(tmp_path, name="part"), on_update=rows.append, stop=lambda: len(rows) == 3 and len(looked) >= polls
+        config(tmp_path, name="part"),
+        Hooks(on_update=rows.append, stop=lambda: len(rows) == 3 and len(looked) >= polls),
     )
     assert (part.interrupted, part.counters.updates, len(looked)) == (True, 3, polls)
     monkeypatch.setattr(stream, "Background", Here)
-    assert same(train(config(tmp_path), part.checkpoint), whole)
+    assert same(train(config(tmp_path), resume=part.checkpoint), whole)
 
 
 def test_what_was_waited_before_the_levels_came_is_counted(tmp_path, rooms, monkeypatch):
@@ -189,16 +191,16 @@ def test_what_was_waited_before_the_levels_came_is_counted(tmp_path, rooms, monk
 
 def test_a_resume_that_forgets_the_levels_is_noticed(tmp_path, rooms, monkeypatch):
     part = stopped_after(4, config(tmp_path, name="part"))
-    monkeypatch.setattr("nclone_env.train.loop.saved_levels", lambda source: {})
+    monkeypatch.setattr("nclone_env.train.runs.begin.saved_levels", lambda source: {})
     with pytest.raises(CheckpointError, match=r"it cannot be restored: .*use the same levels"):
-        train(config(tmp_path), part.checkpoint)
+        train(config(tmp_path), resume=part.checkpoint)
 
 
 def test_a_checkpoint_is_read_once(tmp_path, rooms, monkeypatch):
     part = stopped_after(4, config(tmp_path, name="part"))
     read, load = [], torch.load
     monkeypatch.setattr(torch, "load", lambda path, **options: read.append(path) or load(path, **options))
-    train(config(tmp_path), part.checkpoint)
+    train(config(tmp_path), resume=part.checkpoint)
     assert read.count(part.checkpoint) == 1
 
 
@@ -236,7 +238,7 @@ def test_the_first_episodes_on_new_levels_are_counted(tmp_path, rooms):
 def test_many_exchanges_hold_no_more_levels_than_one(tmp_path, rooms):
     held = []
     fields = {"total_timesteps": 32 * 16 * 40, "held_out": 0.5}
-    train(config(tmp_path, name="run", **fields), on_update=lambda row: held.append(len(library._held)))
+    train(config(tmp_path, name="run", **fields), Hooks(on_update=lambda row: held.append(len(library._held))))
     assert max(held[4:]) == held[4]
 
 
@@ -365,7 +367,7 @@ def test_a_run_without_further_levels_is_saved(tmp_path, rooms, monkeypatch):
             train(config(tmp_path, name="part", checkpoint_interval=99))
     part = tmp_path / "part" / "checkpoint.pt"
     assert load_checkpoint(part).counters["updates"] == 3
-    assert same(train(config(tmp_path, checkpoint_interval=99), part), whole)
+    assert same(train(config(tmp_path, checkpoint_interval=99), resume=part), whole)
 
 
 def test_damaged_levels_in_a_checkpoint_are_named_as_damage(tmp_path, rooms):
@@ -374,7 +376,7 @@ def test_damaged_levels_in_a_checkpoint_are_named_as_damage(tmp_path, rooms):
     del checkpoint.generated["lengths"]
     save_checkpoint(path, checkpoint)
     with pytest.raises(CheckpointError, match="it cannot be restored: 'lengths'"):
-        train(config(tmp_path), path)
+        train(config(tmp_path), resume=path)
 
 
 def test_levels_that_take_turns_do_not_end_a_run():

@@ -14,6 +14,7 @@ from nclone_env.replay.recording import Recording
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
 from nclone_env.train.policy import ActorCritic
@@ -36,7 +37,7 @@ def vector(result):
 
 def test_a_run_begins_from_the_clone(tmp_path):
     started = []
-    result = train(config(tmp_path), on_warm_start=started.append)
+    result = train(config(tmp_path), Hooks(on_warm_start=started.append))
     (warm,) = started
     assert warm.demonstrated.sources == [LEVEL]
     assert warm.cloning.accuracy > 0.8
@@ -52,7 +53,7 @@ def test_a_run_begins_from_what_the_planner_shows(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(format_text(load_level(LEVEL).raw))
     planned = config(tmp_path, levels=(str(path),), warm_start=("planned",), max_frames=480)
-    result = train(planned, on_warm_start=started.append)
+    result = train(planned, Hooks(on_warm_start=started.append))
     (warm,) = started
     assert warm.cloning.accuracy > 0.8
     assert len(warm.demonstrated.trajectories) == 1

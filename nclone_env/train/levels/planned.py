@@ -18,7 +18,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, content_digest
 from nclone_env.plan.smooth import smooth
 from nclone_env.plan.solve import solve
-from nclone_env.train.levels.progress import OnLevel, unnoticed
+from nclone_env.train.hooks import SILENT, Hooks
 
 PLANNED = "planned"
 """Name of these solutions among sources of solutions."""
@@ -36,8 +36,8 @@ class Planner:
 
     threads: int = 1
     """Levels that are searched at a time."""
-    on_level: OnLevel = unnoticed
-    """Called after each level that was searched, not for results that were kept."""
+    hooks: Hooks = SILENT
+    """Told of each level that was searched, not of results that were kept."""
 
     def solutions(self, levels: LevelSet, max_frames: int) -> dict[str, np.ndarray]:
         """Return inputs that complete levels, (T,) uint8 by level name; levels for which none were found are left out.
@@ -87,7 +87,7 @@ class Planner:
         try:
             for inputs in executor.map(search, levels[first : first + _KEPT_TOGETHER]):
                 found.append(inputs)
-                self.on_level(what, first + len(found), len(levels))
+                self.hooks.level(what, first + len(found), len(levels))
         finally:
             executor.shutdown(cancel_futures=True)
         return {"inputs": np.concatenate(found), "lengths": np.array([len(inputs) for inputs in found], np.int32)}

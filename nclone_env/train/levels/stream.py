@@ -18,6 +18,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.raw import RawLevel
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.background import Background
 from nclone_env.train.levels.generated import (
     Batch,
@@ -29,7 +30,6 @@ from nclone_env.train.levels.generated import (
     training_collection,
 )
 from nclone_env.train.levels.planned import PLANNED, Planner
-from nclone_env.train.levels.progress import OnLevel
 from nclone_env.train.levels.solutions import found_solutions, solutions_of
 from nclone_env.train.ranks import Ranks
 
@@ -176,7 +176,7 @@ def open_stream(
         environment: of the environments trained in; its levels are replaced.
         levels: fixed levels to train on; there may be none.
         held_out: fixed levels that the run holds out.
-        planner: finds solutions of fixed levels; its ``on_level`` is called for generated ones too.
+        planner: finds solutions of fixed levels; its hooks are called for generated ones too.
         ranks: the processes that train together.
         state: of an interrupted run, from :meth:`LevelStream.state`; empty: a new run.
 
@@ -198,7 +198,7 @@ def open_stream(
     )
     with ExitStack() as undone:
         background = undone.enter_context(closing(Background()))
-        maker = _FirstLevels(ranks, background, planner.on_level)
+        maker = _FirstLevels(ranks, background, planner.hooks)
         measured = maker.take(held_out_collection(config), held_out_count(config), "held-out levels generated")
         begun, current, previous = _saved_batch(plan, state) if state else (0, maker.batch(plan), ())
         envs, interval = len(ranks.share(config.num_envs)), config.generated_interval
@@ -213,7 +213,7 @@ class _FirstLevels:
 
     ranks: Ranks
     background: Background
-    on_level: OnLevel
+    hooks: Hooks
 
     def take(self, collection: Collection, count: int, what: str) -> tuple[Made, ...]:
         """Return the first levels of a collection; errors as :meth:`Collection.take`."""
@@ -221,7 +221,7 @@ class _FirstLevels:
         while len(made) < count:
             first = made[-1].number + 1 if made else 0
             made += self._compute(collection.take, first, min(_PIECE, count - len(made)))
-            self.on_level(what, len(made), count)
+            self.hooks.level(what, len(made), count)
         return made
 
     def batch(self, plan: Plan) -> Batch:

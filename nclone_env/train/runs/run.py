@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -23,11 +23,11 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection, spread_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
+from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.planned import Planner
-from nclone_env.train.levels.progress import OnLevel, unnoticed
 from nclone_env.train.levels.solutions import run_starts
 from nclone_env.train.levels.split import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
@@ -85,6 +85,7 @@ class Run:
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
     ranks: Ranks = ALONE
+    hooks: Hooks = SILENT
     device: torch.device | None = None
     """Device of the policy; None: the processor, by the threads of the run."""
     reference: Reference | None = None
@@ -172,7 +173,7 @@ def set_up(
     folder: RunFolder,
     ranks: Ranks = ALONE,
     generated: Mapping[str, Any] | None = None,
-    on_level: OnLevel = unnoticed,
+    hooks: Hooks = SILENT,
 ) -> Run:
     """Build all components of a run that writes to a folder; nothing is written yet.
 
@@ -182,21 +183,32 @@ def set_up(
         folder: the folder.
         ranks: the processes that train together.
         generated: the generated levels of an interrupted run, see ``LevelStream.state``.
-        on_level: called as levels are planned or generated, in this rank.
+        hooks: of the run.
 
     Raises:
         ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
             solutions cannot.
     """
     workers = make_workers(config, ranks)
-    planner = Planner(workers.count, on_level)
-    environment, held_out, stream = _choose_levels(config, planner, ranks, generated or {})
+    planner = Planner(workers.count, hooks)
+    levels = _choose_levels(config, planner, ranks, generated or {})
     with ExitStack() as undone:
-        if stream is not None:
-            undone.callback(stream.close)
-        run = _assemble(config, make_envs, folder, ranks, workers, planner, environment, held_out, stream)
+        if levels.stream is not None:
+            undone.callback(levels.stream.close)
+        run = _assemble(config, make_envs, folder, ranks, workers, planner, levels)
         undone.pop_all()
     return run
+
+
+class _Levels(NamedTuple):
+    """The levels of a run."""
+
+    environment: EnvironmentConfig
+    """Of the environments trained in, with the levels to begin on."""
+    held_out: tuple[LevelSource, ...]
+    """Levels that are held out."""
+    stream: LevelStream | None
+    """Levels to come, if some are generated."""
 
 
 def _assemble(
@@ -206,11 +218,10 @@ def _assemble(
     ranks: Ranks,
     workers: Workers,
     planner: Planner,
-    environment: EnvironmentConfig,
-    held_out: tuple[LevelSource, ...],
-    stream: LevelStream | None,
+    levels: _Levels,
 ) -> Run:
     """Build the components of :func:`set_up` that need the levels."""
+    environment, held_out, stream = levels
     share = ranks.share(config.num_envs)
     sizes = group_sizes(len(share))
     groups = [make_envs(environment, size) for size in sizes]
@@ -247,6 +258,7 @@ def _assemble(
         folder=folder,
         curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
         ranks=ranks,
+        hooks=planner.hooks,
         device=device,
         stream=stream,
     )
@@ -257,19 +269,17 @@ def assigns_levels(config: TrainConfig, count: int) -> bool:
     return config.curriculum == "even" and count <= config.num_envs
 
 
-def _choose_levels(
-    config: TrainConfig, planner: Planner, ranks: Ranks, generated: Mapping[str, Any]
-) -> tuple[EnvironmentConfig, tuple[LevelSource, ...], LevelStream | None]:
-    """Return the environment with the levels to begin on, the held-out levels, and the levels to come, if any."""
+def _choose_levels(config: TrainConfig, planner: Planner, ranks: Ranks, generated: Mapping[str, Any]) -> _Levels:
+    """Return the levels of a run."""
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment().replace(mirrored=config.mirrored)
     if not config.streams:
         named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
         count = len(levels)
-        return environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None
+        return _Levels(environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None)
     stream, measured = open_stream(config, environment, levels, held_out, planner, ranks, generated)
     environment = environment.replace(levels=stream.levels, mirrored=False)
-    return environment, (*held_out, *measured), stream
+    return _Levels(environment, (*held_out, *measured), stream)
 
 
 def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:

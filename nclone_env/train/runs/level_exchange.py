@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from nclone_env.train.runs.run import Run, assigns_levels
 _POLL_SECONDS = 0.2
 
 
-def renew_levels(run: Run) -> Row:
-    """Exchange the generated levels if that is due; return the columns of the learning curve about it.
+def exchange_levels(run: Run) -> Row:
+    """Swap in the next batch of generated levels when it is due; return its columns of the learning curve.
 
     Episodes under way end on their level. What was measured on the levels that leave is dropped.
 
@@ -46,9 +46,13 @@ def renew_levels(run: Run) -> Row:
     return {"new_level_success": success, "wait_seconds": waited, "exchange_seconds": exchanged}
 
 
-def stopped_by(run: Run, stop: Callable[[], bool]) -> bool:
-    """Return whether a run is asked to stop; before, wait until it is or generated levels that are due can be had."""
-    while not stop():
+def is_stopped(run: Run) -> bool:
+    """Return whether any rank is asked to stop; before, wait until it is or generated levels that are due are there."""
+    return any(run.ranks.exchange(_is_stopped_here(run)))
+
+
+def _is_stopped_here(run: Run) -> bool:
+    while not run.hooks.stop():
         if run.stream is None or run.stream.ready(run.counters.updates, _POLL_SECONDS):
             return False
     return True

@@ -1,4 +1,4 @@
-"""Options that stay as they are: what a policy sees and consists of, and what a checkpoint is made for."""
+"""Options fixed by a checkpoint: the inputs and the architecture of its policy, and those that its run keeps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import Checkpoint, restore_configs
+from nclone_env.train.checkpoint import Checkpoint, check_observations, load_checkpoint, restore_configs, translated
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.policy import ActorCritic
 
 OF_POLICY = (
     "observations",
@@ -40,6 +41,7 @@ OF_RUN = (
     "warm_start",
 )
 """Fields that a run keeps when it is resumed."""
+_CRITIC = "critic."
 _FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 
 
@@ -71,7 +73,7 @@ def check_resumable(config: TrainConfig, checkpoint: Checkpoint, path: Path) -> 
         )
 
 
-def check_policy(config: TrainConfig, saved: TrainConfig, path: Path) -> None:
+def _check_policy(config: TrainConfig, saved: TrainConfig, path: Path) -> None:
     """Check that the policy of another run fits a run.
 
     Raises:
@@ -82,6 +84,31 @@ def check_policy(config: TrainConfig, saved: TrainConfig, path: Path) -> None:
         expected, got = getattr(config, name), getattr(saved, name)
         fix = option(name, got)
         raise CheckpointError(f"{path}: expected a policy with {name} {_text(expected)}, got {_text(got)}; pass {fix}")
+
+
+def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> None:
+    """Copy the parameters of another run's policy, except those of the value function alone.
+
+    The value function estimates returns of other levels or rewards there, so its head, and its layers if they are
+    separate, keep their initial values.
+
+    Args:
+        policy: the network of the new run, changed in place.
+        config: configuration of the new run.
+        path: checkpoint of the other run.
+
+    Raises:
+        CheckpointError: if the file cannot be read, or its network or observations differ.
+    """
+    checkpoint = load_checkpoint(path)
+    other, _ = restore_configs(checkpoint, path)
+    _check_policy(config, other, path)
+    check_observations(policy.observation_shapes, checkpoint, path)
+    own = policy.state_dict()
+    with translated(path):
+        policy.load_state_dict(
+            {name: own[name] if name.startswith(_CRITIC) else value for name, value in checkpoint.policy.items()}
+        )
 
 
 def option(name: str, value: Any) -> str:

@@ -22,7 +22,7 @@ from nclone_env.train.runs.folder import (
     RunFolder,
     SharedFolder,
     checkpoint_file,
-    claim_folder,
+    lock_folder,
     named_folder,
 )
 
@@ -52,25 +52,25 @@ def own_checkpoint(config: TrainConfig, source: Path | None, job: Collection[str
     return None
 
 
-def claim(
+def lock_folder_for_all(
     config: TrainConfig, resume: str | Path | None, overwrite: bool, ranks: Ranks
 ) -> tuple[RunFolder, Path | None]:
     """Choose and lock the folder of a run for all ranks, and the checkpoint to continue from.
 
     Raises:
         CheckpointError: if ``resume`` does not exist.
-        RunFolderError: as :func:`nclone_env.train.runs.folder.claim_folder` does.
+        RunFolderError: as :func:`nclone_env.train.runs.folder.lock_folder` does.
     """
-    job, claimed = launchers(ranks), []
+    job, locked = launchers(ranks), []
 
     def choose() -> tuple[Path, Path | None]:
         source = None if resume is None else checkpoint_file(resume)
         source = own_checkpoint(config, source, job) or source
-        claimed.append(claim_folder(config, source, overwrite))
-        return claimed[0].path, source
+        locked.append(lock_folder(config, source, overwrite))
+        return locked[0].path, source
 
     path, source = ranks.from_first(choose)
-    return (claimed[0] if ranks.first else SharedFolder(path)), source
+    return (locked[0] if ranks.first else SharedFolder(path)), source
 
 
 def name_job(folder: RunFolder, job: Collection[str]) -> None:
@@ -80,7 +80,7 @@ def name_job(folder: RunFolder, job: Collection[str]) -> None:
 
 
 def _folders(config: TrainConfig, source: Path | None) -> Iterator[Path]:
-    """Yield the folders that :func:`nclone_env.train.runs.folder.claim_folder` may have chosen."""
+    """Yield the folders that :func:`nclone_env.train.runs.folder.lock_folder` may have chosen."""
     path = named_folder(config, source)
     if path is not None:
         yield path
