@@ -26,8 +26,7 @@ from nclone_env.level.reference import resolve
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.learn.holding import held_actions
-from nclone_env.train.levels.planned import PLANNED, Planner
-from nclone_env.train.starts import winning_inputs
+from nclone_env.train.levels.solutions import PLANNED, Planner, winning_inputs
 from nclone_env.train.trajectories import Trajectory
 
 

@@ -6,7 +6,7 @@ likely, and move the start back as success from it is learned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,17 +14,14 @@ import numpy as np
 
 from nclone_env.actions import ACTION_OF_INPUT
 from nclone_env.config import EnvironmentConfig, ObservationConfig, check_integer
-from nclone_env.constants import CELEBRATING, INPUT_SUICIDE
+from nclone_env.constants import INPUT_SUICIDE
+from nclone_env.env.playable import playable_levels
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.errors import ConfigError, InputsError
-from nclone_env.level.level import Level
-from nclone_env.level.mirror import mirrored, mirrored_inputs
-from nclone_env.level.raw import RawLevel
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.replay.recording import Recording
 from nclone_env.sim.inputs import check_inputs
-from nclone_env.sim.simulate import simulate
 from nclone_env.train.levels.outcomes import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
+from nclone_env.train.levels.solutions import Planner, find, none_found
 
 STATES_PER_LEVEL = 16
 """Snapshots along the solution of a level in a training run."""
@@ -57,7 +54,7 @@ def start_states(config: EnvironmentConfig, solutions: Mapping[str, Any], count:
 
     Args:
         config: configuration of the vector environment that will begin episodes in them.
-        solutions: inputs that reach the exit, one byte 0..7 a frame, by level name; see :func:`recorded_solutions` and
+        solutions: inputs that reach the exit, one byte 0..7 a frame, by level name; see
             ``nclone_env.level.solutions.known_solutions``. Levels without one get no states.
         count: number of states of a level; fewer if its solution is shorter.
 
@@ -78,6 +75,28 @@ def start_states(config: EnvironmentConfig, solutions: Mapping[str, Any], count:
         levels += [names.index(name)] * len(along)
     env.close()
     return StartStates(tuple(states), np.array(levels, np.int64), np.array(frames, np.int64))
+
+
+def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: Planner) -> StartStates | None:
+    """Return the states along solutions that the episodes of a run begin in.
+
+    Args:
+        environment: configuration of the environments.
+        sources: recordings of solutions, ``known`` or ``planned``; without any, episodes begin at the start of their
+            level.
+        planner: finds those that are planned.
+
+    Raises:
+        ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.
+        FormatError, UnknownLevelError: if a file cannot be read.
+    """
+    if not sources:
+        return None
+    levels = playable_levels(environment)
+    solutions = find(levels, sources, environment.max_frames, planner)
+    if not solutions:
+        raise none_found(levels, sources, environment.max_frames)
+    return start_states(environment, solutions, STATES_PER_LEVEL)
 
 
 def snapshots_along(env: NPlusPlusEnv, level: str, inputs: Any, count: int) -> dict[int, bytes]:
@@ -115,54 +134,6 @@ def snapshots_along(env: NPlusPlusEnv, level: str, inputs: Any, count: int) -> d
         env.set_state(states[last])
         _frames_to_exit(env, actions[last:], level)
     return states
-
-
-def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording]) -> dict[str, np.ndarray]:
-    """Return the shortest way to the exit of each level that is recorded, inputs (T,) uint8 by level name.
-
-    Args:
-        levels: levels of an environment; those without such a recording are left out.
-        recordings: of any levels; each is simulated, and levels are compared by tiles and entities. Frames after the
-            one in which the ninja reaches the exit do not count.
-    """
-    digests = {level.raw.digest for level in levels}
-    found: dict[str, np.ndarray] = {}
-    for recording in recordings:
-        digest = recording.level.digest
-        if digest not in digests or not recording.verify().agrees:
-            continue
-        inputs = winning_inputs(recording.level, recording.inputs)
-        if inputs is not None and (digest not in found or len(inputs) < len(found[digest])):
-            found[digest] = inputs
-    return {level.name: found[level.raw.digest] for level in levels if level.raw.digest in found}
-
-
-def mirrored_solutions(levels: Sequence[Level], solutions: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Return solutions of levels whose mirror images are solved: the same inputs with left and right exchanged.
-
-    Each is simulated, as rounding and ties may spoil it.
-
-    Args:
-        levels: levels of an environment.
-        solutions: inputs of some of them by level name.
-
-    Returns:
-        Inputs (T,) uint8 by name of further levels, up to the frame in which the ninja reaches the exit.
-    """
-    solved = {level.raw.digest: solutions[level.name] for level in levels if level.name in solutions}
-    found: dict[str, np.ndarray] = {}
-    for level in levels:
-        inputs = None if level.name in solutions else solved.get(mirrored(level).raw.digest)
-        exchanged = None if inputs is None else winning_inputs(level.raw, mirrored_inputs(check_inputs(inputs)))
-        if exchanged is not None:
-            found[level.name] = exchanged
-    return found
-
-
-def winning_inputs(level: RawLevel, inputs: np.ndarray) -> np.ndarray | None:
-    """Return inputs, (T,) uint8, up to the frame in which the ninja reaches the exit; None if it does not."""
-    wins = np.flatnonzero(simulate(level, inputs).state == CELEBRATING)
-    return inputs[: wins[0] + 1] if len(wins) else None
 
 
 class BackwardStarts:

@@ -14,9 +14,9 @@ from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.train.config import VARIED
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels import planned, stream
+from nclone_env.train.levels import solutions, stream
 from nclone_env.train.levels.generated import training_collection
-from nclone_env.train.levels.planned import Planner
+from nclone_env.train.levels.solutions import Planner
 from nclone_env.train.loop import train
 
 from . import runs
@@ -37,8 +37,8 @@ def searched(monkeypatch, tmp_path_factory):
         names.append(level.name)
         return types.SimpleNamespace(inputs=np.frombuffer(known_solutions()[level.name], np.uint8))
 
-    monkeypatch.setattr(planned, "solve", solve)
-    monkeypatch.setattr(planned, "_KEPT_TOGETHER", 2)
+    monkeypatch.setattr(solutions, "solve", solve)
+    monkeypatch.setattr(solutions, "_KEPT_TOGETHER", 2)
     return names
 
 
@@ -82,7 +82,7 @@ def test_an_error_ends_the_searches_that_wait(searched):
         raise StoppedError("now")
 
     with pytest.raises(StoppedError):
-        Planner(1, Hooks(on_level=on_level))._search(levels * 20, 0, "", lambda level: planned.solve(level).inputs)
+        Planner(1, Hooks(on_level=on_level))._search(levels * 20, 0, "", lambda level: solutions.solve(level).inputs)
     assert len(searched) < 3
 
 

@@ -29,8 +29,7 @@ from nclone_env.train.levels.generated import (
     held_out_count,
     training_collection,
 )
-from nclone_env.train.levels.planned import PLANNED, Planner
-from nclone_env.train.levels.solutions import found_solutions, solutions_of
+from nclone_env.train.levels.solutions import PLANNED, Planner, find, none_found
 from nclone_env.train.ranks import Ranks
 
 Value = TypeVar("Value")
@@ -246,9 +245,11 @@ def _fixed_solutions(
 ) -> Mapping[str, np.ndarray]:
     """Return solutions of the fixed levels and their mirror images by name."""
     if config.starts and fixed:
-        find = found_solutions if PLANNED in config.starts else solutions_of
         levels = playable_levels(environment.replace(levels=fixed))
-        return find(levels, config.starts, config.max_frames, planner)
+        found = find(levels, config.starts, config.max_frames, planner)
+        if not found and PLANNED not in config.starts:
+            raise none_found(levels, config.starts, config.max_frames)
+        return found
     if config.starts and PLANNED not in config.starts:
         raise ConfigError(
             f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "

@@ -27,8 +27,7 @@ from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.planned import Planner
-from nclone_env.train.levels.solutions import run_starts
+from nclone_env.train.levels.solutions import Planner
 from nclone_env.train.levels.split import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.choice import make_network
@@ -42,6 +41,7 @@ from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import KeptCurve, LearningCurve
 from nclone_env.train.runs.folder import RunFolder
+from nclone_env.train.starts import run_starts
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
