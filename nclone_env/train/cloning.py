@@ -21,7 +21,7 @@ from nclone_env.train.network.distribution import log_probs_and_entropies, most_
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.protocols import LossScaling
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.trajectories import Trajectory, TrajectoryBuffer
+from nclone_env.train.trajectories import EpisodeData, TrajectoryBuffer
 
 _EVALUATED = 2048
 """Most steps that are evaluated in one call."""
@@ -69,7 +69,7 @@ class Cloning(NamedTuple):
 
 def clone(
     policy: ActorCritic,
-    trajectories: Iterable[Trajectory],
+    trajectories: Iterable[EpisodeData],
     observation_space: Any,
     frame_stack: int = 1,
     settings: CloningSettings | None = None,
@@ -151,7 +151,7 @@ class _Student:
             )
 
 
-def _load(trajectories: Iterable[Trajectory], space: Any, policy: ActorCritic, frame_stack: int) -> TrajectoryBuffer:
+def _load(trajectories: Iterable[EpisodeData], space: Any, policy: ActorCritic, frame_stack: int) -> TrajectoryBuffer:
     """Return the trajectories with their actions as reference distributions."""
     steps = TrajectoryBuffer(space, int(np.prod(policy.heads)), frame_stack=frame_stack)
     steps.fill(trajectories, gamma=1.0, gae_lambda=1.0)

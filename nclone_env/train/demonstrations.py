@@ -27,7 +27,7 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_any_recording
 from nclone_env.train.learn.holding import held_actions
 from nclone_env.train.levels.solutions import PLANNED, Planner, winning_inputs
-from nclone_env.train.trajectories import Trajectory
+from nclone_env.train.trajectories import EpisodeData
 
 
 class Demonstration(NamedTuple):
@@ -44,7 +44,7 @@ class Demonstration(NamedTuple):
 class Demonstrated(NamedTuple):
     """Trajectories for cloning, and what became none."""
 
-    trajectories: list[Trajectory]
+    trajectories: list[EpisodeData]
     """One for each demonstration that was used."""
     sources: list[str]
     """Their sources, in the same order."""
@@ -110,7 +110,7 @@ def _planned(config: EnvironmentConfig, planner: Planner) -> Iterator[Demonstrat
             yield Demonstration(level.name, level, found[level.name])
 
 
-def trajectory_of(demonstration: Demonstration, config: EnvironmentConfig) -> Trajectory | str:
+def trajectory_of(demonstration: Demonstration, config: EnvironmentConfig) -> EpisodeData | str:
     """Return the trajectory of a demonstration in an environment, or the reason why there is none."""
     inputs = winning_inputs(demonstration.level.raw, demonstration.inputs)
     if inputs is None:
@@ -124,7 +124,7 @@ def trajectory_of(demonstration: Demonstration, config: EnvironmentConfig) -> Tr
     return trajectory
 
 
-def play_actions(level: Level, actions: np.ndarray, config: EnvironmentConfig) -> Trajectory | None:
+def play_actions(level: Level, actions: np.ndarray, config: EnvironmentConfig) -> EpisodeData | None:
     """Play (T,) actions from the start of a level; return the trajectory, None if the last one does not win.
 
     The last one is replaced where the mask excludes it: more actions are equal in a step that victory cuts short.
@@ -148,7 +148,7 @@ def play_actions(level: Level, actions: np.ndarray, config: EnvironmentConfig) -
                 return None
         for name, array in seen.items():
             rows[name][-1] = array[0]
-    return Trajectory(rows, actions, rewards, terminated=True) if won else None
+    return EpisodeData(rows, actions, rewards, terminated=True) if won else None
 
 
 def _allowed_winner(env: NPlusPlusVectorEnv, mask: np.ndarray, action: int) -> int:

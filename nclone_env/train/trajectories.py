@@ -21,14 +21,14 @@ from nclone_env.train.learn.trajectory import (
     OPTIONAL,
     Block,
     Columns,
-    Trajectory,
+    EpisodeData,
     TrajectoryChecks,
     blocks,
     first_steps,
 )
 from nclone_env.train.network.protocols import LearningFields
 
-__all__ = ["Intake", "Trajectory", "TrajectoryBuffer"]
+__all__ = ["EpisodeData", "Intake", "TrajectoryBuffer"]
 
 _WINDOW = 4096
 """Steps that are written together: on another device those of one transfer, gathered on the host."""
@@ -79,7 +79,7 @@ class TrajectoryBuffer:
         self._checks = TrajectoryChecks(self._specs, num_actions)
         self._allocate(0)
 
-    def fill(self, trajectories: Iterable[Trajectory], gamma: float, gae_lambda: float) -> Intake:
+    def fill(self, trajectories: Iterable[EpisodeData], gamma: float, gae_lambda: float) -> Intake:
         """Replace the content by these episodes, and compute their advantages and returns.
 
         The arrays of a sequence are all checked and counted first, then they are written. What can be read only once,

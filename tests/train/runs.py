@@ -8,6 +8,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.runs.curve import Rows
 
 TIMES = {
@@ -37,6 +38,12 @@ def config(tmp_path, **fields):
         "learning_rate": 3e-3,
     }
     return TrainConfig(**{**defaults, **fields})
+
+
+def until(updates):
+    """Return hooks that end a run after some updates."""
+    rows = []
+    return Hooks(on_update=rows.append, stop=lambda: len(rows) == updates)
 
 
 def curve_of(rows):

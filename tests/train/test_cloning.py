@@ -10,7 +10,7 @@ from nclone_env.train.cloning import CloningSettings, clone, evaluate_clone
 from nclone_env.train.network import choice
 from nclone_env.train.network.autograd import Autograd
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.trajectories import Trajectory, TrajectoryBuffer
+from nclone_env.train.trajectories import EpisodeData, TrajectoryBuffer
 
 SETTINGS = CloningSettings(max_epochs=60, patience=10, least_updates=0)
 
@@ -33,7 +33,7 @@ def taught(count=6, masked=False, noise=0.0):
         if masked:
             rows["action_mask"] = (random.random((length, 6)) < 0.5).astype(np.int8)
             rows["action_mask"][np.arange(length), actions] = 1
-        episodes.append(Trajectory(rows, actions))
+        episodes.append(EpisodeData(rows, actions))
     return episodes
 
 
@@ -132,7 +132,9 @@ def test_figures_are_those_of_the_policy():
     assert (loss, accuracy) == (made.loss, made.accuracy)
 
 
-@pytest.mark.parametrize("nothing", [[], [Trajectory({"game_state": np.zeros((0, 30), np.float32)}, np.zeros(0, int))]])
+@pytest.mark.parametrize(
+    "nothing", [[], [EpisodeData({"game_state": np.zeros((0, 30), np.float32)}, np.zeros(0, int))]]
+)
 def test_nothing_to_imitate(nothing):
     with pytest.raises(TrajectoryError, match="expected at least one step to imitate, got none"):
         clone(policy(), nothing, space())

@@ -83,4 +83,4 @@ def test_announced_rows_allocate_nothing():
         made.append(row)
     assert tracemalloc.get_traced_memory()[0] - before < 200
     tracemalloc.stop()
-    assert made.memory().total_bytes == Rows.bytes_of(1000)
+    assert made.memory().total_bytes == Rows(1000).memory().total_bytes

@@ -33,7 +33,7 @@ from nclone_env.train.runs import run as run_module
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
-from .runs import config, contents
+from .runs import config, contents, until
 from .stub import LineWorld
 
 CPU = torch.device("cpu")
@@ -254,17 +254,14 @@ def test_a_run_is_resumed_on_any_device(tmp_path, monkeypatch, device):
     make, device = functools.partial(config, tmp_path), torch.device(device)
     whole = trained(monkeypatch, device, make(name="whole"), make_envs=LineWorld)
     in_host = trained(monkeypatch, None, make(name="host"), make_envs=LineWorld)
-    rows = []
-    stop = lambda: len(rows) >= 2  # noqa: E731
-    part = trained(monkeypatch, device, make(name="part"), None, LineWorld, rows.append, stop=stop)
-    rows = []
-    host_part = trained(monkeypatch, None, make(name="host part"), None, LineWorld, rows.append, stop=stop)
+    part = trained(monkeypatch, device, make(name="part"), until(2), make_envs=LineWorld)
+    host_part = trained(monkeypatch, None, make(name="host part"), until(2), make_envs=LineWorld)
     assert part.counters.updates == host_part.counters.updates == 2
-    here = trained(monkeypatch, device, make(name="here"), part.checkpoint, LineWorld)
+    here = trained(monkeypatch, device, make(name="here"), resume=part.checkpoint, make_envs=LineWorld)
     if device == CPU:
         assert contents(here.checkpoint) == contents(whole.checkpoint)
-    there = trained(monkeypatch, None, make(name="there"), part.checkpoint, LineWorld)
-    back = trained(monkeypatch, device, make(name="back"), host_part.checkpoint, LineWorld)
+    there = trained(monkeypatch, None, make(name="there"), resume=part.checkpoint, make_envs=LineWorld)
+    back = trained(monkeypatch, device, make(name="back"), resume=host_part.checkpoint, make_envs=LineWorld)
     for result in (here, there, back, whole):
         np.testing.assert_allclose(vector(result), vector(in_host), rtol=0, atol=1e-4)
     assert np.abs(vector(part) - vector(whole)).max() > 1e-3

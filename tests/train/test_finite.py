@@ -6,11 +6,10 @@ import pytest
 from nclone_env.errors import NonFiniteError
 from nclone_env.train import loop
 from nclone_env.train.environments import make_environments
-from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.runs.steps import collect_rollout
 
-from .runs import config, contents
+from .runs import config, contents, until
 from .stub import LineWorld
 
 BAD_UPDATE = 3
@@ -50,12 +49,7 @@ def stopped(tmp_path, make_envs=LineWorld, **fields):
     updates = contents(path)["counters"]["updates"]
     assert f"the run stopped without saving, {path} holds its state after update {updates}" in message
     assert not list(path.parent.glob(".*.pt"))
-    rows = []
-    whole = train(
-        config(tmp_path, name="healthy", **fields),
-        Hooks(on_update=rows.append, stop=lambda: len(rows) == updates),
-        make_envs=LineWorld,
-    )
+    whole = train(config(tmp_path, name="healthy", **fields), until(updates), make_envs=LineWorld)
     assert whole.interrupted
     assert contents(path) == contents(whole.checkpoint), "no trace of the nan"
     return message, updates

@@ -15,7 +15,6 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.environments import make_environments
 from nclone_env.train.evaluate import evaluate
-from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
 from nclone_env.train.network.autograd import Autograd
@@ -24,9 +23,9 @@ from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.protocols import LossScaling
 from nclone_env.train.policy import HEADS, ActorCritic, make_policy
-from nclone_env.train.trajectories import Trajectory
+from nclone_env.train.trajectories import EpisodeData
 
-from .runs import config, contents
+from .runs import config, contents, until
 from .stub import LineWorld
 
 SEPARATE = HEADS["separate"]
@@ -99,7 +98,7 @@ def test_a_clone_imitates():
     for length in (60, 61, 62):
         rows = random.standard_normal((length, 30), np.float32)
         actions = rows[:, :3].argmax(axis=1) + 3 * (rows[:, 3] > 0)
-        episodes.append(Trajectory({"game_state": rows}, actions))
+        episodes.append(EpisodeData({"game_state": rows}, actions))
     settings = CloningSettings(max_epochs=80, held_out=0.0, least_updates=0, entropy_coef=0.0)
     made = clone(make(scale=0.0)[0], episodes, SPACE, settings=settings)
     assert made.accuracy > 0.95
@@ -109,12 +108,7 @@ def test_a_clone_imitates():
 def test_a_resumed_run_is_the_whole_run_and_can_be_evaluated(tmp_path):
     fields = {"action_heads": "separate", "held_out": 0.33, "evaluation_interval": 2}
     whole = train(config(tmp_path, name="whole", **fields), make_envs=LineWorld)
-    updates = []
-    train(
-        config(tmp_path, name="part", **fields),
-        Hooks(on_update=updates.append, stop=lambda: len(updates) == 2),
-        make_envs=LineWorld,
-    )
+    train(config(tmp_path, name="part", **fields), until(2), make_envs=LineWorld)
     ended = train(config(tmp_path, **fields), resume=tmp_path / "part", make_envs=LineWorld)
     assert contents(ended.checkpoint) == contents(whole.checkpoint)
     joint = train(config(tmp_path, name="joint", **{**fields, "action_heads": "joint"}), make_envs=LineWorld)

@@ -16,7 +16,7 @@ from nclone_env.train.ranks import ALONE, Ranks
 
 from ..processes import REPOSITORY
 from .ranked import UPDATES, settings
-from .runs import contents
+from .runs import contents, until
 
 
 def torchrun(case, folder, *options):
@@ -28,17 +28,12 @@ def torchrun(case, folder, *options):
     return done.stdout + done.stderr
 
 
-def stopped_after(updates, config):
-    rows = []
-    return train(config, Hooks(on_update=rows.append, stop=lambda: len(rows) == updates))
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """The folder of the runs of one process and of two ranks."""
     folder = tmp_path_factory.mktemp("ranks")
     train(settings(folder, "one"))
-    stopped_after(2, settings(folder, "one, part"))
+    train(settings(folder, "one, part"), until(2))
     torchrun("compare", folder)
     return folder
 

@@ -3,11 +3,10 @@
 import pytest
 
 from nclone_env.train.environments import make_environments
-from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.runs import resume
 
-from .runs import config, contents, untimed
+from .runs import config, contents, until, untimed
 from .stub import LineWorld
 
 CASES = pytest.mark.parametrize(
@@ -38,10 +37,7 @@ CASES = pytest.mark.parametrize(
 
 
 def stopped_after(updates, settings, make_envs, source=None):
-    rows = []
-    return train(
-        settings, Hooks(on_update=rows.append, stop=lambda: len(rows) == updates), resume=source, make_envs=make_envs
-    )
+    return train(settings, until(updates), resume=source, make_envs=make_envs)
 
 
 @CASES

@@ -33,7 +33,7 @@ from nclone_env.train.levels.generated import Collection, evaluated_levels, trai
 from nclone_env.train.loop import train
 
 from . import runs
-from .runs import contents, untimed
+from .runs import contents, until, untimed
 
 FIXED = "first-steps/06-hop"
 CASES = pytest.mark.parametrize(
@@ -124,8 +124,7 @@ def same(one, other):
 
 
 def stopped_after(updates, settings, source=None):
-    rows = []
-    return train(settings, Hooks(on_update=rows.append, stop=lambda: len(rows) == updates), resume=source)
+    return train(settings, until(updates), resume=source)
 
 
 @CASES

@@ -15,7 +15,7 @@ from nclone_env.errors import TrajectoryError
 from nclone_env.train import trajectories as module
 from nclone_env.train.learn import trajectory as checks
 from nclone_env.train.learn.gae import estimate_advantages
-from nclone_env.train.trajectories import Intake, Trajectory, TrajectoryBuffer
+from nclone_env.train.trajectories import EpisodeData, Intake, TrajectoryBuffer
 
 FEATURES, ACTIONS = 988, 124
 GAMMA, LAMBDA = 0.97, 0.9
@@ -38,7 +38,7 @@ def episode(length, seed=0, features=4, actions=3, final=False, **fields):
         "action_mask": masks,
     }
     floats = {name: random.standard_normal(length).astype(np.float32) for name in ("rewards", "values", "log_probs")}
-    return Trajectory(observations, chosen.astype(np.int8), **{**floats, **fields})
+    return EpisodeData(observations, chosen.astype(np.int8), **{**floats, **fields})
 
 
 def buffer(features=4, actions=3, **arguments):
@@ -119,7 +119,7 @@ def test_any_split_has_the_same_content(lengths, data):
         rows = {name: array[first:last] for name, array in whole.observations.items()}
         follows = float(whole.values[last]) if last < edges[-1] else 0.0
         done = bool(last == edges[-1])
-        parts.append(Trajectory(rows, whole.actions[first:last], **fields, terminated=done, bootstrap_value=follows))
+        parts.append(EpisodeData(rows, whole.actions[first:last], **fields, terminated=done, bootstrap_value=follows))
     given_parts = parts if data.draw(st.booleans()) else iter(parts)
     together, split = buffer(), buffer()
     one_step = 0.0  # with this lambda a bootstrapped part equals the whole
@@ -148,7 +148,7 @@ def test_advantages_are_those_of_a_rollout():
             rows = {n: a[first:last] for n, a in episode(steps).observations.items()}
             rows["action_mask"] = np.ones_like(rows["action_mask"])
             episodes.append(
-                Trajectory(
+                EpisodeData(
                     rows,
                     np.zeros(last - first, np.int64),
                     rewards[first:last, i],
@@ -180,7 +180,7 @@ def test_generators_may_reuse_their_arrays():
             for name, array in one.observations.items():
                 shared.observations[name][:n] = array
             fields = {name: getattr(shared, name)[:n] for name in ("rewards", "values", "log_probs")}
-            yield Trajectory({k: a[:n] for k, a in shared.observations.items()}, shared.actions[:n], **fields)
+            yield EpisodeData({k: a[:n] for k, a in shared.observations.items()}, shared.actions[:n], **fields)
 
     filled = buffer()
     assert filled.fill(reusing(), GAMMA, LAMBDA).steps == 8
@@ -216,7 +216,7 @@ def spoiled(**changes):
     fields = {"actions": one.actions, "rewards": one.rewards}
     for name, value in changes.items():
         (rows if name in rows else fields)[name] = value
-    return Trajectory(rows, **fields)
+    return EpisodeData(rows, **fields)
 
 
 MASKED = episode(5, 1)
@@ -256,8 +256,8 @@ def test_faults_are_named_before_anything_changes(message, lazily):
 
 def test_names_of_observations():
     one = episode(2)
-    other = Trajectory({"vector": one.observations["vector"]}, one.actions)
-    more = Trajectory({**one.observations, "sound": one.observations["vector"]}, one.actions)
+    other = EpisodeData({"vector": one.observations["vector"]}, one.actions)
+    more = EpisodeData({**one.observations, "sound": one.observations["vector"]}, one.actions)
     for faulty in (other, more):
         with pytest.raises(TrajectoryError, match=r"expected the names \['action_mask', 'picture', 'vector'\], got"):
             buffer().fill([one, faulty], GAMMA, LAMBDA)
@@ -268,7 +268,7 @@ def with_action(one, step, action):
     actions, masks = one.actions.copy(), one.observations["action_mask"].copy()
     actions[step] = action
     masks[step, np.clip(action, 0, 2)] = 0
-    return Trajectory({**one.observations, "action_mask": masks}, actions)
+    return EpisodeData({**one.observations, "action_mask": masks}, actions)
 
 
 @pytest.mark.parametrize("checked", [1, 4, 2048])
@@ -325,7 +325,7 @@ def test_mixed_trajectories(window, lazily, monkeypatch):
     ]
     kinds = [np.uint64, np.int64, np.int32, np.uint8, np.int16]
     given = [
-        Trajectory(
+        EpisodeData(
             MappingProxyType({name: array.view(Special) for name, array in one.observations.items()}),
             one.actions.astype(kind),
             *(getattr(one, name) for name in ("rewards", "values", "log_probs")),

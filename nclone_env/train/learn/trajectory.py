@@ -20,7 +20,7 @@ FIELDS = ("actions", *OPTIONAL)
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class EpisodeData:
     """One episode, or a part of one, of T steps; T may be 0.
 
     The arrays are only read, and only until the intake returns.
@@ -59,7 +59,7 @@ class Columns:
         names: names of observations; None is listed where an episode lacks one.
     """
 
-    def __init__(self, episodes: Sequence[Trajectory], names: Iterable[str]):
+    def __init__(self, episodes: Sequence[EpisodeData], names: Iterable[str]):
         rows = [episode.observations for episode in episodes]
         self.observations: dict[str, list[Any]] = {name: _entries(rows, name) for name in names}
         self.fields: dict[str, list[Any]] = {name: [getattr(one, name) for one in episodes] for name in FIELDS}
@@ -153,7 +153,7 @@ class TrajectoryChecks:
         """Bytes of the arrays."""
         return self._actions.nbytes + self._masks.nbytes + self._places.nbytes
 
-    def columns(self, episodes: Iterable[Trajectory]) -> Columns:
+    def columns(self, episodes: Iterable[EpisodeData]) -> Columns:
         """Check episodes; return their arrays by field, or copies of them if the episodes are not a sequence.
 
         Raises:
@@ -166,7 +166,7 @@ class TrajectoryChecks:
             whole.add_copies(self._checked(number, (episode,)))
         return whole
 
-    def _checked(self, number: int, episodes: Sequence[Trajectory]) -> Columns:
+    def _checked(self, number: int, episodes: Sequence[EpisodeData]) -> Columns:
         """Check episodes, of which the first has a number."""
         columns = Columns(episodes, self._specs)
         named = len(episodes) > 1 and {len(episode.observations) for episode in episodes} == {len(self._specs)}
@@ -197,7 +197,7 @@ class TrajectoryChecks:
                 return False
         return True
 
-    def _check_one_by_one(self, number: int, episodes: Sequence[Trajectory], columns: Columns) -> None:
+    def _check_one_by_one(self, number: int, episodes: Sequence[EpisodeData], columns: Columns) -> None:
         """Check names, shapes and dtypes of each episode; append its number of steps to those of the columns."""
         for index, episode in enumerate(episodes):
             try:
@@ -205,7 +205,7 @@ class TrajectoryChecks:
             except TrajectoryError as error:
                 raise self._fault(number, columns) or error from None  # an earlier one can have a wrong action
 
-    def _length(self, number: int, episode: Trajectory) -> int:
+    def _length(self, number: int, episode: EpisodeData) -> int:
         """Check names, shapes and dtypes of an episode; return its number of steps."""
         actions, observations = episode.actions, episode.observations
         if not (isinstance(actions, np.ndarray) and actions.ndim == 1 and actions.dtype.kind in "iu"):

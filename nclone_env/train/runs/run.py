@@ -156,9 +156,9 @@ def part_size(config: TrainConfig) -> int:
     return min(256 if has_pictures else 512, config.minibatch_size)
 
 
-def most_rows(config: TrainConfig, num_envs: int) -> int:
-    """Return the largest number of rows of a call of the network in a rank with so many environments."""
-    return max(*group_sizes(num_envs), part_size(config))
+def most_rows(config: TrainConfig, ranks: Ranks) -> int:
+    """Return the largest number of rows of a call of the network."""
+    return max(*group_sizes(len(ranks.share(config.num_envs))), part_size(config))
 
 
 def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
@@ -232,11 +232,8 @@ def _assemble(
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
     device = learning_device(config, is_by_hand(envs, config.frame_stack), ranks)
-    space, reference_actions = envs.single_observation_space, sum(policy.heads) if config.keeps_clone else 0
-    storage = RolloutStorage(
-        config.num_steps, len(share), space, config.frame_stack, reference_actions, is_pinned(device)
-    )
-    network, ppo = _make_learner(config, policy, parameters, storage, workers, ranks, device)
+    storage = make_storage(config, len(share), envs, policy, device)
+    network, ppo = make_learner(config, policy, parameters, storage, workers, ranks, device)
     starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
     return Run(
         config=config,
@@ -254,7 +251,7 @@ def _assemble(
         planner=planner,
         statistics=EpisodeStatistics(envs.level_names[:in_use], config.success_window, config.environment().max_steps),
         selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
-        held_out=_make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
+        held_out=make_held_out(config, len(share), held_out, make_envs, policy, network, workers),
         folder=folder,
         curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
         ranks=ranks,
@@ -288,7 +285,28 @@ def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
     return covers(dtypes, frame_stack)
 
 
-def _make_learner(
+def make_storage(
+    config: TrainConfig, num_envs: int, envs: VectorEnvironment, policy: ActorCritic, device: torch.device | None
+) -> RolloutStorage:
+    """Return the storage for ``num_envs`` environments such as those of a group, and a policy on a device."""
+    actions = sum(policy.heads) if config.keeps_clone else 0
+    space = envs.single_observation_space
+    return RolloutStorage(config.num_steps, num_envs, space, config.frame_stack, actions, is_pinned(device))
+
+
+def make_reference(
+    config: TrainConfig,
+    policy: ActorCritic,
+    storage: RolloutStorage,
+    workers: Workers,
+    ranks: Ranks,
+    device: torch.device | None,
+) -> Reference:
+    """Return the clone of a warm start that a policy is kept close to."""
+    return Reference(policy, storage, workers.count, most_rows(config, ranks), device)
+
+
+def make_learner(
     config: TrainConfig,
     policy: ActorCritic,
     parameters: FlatParameters,
@@ -298,7 +316,7 @@ def _make_learner(
     device: torch.device | None,
 ) -> tuple[Actor, PPO | DevicePPO]:
     """Return what chooses the actions, and what learns from them."""
-    rows = most_rows(config, storage.num_envs)
+    rows = most_rows(config, ranks)
     if device is None:
         network = make_network(policy, parameters, storage, workers.count, rows)
         return network, PPO(network, parameters, storage, config, workers, part_size(config), ranks)
@@ -311,7 +329,7 @@ def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -
     return min(MOST_ENVIRONMENTS, max(group_sizes(num_envs)), num_levels * config.evaluation_attempts)
 
 
-def _make_held_out(
+def make_held_out(
     config: TrainConfig,
     num_envs: int,
     levels: tuple[LevelSource, ...],

@@ -11,9 +11,7 @@ from nclone_env.errors import ConfigError
 from nclone_env.train.cloning import Cloning, clone
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.demonstrations import Demonstrated, demonstrate
-from nclone_env.train.learn.reference import Reference
-from nclone_env.train.policy import ActorCritic
-from nclone_env.train.runs.run import Run, most_rows
+from nclone_env.train.runs.run import Run, make_reference
 
 
 class WarmStart(NamedTuple):
@@ -42,7 +40,7 @@ def warm_start(run: Run) -> WarmStart:
     cloning = clone(run.policy, demonstrated.trajectories, space, config.frame_stack, seed=config.seed)
     run.policy.load_state_dict(cloning.policy.state_dict())
     if config.keeps_clone:
-        run.reference = _reference(run, cloning.policy)
+        run.reference = make_reference(config, cloning.policy, run.storage, run.workers, run.ranks, run.device)
     return WarmStart(demonstrated, cloning)
 
 
@@ -83,9 +81,4 @@ def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
     if state:
         policy = copy.deepcopy(run.policy)
         policy.load_state_dict(state)
-        run.reference = _reference(run, policy)
-
-
-def _reference(run: Run, policy: ActorCritic) -> Reference:
-    rows = most_rows(run.config, run.storage.num_envs)
-    return Reference(policy, run.storage, run.workers.count, rows, run.device)
+        run.reference = make_reference(run.config, policy, run.storage, run.workers, run.ranks, run.device)
