@@ -287,7 +287,7 @@ def test_a_warm_start_and_its_resume(tmp_path, monkeypatch, device):
         assert row["entropy"] == pytest.approx(other["entropy"], rel=0.1)
     half = trained(monkeypatch, device, make(name="half", total_timesteps=32 * 16 * 2))
     before = vector(half)
-    ended = trained(monkeypatch, device, make(name="half"), half.checkpoint)
+    ended = trained(monkeypatch, device, make(name="half"), resume=half.checkpoint)
     assert np.abs(vector(ended) - before).max() > 1e-3
     if device == CPU:
         np.testing.assert_array_equal(vector(ended), vector(whole))

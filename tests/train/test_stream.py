@@ -5,8 +5,6 @@ Rooms that are made at once stand in for the generator, except in the last tests
 
 import dataclasses
 import functools
-import os
-import signal
 import time
 import types
 
@@ -28,7 +26,6 @@ from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import generated, stream
-from nclone_env.train.levels.background import Background, BackgroundError
 from nclone_env.train.levels.generated import Collection, evaluated_levels, training_collection
 from nclone_env.train.loop import train
 
@@ -389,38 +386,6 @@ def test_policies_are_evaluated_on_held_out_levels(rooms):
     assert names == [FIXED, *(f"caves held-out 5-{number}" for number in range(8))]
     assert len(evaluated_levels(TrainConfig(levels=("generated",)))) == 16
     assert evaluated_levels(TrainConfig()) == ("first-steps",)
-
-
-def test_an_unexpected_error_ends_the_process_with_its_traceback(capfd):
-    background = Background()
-    background.submit(int, "x")
-    with pytest.raises(BackgroundError, match="it ended with status 1; if it printed no traceback"):
-        background.result()
-    background.close()
-    assert "ValueError: invalid literal for int()" in capfd.readouterr().err
-
-
-def test_the_process_in_the_background_answers_and_ends():
-    background = Background()
-    background.submit(TrainConfig, "jumps")
-    background.submit(TrainConfig, ())
-    assert background.result() == TrainConfig("jumps")
-    with pytest.raises(ConfigError, match="levels: expected at least one level"):
-        background.result()
-    process = background._process
-    assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
-    process.send_signal(signal.SIGTERM)  # left to the parent
-    assert not background.ready(0.01)
-    background.submit(len, "four")
-    assert background.ready(60)
-    assert background.result() == 4
-    background.submit(time.sleep, 60)
-    process.stdin.close()  # as when the parent is killed
-    assert process.wait(30) == 0
-    assert background.ready(60), "there is something to find out"
-    with pytest.raises(BackgroundError, match="it ended with status 0"):
-        background.result()
-    background.close()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from nclone_env._processes import Background
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
@@ -19,7 +20,6 @@ from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.raw import RawLevel
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels.background import Background
 from nclone_env.train.levels.generated import (
     Batch,
     Collection,

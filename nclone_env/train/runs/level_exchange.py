@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nclone_env._processes import BackgroundError
 from nclone_env.errors import ConfigError
 from nclone_env.train.collect.selection import spread_levels
-from nclone_env.train.levels.background import BackgroundError
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.resume import save_run
 from nclone_env.train.runs.run import Run, assigns_levels

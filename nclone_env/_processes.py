@@ -1,7 +1,8 @@
-"""A process at low priority that computes what will be needed later.
+"""Processes that compute, and that never outlive the process that started them, however it ends.
 
-The child is ``python -m`` with this module. Requests and answers are pickled, one behind another: a function of the
-package with its arguments, and what it returned. The child ends as soon as its parent does, however it ends.
+The child of a ``Background`` is ``python -m`` with this module: ``multiprocessing`` would import the user's script again.
+Requests and answers are pickled, one behind another: a function of the package with its arguments, and what it
+returned.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
@@ -29,7 +32,7 @@ class BackgroundError(NcloneError, ChildProcessError):
 
 
 class Background:
-    """A process that computes one thing after another. It is started by the first :meth:`submit`."""
+    """A process at low priority that computes one thing after another; the first :meth:`submit` starts it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -126,6 +129,23 @@ def _receive(stream: BinaryIO, requests: SimpleQueue[Any]) -> None:
             requests.put(pickle.load(stream))
         except EOFError:
             os._exit(0)
+
+
+def begin_worker() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the parent; end at once when the parent has ended.
+
+    Call it first in a process that ``multiprocessing`` has started, as the initializer of a pool for example. A parent
+    that was killed tells its workers nothing: they would wait for work for ever.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)  # there is no one to report to
 
 
 if __name__ == "__main__":
