@@ -1,7 +1,7 @@
 """Processes that compute, and that never outlive the process that started them, however it ends.
 
 The child of a ``Background`` is ``python -m`` with this module: ``multiprocessing`` would import the user's script too.
-Requests and answers are pickled, one behind another: a function of the package with its arguments, and what it returned.
+Requests and answers are pickled, one after another: a function of the package with its arguments, and what it returned.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ import torch
 from gymnasium.spaces import Box, Dict
 from torch import Tensor
 
+from nclone_env.train import EpisodeData, TrajectoryBuffer
 from nclone_env.train.collect.rollout import RolloutColumns, RolloutStorage
 from nclone_env.train.learn.gae import estimate_episode_advantages, write_returns
-from nclone_env.train.trajectories import EpisodeData, TrajectoryBuffer
 
 Rows = dict[str, Any]
 """Arrays or tensors by the name of the field."""

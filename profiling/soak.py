@@ -107,9 +107,7 @@ def train_policy(**fields: int) -> Callable[[Log], None]:
     """Return a function that trains a policy, with these fields of the configuration, until the log is complete."""
 
     def run(log: Log) -> None:
-        from nclone_env.train.config import TrainConfig
-        from nclone_env.train.hooks import Hooks
-        from nclone_env.train.loop import train
+        from nclone_env.train import Hooks, TrainConfig, train
 
         steps = [0]
 

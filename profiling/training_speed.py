@@ -42,7 +42,7 @@ WARM_UPDATES = 2
 
 def configuration(levels: tuple[str, ...], folder: str, **fields: Any) -> Any:
     """Return the configuration of a run that never ends by itself."""
-    from nclone_env.train.config import TrainConfig
+    from nclone_env.train import TrainConfig
 
     return TrainConfig(levels=levels, total_timesteps=10**9, output=Path(folder), **fields)
 
@@ -50,7 +50,7 @@ def configuration(levels: tuple[str, ...], folder: str, **fields: Any) -> Any:
 @contextmanager
 def prepared_run(levels: tuple[str, ...], make_envs: Any = None, **fields: Any) -> Iterator[Any]:
     """Set up and warm up a run."""
-    from nclone_env.train.environments import make_environments
+    from nclone_env.train import make_environments
     from nclone_env.train.runs.begin import begun_run
 
     with (
@@ -172,7 +172,7 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         seconds: time of a turn.
         peers: compare with other trainers.
     """
-    from nclone_env.train.config import TrainConfig
+    from nclone_env.train import TrainConfig
 
     print(describe())
     defaults = TrainConfig()

@@ -15,10 +15,7 @@ import numpy as np
 import tyro
 
 from nclone_env.config import RewardConfig
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.evaluate import evaluate
-from nclone_env.train.hooks import Hooks
-from nclone_env.train.loop import train
+from nclone_env.train import Hooks, TrainConfig, evaluate, train
 from nclone_env.train.runs.warm_start import WarmStart
 from profiling.measure import describe, timed
 

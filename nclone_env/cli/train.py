@@ -17,12 +17,10 @@ import tyro
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import StoppedError
-from nclone_env.train import require_training_extra
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.hooks import Hooks
+from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train.loop import TrainResult
+    from nclone_env.train import TrainResult
     from nclone_env.train.runs.warm_start import WarmStart
 
 _STOPPING = (
@@ -63,9 +61,11 @@ def train(
     """
     require_training_extra()
     from nclone_env.cli.evaluate import check_episodes
-    from nclone_env.train import loop  # requires torch, an optional dependency
-    from nclone_env.train.estimate import check_memory
-    from nclone_env.train.ranks import joined_ranks
+    from nclone_env.train import (
+        joined_ranks,
+        loop,  # requires torch, an optional dependency
+    )
+    from nclone_env.train.runs.estimate import check_memory
 
     check_episodes(episodes)
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
@@ -151,7 +151,7 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     if resume is None:
         return train
     require_training_extra()
-    from nclone_env.train.checkpoint import load_checkpoint, restore_configs
+    from nclone_env.train import load_checkpoint, restore_configs
     from nclone_env.train.runs.folder import checkpoint_file
 
     source = checkpoint_file(resume)

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import MakeEnvironments, make_environments
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks

@@ -24,9 +24,9 @@ def fields() -> dict[str, Any]:
 
     import torch
 
-    from nclone_env.train.checkpoint import Checkpoint, environment_fields
     from nclone_env.train.config import TrainConfig
     from nclone_env.train.policy import ActorCritic
+    from nclone_env.train.runs.checkpoint import Checkpoint, environment_fields
     from tests.train.runs import curve_of
 
     config = TrainConfig(hidden_size=8)
@@ -80,7 +80,7 @@ def checkpoint(rng: random.Random) -> bytes:
 
 
 def read(data: bytes) -> None:
-    from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+    from nclone_env.train.runs.checkpoint import load_checkpoint, restore_configs, restore_policy
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

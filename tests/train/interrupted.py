@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from nclone_env.cli.app import main
-from nclone_env.train import checkpoint, loop
-from nclone_env.train.runs import folder
+from nclone_env.train import loop
+from nclone_env.train.runs import checkpoint, folder
 from nclone_env.train.runs.curve import LearningCurve
 
 from .runs import contents, shown

@@ -6,9 +6,9 @@ import hashlib
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
+from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.curve import Rows
 
 TIMES = {

@@ -11,8 +11,10 @@ import torch
 from nclone_env import __version__
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import CheckpointError
-from nclone_env.train import checkpoint as module
-from nclone_env.train.checkpoint import (
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.runs import checkpoint as module
+from nclone_env.train.runs.checkpoint import (
     Checkpoint,
     environment_fields,
     load_checkpoint,
@@ -21,8 +23,6 @@ from nclone_env.train.checkpoint import (
     restore_policy,
     save_checkpoint,
 )
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.policy import ActorCritic
 
 from .runs import curve_of
 

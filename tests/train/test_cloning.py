@@ -6,11 +6,12 @@ import torch
 from gymnasium import spaces
 
 from nclone_env.errors import TrajectoryError
-from nclone_env.train.cloning import CloningSettings, clone, evaluate_clone
+from nclone_env.train.learn.cloning import CloningSettings, clone, evaluate_clone
+from nclone_env.train.learn.episode_data import EpisodeData
+from nclone_env.train.learn.trajectories import TrajectoryBuffer
 from nclone_env.train.network import choice
 from nclone_env.train.network.autograd import Autograd
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.trajectories import EpisodeData, TrajectoryBuffer
 
 SETTINGS = CloningSettings(max_epochs=60, patience=10, least_updates=0)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.errors import ConfigError
-from nclone_env.train.curriculum import LevelCurriculum
+from nclone_env.train.levels.curriculum import LevelCurriculum
 
 SOLVED, HOPELESS, RISING, FALLING, EVEN, UNSEEN = range(6)
 

@@ -11,7 +11,7 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.demonstrations import demonstrate, play_actions, read_demonstrations
+from nclone_env.train.learn.demonstrations import demonstrate, play_actions, read_demonstrations
 from nclone_env.train.learn.holding import held_actions, most_frequent_actions
 
 LEVELS = ("first-steps/02-step", "hazards/04-mine-pit", "jumps/03-islands", "jumps/05-tower")
@@ -116,7 +116,7 @@ def test_faults(tmp_path):
 
 
 def test_levels_without_a_known_solution_are_named(monkeypatch):
-    monkeypatch.setattr("nclone_env.train.demonstrations.known_solutions", dict)
+    monkeypatch.setattr("nclone_env.train.learn.demonstrations.known_solutions", dict)
     with pytest.raises(ConfigError, match="got 'jumps/05-tower'; record one with"):
         list(read_demonstrations((LEVELS[3],)))
 

@@ -14,11 +14,9 @@ from gymnasium import spaces
 
 from nclone_env.env.threads import Workers
 from nclone_env.errors import ConfigError, NonFiniteError
-from nclone_env.train import estimate
-from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.rollout import RolloutStorage, stacked_rows
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import make_environments
 from nclone_env.train.learn import device_update
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
@@ -29,8 +27,10 @@ from nclone_env.train.network.device_network import DeviceNetwork
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.policy import HEADS, ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.runs import estimate
 from nclone_env.train.runs import run as run_module
 from nclone_env.train.runs.begin import begun_run
+from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
 from .runs import config, contents, until

@@ -5,8 +5,8 @@ import torch
 
 from nclone_env.errors import MemoryLimitError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.estimate import check_memory, estimate_bytes
 from nclone_env.train.runs.begin import begun_run
+from nclone_env.train.runs.estimate import check_memory, estimate_bytes
 
 SMALL = {"num_envs": 40, "num_steps": 8, "hidden_size": 16, "max_frames": 40}
 VARIANTS = {

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.train.evaluate import LevelResult, best_episode, compare, evaluate
+from nclone_env.train.collect.evaluate import LevelResult, best_episode, compare, evaluate
 from nclone_env.train.policy import ActorCritic
 
 from .stub import LineWorld

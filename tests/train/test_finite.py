@@ -5,7 +5,7 @@ import pytest
 
 from nclone_env.errors import NonFiniteError
 from nclone_env.train import loop
-from nclone_env.train.environments import make_environments
+from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.loop import train
 from nclone_env.train.runs.steps import collect_rollout
 

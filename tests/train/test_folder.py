@@ -11,10 +11,10 @@ import pytest
 
 from nclone_env._files import fill_file, temporary_beside, write_file
 from nclone_env.errors import CheckpointError, RunFolderError
-from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.runs import resume
+from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import RunFolder, checkpoint_file, config_in, lock_folder
 

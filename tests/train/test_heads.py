@@ -9,12 +9,12 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.actions import check_actions
 from nclone_env.env.threads import Job, Workers
 from nclone_env.errors import CheckpointError, ConfigError
-from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
-from nclone_env.train.cloning import CloningSettings, clone
+from nclone_env.train.collect.environments import make_environments
+from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import make_environments
-from nclone_env.train.evaluate import evaluate
+from nclone_env.train.learn.cloning import CloningSettings, clone
+from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
 from nclone_env.train.network.autograd import Autograd
@@ -23,7 +23,7 @@ from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.protocols import LossScaling
 from nclone_env.train.policy import HEADS, ActorCritic, make_policy
-from nclone_env.train.trajectories import EpisodeData
+from nclone_env.train.runs.checkpoint import load_checkpoint, restore_configs, restore_policy
 
 from .runs import config, contents, until
 from .stub import LineWorld

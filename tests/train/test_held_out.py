@@ -13,13 +13,13 @@ from nclone_env.env.threads import Job, Workers
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.load import load_levels
-from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.collect.environments import make_environments
+from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.collect.held_out import HeldOutLevels
-from nclone_env.train.environments import make_environments
-from nclone_env.train.evaluate import evaluate
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.split import level_digests, split_levels
 from nclone_env.train.loop import train
+from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.run import group_sizes, held_out_environments
 
 from .runs import config, contents, untimed

@@ -10,11 +10,11 @@ import torch
 from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
-from nclone_env.train.checkpoint import load_checkpoint, restore_configs
 from nclone_env.train.collect.episodes import FINISHED, EpisodeLog, EpisodeStatistics
-from nclone_env.train.evaluate import evaluate
+from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
+from nclone_env.train.runs.checkpoint import load_checkpoint, restore_configs
 from nclone_env.train.runs.steps import compute_returns, entropy_coefficient, learning_rate
 
 from .runs import config, contents, untimed

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import ConfigError
-from nclone_env.train.evaluate import LevelResult
+from nclone_env.train.collect.evaluate import LevelResult
 from nclone_env.train.reports import report
 
 

@@ -16,15 +16,15 @@ from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.simulate import simulate
+from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
 from nclone_env.train.collect.selection import EpisodeSelection
-from nclone_env.train.curriculum import LevelCurriculum
-from nclone_env.train.environments import make_environments
+from nclone_env.train.levels.curriculum import LevelCurriculum
 from nclone_env.train.levels.solutions import Planner, find
+from nclone_env.train.levels.starts import run_starts
 from nclone_env.train.loop import train
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout
-from nclone_env.train.starts import run_starts
 
 from .runs import config, contents
 from .stub import LineWorld

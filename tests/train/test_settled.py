@@ -5,9 +5,9 @@ from dataclasses import fields, replace
 import pytest
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
+from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.runs.fixed_options import OF_RUN, check_resumable, option
 
 from .runs import config

@@ -8,12 +8,12 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.actions import Action
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import load_checkpoint, restore_configs, restore_policy
+from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.evaluate import evaluate
 from nclone_env.train.loop import train
 from nclone_env.train.policy import ActorCritic
+from nclone_env.train.runs.checkpoint import load_checkpoint, restore_configs, restore_policy
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, assert_same, choices, copies
 

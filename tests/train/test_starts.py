@@ -20,7 +20,7 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.levels.solutions import mirrored_solutions, recorded_solutions
-from nclone_env.train.starts import (
+from nclone_env.train.levels.starts import (
     BackwardStarts,
     snapshots_along,
     start_states,

@@ -22,12 +22,12 @@ from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.sim.simulate import simulate
-from nclone_env.train.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import generated, stream
 from nclone_env.train.levels.generated import Collection, evaluated_levels, training_collection
 from nclone_env.train.loop import train
+from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
 
 from . import runs
 from .runs import contents, until, untimed

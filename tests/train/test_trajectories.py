@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.errors import TrajectoryError
-from nclone_env.train import trajectories as module
+from nclone_env.train.learn import trajectories as module
 from nclone_env.train.learn import trajectory as checks
+from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.gae import estimate_advantages
-from nclone_env.train.trajectories import EpisodeData, Intake, TrajectoryBuffer
+from nclone_env.train.learn.trajectories import Intake, TrajectoryBuffer
 
 FEATURES, ACTIONS = 988, 124
 GAMMA, LAMBDA = 0.97, 0.9

@@ -11,13 +11,13 @@ from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
-from nclone_env.train.checkpoint import load_checkpoint
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
 from nclone_env.train.policy import ActorCritic
+from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.warm_start import reference_coefficient
 
 LEVEL = "first-steps/02-step"

@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.env.threads import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.environments import PLAYED, VectorEnvironment, play_episodes
+from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, play_episodes
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
 

@@ -40,7 +40,7 @@ class LossScaling(NamedTuple, Generic[Number]):
 
 
 class StoredSteps(Protocol):
-    """What a network reads of n stored steps: a rollout, or the trajectories of ``train.trajectories``."""
+    """What a network reads of n stored steps: a rollout, or the trajectories of ``train.learn.trajectories``."""
 
     frame_stack: int
     """Depth of the stacks that the network sees; 1: none."""

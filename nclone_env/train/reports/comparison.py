@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import Checkpoint, check_results, load_checkpoint, restore_configs
 from nclone_env.train.reports.report import RESULT_COLUMNS
+from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_configs
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
 

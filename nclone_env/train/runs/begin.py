@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env.errors import ConfigError
+from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import MakeEnvironments, make_environments
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.network.device_network import DeviceNetwork

@@ -6,9 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import Checkpoint, check_observations, load_checkpoint, restore_configs, translated
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policy import ActorCritic
+from nclone_env.train.runs.checkpoint import (
+    Checkpoint,
+    check_observations,
+    load_checkpoint,
+    restore_configs,
+    translated,
+)
 
 OF_POLICY = (
     "observations",

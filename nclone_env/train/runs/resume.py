@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train.checkpoint import (
+from nclone_env.train.levels.stream import read_levels
+from nclone_env.train.ranks import Ranks
+from nclone_env.train.runs.checkpoint import (
     Checkpoint,
     check_observations,
     environment_fields,
@@ -22,8 +24,6 @@ from nclone_env.train.checkpoint import (
     save_checkpoint,
     translated,
 )
-from nclone_env.train.levels.stream import read_levels
-from nclone_env.train.ranks import Ranks
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import RunFolder
 from nclone_env.train.runs.level_table import write_level_table

@@ -17,18 +17,19 @@ from nclone_env.env.threads import Job, Workers
 from nclone_env.level.load import LevelSource, load_levels
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.collector import Collector
+from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import MOST_ENVIRONMENTS, HeldOutLevels
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection, spread_levels
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.solutions import Planner
 from nclone_env.train.levels.split import level_digests, run_levels
+from nclone_env.train.levels.starts import run_starts
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.choice import make_network
 from nclone_env.train.network.device import is_pinned, learning_device
@@ -41,7 +42,6 @@ from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import KeptCurve, LearningCurve
 from nclone_env.train.runs.folder import RunFolder
-from nclone_env.train.starts import run_starts
 
 _GROUP_SIZE, _SMALLEST_GROUP = 128, 16
 """Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""

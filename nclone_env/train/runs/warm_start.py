@@ -8,9 +8,9 @@ from typing import NamedTuple
 from torch import Tensor
 
 from nclone_env.errors import ConfigError
-from nclone_env.train.cloning import Cloning, clone
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.demonstrations import Demonstrated, demonstrate
+from nclone_env.train.learn.cloning import Cloning, clone
+from nclone_env.train.learn.demonstrations import Demonstrated, demonstrate
 from nclone_env.train.runs.run import Run, make_reference
 
 
@@ -30,7 +30,7 @@ def warm_start(run: Run) -> WarmStart:
 
     Raises:
         ConfigError: if none of the demonstrations can be used; it tells why.
-        UnknownLevelError, FormatError: as ``train.demonstrations.demonstrate``.
+        UnknownLevelError, FormatError: as ``train.learn.demonstrations.demonstrate``.
     """
     config, space = run.config, run.collectors[0].envs.single_observation_space
     demonstrated = demonstrate(config.warm_start, run.environment, run.planner)

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.train.learn.gae import estimate_episode_advantages
-from nclone_env.train.learn.trajectory import (
+from nclone_env.train.learn.episode_data import (
     MASK,
     OPTIONAL,
     Block,
@@ -26,9 +25,8 @@ from nclone_env.train.learn.trajectory import (
     blocks,
     first_steps,
 )
+from nclone_env.train.learn.gae import estimate_episode_advantages
 from nclone_env.train.network.protocols import LearningFields
-
-__all__ = ["EpisodeData", "Intake", "TrajectoryBuffer"]
 
 _WINDOW = 4096
 """Steps that are written together: on another device those of one transfer, gathered on the host."""

@@ -15,8 +15,13 @@ from nclone_env.level.scenes import everything
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.collector import Collector
+from nclone_env.train.collect.environments import (
+    MakeEnvironments,
+    VectorEnvironment,
+    make_environments,
+    observation_shapes,
+)
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, observation_shapes
 from nclone_env.train.levels.generated import held_out_count
 from nclone_env.train.levels.split import run_levels
 from nclone_env.train.network.device import learning_device

@@ -25,9 +25,9 @@ from nclone_env.level.load import load_level
 from nclone_env.level.reference import resolve
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_any_recording
+from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.holding import held_actions
 from nclone_env.train.levels.solutions import PLANNED, Planner, winning_inputs
-from nclone_env.train.trajectories import EpisodeData
 
 
 class Demonstration(NamedTuple):

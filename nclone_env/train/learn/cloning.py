@@ -16,12 +16,13 @@ import torch
 
 from nclone_env.errors import TrajectoryError
 from nclone_env.train.learn.adam import Adam
+from nclone_env.train.learn.episode_data import EpisodeData
+from nclone_env.train.learn.trajectories import TrajectoryBuffer
 from nclone_env.train.network.choice import make_network
 from nclone_env.train.network.distribution import log_probs_and_entropies, most_probable, separated
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.protocols import LossScaling
 from nclone_env.train.policy import ActorCritic
-from nclone_env.train.trajectories import EpisodeData, TrajectoryBuffer
 
 _EVALUATED = 2048
 """Most steps that are evaluated in one call."""

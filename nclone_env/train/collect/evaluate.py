@@ -12,7 +12,7 @@ import torch
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig, check_integer
-from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, make_environments, play_episodes
+from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, make_environments, play_episodes
 from nclone_env.train.hooks import SILENT, OnLevel
 from nclone_env.train.network.distribution import joined, most_probable
 from nclone_env.train.network.sampling import sample_actions
