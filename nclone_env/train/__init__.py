@@ -7,14 +7,14 @@ folders hold their parts, in the order of the data flow: ``levels`` and ``networ
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from nclone_env._faces import face
 from nclone_env._optional import installation
 from nclone_env.errors import MissingExtraError
 
-if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers and the reference
+if TYPE_CHECKING:  # the names below, for type checkers and the reference
     from nclone_env.train.collect.environments import VectorEnvironment, make_environments
     from nclone_env.train.collect.evaluate import LevelResult, evaluate
     from nclone_env.train.config import TrainConfig
@@ -66,55 +66,28 @@ __all__ = [
     "train",
 ]
 
-_HOMES = {
-    "ActorCritic": "policy",
-    "Cloning": "learn.cloning",
-    "CloningSettings": "learn.cloning",
-    "EpisodeData": "learn.episode_data",
-    "Hooks": "hooks",
-    "Intake": "learn.trajectories",
-    "LevelCurriculum": "levels.curriculum",
-    "LevelResult": "collect.evaluate",
-    "NPlusPlusPufferEnv": "puffer",
-    "NPlusPlusVecEnv": "sb3",
-    "Ranks": "ranks",
-    "StartStates": "levels.starts",
-    "TrainConfig": "config",
-    "TrainResult": "loop",
-    "TrajectoryBuffer": "learn.trajectories",
-    "VectorEnvironment": "collect.environments",
-    "clone": "learn.cloning",
-    "demonstrate": "learn.demonstrations",
-    "estimate_bytes": "runs.estimate",
-    "evaluate": "collect.evaluate",
-    "joined_ranks": "ranks",
-    "load_checkpoint": "runs.checkpoint",
-    "load_policy": "runs.checkpoint",
-    "make_environments": "collect.environments",
-    "make_policy": "policy",
-    "restore_configs": "runs.checkpoint",
-    "restore_policy": "runs.checkpoint",
-    "start_states": "levels.starts",
-    "train": "loop",
-}
-"""The module of each public name, which is imported on first use."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on its first use.
-
-    Raises:
-        AttributeError: if there is no such name.
-    """
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = face(
+    __name__,
+    {
+        "nclone_env.train.collect.environments": ("VectorEnvironment", "make_environments"),
+        "nclone_env.train.collect.evaluate": ("LevelResult", "evaluate"),
+        "nclone_env.train.config": ("TrainConfig",),
+        "nclone_env.train.hooks": ("Hooks",),
+        "nclone_env.train.learn.cloning": ("Cloning", "CloningSettings", "clone"),
+        "nclone_env.train.learn.demonstrations": ("demonstrate",),
+        "nclone_env.train.learn.episode_data": ("EpisodeData",),
+        "nclone_env.train.learn.trajectories": ("Intake", "TrajectoryBuffer"),
+        "nclone_env.train.levels.curriculum": ("LevelCurriculum",),
+        "nclone_env.train.levels.starts": ("StartStates", "start_states"),
+        "nclone_env.train.loop": ("TrainResult", "train"),
+        "nclone_env.train.policy": ("ActorCritic", "make_policy"),
+        "nclone_env.train.puffer": ("NPlusPlusPufferEnv",),
+        "nclone_env.train.ranks": ("Ranks", "joined_ranks"),
+        "nclone_env.train.runs.checkpoint": ("load_checkpoint", "load_policy", "restore_configs", "restore_policy"),
+        "nclone_env.train.runs.estimate": ("estimate_bytes",),
+        "nclone_env.train.sb3": ("NPlusPlusVecEnv",),
+    },
+)
 
 
 def require_training_extra() -> None:
