@@ -67,8 +67,7 @@ def train(
         RankError: if another rank was lost.
         StoppedError: if ``hooks.stop`` returned True before there was a run to save.
     """
-    begun = begun_run(config, hooks, resume=resume, make_envs=make_envs, init=init, overwrite=overwrite, ranks=ranks)
-    with begun as run:
+    with begun_run(config, hooks, resume, make_envs, init, overwrite, ranks) as run:
         while not run.finished and not is_stopped(run):
             hooks.on_update(advance(run))
             if run.counters.updates % config.checkpoint_interval == 0:

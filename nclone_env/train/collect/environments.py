@@ -96,6 +96,12 @@ def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[st
     return {name: (*depths[name], *(box.shape or ())) for name, box in space.spaces.items()}
 
 
+def observation_arrays(envs: VectorEnvironment) -> dict[str, np.ndarray]:
+    """Return arrays for the observations of environments by name, (n, ...)."""
+    space = envs.single_observation_space.spaces
+    return {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}
+
+
 PLAYED = np.dtype([("success", "?"), ("total", "f8"), ("frames", "i8"), ("steps", "i8")])
 """An episode: whether it reached the exit, its undiscounted return, its simulated frames and its steps."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.env.threads import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, play_episodes
+from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
 
@@ -57,7 +57,7 @@ class HeldOutLevels:
         self.digests = tuple(digests)
         self.results = np.zeros(len(self.digests), LEVEL_ATTEMPTS)
         self._envs, self._network = tuple(envs), network
-        self._observations = [_allocated(group) for group in self._envs]
+        self._observations = [observation_arrays(group) for group in self._envs]
         self._heads = np.array(heads, np.int64)
         self._attempts, self._most_steps = attempts, most_steps
         self._seed = int(np.random.SeedSequence([seed, 2]).generate_state(1)[0])
@@ -159,9 +159,3 @@ class _Sampler:
         masks = observations.get("action_mask", self._no_masks)
         sample_actions(self._logits, masks, *self._draw, step, self._scratch, self._actions, self._log_probs)
         return self._actions
-
-
-def _allocated(envs: VectorEnvironment) -> dict[str, np.ndarray]:
-    """Return arrays for the observations of environments by name, (n, ...)."""
-    space = envs.single_observation_space.spaces
-    return {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}

@@ -28,7 +28,6 @@ from nclone_env.train.runs.warm_start import warm_start
 def begun_run(
     config: TrainConfig,
     hooks: Hooks = SILENT,
-    *,
     resume: str | Path | None = None,
     make_envs: MakeEnvironments = make_environments,
     init: str | Path | None = None,
@@ -46,7 +45,7 @@ def begun_run(
             check_resumable(config, source.checkpoint, source.path)
         hooks.on_start(folder.path)
         with hooks.stage("environments"):
-            generated = saved_levels(source) if source is not None and config.streams else None
+            generated = saved_levels(source) if source is not None and config.streams else {}
             run = set_up(config_in(folder, config), make_envs, folder, ranks, generated, hooks)
         with closing(run):
             warm_up(run)

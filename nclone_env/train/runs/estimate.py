@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from contextlib import closing
 
-import numpy as np
 import torch
 
 from nclone_env.config import EnvironmentConfig
@@ -19,9 +18,11 @@ from nclone_env.train.collect.environments import (
     MakeEnvironments,
     VectorEnvironment,
     make_environments,
+    observation_arrays,
     observation_shapes,
 )
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.generated import held_out_count
 from nclone_env.train.levels.split import run_levels
 from nclone_env.train.network.device import learning_device
@@ -34,9 +35,9 @@ from nclone_env.train.runs.run import (
     is_by_hand,
     make_held_out,
     make_learner,
-    make_reference,
     make_storage,
     make_workers,
+    most_rows,
     one_thread_per_call,
 )
 
@@ -105,7 +106,8 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int) -> d
         group = Collector(envs, storage.columns(0, count), network, policy.heads, config.seed)
         parts = [storage.memory(), network.memory(), ppo.memory(), Rows(config.num_updates).memory(), group.memory()]
     if config.keeps_clone:
-        parts.append(make_reference(config, policy, storage, workers, ALONE, device).memory())
+        rows = most_rows(config, ALONE)
+        parts.append(Reference(policy, storage, workers.count, rows, device).memory())
 
     def make_begun(environment: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
         return _begun(make_envs(environment, num_envs))
@@ -125,8 +127,6 @@ def _example_levels(config: TrainConfig) -> tuple[tuple[LevelSource, ...], tuple
 
 def _begun(envs: VectorEnvironment) -> VectorEnvironment:
     """Return environments after the reset of both sets of arrays that results are written to in turn."""
-    space = envs.single_observation_space.spaces
-    out = {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}
     for _ in range(2):
-        envs.reset(seed=0, out=out)
+        envs.reset(seed=0, out=observation_arrays(envs))
     return envs

@@ -171,19 +171,13 @@ def set_up(
     config: TrainConfig,
     make_envs: MakeEnvironments,
     folder: RunFolder,
-    ranks: Ranks = ALONE,
-    generated: Mapping[str, Any] | None = None,
-    hooks: Hooks = SILENT,
+    ranks: Ranks,
+    generated: Mapping[str, Any],
+    hooks: Hooks,
 ) -> Run:
     """Build all components of a run that writes to a folder; nothing is written yet.
 
-    Args:
-        config: configuration of the run.
-        make_envs: creates a vector environment for each group of environments.
-        folder: the folder.
-        ranks: the processes that train together.
-        generated: the generated levels of an interrupted run, see ``LevelStream.state``.
-        hooks: of the run.
+    Args as of ``begun_run``, and ``generated``: the generated levels of an interrupted run, see ``LevelStream.state``.
 
     Raises:
         ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
@@ -191,7 +185,7 @@ def set_up(
     """
     workers = make_workers(config, ranks)
     planner = Planner(workers.count, hooks)
-    levels = _choose_levels(config, planner, ranks, generated or {})
+    levels = _choose_levels(config, planner, ranks, generated)
     with ExitStack() as undone:
         if levels.stream is not None:
             undone.callback(levels.stream.close)
@@ -292,18 +286,6 @@ def make_storage(
     actions = sum(policy.heads) if config.keeps_clone else 0
     space = envs.single_observation_space
     return RolloutStorage(config.num_steps, num_envs, space, config.frame_stack, actions, is_pinned(device))
-
-
-def make_reference(
-    config: TrainConfig,
-    policy: ActorCritic,
-    storage: RolloutStorage,
-    workers: Workers,
-    ranks: Ranks,
-    device: torch.device | None,
-) -> Reference:
-    """Return the clone of a warm start that a policy is kept close to."""
-    return Reference(policy, storage, workers.count, most_rows(config, ranks), device)
 
 
 def make_learner(

@@ -11,7 +11,9 @@ from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.cloning import Cloning, clone
 from nclone_env.train.learn.demonstrations import Demonstrated, demonstrate
-from nclone_env.train.runs.run import Run, make_reference
+from nclone_env.train.learn.reference import Reference
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.runs.run import Run, most_rows
 
 
 class WarmStart(NamedTuple):
@@ -40,7 +42,7 @@ def warm_start(run: Run) -> WarmStart:
     cloning = clone(run.policy, demonstrated.trajectories, space, config.frame_stack, seed=config.seed)
     run.policy.load_state_dict(cloning.policy.state_dict())
     if config.keeps_clone:
-        run.reference = make_reference(config, cloning.policy, run.storage, run.workers, run.ranks, run.device)
+        run.reference = _reference(run, cloning.policy)
     return WarmStart(demonstrated, cloning)
 
 
@@ -81,4 +83,8 @@ def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
     if state:
         policy = copy.deepcopy(run.policy)
         policy.load_state_dict(state)
-        run.reference = make_reference(run.config, policy, run.storage, run.workers, run.ranks, run.device)
+        run.reference = _reference(run, policy)
+
+
+def _reference(run: Run, policy: ActorCritic) -> Reference:
+    return Reference(policy, run.storage, run.workers.count, most_rows(run.config, run.ranks), run.device)
