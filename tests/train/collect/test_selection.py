@@ -5,29 +5,18 @@ import csv
 import numpy as np
 import pytest
 
-from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING
-from nclone_env.env.playable import playable_levels
-from nclone_env.errors import ConfigError
-from nclone_env.level.build import build_level, hall_tiles
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_levels
-from nclone_env.level.solutions import known_solutions
-from nclone_env.replay.recording import Recording
-from nclone_env.sim.simulate import simulate
 from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.curriculum import LevelCurriculum
-from nclone_env.train.levels.solutions import Planner, find
+from nclone_env.train.levels.solutions import Planner
 from nclone_env.train.levels.starts import run_starts
 from nclone_env.train.loop import train
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout
 
-from .runs import config, contents
-from .stub import LineWorld
+from ..runs import config, contents
+from ..stub import LineWorld
 
 LEVELS = ("first-steps/06-hop", "hazards/02-minefield")
 
@@ -140,90 +129,6 @@ def test_starts_are_set_in_every_group_and_follow_success():
     assert twin.state()["starts"]["ahead"].tolist() == [16, 16]
     twin.restore(selection.state())
     assert twin.state()["starts"]["ahead"].tolist() == [15, 16]
-
-
-def test_solutions_of_recordings_and_known_ones(tmp_path):
-    levels = pack(load_levels(LEVELS))
-    known = known_solutions()
-    longer = Recording.of(levels.levels[0], known[LEVELS[0]] + bytes(900))  # what follows the exit is no matter
-    longer.save(tmp_path / "hop.replay")
-    file = str(tmp_path / "hop.replay")
-    assert list(find(levels, [file], 400, Planner())) == [LEVELS[0]]
-    both = find(levels, ["known", file], 400, Planner())
-    assert sorted(both) == sorted(LEVELS)
-    assert both[LEVELS[0]].tobytes() == known[LEVELS[0]], "an array: a recording takes precedence"
-    assert both[LEVELS[1]] == known[LEVELS[1]]
-    with pytest.raises(ConfigError, match="starts: expected recordings that reach the exit of a training level"):
-        run_starts(EnvironmentConfig(levels=LEVELS[1:], max_frames=400), [file], Planner())
-
-
-def test_known_solutions_also_serve_mirror_images():
-    levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
-    known = known_solutions()
-    assert set(find(levels, ["known"], 400, Planner())) == set(levels.names)
-    assert set(find(levels, ["known"], len(known[LEVELS[0]]), Planner())) == {
-        LEVELS[0],
-        f"{LEVELS[0]} mirrored",
-    }
-
-
-def test_equal_levels_share_their_solutions(tmp_path):
-    hop, minefield = load_levels(LEVELS)
-    twins = [hop.name, f"{hop.name} (2)", "copy"]
-    levels = pack(load_levels([hop.name, minefield, hop.name, Level(hop.raw, "copy")]))
-    assert set(levels.names) == {*twins, minefield.name}
-    Recording.of(hop, known_solutions()[hop.name]).save(tmp_path / "hop.replay")
-    for sources, names in (("known", levels.names), (str(tmp_path / "hop.replay"), twins)):
-        found = find(levels, [sources], 400, Planner())
-        assert sorted(found) == sorted(names)
-        assert len({bytes(found[name]) for name in twins}) == 1
-    renamed = pack([minefield, Level(build_level(tiles=hall_tiles((2, 20), (14, 15))).raw, hop.name)])
-    assert list(find(renamed, ["known"], 400, Planner())) == [minefield.name], (
-        "the negative control: names do not count"
-    )
-    environment = config(".", levels=(hop.name, hop.name), max_frames=400).environment()
-    assert run_starts(environment, ("known",), Planner()).levels.tolist() == [0] * 16 + [1] * 16
-
-
-def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):
-    levels = pack(load_levels(LEVELS))
-    planned = find(levels, ["planned"], 400, Planner(2))
-    assert sorted(planned) == sorted(LEVELS)
-    for level in levels.levels:
-        assert simulate(level, planned[level.name]).state[-1] == CELEBRATING
-    monkeypatch.setattr("nclone_env.train.levels.solutions.solve", None)
-    again = find(pack(load_levels(LEVELS)), ["planned"], 400, Planner())
-    assert all(np.array_equal(planned[name], again[name]) for name in LEVELS)
-    with pytest.raises(TypeError):
-        find(levels, ["planned"], 399, Planner())
-
-
-def test_only_what_nothing_else_solves_is_planned(monkeypatch):
-    levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
-    asked = []
-
-    def plan(planner, rest, max_frames):
-        asked.append(rest.names)
-        return {name: known_solutions()[name] for name in rest.names if name in known_solutions()}
-
-    monkeypatch.setattr(Planner, "solutions", plan)
-    short = len(known_solutions()[LEVELS[0]])
-    found = find(levels, ["known", "planned"], short, Planner())
-    assert asked == [(LEVELS[1],)], "the first level and its image are known, the second image follows from its level"
-    assert set(found) == set(levels.names)
-    asked.clear()
-    find(levels, ["planned"], short, Planner())
-    assert asked == [LEVELS], "the negative control"
-    monkeypatch.setattr(Planner, "solutions", lambda planner, rest, max_frames: asked.append(rest.names) or {})
-    asked.clear()
-    find(levels, ["known", "planned"], short, Planner())
-    assert asked == [(LEVELS[1],), (LEVELS[1], f"{LEVELS[1]} mirrored")], "what its level does not solve is planned"
-
-
-def test_levels_that_the_planner_does_not_solve_begin_at_their_start():
-    walled = build_level("exit 120 62", "exit_switch 110 62", tiles=hall_tiles((2, 20), (14, 15)), title="walled")
-    levels = pack([*load_levels(LEVELS[:1]), walled])
-    assert list(find(levels, ["planned"], 400, Planner())) == [LEVELS[0]]
 
 
 @pytest.mark.parametrize("curriculum", ["even", "progress"])

@@ -10,7 +10,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.train.collect.evaluate import LevelResult, best_episode, compare, evaluate
 from nclone_env.train.policy import ActorCritic
 
-from .stub import LineWorld
+from ..stub import LineWorld
 
 ENVIRONMENT = EnvironmentConfig(levels=("east",), observations=("game_state",), max_frames=80)
 

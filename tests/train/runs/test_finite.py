@@ -9,8 +9,8 @@ from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.loop import train
 from nclone_env.train.runs.steps import collect_rollout
 
-from .runs import config, contents, until
-from .stub import LineWorld
+from ..runs import config, contents, until
+from ..stub import LineWorld
 
 BAD_UPDATE = 3
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in matmul:RuntimeWarning")

@@ -29,8 +29,8 @@ from nclone_env.train.levels.generated import Collection, evaluated_levels, trai
 from nclone_env.train.loop import train
 from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
 
-from . import runs
-from .runs import contents, until, untimed
+from .. import runs
+from ..runs import contents, until, untimed
 
 FIXED = "first-steps/06-hop"
 CASES = pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import RunFolder, checkpoint_file, config_in, lock_folder
 
-from .runs import config, contents, shown, untimed
-from .stub import LineWorld
+from ..runs import config, contents, shown, untimed
+from ..stub import LineWorld
 
 
 @pytest.fixture

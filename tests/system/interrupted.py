@@ -1,11 +1,13 @@
 """Runs of ``nclone-env train`` in child processes that signals interrupt; prints as JSON what came of them.
 
 A child sends the signals to itself at the n-th time that it comes to a point of the program, so that every point can be
-hit, half-written files too. Children are forked: they inherit the compiled kernels.
+hit, half-written files too. Children are forked: they inherit the compiled kernels. The clock of each is 2 seconds
+ahead of the one before: a resumed run waits for a second in which no TensorBoard file was begun.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -20,10 +22,12 @@ from nclone_env.train import loop
 from nclone_env.train.runs import checkpoint, folder
 from nclone_env.train.runs.curve import LearningCurve
 
-from .runs import contents, shown
+from ..train.runs import contents, shown
 
 POINTS = ("collect", "update", "updated", "half written", "written", "renamed", "curve")
 UPDATES = 12
+LEVELS = ("first-steps/01-walk", "first-steps/02-step")
+STARTED = itertools.count(1)
 
 
 class Trap:
@@ -82,7 +86,7 @@ def set_trap(trap):
 def options(output, name, seed=0, threads=1):
     """Return the command of a run."""
     return [
-        *("train", "--levels", "first-steps", "--num-envs", "32", "--num-steps", "16", "--hidden-size", "16"),
+        *("train", "--levels", *LEVELS, "--num-envs", "32", "--num-steps", "16", "--hidden-size", "16"),
         *("--total-timesteps", str(32 * 16 * UPDATES), "--checkpoint-interval", "2", "--keep-last", "1"),
         *("--max-frames", "120", "--success-window", "10", "--num-threads", str(threads), "--seed", str(seed)),
         *("--output", str(output), "--name", name, "--episodes", "1", "--no-video"),
@@ -98,8 +102,10 @@ def child(arguments, log, trap=None, seconds=None):
         trap: sends signals from inside the process.
         seconds: after which the process is killed, wherever it is.
     """
+    ahead, now = 2 * next(STARTED), time.time
     process = os.fork()
     if process == 0:
+        time.time = lambda: now() + ahead
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores it
         with log.open("w") as stream:
             os.dup2(stream.fileno(), 1)
@@ -172,7 +178,7 @@ def run(output, rounds):
     return {
         "reference": state(output / "reference"),
         "other": state(output / "other"),
-        "killed": [killed_run(output, seed, rounds) for seed in range(rounds + 1)],
+        "killed": [killed_run(output, seed, rounds) for seed in range(1, rounds + 1)],
         "stopped": {
             "SIGINT": stopped_run(output, "interrupted", [signal.SIGINT]),
             "SIGTERM": stopped_run(output, "terminated", [signal.SIGTERM]),

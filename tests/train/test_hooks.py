@@ -20,8 +20,8 @@ from nclone_env.train.levels.solutions import Planner
 from nclone_env.train.loop import train
 
 from . import runs
-from .test_stream import config as generated_config
-from .test_stream import rooms  # noqa: F401 - a fixture
+from .levels.test_stream import config as generated_config
+from .levels.test_stream import rooms  # noqa: F401 - a fixture
 
 LEVELS = ("first-steps/01-walk", "first-steps/02-step", "first-steps/03-drop")
 

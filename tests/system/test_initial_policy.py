@@ -11,8 +11,8 @@ from nclone_env.train.policy import make_policy
 from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.fixed_options import initialise_policy
 
-from .runs import config
-from .stub import LineWorld
+from ..train.runs import config
+from ..train.stub import LineWorld
 
 
 def parameters_at_the_start(tmp_path, name, **options):

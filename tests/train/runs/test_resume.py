@@ -6,8 +6,8 @@ from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.loop import train
 from nclone_env.train.runs import resume
 
-from .runs import config, contents, until, untimed
-from .stub import LineWorld
+from ..runs import config, contents, until, untimed
+from ..stub import LineWorld
 
 CASES = pytest.mark.parametrize(
     ("make_envs", "fields"),

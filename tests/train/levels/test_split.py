@@ -12,7 +12,7 @@ from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.train.levels.split import split_levels
 
-from ..level.level_bases import make_level, make_pack
+from ...level.level_bases import make_level, make_pack
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from .interrupted import POINTS, UPDATES
 
 
 def results(folder, rounds):
-    command = [sys.executable, "-m", "tests.train.interrupted", str(folder), str(rounds)]
+    command = [sys.executable, "-m", "tests.system.interrupted", str(folder), str(rounds)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads((folder / "results.json").read_text())

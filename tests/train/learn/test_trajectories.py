@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.errors import TrajectoryError
+from nclone_env.train.learn import episode_data as checks
 from nclone_env.train.learn import trajectories as module
-from nclone_env.train.learn import trajectory as checks
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.gae import estimate_advantages
 from nclone_env.train.learn.trajectories import Intake, TrajectoryBuffer

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import ObservationConfig
-from nclone_env.constants import CELEBRATING, INPUT_RIGHT
 from nclone_env.env.compiled.records import PLAYING, WON
-from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError, InputsError, UnknownLevelError
-from nclone_env.level.catalog import levels_folder
-from nclone_env.level.load import load_levels
-from nclone_env.level.mirror import mirrored
 from nclone_env.level.solutions import known_solutions
-from nclone_env.replay.recording import Recording
-from nclone_env.sim.simulate import simulate
-from nclone_env.train.levels.solutions import mirrored_solutions, recorded_solutions
 from nclone_env.train.levels.starts import (
     BackwardStarts,
     snapshots_along,
@@ -152,61 +142,6 @@ def test_inputs_that_are_no_solution_are_refused(level, inputs, count, error, me
 def test_unknown_levels_of_solutions_are_refused():
     with pytest.raises(UnknownLevelError, match="got 'slalom'"):
         start_states(CONFIG, {"slalom": b""}, 3)
-
-
-def test_recordings_that_reach_the_exit_are_solutions():
-    levels = load_levels(LEVELS)
-    hop, minefield = (Recording.of(level, SOLUTIONS[level.name]) for level in levels)
-    longer = Recording.of(levels[0], SOLUTIONS[LEVELS[0]] + bytes(5))
-    lost = Recording.of(levels[1], bytes([2]) * 300)
-    forged = Recording(minefield.level, minefield.inputs, "0" * 16)
-    elsewhere = Recording.of("first-steps/01-walk", known_solutions()["first-steps/01-walk"])
-    found = recorded_solutions(levels, [longer, lost, forged, elsewhere, hop])
-    assert list(found) == [LEVELS[0]]
-    assert found[LEVELS[0]].tobytes() == SOLUTIONS[LEVELS[0]], "what follows the exit does not count"
-    assert set(recorded_solutions(levels, [hop, minefield])) == set(LEVELS)
-    assert start_states(CONFIG, recorded_solutions(levels, [hop, minefield]), 2).levels.tolist() == [0, 0, 1, 1]
-
-
-def test_recordings_are_measured_by_the_frame_that_wins():
-    levels, inputs = load_levels(["first-steps/01-walk"]), known_solutions()["first-steps/01-walk"]
-    slower = Recording.of(levels[0], bytes(1) + inputs)
-    assert recorded_solutions(levels, [slower])[levels[0].name].tobytes() == slower.inputs.tobytes(), "a solution too"
-    longer = Recording.of(levels[0], inputs + bytes(50))
-    for order in ([slower, longer], [longer, slower]):
-        assert recorded_solutions(levels, order)[levels[0].name].tobytes() == inputs
-
-
-def test_solutions_serve_mirror_images_too():
-    levels = load_levels(LEVELS)
-    images = [mirrored(level) for level in levels]
-    found = mirrored_solutions([*levels, *images], SOLUTIONS)
-    assert sorted(found) == [image.name for image in images]
-    both = start_states(CONFIG.replace(mirrored=True), {**SOLUTIONS, **found}, 2)
-    assert both.levels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    for image in images:
-        plain = np.frombuffer(SOLUTIONS[image.name.removesuffix(" mirrored")], np.uint8)
-        assert simulate(image, found[image.name]).state[-1] == CELEBRATING
-        assert CELEBRATING not in simulate(image, plain).state, "the negative control: they have to be exchanged"
-    back = mirrored_solutions([*levels, *images], found)
-    assert {name: inputs.tobytes() for name, inputs in back.items()} == SOLUTIONS
-    lost = {LEVELS[0]: bytes([INPUT_RIGHT]) * 50}
-    assert mirrored_solutions([*levels, *images], lost) == {}, "only what wins"
-
-
-def test_levels_of_equal_file_names_have_their_own_solutions(tmp_path):
-    for folder, level in zip("ab", LEVELS, strict=True):
-        (tmp_path / folder).mkdir()
-        shutil.copy(levels_folder() / f"{level}.toml", tmp_path / folder / "one.toml")
-    config = CONFIG.replace(levels=tuple(str(tmp_path / folder / "one.toml") for folder in "ab"))
-    levels = playable_levels(config)
-    assert levels.names == ("a/one.toml", "b/one.toml")
-    recordings = [Recording.of(level, SOLUTIONS[level]) for level in LEVELS]
-    found = recorded_solutions(levels.levels, recordings)
-    assert {name: inputs.tobytes() for name, inputs in found.items()} == dict(
-        zip(levels.names, SOLUTIONS.values(), strict=True)
-    )
-    assert start_states(config, found, 2).levels.tolist() == [0, 0, 1, 1]
 
 
 # Backward starts: level 0 has four states (0 to 3), level 1 none, level 2 two (4 and 5)

@@ -10,8 +10,8 @@ from nclone_env.train.loop import train
 from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.runs.fixed_options import OF_RUN, check_resumable, option
 
-from .runs import config
-from .stub import LineWorld
+from ..runs import config
+from ..stub import LineWorld
 
 
 @pytest.fixture(scope="module")

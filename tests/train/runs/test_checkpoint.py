@@ -24,7 +24,7 @@ from nclone_env.train.runs.checkpoint import (
     save_checkpoint,
 )
 
-from .runs import curve_of
+from ..runs import curve_of
 
 CONFIG = TrainConfig(hidden_size=8, levels=("a", "b"))
 

@@ -22,8 +22,8 @@ from nclone_env.train.loop import train
 from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.run import group_sizes, held_out_environments
 
-from .runs import config, contents, untimed
-from .stub import LineWorld
+from ..runs import config, contents, untimed
+from ..stub import LineWorld
 from .test_evaluate import walker
 
 ENVIRONMENT = EnvironmentConfig(levels=("east",), observations=("game_state",), max_frames=80)
