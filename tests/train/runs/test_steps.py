@@ -9,7 +9,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
-SMALL = {"num_envs": 32, "num_steps": 16, "num_minibatches": 1, "update_epochs": 1, "hidden_size": 16, "max_frames": 60}
+SMALL = {"num_envs": 32, "num_steps": 16, "num_minibatches": 1, "update_epochs": 2, "hidden_size": 16, "max_frames": 60}
 
 
 @pytest.fixture
