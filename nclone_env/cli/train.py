@@ -61,10 +61,7 @@ def train(
     """
     require_training_extra()
     from nclone_env.cli.evaluate import check_episodes
-    from nclone_env.train import (
-        joined_ranks,
-        loop,  # requires torch, an optional dependency
-    )
+    from nclone_env.train import joined_ranks, loop  # requires torch, an optional dependency
     from nclone_env.train.runs.estimate import check_memory
 
     check_episodes(episodes)
