@@ -21,8 +21,8 @@ from nclone_env.replay.video import write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train.evaluate import LevelResult, Mode
-    from nclone_env.train.policy import ActorCritic
+    from nclone_env.train import ActorCritic
+    from nclone_env.train.collect.evaluate import LevelResult, Mode
 
 _MOST_EPISODES = 1 << 24
 
@@ -55,7 +55,7 @@ def evaluate(
         The exit status, 0.
     """
     require_training_extra()
-    from nclone_env.train.checkpoint import load_policy
+    from nclone_env.train import load_policy
 
     check_episodes(episodes)
     policy, environment, content = load_policy(checkpoint, levels)
@@ -106,7 +106,7 @@ def evaluate_and_report(
     Returns:
         The results of all levels by mode.
     """
-    from nclone_env.train.evaluate import best_episode, compare
+    from nclone_env.train.collect.evaluate import best_episode, compare
     from nclone_env.train.levels.split import level_digests
     from nclone_env.train.reports import report
 

@@ -47,7 +47,7 @@ from nclone_env.memory.plan import plan_text
 from nclone_env.memory.recording import ProfileSettings
 from nclone_env.memory.subject import Target
 from nclone_env.memory_limit import available_bytes, check_fits
-from nclone_env.train.config import TrainConfig
+from nclone_env.train import TrainConfig
 
 _ENVIRONMENT = EnvironmentConfig()
 GROWING, EXCEEDED = 1, 1

@@ -24,8 +24,7 @@ from nclone_env.memory.growth import FLOORS, FREE_LISTS
 from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory.subject import Subject
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.train import require_training_extra
-from nclone_env.train.config import TrainConfig
+from nclone_env.train import TrainConfig, require_training_extra
 
 _LIFETIME_STEPS = 5
 _PHASE_UPDATES = 20
@@ -64,7 +63,7 @@ class TrainingTarget:
     def estimate(self, num_envs: int) -> MemoryNode:
         """Return the tree of a run."""
         require_training_extra()
-        from nclone_env.train.estimate import estimate_bytes  # requires torch, an optional dependency
+        from nclone_env.train import estimate_bytes  # requires torch, an optional dependency
 
         tree: MemoryNode = estimate_bytes(self.config.replace(num_envs=num_envs))
         return tree
@@ -88,22 +87,14 @@ class TrainingSubject:
 
     def __init__(self, config: TrainConfig):
         require_training_extra()
-        from nclone_env.train import loop  # requires torch, an optional dependency
-        from nclone_env.train.environments import make_environments
-        from nclone_env.train.runs import run, warm_up
-        from nclone_env.train.runs.folder import claim_folder, settled_config
+        from nclone_env.train.loop import advance  # requires torch, an optional dependency
+        from nclone_env.train.runs.begin import begun_run
 
-        self._advance = loop.advance
+        self._advance = advance
         with ExitStack() as stack:
             temporary = stack.enter_context(temporary_beside(Path(gettempdir(), "profile"), folder=True))
             config = config.replace(output=temporary, name="profiled")
-            folder = stack.enter_context(closing(claim_folder(config, None, overwrite=False)))
-            stack.enter_context(run.one_thread_per_call())
-            self._run: Any = stack.enter_context(
-                closing(run.set_up(settled_config(config, folder), make_environments, folder))
-            )
-            warm_up.warm_up(self._run, lambda name, seconds: None)
-            loop.begin(self._run, None)
+            self._run: Any = stack.enter_context(begun_run(config))
             self._stack = stack.pop_all()
 
     def step(self) -> None:
@@ -234,9 +225,8 @@ class EvaluationSubject(Repetition):
 
     def __init__(self, config: TrainConfig):
         require_training_extra()
-        from nclone_env.train.environments import make_environments, observation_shapes
-        from nclone_env.train.evaluate import evaluate  # requires torch, an optional dependency
-        from nclone_env.train.policy import make_policy
+        from nclone_env.train import evaluate, make_policy  # requires torch, an optional dependency
+        from nclone_env.train.collect.environments import make_environments, observation_shapes
 
         self._evaluate, self._environment, self._episodes = evaluate, config.evaluated_environment, config.num_envs
         with closing(make_environments(self._environment, 1)) as one:

@@ -269,7 +269,7 @@ class StableBaselinesTarget(EnvironmentTarget):
     def make(self, num_envs: int) -> Subject:
         """Make a ``VecEnv`` and reset it."""
         optional_module("stable_baselines3", "sb3")
-        from nclone_env.train.sb3 import NPlusPlusVecEnv  # requires Stable-Baselines3, an optional dependency
+        from nclone_env.train import NPlusPlusVecEnv  # requires Stable-Baselines3, an optional dependency
 
         env = NPlusPlusVecEnv(self.config, num_envs)
         env.seed(self.seed)

@@ -9,18 +9,17 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import StoppedError
-from nclone_env.train import require_training_extra
-from nclone_env.train.config import TrainConfig
+from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train.loop import TrainResult
+    from nclone_env.train import TrainResult
     from nclone_env.train.runs.warm_start import WarmStart
 
 _STOPPING = (
@@ -63,20 +62,18 @@ def train(
     """
     require_training_extra()
     from nclone_env.cli.evaluate import check_episodes
-    from nclone_env.train import loop  # requires torch, an optional dependency
-    from nclone_env.train.estimate import check_memory
-    from nclone_env.train.ranks import joined_ranks
+    from nclone_env.train import joined_ranks, loop  # requires torch, an optional dependency
+    from nclone_env.train.runs.estimate import check_memory
 
     check_episodes(episodes)
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
-    reports = {"on_update": progress, **_reports_of_preparation(config, resume, preparation)}
     started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
         if ranks.local_count == 1:
             check_memory(config)
-        options: dict[str, Any] = {"init": init, "overwrite": overwrite, "stop": stop, "ranks": ranks}
+        hooks = _hooks(config, resume, preparation, progress, stop) if ranks.first else Hooks(stop=stop)
         try:
-            result = loop.train(config, resume, **options, **(reports if ranks.first else {}))
+            result = loop.train(config, hooks, resume=resume, init=init, overwrite=overwrite, ranks=ranks)
         except StoppedError:
             if ranks.first:
                 preparation.clear()
@@ -96,8 +93,14 @@ def train(
     return 0
 
 
-def _reports_of_preparation(config: TrainConfig, resume: Path | None, progress: LevelProgress) -> dict[str, Any]:
-    """Return arguments of ``loop.train`` that print what happens before the first update."""
+def _hooks(
+    config: TrainConfig,
+    resume: Path | None,
+    preparation: LevelProgress,
+    progress: TrainingProgress,
+    stop: Callable[[], bool],
+) -> Hooks:
+    """Return hooks that print how far the run is."""
     from nclone_env.train.reports import report
 
     def announce(folder: Path) -> None:
@@ -107,15 +110,10 @@ def _reports_of_preparation(config: TrainConfig, resume: Path | None, progress: 
         )
 
     def cloned(done: WarmStart) -> None:
-        progress.clear()
+        preparation.clear()
         print(report.warm_start_text(done), flush=True)
 
-    return {
-        "on_start": announce,
-        "on_stage": progress.stage,
-        "on_level": progress.level,
-        "on_warm_start": cloned,
-    }
+    return Hooks(announce, preparation.stage, preparation.level, cloned, progress, stop)
 
 
 def _print_end(result: TrainResult, seconds: float) -> None:
@@ -153,7 +151,7 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     if resume is None:
         return train
     require_training_extra()
-    from nclone_env.train.checkpoint import load_checkpoint, restore_config
+    from nclone_env.train import load_checkpoint, restore_config
     from nclone_env.train.runs.folder import checkpoint_file
 
     source = checkpoint_file(resume)

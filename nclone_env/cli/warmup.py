@@ -104,8 +104,7 @@ def _train() -> None:
         require_training_extra()
     except MissingExtraError:
         return
-    from nclone_env.train.config import TrainConfig
-    from nclone_env.train.loop import train
+    from nclone_env.train import TrainConfig, train
 
     with temporary_beside(Path(gettempdir(), "warmup"), folder=True) as folder:
         train(TrainConfig.of(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, output=folder))

@@ -129,7 +129,7 @@ def _replayed(path: Path) -> Rounds:
 
 def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: bool) -> Rounds:
     require_training_extra()
-    from nclone_env.train.checkpoint import load_policy
+    from nclone_env.train import load_policy
     from nclone_env.train.reports.watch import policy_runs
 
     policy, environment, _ = load_policy(path, levels)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env._files import naming, synchronise, temporary_beside, write_file
-from nclone_env._worker import begin_worker
+from nclone_env._processes import begin_worker
 from nclone_env.constants import CELEBRATING
 from nclone_env.generate.levels import GeneratedLevel, generate_level
 from nclone_env.level.formats.pack_text import write_pack

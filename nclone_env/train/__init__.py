@@ -1,15 +1,55 @@
 """PPO training; the only subpackage that imports torch, and only in its modules.
 
-The modules in this folder are public: ``docs/reference/training.md`` describes them. The folders hold their parts, in
-the order of the data flow: ``levels`` → ``network`` → ``collect`` → ``learn`` → ``runs`` → ``reports``.
+The public names are imported from here, each on its first use: ``docs/reference/training.md`` describes them. The
+folders hold their parts, in the order of the data flow: ``levels`` and ``network`` → ``collect`` → ``learn`` → ``runs``
+→ ``reports``.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
+from nclone_env._faces import face
 from nclone_env._optional import installation
 from nclone_env.errors import MissingExtraError
+
+if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.train.collect.environments import VectorEnvironment as VectorEnvironment
+    from nclone_env.train.collect.environments import make_environments as make_environments
+    from nclone_env.train.collect.evaluate import LevelResult as LevelResult
+    from nclone_env.train.collect.evaluate import evaluate as evaluate
+    from nclone_env.train.config import CloneConfig as CloneConfig
+    from nclone_env.train.config import EvaluationConfig as EvaluationConfig
+    from nclone_env.train.config import GeneratedConfig as GeneratedConfig
+    from nclone_env.train.config import PPOConfig as PPOConfig
+    from nclone_env.train.config import TrainConfig as TrainConfig
+    from nclone_env.train.hooks import Hooks as Hooks
+    from nclone_env.train.learn.cloning import Cloning as Cloning
+    from nclone_env.train.learn.cloning import CloningSettings as CloningSettings
+    from nclone_env.train.learn.cloning import clone as clone
+    from nclone_env.train.learn.demonstrations import demonstrate as demonstrate
+    from nclone_env.train.learn.episode_data import EpisodeData as EpisodeData
+    from nclone_env.train.learn.trajectories import Intake as Intake
+    from nclone_env.train.learn.trajectories import TrajectoryBuffer as TrajectoryBuffer
+    from nclone_env.train.levels.curriculum import LevelCurriculum as LevelCurriculum
+    from nclone_env.train.levels.starts import StartStates as StartStates
+    from nclone_env.train.levels.starts import start_states as start_states
+    from nclone_env.train.loop import TrainResult as TrainResult
+    from nclone_env.train.loop import train as train
+    from nclone_env.train.policy import ActorCritic as ActorCritic
+    from nclone_env.train.policy import make_policy as make_policy
+    from nclone_env.train.puffer import NPlusPlusPufferEnv as NPlusPlusPufferEnv
+    from nclone_env.train.ranks import Ranks as Ranks
+    from nclone_env.train.ranks import joined_ranks as joined_ranks
+    from nclone_env.train.runs.checkpoint import load_checkpoint as load_checkpoint
+    from nclone_env.train.runs.checkpoint import load_policy as load_policy
+    from nclone_env.train.runs.checkpoint import restore_config as restore_config
+    from nclone_env.train.runs.checkpoint import restore_policy as restore_policy
+    from nclone_env.train.runs.estimate import estimate_bytes as estimate_bytes
+    from nclone_env.train.sb3 import NPlusPlusVecEnv as NPlusPlusVecEnv
+
+__all__, __getattr__, __dir__ = face(__name__)
 
 
 def require_training_extra() -> None:

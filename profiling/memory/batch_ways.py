@@ -11,9 +11,9 @@ import torch
 from gymnasium.spaces import Box, Dict
 from torch import Tensor
 
+from nclone_env.train import EpisodeData, TrajectoryBuffer
 from nclone_env.train.collect.rollout import RolloutColumns, RolloutStorage
 from nclone_env.train.learn.gae import estimate_episode_advantages, write_returns
-from nclone_env.train.trajectories import Trajectory, TrajectoryBuffer
 
 Rows = dict[str, Any]
 """Arrays or tensors by the name of the field."""
@@ -45,7 +45,7 @@ class Episode:
     def __init__(self, fields: Mapping[str, np.ndarray]):
         self.fields, self.length, self.bootstrap_value = dict(fields), len(fields["actions"]), 0.5
         observations = {name: array for name, array in fields.items() if name not in SCALARS}
-        self.trajectory = Trajectory(
+        self.trajectory = EpisodeData(
             observations, *(fields[name] for name in SCALARS), bootstrap_value=self.bootstrap_value
         )
 

@@ -107,8 +107,7 @@ def train_policy(**fields: int) -> Callable[[Log], None]:
     """Return a function that trains a policy, with these fields of the configuration, until the log is complete."""
 
     def run(log: Log) -> None:
-        from nclone_env.train.config import TrainConfig
-        from nclone_env.train.loop import train
+        from nclone_env.train import Hooks, TrainConfig, train
 
         steps = [0]
 
@@ -118,7 +117,7 @@ def train_policy(**fields: int) -> Callable[[Log], None]:
 
         with tempfile.TemporaryDirectory() as folder:
             config = TrainConfig.of(levels=LEVELS, output=Path(folder), total_timesteps=10**10, **fields)
-            train(config, on_update=note, stop=lambda: log.done)
+            train(config, Hooks(on_update=note, stop=lambda: log.done))
 
     return run
 

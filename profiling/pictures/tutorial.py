@@ -15,9 +15,7 @@ from tyro.conf import Positional
 import nclone_env
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.level.solutions import known_solutions
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.evaluate import LevelResult, evaluate
-from nclone_env.train.loop import TrainResult, train
+from nclone_env.train import LevelResult, TrainConfig, TrainResult, evaluate, train
 from profiling.pictures.scenes import write_picture
 
 SET, ALONE, OWN = "first-steps", "first-steps/06-hop", "flight.toml"

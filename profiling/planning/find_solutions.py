@@ -17,8 +17,8 @@ from nclone_env.constants import CELEBRATING
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions
 from nclone_env.sim.simulate import simulate
-from nclone_env.train.checkpoint import load_policy
-from nclone_env.train.evaluate import Mode, evaluate
+from nclone_env.train import load_policy
+from nclone_env.train.collect.evaluate import Mode, evaluate
 
 EPISODES = 400
 HEADER = (

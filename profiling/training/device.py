@@ -48,8 +48,8 @@ def measure(
     """
     import torch
 
-    from nclone_env.train.loop import collect_rollout, compute_returns, update_policy
     from nclone_env.train.runs import run as module
+    from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
     phases = {"collect": collect_rollout, "advantages": compute_returns, "update": update_policy}
     chosen, on_gpu = torch.device(device), device != "cpu"

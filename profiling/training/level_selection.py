@@ -43,7 +43,7 @@ def write_levels(folder: Path, count: int) -> Path:
 
 def one_update(run: Any) -> dict[str, float]:
     """Make an update; return the processor seconds of all of it and of what depends on the number of levels."""
-    from nclone_env.train import loop
+    from nclone_env.train.runs import steps
 
     taken: dict[str, float] = {}
 
@@ -54,9 +54,9 @@ def one_update(run: Any) -> dict[str, float]:
     update = run.selection.update
     run.selection.update = lambda episodes: measured("selection", lambda: update(episodes))
     started = time.process_time()
-    loop.collect_rollout(run)
-    loop.compute_returns(run)
-    loop.update_policy(run)
+    steps.collect_rollout(run)
+    steps.compute_returns(run)
+    steps.update_policy(run)
     measured("summary", run.statistics.summary)
     taken["update"] = time.process_time() - started
     run.selection.update = update

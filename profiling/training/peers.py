@@ -17,9 +17,7 @@ def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
     import torch
     from torch import nn
 
-    from nclone_env.train.config import TrainConfig
-    from nclone_env.train.environments import make_environments
-    from nclone_env.train.policy import make_policy
+    from nclone_env.train import TrainConfig, make_environments, make_policy
 
     config = TrainConfig.of(levels=levels)
     num_envs, num_steps = config.num_envs, config.num_steps
@@ -89,8 +87,7 @@ def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, 
         return float("nan")
     from torch import nn
 
-    from nclone_env.train.config import TrainConfig
-    from nclone_env.train.sb3 import NPlusPlusVecEnv
+    from nclone_env.train import NPlusPlusVecEnv, TrainConfig
 
     config = TrainConfig.of(levels=levels, **fields)
     towers = {"pi": [config.hidden_size] * 2, "vf": [config.hidden_size] * 2}

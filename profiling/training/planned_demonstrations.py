@@ -17,11 +17,8 @@ from nclone_env.level.reference import resolve
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan import solve
 from nclone_env.plan.smooth import smooth
-from nclone_env.train.cloning import clone
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.demonstrations import Demonstration, trajectory_of
-from nclone_env.train.evaluate import evaluate
-from nclone_env.train.policy import make_policy
+from nclone_env.train import TrainConfig, clone, evaluate, make_policy
+from nclone_env.train.learn.demonstrations import Demonstration, trajectory_of
 from profiling.measure import describe
 
 Solutions = dict[str, np.ndarray]

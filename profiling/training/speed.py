@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ WARM_UPDATES = 2
 
 def configuration(levels: tuple[str, ...], folder: str, **fields: Any) -> Any:
     """Return the configuration of a run that never ends by itself."""
-    from nclone_env.train.config import TrainConfig
+    from nclone_env.train import TrainConfig
 
     return TrainConfig.of(levels=levels, total_timesteps=10**9, output=Path(folder), **fields)
 
@@ -50,26 +50,19 @@ def configuration(levels: tuple[str, ...], folder: str, **fields: Any) -> Any:
 @contextmanager
 def prepared_run(levels: tuple[str, ...], make_envs: Any = None, **fields: Any) -> Iterator[Any]:
     """Set up and warm up a run."""
-    from nclone_env.train.environments import make_environments
-    from nclone_env.train.loop import begin
-    from nclone_env.train.runs.folder import claim_folder
-    from nclone_env.train.runs.run import one_thread_per_call, set_up
-    from nclone_env.train.runs.warm_up import warm_up
+    from nclone_env.train import make_environments
+    from nclone_env.train.runs.begin import begun_run
 
-    with tempfile.TemporaryDirectory() as folder, one_thread_per_call():
-        config = configuration(levels, folder, **fields)
-        with (
-            closing(claim_folder(config)) as claimed,
-            closing(set_up(config, make_envs or make_environments, claimed)) as run,
-        ):
-            warm_up(run, lambda name, seconds: None)
-            begin(run, None)
-            yield run
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        begun_run(configuration(levels, folder, **fields), make_envs=make_envs or make_environments) as run,
+    ):
+        yield run
 
 
 def update(run: Any) -> None:
     """Collect and learn once."""
-    from nclone_env.train.loop import collect_rollout, compute_returns, update_policy
+    from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
     collect_rollout(run)
     compute_returns(run)
@@ -141,7 +134,7 @@ def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dic
 
 def telemetry(levels: tuple[str, ...], pairs: int, fields: dict[str, Any]) -> float:
     """Return the median over pairs of updates of the time with a row of the learning curve over that without."""
-    from nclone_env.train.loop import collect_rollout, compute_returns, log_update, update_policy
+    from nclone_env.train.runs.steps import collect_rollout, compute_returns, log_update, update_policy
 
     with prepared_run(levels, **fields) as run:
 
@@ -179,7 +172,7 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         seconds: time of a turn.
         peers: compare with other trainers.
     """
-    from nclone_env.train.config import TrainConfig
+    from nclone_env.train import TrainConfig
 
     print(describe())
     defaults = TrainConfig()

@@ -69,9 +69,7 @@ class Outcome:
 
 def run_once(variant: str, fields: dict[str, Any], levels: tuple[str, ...], seed: int, timesteps: int) -> Outcome:
     """Train and evaluate in this process."""
-    from nclone_env.train.config import TrainConfig
-    from nclone_env.train.evaluate import evaluate
-    from nclone_env.train.loop import train
+    from nclone_env.train import TrainConfig, evaluate, train
 
     with tempfile.TemporaryDirectory() as folder:
         config = TrainConfig.of(

@@ -8,9 +8,7 @@ from tempfile import TemporaryDirectory
 import tyro
 
 from nclone_env import RewardConfig
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.evaluate import evaluate
-from nclone_env.train.loop import train
+from nclone_env.train import TrainConfig, evaluate, train
 
 LEVEL = Path("docs/tutorial/flight.toml")
 REWARDS = {"default": RewardConfig(), "`gold=5`": RewardConfig(gold=5.0), "`death=-0.25`": RewardConfig(death=-0.25)}

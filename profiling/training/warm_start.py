@@ -15,9 +15,7 @@ import numpy as np
 import tyro
 
 from nclone_env.config import RewardConfig
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.evaluate import evaluate
-from nclone_env.train.loop import train
+from nclone_env.train import Hooks, TrainConfig, evaluate, train
 from nclone_env.train.runs.warm_start import WarmStart
 from profiling.measure import describe, timed
 
@@ -45,7 +43,7 @@ def play(config: TrainConfig) -> Outcome:
     def remember(started: WarmStart) -> None:
         clones.append(success(started.cloning.policy, config, "sampled"))
 
-    result, seconds = timed(lambda: train(config, on_warm_start=remember))
+    result, seconds = timed(lambda: train(config, Hooks(on_warm_start=remember)))
     rates = [success(result.policy, config, mode) for mode in ("sampled", "argmax")]
     return Outcome(*rates, clones[0] if clones else float("nan"), seconds)
 

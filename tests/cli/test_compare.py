@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from nclone_env.cli.app import main
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.reports.report import RESULT_COLUMNS
 
@@ -63,7 +64,9 @@ def test_wrong_arguments(copies, capsys):
 
 def test_folders_that_are_left_out(copies, capsys):
     shutil.copytree("a", "a-2")
-    train(config(copies, levels=("first-steps/01-walk",), total_timesteps=32 * 16, name="young"), stop=lambda: True)
+    train(
+        config(copies, levels=("first-steps/01-walk",), total_timesteps=32 * 16, name="young"), Hooks(stop=lambda: True)
+    )
     assert main(["compare", "a", "a-2", "young", "nowhere"]) == 1
     captured = capsys.readouterr()
     assert captured.err.splitlines() == [

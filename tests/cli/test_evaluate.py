@@ -11,7 +11,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_recording
-from nclone_env.train.evaluate import LevelResult
+from nclone_env.train.collect.evaluate import LevelResult
 
 LEVELS = ("first-steps/01-walk", "first-steps/02-step")
 

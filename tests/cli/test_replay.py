@@ -10,7 +10,7 @@ from nclone_env.replay.recording import load_recording
 
 from ..level.level_bases import make_attract
 from ..replay.bases import DEADLY, RIGHT
-from ..replay.test_verify import COMPLETE, DEATH
+from ..replay.test_verification import COMPLETE, DEATH
 from ..shared import SHARED, needs_shared
 
 

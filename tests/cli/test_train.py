@@ -9,10 +9,11 @@ from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.train import train
 from nclone_env.errors import CheckpointError, MissingExtraError
 from nclone_env.replay.watch import Run
-from nclone_env.train import environments, require_training_extra
-from nclone_env.train.checkpoint import load_checkpoint, restore_config
+from nclone_env.train import require_training_extra
+from nclone_env.train.collect import environments
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.reports import watch
+from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config
 
 from ..replay.bases import WINNABLE
 from ..train.stub import LineWorld

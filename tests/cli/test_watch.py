@@ -19,11 +19,11 @@ from nclone_env.render.window import Window
 from nclone_env.replay import play
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.simulate import simulate
-from nclone_env.train.checkpoint import Checkpoint, save_checkpoint
+from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.evaluate import evaluate
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.reports.watch import episode_inputs, evaluated_run, policy_runs
+from nclone_env.train.runs.checkpoint import Checkpoint, save_checkpoint
 
 from ..replay.bases import DEADLY, RIGHT, WINNABLE
 from ..train.runs import curve_of

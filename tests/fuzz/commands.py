@@ -113,12 +113,12 @@ def call(given: Command) -> None:
 
 @contextlib.contextmanager
 def _without_window_and_training() -> Iterator[None]:
-    from nclone_env.train import loop
+    from nclone_env.train.runs import begin as module
 
     def begin(*arguments: object) -> None:
         raise _Begun
 
-    with mock.patch.dict(os.environ, SDL_VIDEODRIVER="none"), mock.patch.object(loop, "set_up", begin):
+    with mock.patch.dict(os.environ, SDL_VIDEODRIVER="none"), mock.patch.object(module, "set_up", begin):
         yield
 
 

@@ -10,6 +10,7 @@ from unittest import mock
 
 from nclone_env.errors import NcloneError
 from nclone_env.train import loop
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.ranks import Ranks, joined_ranks
 
 from .runs import config
@@ -49,17 +50,16 @@ def compare(folder):
             stop_after = fields.pop("stop_after", None)
             loop.train(
                 settings(folder, name, **fields),
-                resume,
-                on_update=rows.append,
-                stop=lambda: ranks.number == 1 and len(rows) == stop_after,
+                Hooks(on_update=rows.append, stop=lambda: ranks.number == 1 and len(rows) == stop_after),
+                resume=resume,
                 ranks=ranks,
             )
 
         train("two")
         train("other", seed=1)
         train("part", stop_after=2)
-        train("", folder / "part")
-        train("", folder / "one, part")
+        train("", resume=folder / "part")
+        train("", resume=folder / "one, part")
         save_failure(folder, "odd", ranks, lambda: train("odd", num_envs=33, num_steps=4))
         save_failure(folder, "taken", ranks, lambda: train("two"))
         with mock.patch.object(Ranks, "add_up", return_value=None):

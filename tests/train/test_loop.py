@@ -9,10 +9,12 @@ import torch
 from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
-from nclone_env.train.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.collect.episodes import FINISHED, EpisodeLog, EpisodeStatistics
-from nclone_env.train.evaluate import evaluate
-from nclone_env.train.loop import compute_returns, entropy_coefficient, learning_rate, train
+from nclone_env.train.collect.evaluate import evaluate
+from nclone_env.train.hooks import Hooks
+from nclone_env.train.loop import train
+from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config
+from nclone_env.train.runs.steps import compute_returns, entropy_coefficient, learning_rate
 
 from .runs import config, contents, untimed
 from .stub import LineWorld
@@ -115,7 +117,7 @@ def test_run_folder_and_callback(tmp_path):
 
     settings = config(tmp_path, name="run")
     folders = []
-    result = train(settings, make_envs=make, on_update=rows.append, on_start=folders.append)
+    result = train(settings, Hooks(on_update=rows.append, on_start=folders.append), make_envs=make)
     assert folders == [tmp_path / "run"]
     assert worlds[0].closed
     assert untimed(rows) == untimed(result.curve)
@@ -134,7 +136,8 @@ def test_resume_continues(tmp_path):
     half = train(config(tmp_path, total_timesteps=1024, name="half"), make_envs=LineWorld)
     saved = load_checkpoint(half.checkpoint)
     one, two = (
-        train(config(tmp_path, total_timesteps=2048, name=name), half.checkpoint, LineWorld) for name in ("one", "two")
+        train(config(tmp_path, total_timesteps=2048, name=name), resume=half.checkpoint, make_envs=LineWorld)
+        for name in ("one", "two")
     )
     assert one.counters.timesteps == 2048
     assert one.counters.updates == 4
@@ -147,7 +150,7 @@ def test_resume_continues(tmp_path):
 
 def test_resume_restores_everything_saved(tmp_path):
     half = train(config(tmp_path, total_timesteps=1024, name="half"), make_envs=LineWorld)
-    again = train(config(tmp_path, total_timesteps=1024, name="again"), half.checkpoint, LineWorld)
+    again = train(config(tmp_path, total_timesteps=1024, name="again"), resume=half.checkpoint, make_envs=LineWorld)
     saved = load_checkpoint(half.checkpoint)
     assert saved.counters == {"timesteps": 1024, "updates": 2, "episodes": half.counters.episodes}
     assert saved.optimiser["count"] == 2 * 3 * 4, "updates, epochs, minibatches"
@@ -159,19 +162,19 @@ def test_resume_refuses_other_observations(tmp_path):
     half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
     other = config(tmp_path, frame_stack=2)
     with pytest.raises(CheckpointError, match="frame_stack: expected 1, as in the run to resume, got 2"):
-        train(other, half.checkpoint, LineWorld)
+        train(other, resume=half.checkpoint, make_envs=LineWorld)
 
 
 def test_resume_refuses_another_network(tmp_path):
     half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
     with pytest.raises(CheckpointError, match="hidden_size: expected 32, as in the run to resume, got 16"):
-        train(config(tmp_path, hidden_size=16), half.checkpoint, LineWorld)
+        train(config(tmp_path, hidden_size=16), resume=half.checkpoint, make_envs=LineWorld)
 
 
 def test_resume_refuses_another_number_of_environments(tmp_path):
     half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
     with pytest.raises(CheckpointError, match=r"checkpoint.pt: num_envs: expected 32, as in the run to resume, got 16"):
-        train(config(tmp_path, num_envs=16), half.checkpoint, LineWorld)
+        train(config(tmp_path, num_envs=16), resume=half.checkpoint, make_envs=LineWorld)
 
 
 def test_trains_on_pictures(tmp_path):

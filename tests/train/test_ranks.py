@@ -8,14 +8,15 @@ import pytest
 import torch
 
 from nclone_env.errors import ConfigError
-from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.ppo import combine_moments, keep_own, shuffle
 from nclone_env.train.loop import train
 from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.runs.checkpoint import load_checkpoint
 
 from ..processes import REPOSITORY
 from .ranked import UPDATES, settings
-from .runs import contents
+from .runs import contents, until
 
 
 def torchrun(case, folder, *options):
@@ -27,17 +28,12 @@ def torchrun(case, folder, *options):
     return done.stdout + done.stderr
 
 
-def stopped_after(updates, config):
-    rows = []
-    return train(config, on_update=rows.append, stop=lambda: len(rows) == updates)
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """The folder of the runs of one process and of two ranks."""
     folder = tmp_path_factory.mktemp("ranks")
     train(settings(folder, "one"))
-    stopped_after(2, settings(folder, "one, part"))
+    train(settings(folder, "one, part"), until(2))
     torchrun("compare", folder)
     return folder
 
@@ -100,7 +96,7 @@ def test_environments_that_do_not_divide_are_named(runs):
 
 
 def test_a_job_that_loses_a_rank_ends_as_an_undisturbed_one(runs, tmp_path):
-    train(settings(tmp_path, ""), stop=lambda: True)  # the folder of another run, which must not be continued
+    train(settings(tmp_path, ""), Hooks(stop=lambda: True))  # the folder of another run, which must not be continued
     other = contents(tmp_path / "first-steps-seed3" / "checkpoint.pt")
     printed = torchrun("killed", tmp_path, "--max-restarts=1")
     assert "connection to another rank was lost" in printed

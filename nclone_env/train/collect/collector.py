@@ -11,9 +11,9 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.collect.episodes import EpisodeLog
 from nclone_env.train.collect.rollout import RolloutColumns
-from nclone_env.train.environments import VectorEnvironment
 from nclone_env.train.network.device import host_zeros
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions

@@ -21,14 +21,9 @@ EpisodeField = Literal["success", "total", "frames"]
 class EpisodeLog:
     """The episodes that end in a rollout of a group of environments, in order.
 
-    Attributes:
-        bytes_per_step: memory for each step of each environment.
-
     Args:
         capacity: most episodes of a rollout: one for each step of each environment.
     """
-
-    bytes_per_step = FINISHED.itemsize + 4
 
     def __init__(self, capacity: int):
         self._records = np.zeros(capacity, FINISHED)

@@ -14,7 +14,7 @@ import numpy as np
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env.threads import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.train.environments import VectorEnvironment, finished_episodes
+from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
 
@@ -22,7 +22,6 @@ MOST_ENVIRONMENTS = 64
 """Most episodes that a thread plays at a time."""
 LEVEL_ATTEMPTS = np.dtype([("attempts", "i8"), ("wins", "i8"), ("total", "f8"), ("frames", "f8")])
 """The latest attempts on a level: how many, how many reached the exit, mean return and mean simulated frames."""
-_ATTEMPT = np.dtype([("success", "?"), ("total", "f8"), ("frames", "f8")])
 
 
 class HeldOutLevels:
@@ -57,10 +56,10 @@ class HeldOutLevels:
         self.digests = tuple(digests)
         self.results = np.zeros(len(self.digests), LEVEL_ATTEMPTS)
         self._envs, self._network = tuple(envs), network
-        self._observations = [_allocated(group) for group in self._envs]
+        self._observations = [observation_arrays(group) for group in self._envs]
         self._attempts, self._most_steps = attempts, most_steps
         self._seed = int(np.random.SeedSequence([seed, 2]).generate_state(1)[0])
-        self._played = np.zeros(len(self.digests) * attempts, _ATTEMPT)
+        self._played = np.zeros(len(self.digests) * attempts, PLAYED)
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -126,20 +125,13 @@ class HeldOutLevels:
         waiting = numbers < count  # environments beyond the last episode repeat its level
         envs.assign_levels(np.minimum(numbers, count - 1) // self._attempts)
         envs.reset(seed=0, out=observations)
-        choose = _Sampler(self._network, seat, self._seed, first, envs.num_envs)
-        for step in range(first_step, first_step + self._most_steps):
-            *_, info = envs.step(choose(observations, waiting, step), out=observations)
-            finished = finished_episodes(info)
-            if finished is None:
-                continue
-            counted = waiting[finished.indices]  # only the first episode of an environment
-            ended = numbers[finished.indices[counted]]
-            self._played["success"][ended] = finished.success[counted]
-            self._played["total"][ended] = finished.returns[counted]
-            self._played["frames"][ended] = finished.frames[counted]
-            waiting[finished.indices] = False
-            if not waiting.any():
-                break
+        sample = _Sampler(self._network, seat, self._seed, first, envs.num_envs)
+
+        def choose(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
+            return sample(seen, waiting, first_step + step)
+
+        played = play_episodes(envs, choose, observations, waiting, self._most_steps, observations)
+        self._played[first : first + len(played)] = played[: count - first]
 
 
 class _Sampler:
@@ -164,9 +156,3 @@ class _Sampler:
         masks = observations.get("action_mask", self._no_masks)
         sample_actions(self._logits, masks, *self._draw, step, self._scratch, self._actions, self._log_probs)
         return self._actions
-
-
-def _allocated(envs: VectorEnvironment) -> dict[str, np.ndarray]:
-    """Return arrays for the observations of environments by name, (n, ...)."""
-    space = envs.single_observation_space.spaces
-    return {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.train.curriculum import LevelCurriculum
-from nclone_env.train.environments import VectorEnvironment
-from nclone_env.train.starts import BackwardStarts, StartStates
+from nclone_env.train.collect.environments import VectorEnvironment
+from nclone_env.train.levels.curriculum import LevelCurriculum
+from nclone_env.train.levels.starts import BackwardStarts, StartStates
 
 
 class EpisodeSelection:

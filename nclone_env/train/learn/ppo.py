@@ -64,7 +64,7 @@ class PPO:
         self._own_counts = np.zeros(config.ppo.num_minibatches, np.int64)
         self._moment_parts = np.zeros((ranks.count, config.ppo.num_minibatches, 3))
         self._moments = np.zeros((config.ppo.num_minibatches, 2))
-        self._part_size, self._most_steps = part_size, min(config.minibatch_size, len(self._advantages))
+        self._part_size, self._most_steps = part_size, min(config.minibatch_size, config.num_steps * len(self._envs))
         most_parts = self._part_count = count_parts(self._most_steps, part_size)
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
         self._sums = np.zeros((most_parts, 6))

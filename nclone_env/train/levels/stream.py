@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from nclone_env._processes import Background
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
@@ -18,7 +19,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.raw import RawLevel
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.levels.background import Background
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.generated import (
     Batch,
     Collection,
@@ -28,9 +29,7 @@ from nclone_env.train.levels.generated import (
     held_out_count,
     training_collection,
 )
-from nclone_env.train.levels.planned import PLANNED, Planner
-from nclone_env.train.levels.progress import OnLevel
-from nclone_env.train.levels.solutions import found_solutions, solutions_of
+from nclone_env.train.levels.solutions import PLANNED, Planner, find, none_found
 from nclone_env.train.ranks import Ranks
 
 Value = TypeVar("Value")
@@ -176,7 +175,7 @@ def open_stream(
         environment: of the environments trained in; its levels are replaced.
         levels: fixed levels to train on; there may be none.
         held_out: fixed levels that the run holds out.
-        planner: finds solutions of fixed levels; its ``on_level`` is called for generated ones too.
+        planner: finds solutions of fixed levels; its hooks are called for generated ones too.
         ranks: the processes that train together.
         state: of an interrupted run, from :meth:`LevelStream.state`; empty: a new run.
 
@@ -198,7 +197,7 @@ def open_stream(
     )
     with ExitStack() as undone:
         background = undone.enter_context(closing(Background()))
-        maker = _FirstLevels(ranks, background, planner.on_level)
+        maker = _FirstLevels(ranks, background, planner.hooks)
         measured = maker.take(held_out_collection(config), held_out_count(config), "held-out levels generated")
         begun, current, previous = _saved_batch(plan, state) if state else (0, maker.batch(plan), ())
         envs, interval = len(ranks.share(config.num_envs)), config.generated.interval
@@ -213,7 +212,7 @@ class _FirstLevels:
 
     ranks: Ranks
     background: Background
-    on_level: OnLevel
+    hooks: Hooks
 
     def take(self, collection: Collection, count: int, what: str) -> tuple[Made, ...]:
         """Return the first levels of a collection; errors as :meth:`Collection.take`."""
@@ -221,7 +220,7 @@ class _FirstLevels:
         while len(made) < count:
             first = made[-1].number + 1 if made else 0
             made += self._compute(collection.take, first, min(_PIECE, count - len(made)))
-            self.on_level(what, len(made), count)
+            self.hooks.level(what, len(made), count)
         return made
 
     def batch(self, plan: Plan) -> Batch:
@@ -246,9 +245,11 @@ def _fixed_solutions(
 ) -> Mapping[str, np.ndarray]:
     """Return solutions of the fixed levels and their mirror images by name."""
     if config.starts and fixed:
-        find = found_solutions if PLANNED in config.starts else solutions_of
         levels = playable_levels(environment.replace(levels=fixed))
-        return find(levels, config.starts, config.environment.max_frames, planner)
+        found = find(levels, config.starts, config.environment.max_frames, planner)
+        if not found and PLANNED not in config.starts:
+            raise none_found(levels, config.starts, config.environment.max_frames)
+        return found
     if config.starts and PLANNED not in config.starts:
         raise ConfigError(
             f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "

@@ -19,7 +19,7 @@ from nclone_env.train.network.arrays import LearningFields, LossScaling
 
 
 class StoredSteps(Protocol):
-    """What a network reads of n stored steps: a rollout, or the trajectories of ``train.trajectories``."""
+    """What a network reads of n stored steps: a rollout, or the trajectories of ``train.learn.trajectories``."""
 
     frame_stack: int
     """Depth of the stacks that the network sees; 1: none."""

@@ -14,8 +14,8 @@ import numpy as np
 
 from nclone_env.errors import CheckpointError
 from nclone_env.options import flat
-from nclone_env.train.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config
 from nclone_env.train.reports.report import RESULT_COLUMNS
+from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
 

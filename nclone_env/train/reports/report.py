@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import write_file
-from nclone_env.train.evaluate import LevelResult
+from nclone_env.train.collect.evaluate import LevelResult
 from nclone_env.train.runs.warm_start import WarmStart
 
 RESULT_COLUMNS = ("timesteps", "level", "mode", "episodes", "success_rate", "mean_return", "mean_frames", "best_frames")

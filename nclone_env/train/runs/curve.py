@@ -39,11 +39,6 @@ class Rows(Sequence[Row]):
         self._given = np.full((capacity, _MOST_COLUMNS), False)
         self._count = 0
 
-    @staticmethod
-    def bytes_of(expected: int) -> int:
-        """Return the bytes of the arrays for an expected number of rows."""
-        return min(expected, _MOST_ALLOCATED) * _MOST_COLUMNS * 9
-
     def __len__(self) -> int:
         """Return the number of rows."""
         return self._count

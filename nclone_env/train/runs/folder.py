@@ -20,7 +20,7 @@ _CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
 _REPORTS = ("learning_curve.png", "evaluation.txt", "evaluation.csv", "episode.mp4")
 _LOCK = ".lock"
 JOB = ".job"
-"""File that names the launchers of a job of several processes, one a line; see ``train.runs.restart``."""
+"""File that names the launchers of a job of several processes, one a line; see ``train.runs.torchrun``."""
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
 
 
@@ -85,7 +85,7 @@ class SharedFolder(RunFolder):
     """The folder of a run as ranks other than 0 know it: its paths only.
 
     Args:
-        path: the folder, which rank 0 has claimed.
+        path: the folder, which rank 0 has locked.
     """
 
     def __init__(self, path: Path):
@@ -95,7 +95,7 @@ class SharedFolder(RunFolder):
         """Leave the folder to rank 0."""
 
 
-def claim_folder(config: TrainConfig, source: Path | None = None, overwrite: bool = False) -> RunFolder:
+def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool = False) -> RunFolder:
     """Choose and lock the folder of a run.
 
     A run that is named uses that folder, a resumed one without a name the folder of its checkpoint. A new run without
@@ -136,7 +136,7 @@ def named_folder(config: TrainConfig, source: Path | None) -> Path | None:
     return None if source is None else _parent(source)
 
 
-def settled_config(config: TrainConfig, folder: RunFolder) -> TrainConfig:
+def config_in(folder: RunFolder, config: TrainConfig) -> TrainConfig:
     """Return the configuration with the chosen folder."""
     return config.replace(output=folder.path.parent, name=folder.path.name)
 

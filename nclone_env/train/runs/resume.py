@@ -15,21 +15,21 @@ from torch import Tensor
 
 from nclone_env.errors import CheckpointError
 from nclone_env.options import flat
-from nclone_env.train.checkpoint import (
+from nclone_env.train.levels.stream import read_levels
+from nclone_env.train.ranks import Ranks
+from nclone_env.train.runs.checkpoint import (
     Checkpoint,
     check_observations,
     load_checkpoint,
     save_checkpoint,
     translated,
 )
-from nclone_env.train.levels.stream import read_levels
-from nclone_env.train.ranks import Ranks
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.exchange import Worlds, first_rows, gather_worlds, own_part
 from nclone_env.train.runs.folder import RunFolder
 from nclone_env.train.runs.level_table import write_level_table
-from nclone_env.train.runs.restart import launchers, name_job
+from nclone_env.train.runs.rank_exchange import Worlds, first_rows, gather_worlds, own_part
 from nclone_env.train.runs.run import Counters, Run, Score
+from nclone_env.train.runs.torchrun import launchers, name_job
 from nclone_env.train.runs.warm_start import reference_state, restore_reference
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -18,19 +18,19 @@ from nclone_env.env.threads import Job, Workers
 from nclone_env.level.load import LevelSource, load_levels
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.collector import Collector
+from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import MOST_ENVIRONMENTS, HeldOutLevels
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection, spread_levels
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import MakeEnvironments, VectorEnvironment, observation_shapes
+from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.learner import Learner, LearnerParts
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.planned import Planner
-from nclone_env.train.levels.progress import OnLevel, unnoticed
-from nclone_env.train.levels.solutions import run_starts
+from nclone_env.train.levels.solutions import Planner
 from nclone_env.train.levels.split import level_digests, run_levels
+from nclone_env.train.levels.starts import run_starts
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.choice import make_network
 from nclone_env.train.network.device import is_pinned, learning_device
@@ -85,6 +85,7 @@ class Run:
     counters: Counters = field(default_factory=Counters)
     job: Job = field(default_factory=Job)
     ranks: Ranks = ALONE
+    hooks: Hooks = SILENT
     device: torch.device | None = None
     """Device of the policy; None: the processor, by the threads of the run."""
     reference: Reference | None = None
@@ -161,9 +162,9 @@ def part_size(config: TrainConfig) -> int:
     return min(256 if has_pictures else 512, config.minibatch_size)
 
 
-def most_rows(config: TrainConfig, num_envs: int) -> int:
-    """Return the largest number of rows of a call of the network in a rank with so many environments."""
-    return max(*group_sizes(num_envs), part_size(config))
+def most_rows(config: TrainConfig, ranks: Ranks) -> int:
+    """Return the largest number of rows of a call of the network."""
+    return max(*group_sizes(len(ranks.share(config.num_envs))), part_size(config))
 
 
 def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
@@ -176,33 +177,38 @@ def set_up(
     config: TrainConfig,
     make_envs: MakeEnvironments,
     folder: RunFolder,
-    ranks: Ranks = ALONE,
-    generated: Mapping[str, Any] | None = None,
-    on_level: OnLevel = unnoticed,
+    ranks: Ranks,
+    generated: Mapping[str, Any],
+    hooks: Hooks,
 ) -> Run:
     """Build all components of a run that writes to a folder; nothing is written yet.
 
-    Args:
-        config: configuration of the run.
-        make_envs: creates a vector environment for each group of environments.
-        folder: the folder.
-        ranks: the processes that train together.
-        generated: the generated levels of an interrupted run, see ``LevelStream.state``.
-        on_level: called as levels are planned or generated, in this rank.
+    Args as of ``begun_run``, and ``generated``: the generated levels of an interrupted run, see ``LevelStream.state``.
 
     Raises:
         ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
             solutions cannot.
     """
     workers = make_workers(config, ranks)
-    planner = Planner(workers.count, on_level)
-    environment, held_out, stream = _choose_levels(config, planner, ranks, generated or {})
+    planner = Planner(workers.count, hooks)
+    levels = _choose_levels(config, planner, ranks, generated)
     with ExitStack() as undone:
-        if stream is not None:
-            undone.callback(stream.close)
-        run = _assemble(config, make_envs, folder, ranks, workers, planner, environment, held_out, stream)
+        if levels.stream is not None:
+            undone.callback(levels.stream.close)
+        run = _assemble(config, make_envs, folder, ranks, workers, planner, levels)
         undone.pop_all()
     return run
+
+
+class _Levels(NamedTuple):
+    """The levels of a run."""
+
+    environment: EnvironmentConfig
+    """Of the environments trained in, with the levels to begin on."""
+    held_out: tuple[LevelSource, ...]
+    """Levels that are held out."""
+    stream: LevelStream | None
+    """Levels to come, if some are generated."""
 
 
 def _assemble(
@@ -212,11 +218,10 @@ def _assemble(
     ranks: Ranks,
     workers: Workers,
     planner: Planner,
-    environment: EnvironmentConfig,
-    held_out: tuple[LevelSource, ...],
-    stream: LevelStream | None,
+    levels: _Levels,
 ) -> Run:
     """Build the components of :func:`set_up` that need the levels."""
+    environment, held_out, stream = levels
     share = ranks.share(config.num_envs)
     sizes = group_sizes(len(share))
     groups = [make_envs(environment, size) for size in sizes]
@@ -227,18 +232,8 @@ def _assemble(
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
     device = learning_device(config, is_by_hand(envs, config.frame_stack), ranks)
-    space, reference_actions = envs.single_observation_space, NUM_ACTIONS if config.keeps_clone else 0
-    storage = RolloutStorage(
-        config.num_steps,
-        len(share),
-        space,
-        config.frame_stack,
-        reference_actions,
-        is_pinned(device),
-    )
-    rows, size = most_rows(config, len(share)), part_size(config)
-    network = make_network(policy, parameters, storage, workers.count, rows, device, config.amp)
-    parts = LearnerParts(config, policy, parameters, storage, network, workers, size, ranks, device)
+    storage = make_storage(config, len(share), envs, device)
+    parts = learner_parts(config, policy, parameters, storage, workers, ranks, device)
     starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
     return Run(
         config=config,
@@ -247,19 +242,20 @@ def _assemble(
         parameters=parameters,
         storage=storage,
         collectors=[
-            Collector(group, storage.columns(last - size, last), network, config.seed, share.start)
+            Collector(group, storage.columns(last - size, last), parts.network, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
         learner=make_learner(parts),
-        network=network,
+        network=parts.network,
         workers=workers,
         planner=planner,
         statistics=EpisodeStatistics(envs.level_names[:in_use], config.environment.max_steps),
         selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
-        held_out=_make_held_out(config, len(share), held_out, make_envs, network, workers),
+        held_out=make_held_out(config, len(share), held_out, make_envs, parts.network, workers),
         folder=folder,
         curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
         ranks=ranks,
+        hooks=planner.hooks,
         device=device,
         stream=stream,
     )
@@ -270,19 +266,17 @@ def assigns_levels(config: TrainConfig, count: int) -> bool:
     return config.curriculum == "even" and count <= config.num_envs
 
 
-def _choose_levels(
-    config: TrainConfig, planner: Planner, ranks: Ranks, generated: Mapping[str, Any]
-) -> tuple[EnvironmentConfig, tuple[LevelSource, ...], LevelStream | None]:
-    """Return the environment with the levels to begin on, the held-out levels, and the levels to come, if any."""
+def _choose_levels(config: TrainConfig, planner: Planner, ranks: Ranks, generated: Mapping[str, Any]) -> _Levels:
+    """Return the levels of a run."""
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment
     if not config.streams:
         named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
         count = len(levels)
-        return environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None
+        return _Levels(environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None)
     stream, measured = open_stream(config, environment, levels, held_out, planner, ranks, generated)
     environment = environment.replace(levels=stream.levels, mirrored=False)
-    return environment, (*held_out, *measured), stream
+    return _Levels(environment, (*held_out, *measured), stream)
 
 
 def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
@@ -291,12 +285,35 @@ def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
     return covers(dtypes, frame_stack)
 
 
+def make_storage(
+    config: TrainConfig, num_envs: int, envs: VectorEnvironment, device: torch.device | None
+) -> RolloutStorage:
+    """Return the storage for ``num_envs`` environments such as those of a group, and a policy on a device."""
+    actions = NUM_ACTIONS if config.keeps_clone else 0
+    space = envs.single_observation_space
+    return RolloutStorage(config.num_steps, num_envs, space, config.frame_stack, actions, is_pinned(device))
+
+
+def learner_parts(
+    config: TrainConfig,
+    policy: ActorCritic,
+    parameters: FlatParameters,
+    storage: RolloutStorage,
+    workers: Workers,
+    ranks: Ranks,
+    device: torch.device | None,
+) -> LearnerParts:
+    """Return what a learner is made of, with the network that it trains."""
+    network = make_network(policy, parameters, storage, workers.count, most_rows(config, ranks), device, config.amp)
+    return LearnerParts(config, policy, parameters, storage, network, workers, part_size(config), ranks, device)
+
+
 def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -> int:
     """Return the number of environments in which a thread of a rank with ``num_envs`` plays held-out levels."""
     return min(MOST_ENVIRONMENTS, max(group_sizes(num_envs)), num_levels * config.evaluation.attempts)
 
 
-def _make_held_out(
+def make_held_out(
     config: TrainConfig,
     num_envs: int,
     levels: tuple[LevelSource, ...],

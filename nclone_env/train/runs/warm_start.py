@@ -8,9 +8,9 @@ from typing import NamedTuple
 from torch import Tensor
 
 from nclone_env.errors import ConfigError
-from nclone_env.train.cloning import Cloning, clone
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.demonstrations import Demonstrated, demonstrate
+from nclone_env.train.learn.cloning import Cloning, clone
+from nclone_env.train.learn.demonstrations import Demonstrated, demonstrate
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.policy import ActorCritic
 from nclone_env.train.runs.run import Run, most_rows
@@ -32,7 +32,7 @@ def warm_start(run: Run) -> WarmStart:
 
     Raises:
         ConfigError: if none of the demonstrations can be used; it tells why.
-        UnknownLevelError, FormatError: as ``train.demonstrations.demonstrate``.
+        UnknownLevelError, FormatError: as ``train.learn.demonstrations.demonstrate``.
     """
     config, space = run.config, run.collectors[0].envs.single_observation_space
     demonstrated = demonstrate(config.clone.warm_start, run.environment, run.planner)
@@ -87,5 +87,4 @@ def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
 
 
 def _reference(run: Run, policy: ActorCritic) -> Reference:
-    rows = most_rows(run.config, run.storage.num_envs)
-    return Reference(policy, run.storage, run.workers.count, rows, run.device)
+    return Reference(policy, run.storage, run.workers.count, most_rows(run.config, run.ranks), run.device)

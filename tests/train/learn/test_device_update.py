@@ -5,6 +5,7 @@ number fails. Where there is a GPU, it is tested as well.
 """
 
 import functools
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -13,25 +14,24 @@ from gymnasium import spaces
 
 from nclone_env.env.threads import Workers
 from nclone_env.errors import NonFiniteError
-from nclone_env.train import estimate
-from nclone_env.train.checkpoint import load_checkpoint
+from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.rollout import RolloutStorage, stacked_rows
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.environments import make_environments
 from nclone_env.train.learn import device_update
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
-from nclone_env.train.loop import begin, collect_rollout, compute_returns, train, update_policy
+from nclone_env.train.loop import train
 from nclone_env.train.network.device import Transfers
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork
 from nclone_env.train.policy import ActorCritic
+from nclone_env.train.runs import estimate
 from nclone_env.train.runs import run as run_module
-from nclone_env.train.runs.folder import claim_folder
-from nclone_env.train.runs.run import one_thread_per_call, set_up
-from nclone_env.train.runs.warm_up import warm_up
+from nclone_env.train.runs.begin import begun_run
+from nclone_env.train.runs.checkpoint import load_checkpoint
+from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
-from ..runs import config, contents
+from ..runs import config, contents, until
 from ..stub import LineWorld
 
 CPU = torch.device("cpu")
@@ -191,34 +191,25 @@ def test_waiting_and_other_devices_are_noticed(monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_transfers_are_counted(tmp_path, monkeypatch, threads):
     """One transfer back for each vector step of a group, one for its last values, one for the update."""
-    run = running(tmp_path, monkeypatch, num_threads=threads, num_envs=80, max_frames=10**4)
-    transfers, groups = run.network.transfers, len(run.collectors)
-    collect_rollout(run)
-    compute_returns(run)
-    counts = transfers.fetched, transfers.sent
-    update_policy(run)
-    close(run)
+    with running(tmp_path, monkeypatch, num_threads=threads, num_envs=80, max_frames=10**4) as run:
+        transfers, groups = run.network.transfers, len(run.collectors)
+        collect_rollout(run)
+        compute_returns(run)
+        counts = transfers.fetched, transfers.sent
+        update_policy(run)
     assert groups > 1
     assert counts == ((run.config.num_steps + 1) * groups, (run.config.num_steps + 1) * groups)
     # parameters, two moments, order, numbers; one observation; actions, log probabilities, advantages, returns
     assert (transfers.fetched - counts[0], transfers.sent - counts[1]) == (1, 10)
 
 
+@contextmanager
 def running(tmp_path, monkeypatch, device=CPU, make_envs=LineWorld, **fields):
-    """Return a prepared run on a device with all transfers counted from now on."""
+    """Provide a prepared run on a device with all transfers counted from now on."""
     monkeypatch.setattr(run_module, "learning_device", lambda *arguments: device)
-    settings = config(tmp_path, **fields)
-    run = set_up(settings, make_envs, claim_folder(settings))
-    with one_thread_per_call():
-        warm_up(run, lambda name, seconds: None)
-        begin(run, None)
-    run.network.transfers.fetched = run.network.transfers.sent = 0
-    return run
-
-
-def close(run):
-    run.close()
-    run.folder.close()
+    with begun_run(config(tmp_path, **fields), make_envs=make_envs) as run:
+        run.network.transfers.fetched = run.network.transfers.sent = 0
+        yield run
 
 
 def trained(monkeypatch, device, settings, *arguments, **named):
@@ -260,17 +251,14 @@ def test_a_run_is_resumed_on_any_device(tmp_path, monkeypatch, device):
     make, device = functools.partial(config, tmp_path), torch.device(device)
     whole = trained(monkeypatch, device, make(name="whole"), make_envs=LineWorld)
     in_host = trained(monkeypatch, None, make(name="host"), make_envs=LineWorld)
-    rows = []
-    stop = lambda: len(rows) >= 2  # noqa: E731
-    part = trained(monkeypatch, device, make(name="part"), None, LineWorld, rows.append, stop=stop)
-    rows = []
-    host_part = trained(monkeypatch, None, make(name="host part"), None, LineWorld, rows.append, stop=stop)
+    part = trained(monkeypatch, device, make(name="part"), until(2), make_envs=LineWorld)
+    host_part = trained(monkeypatch, None, make(name="host part"), until(2), make_envs=LineWorld)
     assert part.counters.updates == host_part.counters.updates == 2
-    here = trained(monkeypatch, device, make(name="here"), part.checkpoint, LineWorld)
+    here = trained(monkeypatch, device, make(name="here"), resume=part.checkpoint, make_envs=LineWorld)
     if device == CPU:
         assert contents(here.checkpoint) == contents(whole.checkpoint)
-    there = trained(monkeypatch, None, make(name="there"), part.checkpoint, LineWorld)
-    back = trained(monkeypatch, device, make(name="back"), host_part.checkpoint, LineWorld)
+    there = trained(monkeypatch, None, make(name="there"), resume=part.checkpoint, make_envs=LineWorld)
+    back = trained(monkeypatch, device, make(name="back"), resume=host_part.checkpoint, make_envs=LineWorld)
     for result in (here, there, back, whole):
         np.testing.assert_allclose(vector(result), vector(in_host), rtol=0, atol=1e-4)
     assert np.abs(vector(part) - vector(whole)).max() > 1e-3
@@ -296,7 +284,7 @@ def test_a_warm_start_and_its_resume(tmp_path, monkeypatch, device):
         assert row["entropy"] == pytest.approx(other["entropy"], rel=0.1)
     half = trained(monkeypatch, device, make(name="half", total_timesteps=32 * 16 * 2))
     before = vector(half)
-    ended = trained(monkeypatch, device, make(name="half"), half.checkpoint)
+    ended = trained(monkeypatch, device, make(name="half"), resume=half.checkpoint)
     assert np.abs(vector(ended) - before).max() > 1e-3
     if device == CPU:
         np.testing.assert_array_equal(vector(ended), vector(whole))
@@ -316,13 +304,12 @@ def test_an_initial_policy_is_the_one_that_acts(tmp_path, monkeypatch):
 
 
 def test_nan_is_found(tmp_path, monkeypatch):
-    run = running(tmp_path, monkeypatch)
-    collect_rollout(run)
-    run.storage.arrays.rewards[3, 4] = np.nan
-    compute_returns(run)
-    with pytest.raises(NonFiniteError, match="reward is nan at step 3 of the rollout in environment 4"):
-        update_policy(run)
-    close(run)
+    with running(tmp_path, monkeypatch) as run:
+        collect_rollout(run)
+        run.storage.arrays.rewards[3, 4] = np.nan
+        compute_returns(run)
+        with pytest.raises(NonFiniteError, match="reward is nan at step 3 of the rollout in environment 4"):
+            update_policy(run)
 
 
 @DEVICES
@@ -371,9 +358,8 @@ VARIANTS = {
 def test_estimate_equals_use(tmp_path, monkeypatch, variant):
     monkeypatch.setattr(estimate, "learning_device", lambda *arguments: CPU)
     fields = {"num_minibatches": 2, "update_epochs": 2, "num_envs": 40, "num_steps": 8, "hidden_size": 16}
-    run = running(tmp_path, monkeypatch, make_envs=make_environments, **{**fields, **VARIANTS[variant]})
-    used = {node.name: node.total_bytes for node in run.memory().children}
-    expected = {node.name: node.total_bytes for node in estimate.estimate_bytes(run.config).children}
-    close(run)
+    with running(tmp_path, monkeypatch, make_envs=make_environments, **{**fields, **VARIANTS[variant]}) as run:
+        used = {node.name: node.total_bytes for node in run.memory().children}
+        expected = {node.name: node.total_bytes for node in estimate.estimate_bytes(run.config).children}
     for name in ("parameters", "rollout storage", "network scratch", "update", "reference policy"):
         assert expected.get(name) == used.get(name), name

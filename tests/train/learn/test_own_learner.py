@@ -6,13 +6,14 @@ import torch
 
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.train.checkpoint import load_checkpoint
-from nclone_env.train.environments import make_environments
-from nclone_env.train.evaluate import evaluate
+from nclone_env.train.collect.environments import make_environments
+from nclone_env.train.collect.evaluate import evaluate
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.learn.learners import LEARNERS
 from nclone_env.train.loop import train
 from nclone_env.train.network.distribution import log_probs_and_entropies
+from nclone_env.train.runs.checkpoint import load_checkpoint
 
 from ..runs import config, contents
 from ..stub import LineWorld
@@ -78,8 +79,12 @@ def test_it_learns_a_level(tmp_path):
 def test_a_resumed_run_is_the_whole_run(tmp_path):
     fields = {"learner": "reinforce", "learning_rate": 0.3}
     whole, updates = train(config(tmp_path, name="whole", **fields), make_envs=LineWorld), []
-    train(config(tmp_path, name="part", **fields), None, LineWorld, updates.append, stop=lambda: len(updates) == 2)
-    ended = train(config(tmp_path, **fields), tmp_path / "part", LineWorld)
+    train(
+        config(tmp_path, name="part", **fields),
+        Hooks(on_update=updates.append, stop=lambda: len(updates) == 2),
+        make_envs=LineWorld,
+    )
+    ended = train(config(tmp_path, **fields), resume=tmp_path / "part", make_envs=LineWorld)
     assert contents(ended.checkpoint) == contents(whole.checkpoint)
     by_ppo = train(config(tmp_path, name="ppo", learning_rate=0.3), make_envs=LineWorld)
     other = load_checkpoint(by_ppo.checkpoint)
@@ -87,7 +92,7 @@ def test_a_resumed_run_is_the_whole_run(tmp_path):
         other.policy["actor.0.weight"], load_checkpoint(whole.checkpoint).policy["actor.0.weight"]
     )
     with pytest.raises(CheckpointError, match="learner: expected ppo, as in the run to resume, got reinforce"):
-        train(config(tmp_path, **fields), by_ppo.checkpoint, LineWorld)
+        train(config(tmp_path, **fields), resume=by_ppo.checkpoint, make_envs=LineWorld)
 
 
 def test_an_unknown_name_is_refused(tmp_path):

@@ -1,0 +1,143 @@
+"""The vector environment interface of the trainer, its default implementation, and the episodes that it plays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.compiled.records import WON
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.memory_tree import MemoryNode
+
+
+class VectorEnvironment(Protocol):
+    """The part of ``NPlusPlusVectorEnv`` with same-step autoreset that the trainer uses."""
+
+    num_envs: int
+    single_observation_space: Any
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels that episodes are played on."""
+        ...
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
+        out: Mapping[str, np.ndarray] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all environments."""
+        ...
+
+    def step(
+        self, actions: np.ndarray, *, out: Mapping[str, np.ndarray] | None = None
+    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Advance all environments by one step."""
+        ...
+
+    def exchange_levels(self, levels: Any) -> None:
+        """Play other levels in future episodes; only called if levels are generated."""
+        ...
+
+    def set_level_weights(self, weights: Any = None) -> None:
+        """Draw the levels of future episodes by weights (L,)."""
+        ...
+
+    def assign_levels(self, levels: Any = None) -> None:
+        """Assign levels to environments for all future episodes, (n,) indices."""
+        ...
+
+    def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
+        """Begin a share of future episodes in snapshots."""
+        ...
+
+    def set_start_shares(self, share: Any) -> None:
+        """Change the share of each of these."""
+        ...
+
+    def get_state(self, index: int) -> bytes:
+        """Return a snapshot of one environment."""
+        ...
+
+    def set_state(self, index: int, state: bytes) -> Any:
+        """Restore one environment from a snapshot."""
+        ...
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of owned bytes."""
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+MakeEnvironments = Callable[[EnvironmentConfig, int], VectorEnvironment]
+
+
+def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
+    """Return a vector environment with same-step autoreset; the trainer steps several, each on a thread of its own."""
+    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=1)
+
+
+def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each observation of one environment by name, with stacks of ``frame_stack`` except masks."""
+    space = envs.single_observation_space
+    assert isinstance(space, spaces.Dict)
+    stack = (frame_stack,) if frame_stack > 1 else ()
+    depths = {name: () if name == "action_mask" else stack for name in space.spaces}
+    return {name: (*depths[name], *(box.shape or ())) for name, box in space.spaces.items()}
+
+
+def observation_arrays(envs: VectorEnvironment) -> dict[str, np.ndarray]:
+    """Return arrays for the observations of environments by name, (n, ...)."""
+    space = envs.single_observation_space.spaces
+    return {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}
+
+
+PLAYED = np.dtype([("success", "?"), ("total", "f8"), ("frames", "i8"), ("steps", "i8")])
+"""An episode: whether it reached the exit, its undiscounted return, its simulated frames and its steps."""
+
+Choose = Callable[[Any, np.ndarray, int], np.ndarray]
+"""Returns actions (n,) for observations, environments whose episode goes on, (n,) bool, and the number of the step."""
+
+
+def play_episodes(
+    envs: VectorEnvironment,
+    choose: Choose,
+    observations: Any,
+    waiting: np.ndarray,
+    most_steps: int,
+    out: Mapping[str, np.ndarray] | None = None,
+) -> np.ndarray:
+    """Play the first episode of each environment until all of these have ended; return (n,) ``PLAYED`` records.
+
+    Args:
+        envs: n environments with same-step autoreset that have been reset.
+        choose: chooses the actions; they are arbitrary where no episode is waited for.
+        observations: what the reset returned.
+        waiting: (n,) bool, the environments whose episode is waited for; all False in the end.
+        most_steps: steps of the longest possible episode.
+        out: arrays for the observations.
+    """
+    played = np.zeros(envs.num_envs, PLAYED)
+    for step in range(most_steps):
+        observations, *_, info = envs.step(choose(observations, waiting, step), out=out)
+        if "final_info" not in info:
+            continue
+        ended, final = np.flatnonzero(info["_final_info"] & waiting), info["final_info"]
+        played["success"][ended] = final["outcome"][ended] == WON
+        played["total"][ended] = final["episode_return"][ended]
+        played["frames"][ended] = final["episode_frames"][ended]
+        played["steps"][ended] = step + 1
+        waiting[ended] = False
+        if not waiting.any():
+            break
+    return played

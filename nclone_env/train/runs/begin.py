@@ -1,0 +1,93 @@
+"""The beginning of a run, so that its first update is as fast as the others: nothing is left to compile or to touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from nclone_env.errors import ConfigError
+from nclone_env.train.collect.environments import MakeEnvironments, make_environments
+from nclone_env.train.collect.episodes import FINISHED
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import SILENT, Hooks
+from nclone_env.train.learn.gae import write_returns
+from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.runs.fixed_options import check_resumable, initialise_policy
+from nclone_env.train.runs.folder import checkpoint_file, config_in
+from nclone_env.train.runs.resume import Source, load_source, restore_run, saved_levels, take_over_folder
+from nclone_env.train.runs.run import Run, one_thread_per_call, set_up
+from nclone_env.train.runs.torchrun import lock_folder_for_all
+from nclone_env.train.runs.warm_start import warm_start
+
+
+@contextmanager
+def begun_run(
+    config: TrainConfig,
+    hooks: Hooks = SILENT,
+    resume: str | Path | None = None,
+    make_envs: MakeEnvironments = make_environments,
+    init: str | Path | None = None,
+    overwrite: bool = False,
+    ranks: Ranks = ALONE,
+) -> Iterator[Run]:
+    """Provide a run before its next update, with a checkpoint in its folder; arguments and errors as of ``train``."""
+    initial = None if init is None else checkpoint_file(init)
+    if resume is not None and initial is not None:
+        raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
+    locked, path = lock_folder_for_all(config, resume, overwrite, ranks)
+    with one_thread_per_call(), closing(locked) as folder:
+        source = load_source(path, ranks)
+        if source is not None:
+            check_resumable(config, source.checkpoint, source.path)
+        hooks.on_start(folder.path)
+        with hooks.stage("environments"):
+            generated = saved_levels(source) if source is not None and config.streams else {}
+            run = set_up(config_in(folder, config), make_envs, folder, ranks, generated, hooks)
+        with closing(run):
+            warm_up(run)
+            if initial is not None:
+                initialise_policy(run.policy, run.config, initial)
+            _begin(run, source)
+            del source  # its memory
+            yield run
+
+
+def warm_up(run: Run) -> None:
+    """Compile kernels, commit memory and pass once through the pipeline; parameters and counters are left as they are.
+
+    Episodes begin meanwhile: reset the environments afterwards.
+    """
+    with run.hooks.stage("storage"):
+        run.storage.commit()
+    with run.hooks.stage("collection"):
+        run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
+        run.statistics.add(np.zeros(0, FINISHED))
+    with run.hooks.stage("update" if run.device is None else f"update on {run.device}"):
+        write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
+        run.learner.warm_up()
+    if run.held_out is not None:
+        with run.hooks.stage("held-out levels"):
+            run.held_out.warm_up(run.workers, run.job)
+
+
+def _play(run: Run, seat: int, first: int, last: int) -> None:
+    for collector in run.collectors[first:last]:
+        collector.warm_up(seat)
+
+
+def _begin(run: Run, source: Source | None) -> None:
+    """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
+    seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
+    for collector in run.collectors:
+        collector.reset(seed)
+    run.measure_environments()
+    if source is not None:
+        restore_run(run, source)
+    elif run.config.clone.warm_start:
+        run.hooks.on_warm_start(warm_start(run))
+    run.network.load()
+    take_over_folder(run, None if source is None else source.path)
+    run.curve.begin()

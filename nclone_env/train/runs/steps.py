@@ -1,0 +1,109 @@
+"""The steps of an iteration of the training loop, in their order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.learn.gae import write_returns
+from nclone_env.train.learn.learner import UpdateStatistics
+from nclone_env.train.runs.curve import Row
+from nclone_env.train.runs.finite import check_finite
+from nclone_env.train.runs.level_exchange import on_current_levels
+from nclone_env.train.runs.rank_exchange import ended_episodes
+from nclone_env.train.runs.run import Run
+from nclone_env.train.runs.warm_start import evaluate_reference
+
+
+def collect_rollout(run: Run) -> None:
+    """Fill the storage with the next T steps of all environments."""
+    step = run.counters.updates * run.config.num_steps
+
+    def play(seat: int, first: int, last: int) -> None:
+        for collector in run.collectors[first:last]:
+            collector.play(seat, step)
+
+    run.workers.run(run.job, play, 0, len(run.collectors))
+    run.statistics.vector_steps += run.config.num_steps
+    ended = list(ended_episodes(run))
+    run.counters.episodes += sum(map(len, ended))
+    ended = on_current_levels(run, ended)
+    for episodes in ended:
+        run.statistics.add(episodes)
+    run.selection.update(ended)
+    run.counters.timesteps += run.config.batch_size
+    run.counters.updates += 1
+
+
+def compute_returns(run: Run) -> None:
+    """Compute the advantages and returns of the stored rollout."""
+    write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
+
+
+def update_policy(run: Run) -> UpdateStatistics:
+    """Update the policy on the stored rollout and prepare the storage for the next one.
+
+    Raises:
+        NonFiniteError: if the result is not finite.
+    """
+    number = run.counters.updates
+    rate, entropy = learning_rate(run.config, number), entropy_coefficient(run.config, number)
+    statistics = run.learner.update(number, rate, entropy, evaluate_reference(run))
+    check_finite(run, statistics)
+    run.storage.continue_from_end()
+    return statistics
+
+
+def learning_rate(config: TrainConfig, update: int) -> float:
+    """Return the learning rate of an update, counted from 1."""
+    return config.ppo.learning_rate * (_remaining(config, update) if config.ppo.anneal else 1.0)
+
+
+def entropy_coefficient(config: TrainConfig, update: int) -> float:
+    """Return the coefficient of the entropy bonus in an update, counted from 1."""
+    return config.ppo.entropy_coef * (_remaining(config, update) if config.ppo.anneal else 1.0)
+
+
+def _remaining(config: TrainConfig, update: int) -> float:
+    """Return the share of the run that is left at an update, 1 at the first."""
+    return max(0.0, 1 - (update - 1) / config.num_updates)
+
+
+def evaluate_held_out(run: Run) -> Row:
+    """Return what is measured on the held-out levels after this update; empty if it is not due."""
+    interval, updates = run.config.evaluation.interval, run.counters.updates
+    if run.held_out is None or interval == 0 or (updates % interval and not run.finished):
+        return {}
+    started = time.perf_counter()
+    measured = run.held_out.play(run.workers, run.job, updates)
+    return {**measured, "evaluation_seconds": time.perf_counter() - started}
+
+
+def log_update(
+    run: Run, statistics: UpdateStatistics, collecting: float, learning: float, others: Mapping[str, float]
+) -> None:
+    """Append the row of this update to the learning curve.
+
+    Args:
+        run: the run.
+        statistics: of the update.
+        collecting: seconds of the collection.
+        learning: seconds of the update.
+        others: columns about held-out and generated levels.
+    """
+    run.curve.append(
+        {
+            "timesteps": run.counters.timesteps,
+            "updates": run.counters.updates,
+            "episodes": run.counters.episodes,
+            **run.statistics.summary(),
+            **statistics._asdict(),
+            "learning_rate": learning_rate(run.config, run.counters.updates),
+            "steps_per_second": run.config.batch_size / (collecting + learning),
+            "collect_seconds": collecting,
+            "learn_seconds": learning,
+            "kilobytes_per_environment": run.kilobytes_per_environment,
+            **others,
+        }
+    )

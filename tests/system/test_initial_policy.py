@@ -1,0 +1,82 @@
+"""Runs that begin with the policy of another run."""
+
+import pytest
+import torch
+
+from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import Hooks
+from nclone_env.train.loop import train
+from nclone_env.train.policy import make_policy
+from nclone_env.train.runs.checkpoint import load_checkpoint
+from nclone_env.train.runs.fixed_options import initialise_policy
+
+from ..train.runs import config
+from ..train.stub import LineWorld
+
+
+def parameters_at_the_start(tmp_path, name, **options):
+    """Return the parameters of a run before its first update, from its checkpoint."""
+    result = train(config(tmp_path, name=name, seed=7), Hooks(stop=lambda: True), make_envs=LineWorld, **options)
+    return load_checkpoint(result.checkpoint)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_policy_is_taken_over_and_the_value_function_is_not(tmp_path, shared):
+    first = train(config(tmp_path, name="first", shared_trunk=shared), make_envs=LineWorld)
+    saved = load_checkpoint(first.checkpoint)
+    settings = config(tmp_path, shared_trunk=shared, seed=7)
+    policy, fresh = (make_policy(settings, {"game_state": (30,)}, torch.Generator().manual_seed(7)) for _ in range(2))
+    initialise_policy(policy, settings, first.checkpoint)
+    own, new = policy.state_dict(), fresh.state_dict()
+    for name, value in saved.policy.items():
+        assert torch.equal(own[name], new[name] if name.startswith("critic") else value)
+    assert any(not torch.equal(own[name], new[name]) for name in own)
+    assert [name for name in own if name.startswith("trunk")] == [f"trunk.{n}.{p}" for n in (0, 2) for p in
+                                                                  ("weight", "bias") if shared]  # fmt: skip
+
+
+def test_a_run_begins_from_it_with_new_counters(tmp_path):
+    first = train(config(tmp_path, name="first"), make_envs=LineWorld)
+    begun = parameters_at_the_start(tmp_path, "second", init=tmp_path / "first")
+    fresh = parameters_at_the_start(tmp_path, "third")
+    saved = load_checkpoint(first.checkpoint)
+    assert begun.counters == {"timesteps": 0, "updates": 0, "episodes": 0}
+    assert begun.optimiser["count"] == 0
+    assert not begun.optimiser["mean"].any()
+    assert not len(begun.curve["values"])
+    for name, value in begun.policy.items():
+        assert torch.equal(value, (fresh if name.startswith("critic") else saved).policy[name])
+    assert not torch.equal(fresh.policy["actor.0.weight"], saved.policy["actor.0.weight"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"hidden_size": 16}, "expected a policy with hidden_size 16, got 32; pass --hidden-size 32$"),
+        ({"shared_trunk": True}, "expected a policy with shared_trunk True, got False; pass --no-shared-trunk$"),
+        ({"frame_stack": 2}, "expected a policy with frame_stack 2, got 1"),
+        ({"local_position": True}, "expected a policy with local_position True, got False; pass --no-local-position$"),
+        ({"paths": "doors"}, "expected a policy with paths doors, got tiles; pass --paths tiles$"),
+        ({"locals_planes": 2}, "expected a policy with locals_planes 2, got 1; pass --locals-planes 1$"),
+        (
+            {"observations": ("game_state", "player_frame")},
+            "expected a policy with observations game_state player_frame, got game_state; pass --obs.* game_state$",
+        ),
+    ],
+)
+def test_another_network_or_other_observations_are_refused(tmp_path, fields, message):
+    first = train(config(tmp_path, name="first", total_timesteps=1), make_envs=LineWorld)
+    settings = config(tmp_path, **fields)
+    shapes = {"game_state": (30,), "player_frame": (128, 128, 1)}
+    policy = make_policy(settings, {name: shapes[name] for name in settings.environment.observations})
+    with pytest.raises(CheckpointError, match=f"first/checkpoint.pt: {message}"):
+        initialise_policy(policy, settings, first.checkpoint)
+
+
+def test_a_missing_file_and_a_resumed_run_are_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="expected a checkpoint file"):
+        train(config(tmp_path), init=tmp_path / "nothing", make_envs=LineWorld)
+    first = train(config(tmp_path, name="first", total_timesteps=1), make_envs=LineWorld)
+    with pytest.raises(ConfigError, match="init: expected none with resume"):
+        train(TrainConfig(), resume=first.checkpoint, init=first.checkpoint, make_envs=LineWorld)

@@ -1,0 +1,139 @@
+"""Evaluation on a toy environment: unbiased counts, action modes, the episode to show."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.train.collect.evaluate import LevelResult, best_episode, compare, evaluate
+from nclone_env.train.policy import ActorCritic
+
+from ..stub import LineWorld
+
+ENVIRONMENT = EnvironmentConfig(levels=("east",), observations=("game_state",), max_frames=80)
+
+
+def walker(scale):
+    """Return a policy that prefers to walk towards the goal: east for a goal at +0.75, west for -0.75."""
+    policy = ActorCritic({"game_state": (30,)}, hidden_size=8)
+    with torch.no_grad():
+        for parameter in policy.actor.parameters():
+            parameter.zero_()
+        for unit, sign in enumerate((1, -1)):  # one for each side of the goal
+            policy.actor[0].weight[unit, 1] = sign / 0.75
+            policy.actor[2].weight[unit, unit] = 1.0
+            policy.actor[4].weight[1, unit], policy.actor[4].weight[2, unit] = -sign * scale, sign * scale
+    return policy
+
+
+def test_argmax_of_a_good_policy_always_wins():
+    results = evaluate(walker(1.0), ENVIRONMENT, "argmax", 30, make_envs=LineWorld)
+    assert [(r.level, r.mode, r.episodes, r.success_rate) for r in results] == [
+        ("east", "argmax", 30, 1.0),
+        ("west", "argmax", 30, 1.0),
+    ]
+    # from -2..2 strides off the middle to 6 strides: 4 to 8 steps of 4 frames
+    assert all(16 < result.mean_frames < 32 for result in results)
+    assert [result.best_frames for result in results] == [16, 16]
+
+
+def test_sampled_lies_between_argmax_and_random():
+    played = []
+    results = compare(walker(1.0), ENVIRONMENT, 200, make_envs=LineWorld, on_level=lambda *call: played.append(call))
+    rates = {mode: np.mean([r.success_rate for r in rows]) for mode, rows in results.items()}
+    assert rates["random"] + 0.1 < rates["sampled"] < rates["argmax"]
+    assert {r.mode for rows in results.values() for r in rows} == {"sampled", "argmax", "random"}
+    modes = ("sampled", "argmax", "random")
+    assert played == [(f"levels played, {mode} actions", done, 2) for mode in modes for done in (1, 2)]
+
+
+def test_counts_the_first_episode_of_each_environment():
+    """Half of the walkers finish immediately, and repeatedly while the others play their first episode."""
+
+    class Unequal(LineWorld):
+        def _start(self, indices):
+            super()._start(indices)
+            again = self.step_count[indices] > 0
+            self.walkers["position"][indices] = np.where(indices % 2, -0.875, np.where(again, 0.5, 0.625))
+
+        def reset(self, **options):
+            self.step_count = np.zeros(self.num_envs, int)
+            return super().reset(**options)
+
+        def step(self, actions, *, out=None):
+            self.step_count += 1
+            return super().step(actions, out=out)
+
+    east, _ = evaluate(walker(100.0), ENVIRONMENT, "sampled", 40, make_envs=Unequal)
+    assert east.success_rate == 1.0
+    assert east.mean_frames == 4 * (1 + 13) / 2
+    assert len(east.actions) == 1
+
+
+def test_actions_replay_a_win():
+    results = evaluate(None, ENVIRONMENT, episodes_per_level=60, seed=5, make_envs=LineWorld)
+    for result in results:
+        assert result.mode == "random"
+        assert result.won == (result.success_rate > 0)
+    won = next(result for result in results if result.won)
+    moves = np.array([0, -1, 1])[won.actions % 3].sum()
+    goal = 6 if won.level == "east" else -6
+    assert abs(goal - moves) <= 2, "the sum of moves leads from the start, -2..2, to the goal"
+
+
+def test_inputs_end_with_the_win_or_at_the_limit_of_frames():
+    environment = ENVIRONMENT.replace(max_frames=10)  # of 3 actions, held for 4 frames
+    won = LevelResult("east", "argmax", 1, 1.0, 1.0, 9.0, 9, True, np.array([2, 5, 0], np.int8))
+    assert won.inputs(environment).tolist() == [2, 2, 2, 2, 3, 3, 3, 3, 0]
+    lost = replace(won, won=False, best_frames=None)
+    assert lost.inputs(environment).tolist() == [2, 2, 2, 2, 3, 3, 3, 3, 0, 0]
+    assert lost.inputs(environment).dtype == np.uint8
+
+
+def test_same_seed_same_results_other_seed_other_results():
+    first, second, other = (
+        evaluate(None, ENVIRONMENT, episodes_per_level=50, seed=seed, make_envs=LineWorld) for seed in (1, 1, 2)
+    )
+    assert [r.mean_return for r in first] == [r.mean_return for r in second]
+    assert [r.mean_return for r in first] != [r.mean_return for r in other]
+
+
+@pytest.mark.parametrize("scale", [1.0, -1.0])
+def test_best_episode_is_a_win_if_there_is_one(scale):
+    results = {
+        mode: evaluate(walker(scale), ENVIRONMENT, mode, 10, make_envs=LineWorld) for mode in ("argmax", "random")
+    }
+    best = best_episode(results)
+    assert best.mode == "argmax"
+    assert best.won == (scale > 0)
+    assert len(best.actions) > 0
+
+
+def test_levels_of_equal_names_are_all_played():
+    class Namesakes(LineWorld):
+        level_names = ("one", "one")
+
+        def _goal(self):
+            return np.where(self.walkers["level"] == 0, 0.75, 5.0)  # the second one has no goal in reach
+
+    first, second = evaluate(walker(1.0), ENVIRONMENT, "argmax", 10, make_envs=Namesakes)
+    assert (first.level, second.level) == ("one", "one")
+    assert (first.success_rate, second.success_rate) == (1.0, 0.0)
+
+
+def test_random_actions_do_not_simulate_what_no_one_sees():
+    made = []
+
+    def make_envs(environment, num_envs):
+        made.append(environment.observations)
+        return LineWorld(ENVIRONMENT, num_envs)
+
+    plain, seeing = (
+        evaluate(None, ENVIRONMENT.replace(observations=names), "random", 20, make_envs=make_envs)
+        for names in (("game_state",), ("game_state", "action_outcomes", "action_mask"))
+    )
+    evaluate(None, ENVIRONMENT.replace(observations=("action_outcomes",)), "random", 2, make_envs=make_envs)
+    assert made == [("game_state",), ("game_state",), ("action_outcomes",)]
+    assert [result.success_rate for result in plain] == [result.success_rate for result in seeing]

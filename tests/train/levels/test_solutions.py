@@ -1,0 +1,167 @@
+"""Solutions of the levels of a run: recorded, known, of mirror images, planned."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.constants import CELEBRATING, INPUT_RIGHT
+from nclone_env.env.playable import playable_levels
+from nclone_env.errors import ConfigError
+from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.catalog import levels_folder
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
+from nclone_env.level.load import load_levels
+from nclone_env.level.mirror import mirrored
+from nclone_env.level.solutions import known_solutions
+from nclone_env.replay.recording import Recording
+from nclone_env.sim.simulate import simulate
+from nclone_env.train.levels.solutions import Planner, find, mirrored_solutions, recorded_solutions
+from nclone_env.train.levels.starts import run_starts, start_states
+
+from ..runs import config
+
+LEVELS = ("first-steps/06-hop", "hazards/02-minefield")
+CONFIG = EnvironmentConfig(levels=LEVELS, observations=("game_state", "reachability"), frame_skip=4)
+SOLUTIONS = {name: known_solutions()[name] for name in LEVELS}
+
+
+def test_solutions_of_recordings_and_known_ones(tmp_path):
+    levels = pack(load_levels(LEVELS))
+    known = known_solutions()
+    longer = Recording.of(levels.levels[0], known[LEVELS[0]] + bytes(900))  # what follows the exit is no matter
+    longer.save(tmp_path / "hop.replay")
+    file = str(tmp_path / "hop.replay")
+    assert list(find(levels, [file], 400, Planner())) == [LEVELS[0]]
+    both = find(levels, ["known", file], 400, Planner())
+    assert sorted(both) == sorted(LEVELS)
+    assert both[LEVELS[0]].tobytes() == known[LEVELS[0]], "an array: a recording takes precedence"
+    assert both[LEVELS[1]] == known[LEVELS[1]]
+    with pytest.raises(ConfigError, match="starts: expected recordings that reach the exit of a training level"):
+        run_starts(EnvironmentConfig(levels=LEVELS[1:], max_frames=400), [file], Planner())
+
+
+def test_known_solutions_also_serve_mirror_images():
+    levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
+    known = known_solutions()
+    assert set(find(levels, ["known"], 400, Planner())) == set(levels.names)
+    assert set(find(levels, ["known"], len(known[LEVELS[0]]), Planner())) == {
+        LEVELS[0],
+        f"{LEVELS[0]} mirrored",
+    }
+
+
+def test_equal_levels_share_their_solutions(tmp_path):
+    hop, minefield = load_levels(LEVELS)
+    twins = [hop.name, f"{hop.name} (2)", "copy"]
+    levels = pack(load_levels([hop.name, minefield, hop.name, Level(hop.raw, "copy")]))
+    assert set(levels.names) == {*twins, minefield.name}
+    Recording.of(hop, known_solutions()[hop.name]).save(tmp_path / "hop.replay")
+    for sources, names in (("known", levels.names), (str(tmp_path / "hop.replay"), twins)):
+        found = find(levels, [sources], 400, Planner())
+        assert sorted(found) == sorted(names)
+        assert len({bytes(found[name]) for name in twins}) == 1
+    renamed = pack([minefield, Level(build_level(tiles=hall_tiles((2, 20), (14, 15))).raw, hop.name)])
+    assert list(find(renamed, ["known"], 400, Planner())) == [minefield.name], (
+        "the negative control: names do not count"
+    )
+    environment = config(".", levels=(hop.name, hop.name), max_frames=400).environment()
+    assert run_starts(environment, ("known",), Planner()).levels.tolist() == [0] * 16 + [1] * 16
+
+
+def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):
+    levels = pack(load_levels(LEVELS))
+    planned = find(levels, ["planned"], 400, Planner(2))
+    assert sorted(planned) == sorted(LEVELS)
+    for level in levels.levels:
+        assert simulate(level, planned[level.name]).state[-1] == CELEBRATING
+    monkeypatch.setattr("nclone_env.train.levels.solutions.solve", None)
+    again = find(pack(load_levels(LEVELS)), ["planned"], 400, Planner())
+    assert all(np.array_equal(planned[name], again[name]) for name in LEVELS)
+    with pytest.raises(TypeError):
+        find(levels, ["planned"], 399, Planner())
+
+
+def test_only_what_nothing_else_solves_is_planned(monkeypatch):
+    levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
+    asked = []
+
+    def plan(planner, rest, max_frames):
+        asked.append(rest.names)
+        return {name: known_solutions()[name] for name in rest.names if name in known_solutions()}
+
+    monkeypatch.setattr(Planner, "solutions", plan)
+    short = len(known_solutions()[LEVELS[0]])
+    found = find(levels, ["known", "planned"], short, Planner())
+    assert asked == [(LEVELS[1],)], "the first level and its image are known, the second image follows from its level"
+    assert set(found) == set(levels.names)
+    asked.clear()
+    find(levels, ["planned"], short, Planner())
+    assert asked == [LEVELS], "the negative control"
+    monkeypatch.setattr(Planner, "solutions", lambda planner, rest, max_frames: asked.append(rest.names) or {})
+    asked.clear()
+    find(levels, ["known", "planned"], short, Planner())
+    assert asked == [(LEVELS[1],), (LEVELS[1], f"{LEVELS[1]} mirrored")], "what its level does not solve is planned"
+
+
+def test_levels_that_the_planner_does_not_solve_begin_at_their_start():
+    walled = build_level("exit 120 62", "exit_switch 110 62", tiles=hall_tiles((2, 20), (14, 15)), title="walled")
+    levels = pack([*load_levels(LEVELS[:1]), walled])
+    assert list(find(levels, ["planned"], 400, Planner())) == [LEVELS[0]]
+
+
+def test_recordings_that_reach_the_exit_are_solutions():
+    levels = load_levels(LEVELS)
+    hop, minefield = (Recording.of(level, SOLUTIONS[level.name]) for level in levels)
+    longer = Recording.of(levels[0], SOLUTIONS[LEVELS[0]] + bytes(5))
+    lost = Recording.of(levels[1], bytes([2]) * 300)
+    forged = Recording(minefield.level, minefield.inputs, "0" * 16)
+    elsewhere = Recording.of("first-steps/01-walk", known_solutions()["first-steps/01-walk"])
+    found = recorded_solutions(levels, [longer, lost, forged, elsewhere, hop])
+    assert list(found) == [LEVELS[0]]
+    assert found[LEVELS[0]].tobytes() == SOLUTIONS[LEVELS[0]], "what follows the exit does not count"
+    assert set(recorded_solutions(levels, [hop, minefield])) == set(LEVELS)
+    assert start_states(CONFIG, recorded_solutions(levels, [hop, minefield]), 2).levels.tolist() == [0, 0, 1, 1]
+
+
+def test_recordings_are_measured_by_the_frame_that_wins():
+    levels, inputs = load_levels(["first-steps/01-walk"]), known_solutions()["first-steps/01-walk"]
+    slower = Recording.of(levels[0], bytes(1) + inputs)
+    assert recorded_solutions(levels, [slower])[levels[0].name].tobytes() == slower.inputs.tobytes(), "a solution too"
+    longer = Recording.of(levels[0], inputs + bytes(50))
+    for order in ([slower, longer], [longer, slower]):
+        assert recorded_solutions(levels, order)[levels[0].name].tobytes() == inputs
+
+
+def test_solutions_serve_mirror_images_too():
+    levels = load_levels(LEVELS)
+    images = [mirrored(level) for level in levels]
+    found = mirrored_solutions([*levels, *images], SOLUTIONS)
+    assert sorted(found) == [image.name for image in images]
+    both = start_states(CONFIG.replace(mirrored=True), {**SOLUTIONS, **found}, 2)
+    assert both.levels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    for image in images:
+        plain = np.frombuffer(SOLUTIONS[image.name.removesuffix(" mirrored")], np.uint8)
+        assert simulate(image, found[image.name]).state[-1] == CELEBRATING
+        assert CELEBRATING not in simulate(image, plain).state, "the negative control: they have to be exchanged"
+    back = mirrored_solutions([*levels, *images], found)
+    assert {name: inputs.tobytes() for name, inputs in back.items()} == SOLUTIONS
+    lost = {LEVELS[0]: bytes([INPUT_RIGHT]) * 50}
+    assert mirrored_solutions([*levels, *images], lost) == {}, "only what wins"
+
+
+def test_levels_of_equal_file_names_have_their_own_solutions(tmp_path):
+    for folder, level in zip("ab", LEVELS, strict=True):
+        (tmp_path / folder).mkdir()
+        shutil.copy(levels_folder() / f"{level}.toml", tmp_path / folder / "one.toml")
+    settings = CONFIG.replace(levels=tuple(str(tmp_path / folder / "one.toml") for folder in "ab"))
+    levels = playable_levels(settings)
+    assert levels.names == ("a/one.toml", "b/one.toml")
+    recordings = [Recording.of(level, SOLUTIONS[level]) for level in LEVELS]
+    found = recorded_solutions(levels.levels, recordings)
+    assert {name: inputs.tobytes() for name, inputs in found.items()} == dict(
+        zip(levels.names, SOLUTIONS.values(), strict=True)
+    )
+    assert start_states(settings, found, 2).levels.tolist() == [0, 0, 1, 1]

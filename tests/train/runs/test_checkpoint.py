@@ -1,0 +1,277 @@
+"""Checkpoints round-trip; every other file raises one clear error that names it."""
+
+import dataclasses
+import random
+import resource
+import zipfile
+
+import pytest
+import torch
+
+from nclone_env import __version__
+from nclone_env.errors import CheckpointError
+from nclone_env.options import flat
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.policy import ActorCritic
+from nclone_env.train.runs import checkpoint as module
+from nclone_env.train.runs.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    load_policy,
+    restore_config,
+    restore_policy,
+    save_checkpoint,
+)
+
+from ..runs import curve_of
+
+CONFIG = TrainConfig.of(hidden_size=8, levels=("a", "b"))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    policy = ActorCritic({"game_state": (30,)}, hidden_size=8)
+    checkpoint = Checkpoint(
+        train_config=flat(CONFIG),
+        observation_shapes={"game_state": [30]},
+        policy=policy.state_dict(),
+        optimiser={"mean": torch.arange(3.0), "square": torch.ones(3), "count": 7},
+        counters={"timesteps": 5, "updates": 1, "episodes": 2},
+        episodes={"vector_steps": 5, "counts": torch.ones(2), "recent": torch.zeros(2, 8, dtype=torch.uint8)},
+        observations={"game_state": torch.full((1, 2, 30), 0.5)},
+        environments={"snapshots": torch.arange(5, dtype=torch.uint8), "sizes": torch.tensor([2, 3])},
+        curve=curve_of([{"timesteps": 5, "success_rate": float("nan")}]),
+        held_out={},
+        selection={},
+        reference={},
+    )
+    path = tmp_path / "deep" / "checkpoint.pt"
+    save_checkpoint(path, checkpoint)
+    return path, checkpoint
+
+
+def test_round_trip(saved):
+    path, checkpoint = saved
+    loaded = load_checkpoint(path)
+    assert loaded.counters == checkpoint.counters
+    assert loaded.package_version == __version__
+    assert loaded.optimiser["count"] == 7
+    assert torch.equal(loaded.observations["game_state"], checkpoint.observations["game_state"])
+    assert {name: part.tolist() for name, part in loaded.environments.items()} == {
+        "snapshots": [0, 1, 2, 3, 4],
+        "sizes": [2, 3],
+    }
+    policy = restore_policy(loaded, path)
+    assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
+    assert restore_config(loaded, path) == CONFIG
+
+
+@pytest.mark.parametrize("named", ["file", "folder"])
+def test_the_policy_of_a_run(saved, named):
+    path, checkpoint = saved
+    policy, environment, content = load_policy(path if named == "file" else path.parent)
+    assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
+    assert environment == CONFIG.evaluated_environment
+    assert content.counters == checkpoint.counters
+    others = load_policy(path, ("c",))[1]
+    assert others == environment.replace(levels=("c",))
+    assert others != environment
+
+
+def test_a_folder_without_a_run_has_no_policy(tmp_path):
+    with pytest.raises(CheckpointError, match=r"checkpoint\.pt: expected a checkpoint file, .* the folder of a run"):
+        load_policy(tmp_path)
+
+
+def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
+    path, checkpoint = saved
+    before = path.read_bytes()
+
+    def fail(fields, temporary):
+        temporary.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(module.torch, "save", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint(path, checkpoint)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == ["checkpoint.pt"]
+
+
+def test_missing(tmp_path):
+    with pytest.raises(CheckpointError, match=r"nothing.pt: expected a checkpoint file, but the file does not exist"):
+        load_checkpoint(tmp_path / "nothing.pt")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x02]q\x00.", b"PK\x03\x04rest"])
+def test_something_else(tmp_path, content):
+    path = tmp_path / "other.pt"
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"other.pt: expected a checkpoint, but the file cannot be read"):
+        load_checkpoint(path)
+
+
+def test_other_contents(tmp_path):
+    path = tmp_path / "other.pt"
+    torch.save({"policy": {}}, path)
+    with pytest.raises(CheckpointError, match="expected a checkpoint of nclone_env, got a file without counters"):
+        load_checkpoint(path)
+    torch.save([1, 2], path)
+    with pytest.raises(CheckpointError, match="got a file with other contents"):
+        load_checkpoint(path)
+
+
+def test_code_in_a_file_is_not_run(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (tmp_path.joinpath("ran").write_text, ("x",))
+
+    path = tmp_path / "evil.pt"
+    torch.save({"policy": Evil()}, path)
+    with pytest.raises(CheckpointError, match=r"evil.pt"):
+        load_checkpoint(path)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("version", [1, 2, 99])
+def test_other_formats_are_refused(saved, version):
+    path, checkpoint = saved
+    save_checkpoint(path, dataclasses.replace(checkpoint, format=version))
+    with pytest.raises(
+        CheckpointError, match=rf"expected checkpoint format {module.FORMAT}, got {version}, written by nclone_env "
+    ):
+        load_checkpoint(path)
+
+
+def test_a_format_with_fewer_fields_is_named_as_one(tmp_path):
+    torch.save({"format": 1, "package_version": "0.0.1"}, tmp_path / "old.pt")
+    with pytest.raises(CheckpointError, match=rf"format {module.FORMAT}, got 1, written by nclone_env 0.0.1"):
+        load_checkpoint(tmp_path / "old.pt")
+
+
+def of_format_7(path, checkpoint, **changed):
+    """Write a checkpoint as the version before did; return its options as they were named."""
+    options = {**checkpoint.train_config, "picture_size": 64, "vector_dtype": "float16", "anneal_lr": False}
+    for name in ("anneal", "dtype", "player_frame_size", "player_frame_scale", "global_view_size"):
+        del options[name]
+    options |= {"anneal_entropy": False, "action_heads": "joint", "activation": "relu", "success_window": 100}
+    options |= {"keep_last": 3, **changed}
+    fields = {field.name: getattr(checkpoint, field.name) for field in dataclasses.fields(checkpoint)}
+    torch.save({**fields, "train_config": options, "environment_config": {"levels": ["a"]}, "format": 7}, path)
+
+
+def test_the_format_before_is_read(saved):
+    path, checkpoint = saved
+    of_format_7(path, checkpoint)
+    loaded = load_checkpoint(path)
+    assert loaded.format == module.FORMAT
+    assert restore_config(loaded, path) == CONFIG.replace(dtype="float16", player_frame_size=64, anneal=False)
+    assert load_policy(path)[0].state_dict().keys() == checkpoint.policy.keys()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"activation": "tanh"}, "activation: expected 'relu', the only one that this version has, got 'tanh'"),
+        ({"action_heads": "separate"}, "action_heads: expected 'joint', the only one .* got 'separate'"),
+        ({"success_window": 50}, "success_window: expected 100, the only one .* got 50"),
+        ({"anneal_entropy": True}, "anneal_lr, anneal_entropy: expected equal values"),
+    ],
+)
+def test_options_that_are_gone_are_refused_by_name(saved, changed, message):
+    path, checkpoint = saved
+    of_format_7(path, checkpoint, **changed)
+    with pytest.raises(CheckpointError, match=f"checkpoint.pt: it cannot be restored: {message}"):
+        load_checkpoint(path)
+
+
+def test_unknown_field_of_a_later_version(saved):
+    path, checkpoint = saved
+    later = dataclasses.replace(checkpoint, train_config={**checkpoint.train_config, "wings": 2})
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: .*unknown field 'wings'"):
+        restore_config(later, path)
+
+
+def test_parameters_that_do_not_fit(saved):
+    path, checkpoint = saved
+    other = dataclasses.replace(checkpoint, observation_shapes={"game_state": [31]})
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: it cannot be restored: .*size mismatch"):
+        restore_policy(other, path)
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"observation_shapes": {"game_state": [3_000_000_000]}}, "size mismatch"),
+        ({"observation_shapes": {"player_frame": [10**6, 10**6, 1]}}, "cannot be restored"),
+        ({"observation_shapes": None}, "cannot be restored"),
+        ({"train_config": {**flat(CONFIG), "hidden_size": 20_000}}, "hidden_size: expected"),
+        ({"train_config": {**flat(CONFIG), "hidden_size": 4096}}, "size mismatch"),
+    ],
+)
+def test_claims_that_the_file_does_not_hold(saved, claim, message):
+    path, checkpoint = saved
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(CheckpointError, match=rf"checkpoint.pt: .*{message}"):
+        restore_policy(dataclasses.replace(checkpoint, **claim), path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+
+
+def test_a_number_that_stands_for_a_large_parameter(saved):
+    path, checkpoint = saved
+    claimed = dataclasses.replace(checkpoint, observation_shapes={"game_state": [10**9]})
+    for name in ("actor.0.weight", "critic.0.weight"):
+        claimed.policy[name] = torch.zeros(1, 1).expand(8, 10**9)
+    with pytest.raises(CheckpointError, match=r"actor\.0\.weight: expected a contiguous float32 tensor"):
+        restore_policy(claimed, path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_parameters_that_are_not_finite(saved, value):
+    path, checkpoint = saved
+    checkpoint.policy["critic.4.bias"][0] = value
+    with pytest.raises(CheckpointError, match=r"critic.4.bias: expected finite parameters"):
+        restore_policy(checkpoint, path)
+
+
+def test_compressed_parts_are_refused_unread(saved):
+    path, _ = saved
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("checkpoint/more", bytes(10**8))
+    with pytest.raises(CheckpointError, match=r"checkpoint.pt: .*compressed or overlapping parts"):
+        load_checkpoint(path)
+
+
+def test_objects_that_claim_memory_are_refused(tmp_path):
+    path = tmp_path / "large.pt"
+    claim = b"\x80\x02cbuiltins\nbytearray\nJ" + (2**31 - 1).to_bytes(4, "little") + b"\x85R."
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("large/data.pkl", claim)
+        archive.writestr("large/version", "3")
+    with pytest.raises(CheckpointError, match=r"large.pt: .*builtins bytearray"):
+        load_checkpoint(path)
+
+
+def outcome(path, checkpoint):
+    try:
+        policy = restore_policy(load_checkpoint(path), path)
+    except CheckpointError as error:
+        return "refused" if "checkpoint.pt" in str(error) else f"a message without the file: {error}"
+    same = all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
+    return "intact" if same else "a damaged policy"
+
+
+def test_damaged_bytes_are_found_or_harmless(saved):
+    """Any cut and any flipped byte gives a CheckpointError or an intact policy (some bytes carry nothing)."""
+    path, checkpoint = saved
+    whole, dice = path.read_bytes(), random.Random(0)
+    outcomes = []
+    for trial in range(60):
+        data = bytearray(whole[: dice.randrange(len(whole))] if trial % 2 else whole)
+        for _ in range(1 + trial % 3):
+            if data:
+                data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        path.write_bytes(data)
+        outcomes.append(outcome(path, checkpoint))
+    assert set(outcomes) <= {"refused", "intact"}
+    assert outcomes.count("refused") > 30

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import pytest
+import torch
+
+from nclone_env.train.runs.curve import Rows
+
+
+def filled(rows, expected=4):
+    made = Rows(expected)
+    for row in rows:
+        made.append(row)
+    return made
+
+
+ROWS = [
+    {"timesteps": 10, "loss": 0.5},
+    {"timesteps": 20, "loss": math.inf, "held_out": 0.25},
+    {"timesteps": 30, "loss": -1.0},
+]
+
+
+def test_rows_are_returned_as_they_were_given():
+    made = filled(ROWS)
+    assert made[:] == list(made) == ROWS
+    assert made[-1] == ROWS[-1]
+    assert isinstance(made[0]["timesteps"], int)
+    assert len(made) == 3
+    assert made.columns() == ["timesteps", "loss", "held_out"]
+    with pytest.raises(IndexError):
+        made[3]
+
+
+def test_nan_is_a_value_and_not_a_missing_one():
+    assert math.isnan(filled([{"a": math.nan}])[0]["a"])
+
+
+def test_more_rows_than_announced_are_kept():
+    made = filled(ROWS * 5, expected=1)
+    assert made[:] == ROWS * 5
+
+
+@pytest.mark.parametrize("expected", [1, 8])
+def test_rows_are_restored(expected):
+    made = filled([{"timesteps": 1, "other": 1.5}] * 4, expected)
+    made.restore(filled(ROWS).state())
+    assert made[:] == Rows.of(filled(ROWS).state())[:] == ROWS
+    assert made.columns() == ["timesteps", "loss", "held_out"]
+    made.append({"timesteps": 40, "other": 2.5})
+    assert made[2:] == [ROWS[2], {"timesteps": 40, "other": 2.5}]
+    made.restore(Rows(1).state())
+    assert made[:] == made.columns() == []
+
+
+def test_damaged_rows_are_refused():
+    state = filled(ROWS).state()
+    columns, values, given = state.values()
+    forged = values.clone()
+    forged[1, 0] = math.nan
+    for damage in (
+        {"values": values[:2]},
+        {"values": values.float()},
+        {"values": forged},
+        {"given": torch.zeros_like(given)},
+        {"columns": {"timesteps": True}},
+        {"columns": dict(zip(("step", "loss", "held_out"), columns.values(), strict=True))},
+    ):
+        with pytest.raises(ValueError, match="curve: expected"):
+            Rows(1).restore(state | damage)
+    Rows(1).restore(state)
+
+
+def test_announced_rows_allocate_nothing():
+    made = filled(ROWS, expected=1000)
+    row = dict(ROWS[0])
+    tracemalloc.start()
+    made.append(row)
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(900):
+        made.append(row)
+    assert tracemalloc.get_traced_memory()[0] - before < 200
+    tracemalloc.stop()
+    assert made.memory().total_bytes == Rows(1000).memory().total_bytes

@@ -1,0 +1,75 @@
+"""The estimate equals what a prepared run owns, to the byte."""
+
+import pytest
+import torch
+
+from nclone_env.errors import MemoryLimitError
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.runs.begin import begun_run
+from nclone_env.train.runs.estimate import check_memory, estimate_bytes
+
+SMALL = {"num_envs": 40, "num_steps": 8, "hidden_size": 16, "max_frames": 40}
+VARIANTS = {
+    "defaults": {},
+    "one environment": {"num_envs": 1},
+    "many groups": {"num_envs": 400, "num_minibatches": 1},
+    "warm start": {"warm_start": ("first-steps/01-walk",), "max_frames": 300},
+    "warm start with stacks": {"warm_start": ("first-steps/01-walk",), "frame_stack": 2, "max_frames": 300},
+    "shared": {"shared_trunk": True, "num_threads": 3},
+    "stacks": {"frame_stack": 3},
+    "held-out levels": {
+        "held_out": 0.4,
+        "num_threads": 3,
+        "curriculum": "progress",
+        "starts": ("known",),
+        "max_frames": 1200,
+    },
+    "held-out stacks": {"held_out": 0.4, "frame_stack": 2},
+    "stacks with masks": {"frame_stack": 2, "observations": ("game_state", "action_mask"), "vector_dtype": "float16"},
+    "masks": {"observations": ("game_state", "locals", "action_mask"), "locals_size": 5},
+    "outcomes": {"observations": ("game_state", "action_outcomes"), "held_out": 0.4},
+    "pictures": {"observations": ("game_state", "player_frame"), "frame_stack": 2, "num_envs": 4},
+}
+
+
+def lasting_bytes(node):
+    """Return the bytes of a node that are not shared, without last observations, which come and go with episodes."""
+    finals = sum(part.own_bytes for _, part in node.walk() if part.name == "final observations")
+    return node.bytes_where(shared=False) - finals
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_estimate_equals_use(variant, tmp_path):
+    config = TrainConfig.of(output=tmp_path, **{**SMALL, **VARIANTS[variant]})
+    estimate = estimate_bytes(config)
+    with begun_run(config) as run:
+        nodes = [node for node in run.memory().children if node.bytes_where(shared=False)]
+        used = {node.name: lasting_bytes(node) for node in nodes}
+    used["groups"] = sum(lasting_bytes(node) for node in run.memory().children if node.name == "group")
+    assert {node.name: node.total_bytes for node in estimate.children} == {
+        name: size for name, size in used.items() if name != "group"
+    }
+
+
+def test_estimate_grows_with_every_size(tmp_path):
+    """Negative control: each size that costs memory changes the estimate."""
+    totals = {estimate_bytes(TrainConfig.of(output=tmp_path, **SMALL)).total_bytes}
+    for name, value in (("num_envs", 44), ("num_steps", 12), ("hidden_size", 20), ("frame_stack", 2)):
+        totals.add(estimate_bytes(TrainConfig.of(output=tmp_path, **{**SMALL, name: value})).total_bytes)
+    assert len(totals) == 5
+
+
+def test_a_run_that_does_not_fit_is_refused(monkeypatch):
+    check_memory(TrainConfig.of(**SMALL))
+    monkeypatch.setattr("nclone_env.memory_limit.available_bytes", lambda: 1_000_000)
+    with pytest.raises(MemoryLimitError, match=r"num_envs: 256 need .* at most [0-9]+ fit"):
+        check_memory(TrainConfig())
+
+
+def test_an_estimate_initialises_no_weights():
+    """Initial weights would draw from torch's generator, and start threads that a forked process waits for in vain."""
+    before = torch.get_rng_state()
+    estimate_bytes(TrainConfig.of(**SMALL))
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.nn.init.orthogonal_(torch.empty(2, 2))  # negative control
+    assert not torch.equal(torch.get_rng_state(), before)

@@ -1,0 +1,123 @@
+"""The preparation of a run tells how far it is, can be stopped, and then goes on where it was."""
+
+import functools
+import types
+
+import numpy as np
+import pytest
+
+from nclone_env.cli.app import main
+from nclone_env.cli.stop import StopRequest
+from nclone_env.errors import StoppedError
+from nclone_env.level import array_cache
+from nclone_env.level.load import load_levels
+from nclone_env.level.solutions import known_solutions
+from nclone_env.train.config import VARIED
+from nclone_env.train.hooks import Hooks
+from nclone_env.train.levels import solutions, stream
+from nclone_env.train.levels.generated import training_collection
+from nclone_env.train.levels.solutions import Planner
+from nclone_env.train.loop import train
+
+from . import runs
+from .levels.test_stream import config as generated_config
+from .levels.test_stream import rooms  # noqa: F401 - a fixture
+
+LEVELS = ("first-steps/01-walk", "first-steps/02-step", "first-steps/03-drop")
+
+
+@pytest.fixture
+def searched(monkeypatch, tmp_path_factory):
+    """Let known solutions stand in for the planner, none kept so far; return the levels that it is asked for."""
+    names, cache = [], tmp_path_factory.mktemp("cache")
+    cache.chmod(0o700)
+    monkeypatch.setattr(array_cache, "folder", lambda: cache)
+
+    def solve(level, **options):
+        names.append(level.name)
+        return types.SimpleNamespace(inputs=np.frombuffer(known_solutions()[level.name], np.uint8))
+
+    monkeypatch.setattr(solutions, "solve", solve)
+    monkeypatch.setattr(solutions, "_KEPT_TOGETHER", 2)
+    return names
+
+
+def config(tmp_path, **fields):
+    return runs.config(tmp_path, **{"levels": LEVELS, "starts": ("planned",), "max_frames": 401, **fields})
+
+
+def stopping_after(count):
+    """Return hooks that ask to stop after so many calls of ``on_level``, and the calls."""
+    calls = []
+    return Hooks(on_level=lambda *call: calls.append(call), stop=lambda: len(calls) >= count), calls
+
+
+def test_planned_levels_are_counted(tmp_path, searched):
+    calls = []
+    train(config(tmp_path, num_threads=1), Hooks(on_level=lambda *call: calls.append(call)))
+    assert calls == [("solutions planned", done, 3) for done in (1, 2, 3)]
+    assert searched == list(LEVELS)
+    train(config(tmp_path), Hooks(on_level=lambda *call: calls.append(call)))
+    assert len(calls) == 3, "they are kept"
+
+
+def test_a_stopped_preparation_goes_on_where_it_was(tmp_path, searched):
+    settings = config(tmp_path, num_threads=1, max_frames=401)
+    hooks, calls = stopping_after(3)
+    with pytest.raises(StoppedError, match="stop: asked to end with 3/3 solutions planned, before the first update"):
+        train(settings, hooks)
+    assert not list(tmp_path.iterdir()), "no folder is left"
+    searched.clear()
+    calls.clear()
+    done = train(settings, Hooks(on_level=lambda *call: calls.append(call)))
+    assert searched == [LEVELS[2]], "the first two are kept together"
+    assert calls == [("solutions planned", 3, 3)]
+    assert done.counters.updates == 4, "the negative control: a run that nothing stops"
+
+
+def test_an_error_ends_the_searches_that_wait(searched):
+    levels = load_levels(LEVELS)
+
+    def on_level(*call):
+        raise StoppedError("now")
+
+    with pytest.raises(StoppedError):
+        Planner(1, Hooks(on_level=on_level))._search(levels * 20, 0, "", lambda level: solutions.solve(level).inputs)
+    assert len(searched) < 3
+
+
+@pytest.mark.usefixtures("rooms")
+def test_generated_levels_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "_PIECE", 2)
+    settings = generated_config(tmp_path, generated_count=3, held_out=0.34, evaluation_interval=9)
+    calls = []
+    train(settings, Hooks(on_level=lambda *call: calls.append(call)))
+    made = [("levels generated", 2, 3), ("levels generated", 3, 3)]
+    assert calls == [("held-out levels generated", 1, 1), *made]
+    hooks, _ = stopping_after(2)
+    with pytest.raises(StoppedError, match="2/3 levels generated"):
+        train(settings, hooks)
+
+
+@pytest.mark.usefixtures("rooms")
+@pytest.mark.parametrize("levels", [("generated",), (LEVELS[0], VARIED), (LEVELS[0], "generated", VARIED)])
+def test_levels_that_are_asked_for_in_pieces_are_the_same(tmp_path, levels):
+    settings = generated_config(tmp_path, levels=levels, max_frames=130)  # some rooms take longer
+    fixed = load_levels([name for name in levels if name == LEVELS[0]])
+    collection = training_collection(settings, fixed, ())
+    whole = collection.take(0, 20)
+    assert max(made.number for made in whole) > 20, "some cannot be used"
+    pieces = functools.reduce(lambda made, _: made + collection.take(made[-1].number + 1, 5), range(3), whole[:5])
+    assert [made.number for made in pieces] == [made.number for made in whole]
+    assert [made.level.raw.digest for made in pieces] == [made.level.raw.digest for made in whole]
+    assert collection.take(1, 20) != whole, "the negative control"
+
+
+def test_the_command_ends_as_signals_do(tmp_path, searched, monkeypatch, capsys):
+    monkeypatch.setattr(StopRequest, "__call__", lambda self: bool(searched))
+    monkeypatch.setattr(StopRequest, "exit_status", 130)
+    options = ["--starts", "planned", "--max-frames", "401", "--num-threads", "1", "--output", str(tmp_path)]
+    assert main(["train", "--levels", *LEVELS, *options]) == 130
+    said = capsys.readouterr().out
+    assert said.endswith("stopped before the first update; nothing had to be saved, and planned solutions are kept\n")
+    assert not list(tmp_path.iterdir())
