@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
-from nclone_env.cli.targets import SingleTarget, VectorTarget
-from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
 from nclone_env.memory.plan import extrapolated, plan_text, scaled
 from nclone_env.memory_tree import MemoryNode
 
@@ -29,30 +25,6 @@ def test_a_part_that_only_one_environment_has_is_kept():
 def test_a_stub_is_estimated_exactly():
     target = StubTarget()
     assert extrapolated(target, 300).total_bytes == target.make(300).memory().total_bytes
-
-
-@pytest.mark.parametrize("contract", ["default", "out", "ring"])
-@pytest.mark.parametrize("mode", ["next-step", "same-step"])
-def test_vector_environments_are_estimated_exactly(contract, mode):
-    observations = (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability", "action_outcomes", "action_mask")
-    target = VectorTarget(EnvironmentConfig(observations=observations), contract=contract, autoreset=mode)
-    subject = target.make(60)
-    for _ in range(3):
-        subject.step()
-    made = subject.memory()
-    subject.close()
-    estimated = extrapolated(target, 60)
-    assert estimated.bytes_where(shared=True) == made.bytes_where(shared=True)
-    assert estimated.bytes_where(shared=False) == pytest.approx(made.bytes_where(shared=False), rel=0.01)
-
-
-def test_lists_of_environments_are_estimated_exactly():
-    target = SingleTarget(EnvironmentConfig(observations=("game_state",)))
-    subject = target.make(20)
-    made = subject.memory()
-    subject.close()
-    assert extrapolated(target, 20).bytes_where(shared=True) == made.bytes_where(shared=True)
-    assert extrapolated(target, 20).total_bytes == pytest.approx(made.total_bytes, rel=0.01)
 
 
 def test_the_plan_is_a_table():
