@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_NUMBER = re.compile(r"([-+]?[0-9].*|-?)")
+_NUMBER = re.compile(r"([-+]?(\d|nan).*|-?)")
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
