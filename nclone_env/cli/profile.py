@@ -16,8 +16,8 @@ from nclone_env.memory import collect, report, stats
 from nclone_env.memory import compare as comparison
 from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.plan import plan_text
-from nclone_env.memory.sections import summary, text_of
+from nclone_env.memory.owners import folded, owned_nodes, owner_rows
+from nclone_env.memory.sections import Section, summary, text_of
 from nclone_env.memory.subject import Target
 from nclone_env.memory_limit import available_bytes, check_fits
 from nclone_env.profiler.environments import (
@@ -245,9 +245,10 @@ def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
     """
     tree = target.estimate(num_envs)
     limit = parse_bytes(options.memory_limit)
-    print(f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)")
-    print(plan_text(tree, num_envs))
-    print(f"\n  {format_bytes(tree.total_bytes)} in all; {_limit_text(limit)}")
+    title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
+    rows, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
+    note = f"{format_bytes(tree.total_bytes)} in all; {_limit_text(limit)}"
+    print(text_of([Section(title, rows, columns, (note,))]))
     shared = tree.bytes_where(shared=True)
     check_fits("num_envs", num_envs, tree.bytes_where(shared=False) / num_envs, shared, limit)
     return 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 
-from nclone_env._table import table
-from nclone_env.memory.owners import folded, owned_nodes, owner_rows
 from nclone_env.memory.subject import Target
 from nclone_env.memory_tree import MemoryNode
 
@@ -24,12 +22,6 @@ def scaled(one: MemoryNode, two: MemoryNode, num_envs: int) -> MemoryNode:
     own = one.own_bytes if one.shared else one.own_bytes + (two.own_bytes - one.own_bytes) * (num_envs - 1)
     children = tuple(scaled(child, more.get(child.name, child), num_envs) for child in one.children)
     return replace(one, own_bytes=own, children=children, blocks=())
-
-
-def plan_text(tree: MemoryNode, num_envs: int) -> str:
-    """Return the tree of so many environments as a table."""
-    rows, titles = owner_rows(list(folded(owned_nodes(tree))), num_envs)
-    return "\n".join(table(titles, rows))
 
 
 def _tree(target: Target, num_envs: int) -> MemoryNode:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from nclone_env.memory.plan import extrapolated, plan_text, scaled
+from nclone_env.memory.owners import owned_nodes, owner_rows
+from nclone_env.memory.plan import extrapolated, scaled
 from nclone_env.memory_tree import MemoryNode
 
 from .stub import StubTarget
@@ -27,7 +28,7 @@ def test_a_stub_is_estimated_exactly():
     assert extrapolated(target, 300).total_bytes == target.make(300).memory().total_bytes
 
 
-def test_the_plan_is_a_table():
-    words = " ".join(plan_text(scaled(tree(50), tree(90), 10), 10).split())
-    assert "owner shared all 10 per environment" in words
-    assert "levels 700 B - - state - 410 B 41 B" in words
+def test_an_estimated_tree_has_rows_with_shared_and_other_bytes():
+    rows, columns = owner_rows(owned_nodes(scaled(tree(50), tree(90), 10)), 10)
+    assert columns == ("owner", "shared", "all 10", "per environment")
+    assert rows[1:3] == [("  levels", "700 B", "-", "-"), ("  state", "-", "410 B", "41 B")]
