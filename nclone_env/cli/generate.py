@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from nclone_env._bar import bar
 from nclone_env.cli.output import check_free, counted
-from nclone_env.cli.progress import LiveLine, bar, left_text
+from nclone_env.cli.progress import LiveLine, left_text
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
 from nclone_env.generate.collection import TABLE_SUFFIX, CollectionFiles, Order, PackEntry, entries, write_collection

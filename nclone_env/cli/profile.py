@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import runpy
-import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
 from nclone_env import memory
-from nclone_env.cli.repeated_targets import (
-    EvaluationTarget,
-    LifetimeTarget,
-    ResetTarget,
-    TrainingsTarget,
-    TrainingTarget,
-)
-from nclone_env.cli.targets import (
+from nclone_env.config import EnvironmentConfig
+from nclone_env.errors import ConfigError, shortened
+from nclone_env.memory import collect, report, stats
+from nclone_env.memory import compare as comparison
+from nclone_env.memory.formatting import format_bytes
+from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.owners import folded, owned_nodes, owner_rows
+from nclone_env.memory.sections import Section, summary, text_of
+from nclone_env.memory.subject import Target
+from nclone_env.memory_limit import available_bytes, check_fits
+from nclone_env.options import group
+from nclone_env.profiler.environments import (
+    AsyncTarget,
     Contract,
     GymTarget,
-    GymVectorTarget,
     Mode,
     SingleTarget,
     StableBaselinesTarget,
+    SyncTarget,
     VectorTarget,
 )
-from nclone_env.config import (
-    DEFAULT_OBSERVATIONS,
-    EnvironmentConfig,
-    ObservationConfig,
-    ObservationName,
-    RenderConfig,
-    VectorDtype,
-)
-from nclone_env.errors import ConfigError, shortened
-from nclone_env.memory import collect, report, stats, text
-from nclone_env.memory import compare as comparison
-from nclone_env.memory.formatting import format_bytes
-from nclone_env.memory.plan import plan_text
-from nclone_env.memory.recording import ProfileSettings
-from nclone_env.memory.subject import Target
-from nclone_env.memory_limit import available_bytes, check_fits
-from nclone_env.train import TrainConfig
+from nclone_env.profiler.script import runner
+from nclone_env.profiler.training import TrainingTarget
+from nclone_env.train.config import TrainConfig
 
-_ENVIRONMENT = EnvironmentConfig()
 GROWING, EXCEEDED = 1, 1
 """Exit statuses: growth was found, with ``--fail-on-growth``; a profile is larger than the one compared with."""
 
@@ -85,39 +70,15 @@ class EnvironmentOptions:
 
     num_envs: int = 16
     """Number of environments."""
-    levels: tuple[str, ...] = _ENVIRONMENT.levels
-    """Built-in sets or levels by name, or level files by path."""
-    observations: tuple[ObservationName, ...] = DEFAULT_OBSERVATIONS
-    """Names of the observations to compute."""
-    frame_skip: int = _ENVIRONMENT.frame_skip
-    """Frames simulated per step."""
-    max_frames: int = _ENVIRONMENT.max_frames
-    """Frames after which an episode is truncated."""
-    frame_stack: int = 1
-    """Number of recent observations per stack."""
-    vector_dtype: VectorDtype = "float32"
-    """Dtype of vectors."""
-    picture_size: Literal[128, 84, 64] = 128
-    """Side of ``player_frame`` in pixels."""
     seed: int = 0
     """Seed of the environments and of the random actions."""
-
-    def config(self) -> EnvironmentConfig:
-        """Return the configuration of the environments."""
-        return EnvironmentConfig(
-            levels=self.levels,
-            observations=self.observations,
-            frame_skip=self.frame_skip,
-            max_frames=self.max_frames,
-            observation=ObservationConfig(dtype=self.vector_dtype, frame_stack=self.frame_stack),
-            render=RenderConfig(self.picture_size),
-        )
+    config: EnvironmentConfig = group(EnvironmentConfig)
+    """Their configuration."""
 
 
 _UNITS = ("", "K", "M", "G", "T")
 _BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgtKMGT]?)i?[bB]?")
-_ENVIRONMENTS, _REPORT = EnvironmentOptions(), ReportOptions()
-_TRAINING, _SMALL_TRAINING = TrainConfig(), TrainConfig.of(num_envs=32)
+_ENVIRONMENTS, _REPORT, _TRAINING = EnvironmentOptions(), ReportOptions(), TrainConfig()
 _Environment = Annotated[EnvironmentOptions, tyro.conf.arg(name="")]
 _Report = Annotated[ReportOptions, tyro.conf.arg(name="")]
 _Training = Annotated[TrainConfig, tyro.conf.arg(name="")]
@@ -137,35 +98,35 @@ def vector(
         contract: who owns the observations: ``default``, ``out`` (arrays of the caller) or ``ring`` (``copy=False``).
         autoreset: when the next episode begins.
     """
-    target = VectorTarget(environment.config(), environment.seed, contract=contract, autoreset=autoreset)
+    target = VectorTarget(environment.config, environment.seed, contract=contract, autoreset=autoreset)
     return profile(target, environment.num_envs, 1000, options)
 
 
 def single(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
     """Profile a list of single environments, made by ``create_environment``."""
-    return profile(SingleTarget(environment.config(), environment.seed), environment.num_envs, 1000, options)
+    return profile(SingleTarget(environment.config, environment.seed), environment.num_envs, 1000, options)
 
 
 def gym(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
     """Profile a list of environments made by ``gymnasium.make``, with its wrappers."""
-    return profile(GymTarget(environment.config(), environment.seed), environment.num_envs, 1000, options)
+    return profile(GymTarget(environment.config, environment.seed), environment.num_envs, 1000, options)
 
 
 def sync(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
     """Profile Gymnasium's SyncVectorEnv around single environments."""
-    target = GymVectorTarget(environment.config(), environment.seed, vectorization="sync")
+    target = SyncTarget(environment.config, environment.seed)
     return profile(target, environment.num_envs, 1000, options)
 
 
 def asynchronous(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
     """Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."""
-    target = GymVectorTarget(environment.config(), environment.seed, vectorization="async")
+    target = AsyncTarget(environment.config, environment.seed)
     return profile(target, environment.num_envs, 1000, options)
 
 
 def sb3(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
     """Profile the native vector environment behind Stable-Baselines3's interface."""
-    target = StableBaselinesTarget(environment.config(), environment.seed)
+    target = StableBaselinesTarget(environment.config, environment.seed)
     return profile(target, environment.num_envs, 1000, options)
 
 
@@ -175,32 +136,6 @@ def train(training: _Training = _TRAINING, options: _Report = _REPORT) -> int:
     The run trains in a temporary folder; ``--output`` and ``--name`` are not used.
     """
     return profile(TrainingTarget(training), training.num_envs, 40, options)
-
-
-def resets(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
-    """Profile resets of single environments over all levels in turn."""
-    return profile(ResetTarget(environment.config(), environment.seed), environment.num_envs, 400, options)
-
-
-def lifetimes(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
-    """Profile vector environments that are made, stepped and closed again and again."""
-    return profile(LifetimeTarget(environment.config(), environment.seed), environment.num_envs, 60, options)
-
-
-def evaluations(training: _Training = _SMALL_TRAINING, options: _Report = _REPORT) -> int:
-    """Profile evaluations of a new policy, ``--num-envs`` episodes on each level."""
-    return profile(EvaluationTarget(training), training.num_envs, 30, options)
-
-
-def trainings(training: _Training = _SMALL_TRAINING, options: _Report = _REPORT, updates: int = 3) -> int:
-    """Profile whole training runs, one after another in one process.
-
-    Args:
-        training: configuration of each run.
-        options: length and reports.
-        updates: updates of each run.
-    """
-    return profile(TrainingsTarget(training, updates=updates), training.num_envs, 20, options)
 
 
 def script(
@@ -215,51 +150,12 @@ def script(
         arguments: arguments of the script.
         output_dir: folder of the reports.
     """
-    run = function_of(path) if ":" in path else partial(run_script, path, arguments)
-    if ":" not in path and not Path(path).is_file():
-        raise ConfigError(f"path: expected a script or MODULE:FUNCTION, got {shortened(path)}, which is no file")
+    run = runner(path, arguments)
     with memory.profile(path, output_dir=output_dir) as watch:
         status = run()
     print(watch)
     print(f"wrote the reports to {output_dir}")
-    return status if isinstance(status, int) else 0
-
-
-def function_of(path: str) -> Callable[[], object]:
-    """Return the function of MODULE:FUNCTION.
-
-    Raises:
-        ConfigError: if there is no such module, or no such function in it.
-    """
-    module, _, name = path.partition(":")
-    try:
-        function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:  # ValueError: an empty name
-        raise ConfigError(f"path: expected MODULE:FUNCTION that can be imported, got {path!r}: {error}") from error
-    if not callable(function):
-        raise ConfigError(f"path: expected a function, got {path!r}, which is {shortened(function)}")
-    return partial(_called, function)
-
-
-def _called(function: Callable[[], object]) -> None:
-    """Call a function for what it does."""
-    function()
-
-
-def run_script(path: str, arguments: Sequence[str]) -> int:
-    """Run a file as the interpreter runs a script; its ``sys.exit()`` ends the script alone. Return its exit status."""
-    before, sys.argv = sys.argv, [path, *arguments]
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    try:
-        runpy.run_path(path, run_name="__main__")
-    except SystemExit as end:
-        if end.code:
-            print(f"{path} exited with {end.code}")
-        return end.code if isinstance(end.code, int) else int(end.code is not None)  # a text is an error
-    finally:
-        sys.argv = before
-        del sys.path[0]
-    return 0
+    return status
 
 
 def compare(
@@ -308,12 +204,12 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
         return estimate(target, num_envs, options)
     if options.memory_limit is not None:
         raise ConfigError("memory_limit: expected with --estimate, got it without; add --estimate, or leave it out")
-    recording = collect.collect(target, settings, notify=print, memray=options.memray)
-    found = stats.compute(recording)
-    pages = options.json, options.html, recording.profile, recording.flame_graph
-    paths = report.write_reports(found, options.output_dir, *pages)
+    if options.html:
+        report.page_template()  # missing: now, not after the measurements
+    found = stats.compute(collect.collect(target, settings, notify=print, memray=options.memray))
+    paths = report.write_reports(found, options.output_dir, options.json, options.html)
     print()
-    print(text.summary_text(found))
+    print(text_of([summary(found)]))
     print("wrote " + ", ".join(map(str, paths)))
     return GROWING if options.fail_on_growth and found.verdict == "growing" else 0
 
@@ -326,9 +222,10 @@ def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
     """
     tree = target.estimate(num_envs)
     limit = parse_bytes(options.memory_limit)
-    print(f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)")
-    print(plan_text(tree, num_envs))
-    print(f"\n  {format_bytes(tree.total_bytes)} in all; {_limit_text(limit)}")
+    title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
+    rows, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
+    note = f"{format_bytes(tree.total_bytes)} in all; {_limit_text(limit)}"
+    print(text_of([Section(title, rows, columns, (note,))]))
     shared = tree.bytes_where(shared=True)
     check_fits("num_envs", num_envs, tree.bytes_where(shared=False) / num_envs, shared, limit)
     return 0
@@ -367,10 +264,6 @@ def profile_command() -> tyro.extras.SubcommandApp:
     app.command(name="async")(asynchronous)
     app.command(sb3)
     app.command(train)
-    app.command(resets)
-    app.command(lifetimes)
-    app.command(evaluations)
-    app.command(trainings)
     app.command(script)
     app.command(compare)
     return app

@@ -8,7 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import TextIO
 
-_BAR = 20
+from nclone_env._bar import bar
+
 _LASTING = ("held_out_success", "held_out_any", "new_level_success")
 """Columns that not every row has; the latest values are shown."""
 
@@ -46,11 +47,6 @@ class LiveLine:
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
-
-
-def bar(share: float) -> str:
-    """Return a bar that is filled to a share, 0..1."""
-    return f"[{'#' * round(share * _BAR):<{_BAR}}]"
 
 
 class LevelProgress:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from nclone_env._table import table
 from nclone_env.cli.output import check_free, check_suffix, counted
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.constants import FRAMES_PER_SECOND
@@ -27,9 +28,9 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     """
     if not files:
         raise ConfigError("files: expected at least one recording, got none")
-    width = max([len("file"), *(len(str(path)) for path in files)])
-    print(f"{'file':<{width}}  agrees  frames  {'end':<12}  gold  reason")
-    disagreeing = sum(not _print_verdict(path, width) for path in files)
+    rows = [_row(path) for path in files]
+    print("\n".join(table(("file", "agrees", "frames", "end", "gold", "reason"), rows)))
+    disagreeing = sum(agrees != "yes" for _, agrees, *_ in rows)
     print(f"{counted(len(files), 'recording')}, {disagreeing} disagree")
     return 1 if disagreeing else 0
 
@@ -107,20 +108,13 @@ def export_video(
     return 0
 
 
-def _print_verdict(path: Path, width: int) -> bool:
-    """Print the table row of one file; return whether the file is valid and the simulator reproduces it."""
+def _row(path: Path) -> tuple[str, ...]:
+    """Return the row of a file: whether it is valid and the simulator reproduces it, how it ends, and why not."""
     try:
         _, found = load_verified(path)
     except UnknownLevelError:
-        return _print_fault(path, width, f"{path}: expected a recording, got no such file")
+        return str(path), "no", "-", "-", "-", f"{path}: expected a recording, got no such file"
     except FormatError as error:
-        return _print_fault(path, width, str(error))
-    answer, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
-    print(f"{path!s:<{width}}  {answer:<6}  {found.frames:>6}  {end:<12}  {found.gold:>4}  {found.reason}")
-    return found.agrees
-
-
-def _print_fault(path: Path, width: int, fault: str) -> bool:
-    """Print the table row of a file that cannot be replayed; return that it is not valid."""
-    print(f"{path!s:<{width}}  {'no':<6}  {'-':>6}  {'-':<12}  {'-':>4}  {fault}")
-    return False
+        return str(path), "no", "-", "-", "-", str(error)
+    agrees, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
+    return str(path), agrees, str(found.frames), end, str(found.gold), found.reason

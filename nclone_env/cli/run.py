@@ -1,44 +1,28 @@
-"""``nclone-env run``: step environments with random actions to watch, benchmark or profile them."""
+"""``nclone-env run``: random actions, as ``watch`` shows them, or headless for their speed or a profile."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
+from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.cli.profile import ReportOptions, profile
-from nclone_env.cli.targets import RandomActions, VectorTarget
+from nclone_env.cli.watch import show
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.env.compiled.records import WON
-from nclone_env.env.single import NPlusPlusEnv
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.env.playable import playable_levels
 from nclone_env.errors import ConfigError
+from nclone_env.profiler.environments import VectorTarget
+from nclone_env.sim.simulate import simulate
+
+if TYPE_CHECKING:
+    from nclone_env.replay.watch import Run
 
 _DEFAULTS = EnvironmentConfig()
-
-
-@dataclass
-class Episodes:
-    """Counts of finished episodes."""
-
-    finished: int = 0
-    succeeded: int = 0
-
-    def add(self, terminated: np.ndarray, truncated: np.ndarray, info: dict[str, Any]) -> None:
-        """Count the episodes that ended in a step of the vector environment."""
-        self.finished += int((terminated | truncated).sum())
-        self.succeeded += int((info["outcome"] == WON).sum())
-
-    def __str__(self) -> str:
-        """Return a one-line summary."""
-        if not self.finished:
-            return "no episode finished; increase --steps"
-        rate = self.succeeded / self.finished
-        return f"{self.finished:,} episodes, {self.succeeded:,} succeeded ({rate:.1%})"
 
 
 def run(
@@ -57,12 +41,12 @@ def run(
     """Step environments with uniform random actions, in a window or headless.
 
     Args:
-        headless: step a vector environment without a window.
+        headless: step a vector environment without a window, and print its speed.
         profile_memory: write a memory and a time profile; requires --headless.
         profile_frames: vector steps per profiling pass.
         memory_snapshot_interval: vector steps between memory snapshots.
-        num_envs: number of environments.
-        steps: number of vector steps without --profile-memory.
+        num_envs: number of environments without a window.
+        steps: number of vector steps without --profile-memory; in a window, most steps of an episode.
         levels: built-in sets or levels by name, or level files by path.
         observations: names of the observations to compute.
         seed: seed of the environments and of the actions.
@@ -77,53 +61,34 @@ def run(
     """
     if num_envs < 1 or steps < 1:
         raise ConfigError(f"num_envs, steps: expected whole numbers of at least 1, got {num_envs} and {steps}")
+    if profile_memory and not headless:
+        raise ConfigError("profile_memory: requires --headless, otherwise the window would be profiled too")
     config = EnvironmentConfig(levels=levels, observations=observations)
+    target = VectorTarget(config, seed, autoreset="same-step")
     if profile_memory:
-        if not headless:
-            raise ConfigError("profile_memory: requires --headless, otherwise the window would be profiled too")
         options = ReportOptions(profile_frames, memory_snapshot_interval, output_dir, json)
-        profile(VectorTarget(config, seed, autoreset="same-step"), num_envs, profile_frames, options)
-    elif headless:
-        run_headless(config, num_envs, steps, seed)
-    else:
-        show(levels, steps, seed)
+        return profile(target, num_envs, profile_frames, options)
+    if not headless:
+        show(lambda number: random_runs(config, steps, seed + number), views=9, scale=1.0)
+        return 0
+    with closing(target.make(num_envs)) as subject:
+        subject.step()  # loads or compiles the kernels
+        start = time.perf_counter()
+        for _ in range(steps):
+            subject.step()
+        speed = num_envs * steps / (time.perf_counter() - start)
+    print(f"{num_envs} environments, {steps:,} steps of random actions, seed {seed}")
+    print(f"  {speed:,.0f} environment steps/s, including observations and resets")
     return 0
 
 
-def run_headless(config: EnvironmentConfig, num_envs: int, steps: int, seed: int) -> None:
-    """Step a vector environment; print throughput, episodes and success rate."""
-    actions = RandomActions(num_envs, seed)
-    episodes = Episodes()
-    env = _vector(config, num_envs)
-    env.reset(seed=seed)
-    env.step(actions.next())  # loads or compiles the kernels
-    env.reset(seed=seed)
-    start = time.perf_counter()
-    for _ in range(steps):
-        _, _, terminated, truncated, info = env.step(actions.next())
-        episodes.add(terminated, truncated, info)
-    seconds = time.perf_counter() - start
-    env.close()
-    print(f"{num_envs} environments, {steps:,} steps of random actions, seed {seed}")
-    print(f"  {num_envs * steps / seconds:,.0f} environment steps/s, including observations and resets")
-    print(f"  {episodes}")
+def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[Run]:
+    """Return an episode of random actions on each level, of so many steps at most."""
+    from nclone_env.replay.watch import Run  # it imports OpenCV
 
-
-def show(levels: tuple[str, ...], steps: int, seed: int) -> None:
-    """Play random actions in a window, each held for ``frame_skip`` frames; print the outcomes."""
-    config = EnvironmentConfig.for_human(levels=levels, frame_skip=_DEFAULTS.frame_skip)
-    actions = RandomActions(1, seed)
-    env = NPlusPlusEnv(config)
-    env.reset(seed=seed)
-    finished = 0
-    for _ in range(steps):
-        _, _, terminated, truncated, info = env.step(int(actions.next()[0]))
-        if terminated or truncated:
-            finished += 1
-            print(f"episode {finished}: {info['outcome']} on {info['level']}")
-            env.reset()
-    env.close()
-
-
-def _vector(config: EnvironmentConfig, num_envs: int) -> NPlusPlusVectorEnv:
-    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
+    random, runs = np.random.default_rng(seed), []
+    for level in playable_levels(config).levels:
+        inputs = np.repeat(np.take(INPUT_OF_ACTION, random.integers(NUM_ACTIONS, size=steps)), config.frame_skip)
+        ended = np.flatnonzero(np.isin(simulate(level, inputs).state, (DEAD, CELEBRATING)))
+        runs.append(Run(level, inputs[: ended[0] + 1 if len(ended) else None].tolist()))
+    return runs

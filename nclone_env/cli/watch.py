@@ -61,7 +61,7 @@ def watch_runs(
         check_free(output, force)
     rounds = _rounds(sources, levels, "argmax" if argmax else "sampled", seed)
     if output is None:
-        _show(rounds, views, scale)
+        show(rounds, views, scale)
         return 0
     from nclone_env.replay.watch import grid_pictures  # OpenCV is only needed to draw
 
@@ -72,15 +72,15 @@ def watch_runs(
     return 0
 
 
-def _show(rounds: Rounds, views: int, scale: float) -> None:
+def show(rounds: Rounds, views: int, scale: float) -> None:
     """Show round after round in a window."""
-    from nclone_env.replay.play import show
+    from nclone_env.replay import play
     from nclone_env.replay.watch import grid_pictures, grid_size
 
     first = rounds(0)
     count = min(views, len(first))
     pictures = grid_pictures(itertools.chain(first, _later(rounds)), count, scale, _HOLD)
-    show(pictures, "nclone-env watch", grid_size(count, scale))
+    play.show(pictures, "nclone-env watch", grid_size(count, scale))
 
 
 def _later(rounds: Rounds) -> Iterator[Run]:

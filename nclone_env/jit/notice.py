@@ -13,12 +13,12 @@ from contextlib import suppress
 from types import FunctionType, ModuleType
 from typing import Any
 
+from nclone_env._bar import bar
 from nclone_env.jit.sources import names_in
 
 _SECONDS = 0.1  # to compile one function, with its share of the optimiser: one core of an AMD EPYC
 _WORTH_SAYING = 2.0  # seconds
 _INSIDE = 0.75  # of the time is spent before the last function is typed
-_BAR = 20
 _BETWEEN = 0.1  # seconds
 
 
@@ -64,7 +64,7 @@ class Notice:
         self._name = ""
 
     def _bar(self, share: float, now: float) -> str:
-        return f"\r\x1b[K[{'#' * round(share * _BAR):<{_BAR}}] {share:4.0%} {now - self._began:3.0f} s"
+        return f"\r\x1b[K{bar(share)} {share:4.0%} {now - self._began:3.0f} s"
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The memory profiler: collect a Recording, compute Stats, write reports; or watch a block of one's own code."""
+"""The memory profiler: collect a Measurements, compute Stats, write reports; or watch a block of one's own code."""
 
 from nclone_env.memory.watch import Watch, profile
 

@@ -24,22 +24,22 @@ import numpy as np
 
 from nclone_env.errors import ConfigError
 from nclone_env.memory.allocations import Allocations, memray_module, record_allocations
-from nclone_env.memory.pages import committed_tree_bytes
-from nclone_env.memory.process import bare_interpreter, machine, restart_peak, stage
-from nclone_env.memory.recording import (
+from nclone_env.memory.measurements import (
     COMPILED_CODE,
     FIRST_STEPS,
     LIBRARIES,
     MADE,
     STEPS,
     FunctionTime,
+    Measurements,
     OwnedNode,
     ProfileSettings,
-    Recording,
     SourceLine,
     Stage,
     Traced,
 )
+from nclone_env.memory.owners import owned_nodes
+from nclone_env.memory.process import bare_interpreter, machine, restart_peak, stage
 from nclone_env.memory.sizes import measure_sizes
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.subject import Subject, Target
@@ -62,7 +62,7 @@ class Plain(NamedTuple):
 
 def collect(
     target: Target, settings: ProfileSettings, notify: Notify = lambda text: None, memray: bool = False
-) -> Recording:
+) -> Measurements:
     """Run all passes and return their measurements.
 
     Args:
@@ -92,7 +92,7 @@ def collect(
     if memray:
         notify(f"pass 5 {passes}: all allocations, recorded by memray")
         allocations = record_allocations(target, settings.num_envs, settings.steps)
-    return Recording(
+    return Measurements(
         machine=machine(),
         settings=settings,
         name=target.name,
@@ -180,21 +180,6 @@ def drive(
                 seconds[step] = time.perf_counter() - start
         done = target_step
         take(done)
-
-
-def owned_nodes(tree: MemoryNode) -> tuple[OwnedNode, ...]:
-    """Return the nodes of a tree, parents first, with the bytes of each in committed pages."""
-    return tuple(
-        OwnedNode(
-            depth=depth,
-            name=node.name,
-            shared_bytes=node.bytes_where(shared=True),
-            environment_bytes=node.bytes_where(shared=False),
-            committed_bytes=committed_tree_bytes(node),
-            mapped=node.mapped,
-        )
-        for depth, node in tree.walk()
-    )
 
 
 def _per_environment(owners: tuple[OwnedNode, ...], num_envs: int) -> float:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nclone_env._table import table
 from nclone_env.errors import ConfigError
-from nclone_env.memory.formatting import format_bytes, table
+from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.report import JSON_FORMAT, JSON_VERSION
 
 

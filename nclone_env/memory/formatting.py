@@ -1,10 +1,9 @@
-"""Formatting of bytes, places and tables for the text reports."""
+"""Formatting of bytes, times and places for the reports."""
 
 from __future__ import annotations
 
 import os
 import sysconfig
-from collections.abc import Sequence
 from pathlib import Path
 
 _LOCATION_WIDTH = 56
@@ -37,16 +36,6 @@ def format_seconds(seconds: float) -> str:
         if abs(seconds) * factor < 1000:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds:.3g} s"
-
-
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Format a table: first column left-aligned, others right-aligned, a rule below the titles."""
-    widths = [max(len(row[i]) for row in (titles, *rows)) for i in range(len(titles))]
-    lines = []
-    for row in (titles, ["-" * width for width in widths], *rows):
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))]
-        lines.append(("  " + "  ".join(cells)).rstrip())
-    return lines
 
 
 def location(place: str) -> str:

@@ -58,21 +58,20 @@ class Growth:
 
 
 def growth(
-    quantity: str, steps: Sequence[float], values: Sequence[int], warm_up: float, floor_bytes: int | None = None
+    quantity: str, points: Sequence[tuple[float, int]], warm_up: float, floor_bytes: int | None = None
 ) -> Growth:
     """Fit the values of the snapshots from ``warm_up`` on and derive a verdict.
 
     Args:
         quantity: its name.
-        steps: step of each snapshot, ascending.
-        values: bytes at each snapshot.
+        points: (step, bytes) of each snapshot, ascending.
         warm_up: first step to fit.
         floor_bytes: variation over the fitted steps that means nothing; None: that of ``FLOORS``.
 
     Returns:
         The fit; undecided with fewer than ``MIN_SNAPSHOTS`` snapshots.
     """
-    kept = np.array([pair for pair in zip(steps, values) if pair[0] >= warm_up], dtype=np.float64).reshape(-1, 2)
+    kept = np.array([point for point in points if point[0] >= warm_up], dtype=np.float64).reshape(-1, 2)
     count = len(kept)
     if count < MIN_SNAPSHOTS:
         last = float(kept[-1, 0]) if count else warm_up

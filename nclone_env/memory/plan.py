@@ -5,10 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import replace
 
-from nclone_env.memory.collect import owned_nodes
-from nclone_env.memory.formatting import format_bytes, table
 from nclone_env.memory.subject import Target
-from nclone_env.memory.text import folded
 from nclone_env.memory_tree import MemoryNode
 
 _STEPS = 3  # after them every array has been used
@@ -25,20 +22,6 @@ def scaled(one: MemoryNode, two: MemoryNode, num_envs: int) -> MemoryNode:
     own = one.own_bytes if one.shared else one.own_bytes + (two.own_bytes - one.own_bytes) * (num_envs - 1)
     children = tuple(scaled(child, more.get(child.name, child), num_envs) for child in one.children)
     return replace(one, own_bytes=own, children=children, blocks=())
-
-
-def plan_text(tree: MemoryNode, num_envs: int) -> str:
-    """Return the tree of so many environments as a table."""
-    rows = [
-        (
-            "  " * node.depth + node.name,
-            format_bytes(node.shared_bytes) if node.shared_bytes else "-",
-            format_bytes(node.environment_bytes) if node.environment_bytes else "-",
-            format_bytes(node.environment_bytes / num_envs) if node.environment_bytes else "-",
-        )
-        for node in folded(owned_nodes(tree))
-    ]
-    return "\n".join(table(("owner", "shared", f"all {num_envs:,}", "per environment"), rows))
 
 
 def _tree(target: Target, num_envs: int) -> MemoryNode:

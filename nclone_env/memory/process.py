@@ -15,7 +15,7 @@ from typing import NamedTuple
 from nclone_env._optional import installation
 from nclone_env.cores import available_cores
 from nclone_env.errors import MissingExtraError
-from nclone_env.memory.recording import INTERPRETER, Machine, Stage
+from nclone_env.memory.measurements import INTERPRETER, Machine, Stage
 
 _PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
 _PROC = Path("/proc")

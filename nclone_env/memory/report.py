@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 from nclone_env._files import write_file
-from nclone_env.memory.html import html_text
+from nclone_env._optional import optional_module
+from nclone_env.memory.charts import HEIGHT, WIDTH
+from nclone_env.memory.sections import memory_sections, run, text_of, time_sections
 from nclone_env.memory.stats import Stats
-from nclone_env.memory.text import memory_text, time_text
 
 MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH = (
     "memory_profiling_report.txt",
@@ -20,16 +22,15 @@ MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH 
     "memray_flamegraph.html",
 )
 JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 2
+_JSON_KEYS = (
+    *("name", "unit", "facts", "machine", "settings", "verdict", "growths", "per_environment", "sizes", "owners"),
+    *("stages", "warm_up_steps", "snapshots", "traced", "largest_lines", "grown_lines", "step_peak", "churn", "phases"),
+    *("by_cumulative", "by_own", "speed", "env_steps"),
+)
+_TEMPLATE = Path(__file__).with_name("report.html.jinja")
 
 
-def write_reports(
-    stats: Stats,
-    folder: Path,
-    as_json: bool = False,
-    as_html: bool = False,
-    profile: bytes = b"",
-    flame_graph: bytes = b"",
-) -> tuple[Path, ...]:
+def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bool = False) -> tuple[Path, ...]:
     """Write the reports to a folder, each atomically, and return their paths.
 
     Args:
@@ -37,27 +38,65 @@ def write_reports(
         folder: created if it does not exist.
         as_json: also write the statistics as JSON.
         as_html: also write a page of HTML.
-        profile: the profile of cProfile, written for ``pstats`` and ``snakeviz``; empty: none.
-        flame_graph: the page of memray; empty: none.
+
+    Raises:
+        MissingExtraError: if there is to be a page and Jinja2 is not installed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files = {MEMORY_REPORT: memory_text(stats).encode()}
-    if stats.by_own:
-        files[TIME_REPORT] = time_text(stats).encode()
-    if profile:
-        files[TIME_PROFILE] = profile
-    if flame_graph:
-        files[FLAME_GRAPH] = flame_graph
-    if as_json:
-        files[JSON_REPORT] = json_text(stats).encode()
-    if as_html:
-        files[HTML_REPORT] = html_text(stats).encode()
-    for name, content in files.items():
-        write_file(folder / name, content)
-    return tuple(folder / name for name in files)
+    files = {
+        MEMORY_REPORT: memory_text(stats).encode(),
+        TIME_REPORT: time_text(stats).encode(),
+        TIME_PROFILE: stats.measurements.profile,
+        FLAME_GRAPH: stats.measurements.flame_graph,
+        JSON_REPORT: json_text(stats).encode() if as_json else b"",
+        HTML_REPORT: html_text(stats).encode() if as_html else b"",
+    }
+    written = {folder / name: content for name, content in files.items() if content}
+    for path, content in written.items():
+        write_file(path, content)
+    return tuple(written)
+
+
+def memory_text(stats: Stats) -> str:
+    """Return the report of memory as text."""
+    return text_of(memory_sections(stats)) + "\n"
+
+
+def time_text(stats: Stats) -> str:
+    """Return the report of time by function as text; empty if it was not measured."""
+    sections = time_sections(stats)
+    return text_of([*sections, run(stats)]) + "\n" if sections else ""
+
+
+def html_text(stats: Stats) -> str:
+    """Return the report as one page of HTML that needs no network.
+
+    Raises:
+        MissingExtraError: if Jinja2 is not installed.
+    """
+    page: str = page_template().render(
+        sections=[*memory_sections(stats), *time_sections(stats)], verdict=stats.verdict, width=WIDTH, height=HEIGHT
+    )
+    return page
+
+
+def page_template() -> Any:
+    """Return the template of the page.
+
+    Raises:
+        MissingExtraError: if Jinja2 is not installed.
+    """
+    jinja2 = optional_module("jinja2", "profile")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.from_string(_TEMPLATE.read_text())
 
 
 def json_text(stats: Stats) -> str:
     """Return the statistics as JSON; keys are field names, sizes are in bytes, times in seconds."""
-    content = {"format": JSON_FORMAT, "version": JSON_VERSION, **dataclasses.asdict(stats)}
+    found = dataclasses.asdict(stats)
+    found |= found.pop("measurements")
+    found["warm_up_steps"] = stats.measurements.settings.warm_up_steps
+    content = {"format": JSON_FORMAT, "version": JSON_VERSION, **{key: found[key] for key in _JSON_KEYS}}
     return json.dumps(content, indent=2) + "\n"

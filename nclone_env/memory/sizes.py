@@ -13,9 +13,9 @@ from contextlib import closing
 from typing import NamedTuple
 
 from nclone_env.memory.allocator import heap_bytes
+from nclone_env.memory.measurements import ProfileSettings, SizePoint
 from nclone_env.memory.pages import committed_tree_bytes
 from nclone_env.memory.process import resident_bytes, worker_bytes
-from nclone_env.memory.recording import ProfileSettings, SizePoint
 from nclone_env.memory.snapshots import owned_bytes
 from nclone_env.memory.subject import Target
 

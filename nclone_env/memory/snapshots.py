@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.memory.allocator import heap_bytes
+from nclone_env.memory.measurements import Snapshot
 from nclone_env.memory.pages import committed_tree_bytes
 from nclone_env.memory.process import resident_bytes, worker_bytes
-from nclone_env.memory.recording import Snapshot
 from nclone_env.memory_tree import MemoryNode
 
 

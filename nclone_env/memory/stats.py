@@ -1,4 +1,4 @@
-"""Statistics: pure functions from a Recording to Stats, the plain data of the reports.
+"""Statistics: pure functions from Measurements to Stats, the plain data of the reports.
 
 Sizes are in bytes, rates in bytes per 1,000 steps.
 """
@@ -11,22 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from nclone_env.memory.growth import Growth, Verdict, combined_verdict, growth, least_squares
-from nclone_env.memory.recording import (
+from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,
     LIBRARIES,
     AllocatingLine,
     FunctionTime,
-    Machine,
-    OwnedNode,
-    PhaseTime,
-    ProfileSettings,
-    Recording,
+    Measurements,
     SizePoint,
-    Snapshot,
     SourceLine,
-    Stage,
-    Traced,
 )
 
 _OWNED_SHARE = 0.01
@@ -106,93 +99,74 @@ class Churn:
 
 @dataclass(frozen=True)
 class Stats:
-    """The contents of the reports. What a kind of run does not measure is empty or None."""
+    """The contents of the reports: the measurements, and what follows from them.
 
-    name: str
-    unit: str
-    facts: tuple[tuple[str, str], ...]
-    machine: Machine
-    settings: ProfileSettings
+    Parts that were not measured are empty or None.
+    """
+
+    measurements: Measurements
     verdict: Verdict
     growths: tuple[Growth, ...]
     per_environment: PerEnvironment | None
-    sizes: tuple[SizePoint, ...]
-    owners: tuple[OwnedNode, ...]
-    stages: tuple[Stage, ...]
-    warm_up_steps: float
-    snapshots: tuple[Snapshot, ...]
-    traced: tuple[Traced, ...]
     largest_lines: tuple[SourceLine, ...]
     grown_lines: tuple[GrownLine, ...]
     step_peak: StepPeak | None
     churn: Churn | None
-    phases: tuple[PhaseTime, ...]
     by_cumulative: tuple[FunctionTime, ...]
     by_own: tuple[FunctionTime, ...]
     speed: Speed | None
-    env_steps: int
 
     @property
     def peak_bytes(self) -> int:
         """Largest RSS from the first environment on."""
         before = (INTERPRETER, LIBRARIES, COMPILED_CODE)
-        return max((stage.peak_bytes for stage in self.stages if stage.name not in before), default=0)
+        return max((stage.peak_bytes for stage in self.measurements.stages if stage.name not in before), default=0)
 
 
-def compute(recording: Recording) -> Stats:
-    """Return the statistics of a recording."""
-    warm_up = recording.settings.warm_up_steps
-    growths = growths_of(recording)
+def compute(measured: Measurements) -> Stats:
+    """Return the statistics of measurements."""
+    growths = growths_of(measured)
     return Stats(
-        name=recording.name,
-        unit=recording.unit,
-        facts=recording.facts,
-        machine=recording.machine,
-        settings=recording.settings,
+        measurements=measured,
         verdict=combined_verdict(growths),
         growths=growths,
-        per_environment=per_environment(recording.sizes),
-        sizes=recording.sizes,
-        owners=recording.owners,
-        stages=recording.stages,
-        warm_up_steps=warm_up,
-        snapshots=recording.snapshots,
-        traced=recording.traced,
-        largest_lines=largest_lines(recording.last_lines),
-        grown_lines=grown_lines(recording.first_lines, recording.last_lines),
-        step_peak=step_peak(recording.step_peaks, warm_up),
-        churn=churn(recording),
-        phases=recording.phases,
-        by_cumulative=_top(recording.functions, "cumulative_seconds", recording.profiled_seconds),
-        by_own=_top(recording.functions, "own_seconds", recording.profiled_seconds),
-        speed=speed(recording),
-        env_steps=recording.env_steps,
+        per_environment=per_environment(measured.sizes),
+        largest_lines=largest_lines(measured.last_lines),
+        grown_lines=grown_lines(measured.first_lines, measured.last_lines),
+        step_peak=step_peak(measured.step_peaks, measured.settings.warm_up_steps),
+        churn=churn(measured),
+        by_cumulative=_top(measured.functions, "cumulative_seconds", measured.profiled_seconds),
+        by_own=_top(measured.functions, "own_seconds", measured.profiled_seconds),
+        speed=speed(measured),
     )
 
 
-def growths_of(recording: Recording) -> tuple[Growth, ...]:
-    """Return the growth of every quantity that was measured.
+def growths_of(measured: Measurements) -> tuple[Growth, ...]:
+    """Return the growth of every quantity that was measured."""
+    found = series(measured)
+    floors = {"traced": measured.traced_floor}
+    if "owners" in found:
+        floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
+    warm_up = measured.settings.warm_up_steps
+    return tuple(growth(name, points, warm_up, floors.get(name)) for name, points in found.items())
+
+
+def series(measured: Measurements) -> dict[str, list[tuple[float, int]]]:
+    """Return the quantities that were measured: (step, bytes) of each snapshot by name.
 
     Resident memory is judged without the arrays of owners: that their pages are committed one by one is no growth, and
     that they become larger shows in what the owners report.
     """
-    snapshots, traced, warm_up = recording.snapshots, recording.traced, recording.settings.warm_up_steps
-    steps = [item.step for item in snapshots]
-    columns = {
-        "native": [item.native_bytes for item in snapshots],
-        "process": [item.data_bytes - item.committed_bytes for item in snapshots],
-        "workers": [item.worker_bytes for item in snapshots],
-        "owners": [item.owned_bytes for item in snapshots],
+    snapshots = measured.snapshots
+    found = {
+        "native": [(item.step, item.native_bytes) for item in snapshots],
+        "process": [(item.step, item.data_bytes - item.committed_bytes) for item in snapshots],
+        "workers": [(item.step, item.worker_bytes) for item in snapshots],
+        "owners": [(item.step, item.owned_bytes) for item in snapshots],
     }
-    found = [
-        growth(name, steps, values, warm_up, int(_OWNED_SHARE * values[-1]) if name == "owners" else None)
-        for name, values in columns.items()
-        if max(values, default=0) > 0
-    ]
-    if traced:
-        places, sizes = [item.step for item in traced], [item.traced_bytes for item in traced]
-        found.insert(0, growth("traced", places, sizes, warm_up, recording.traced_floor))
-    return tuple(found)
+    known = {name: points for name, points in found.items() if any(size > 0 for _, size in points)}
+    traced = [(item.step, item.traced_bytes) for item in measured.traced]
+    return {"traced": traced, **known} if traced else known
 
 
 def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:
@@ -218,13 +192,13 @@ def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:
     )
 
 
-def speed(recording: Recording) -> Speed | None:
+def speed(measured: Measurements) -> Speed | None:
     """Return steps per second with and without profiling; None if no step was timed."""
-    seconds = np.array(recording.step_seconds)
+    seconds = np.array(measured.step_seconds)
     if not len(seconds):
         return None
-    counted = len(seconds) * max(1, recording.env_steps)
-    profiled = counted / recording.profiled_seconds if recording.profiled_seconds else 0.0
+    counted = len(seconds) * max(1, measured.env_steps)
+    profiled = counted / measured.profiled_seconds if measured.profiled_seconds else 0.0
     return Speed(counted / seconds.sum(), profiled, float(np.median(seconds)), float(np.quantile(seconds, 0.95)))
 
 
@@ -234,9 +208,9 @@ def step_peak(peaks: Sequence[int], warm_up: float) -> StepPeak | None:
     return StepPeak(float(np.median(kept)), int(kept.max())) if len(kept) else None
 
 
-def churn(recording: Recording) -> Churn | None:
+def churn(measured: Measurements) -> Churn | None:
     """Return the allocations of a step; None if they were not recorded."""
-    lines, steps = recording.allocating_lines, recording.allocation_steps
+    lines, steps = measured.allocating_lines, measured.allocation_steps
     if not steps:
         return None
     most = sorted(lines, key=lambda line: (-line.allocated_bytes, line.file, line.line))[:TOP_LINES]

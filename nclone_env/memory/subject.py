@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nclone_env.memory.recording import PhaseTime
+from nclone_env.memory.measurements import PhaseTime
 from nclone_env.memory_tree import MemoryNode
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env.memory.recording import SourceLine, Traced
+from nclone_env.memory.measurements import SourceLine, Traced
 
 _FRAMES = 6  # of the call stack of each traced block
 # Allocations of tracemalloc and of the profiler itself.

@@ -6,16 +6,17 @@ import gc
 import math
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
 from nclone_env.memory.growth import FREE_LISTS
+from nclone_env.memory.measurements import Measurements, ProfileSettings, Stage
 from nclone_env.memory.process import machine, restart_peak, stage
-from nclone_env.memory.recording import ProfileSettings, Recording, Stage
 from nclone_env.memory.report import write_reports
+from nclone_env.memory.sections import summary, text_of
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import Stats, compute
-from nclone_env.memory.text import summary_text
 from nclone_env.memory.traced import TracedLog, tracing
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
@@ -80,13 +81,13 @@ class Watch:
             self._tracing.__exit__(None, None, None)
         if self._frozen:
             gc.unfreeze()
-        self.stats = compute(self._recording())
+        self.stats = compute(self._measurements())
         if self._folder is not None:
-            write_reports(self.stats, self._folder, as_json=True, as_html=True)
+            write_reports(self.stats, self._folder, as_json=True, as_html=find_spec("jinja2") is not None)
 
     def __str__(self) -> str:
         """Return the answer in a few lines."""
-        return "still running" if self.stats is None else summary_text(self.stats)
+        return "still running" if self.stats is None else text_of([summary(self.stats)])
 
     def _watch_clock(self) -> None:
         """Take snapshots by time until a step is counted or the block ends."""
@@ -118,10 +119,10 @@ class Watch:
                 self._traced.take_lines()
             self._traced.take(place)
 
-    def _recording(self) -> Recording:
+    def _measurements(self) -> Measurements:
         snapshots = self._log.snapshots()
         last = snapshots[-1].step
-        return Recording(
+        return Measurements(
             machine=machine(),
             settings=ProfileSettings(self._num_envs, steps=max(1, math.ceil(last))),
             name=self._name,
@@ -154,7 +155,8 @@ def profile(
         name: what is profiled, for the report.
         owner: an environment, or anything else with ``memory()``, whose arrays are told apart from the rest.
         num_envs: number of environments, if the block has any.
-        output_dir: folder for the reports; None: none are written, ``str()`` of the object is the answer.
+        output_dir: folder for the reports, with a page of HTML if Jinja2 is installed; None: none are written,
+            ``str()`` of the object is the answer.
         trace: find the source lines by tracemalloc, which slows Python code down by a factor of up to three.
 
     Returns:

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import tyro
 
+from nclone_env._table import table
 from nclone_env.memory.compare import load_profile
-from nclone_env.memory.formatting import format_bytes, table
+from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.report import JSON_REPORT
 from profiling.measure import describe
 

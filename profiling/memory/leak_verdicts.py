@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 import tyro
 
-from nclone_env.cli.targets import Mode, VectorTarget
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
 from nclone_env.memory.collect import plain_pass, traced_pass
 from nclone_env.memory.growth import FLOORS
+from nclone_env.memory.measurements import Measurements, PhaseTime, ProfileSettings
 from nclone_env.memory.process import machine
-from nclone_env.memory.recording import PhaseTime, ProfileSettings, Recording
 from nclone_env.memory.stats import growths_of
-from nclone_env.memory.subject import Subject
+from nclone_env.memory.subject import Subject, Target
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.profiler.environments import Mode, VectorTarget
 from profiling.measure import describe, in_fresh_process
 
 SIZES = (1, 16, 100, 256, 1_000, 10_000)
@@ -116,12 +116,12 @@ class LeakingSubject:
         self._subject.close()
 
 
-def verdict(target: LeakingTarget, num_envs: int, steps: int) -> tuple[str, str]:
+def verdict(target: Target, num_envs: int, steps: int) -> tuple[str, str]:
     """Make both passes in this process; return the verdict and what grows by how much per 1,000 steps."""
     settings = ProfileSettings(num_envs, steps)
     plain = plain_pass(target, settings)
     traced, *_ = traced_pass(target, settings)
-    recording = Recording(
+    measurements = Measurements(
         machine=machine(),
         settings=settings,
         name=target.name,
@@ -130,8 +130,9 @@ def verdict(target: LeakingTarget, num_envs: int, steps: int) -> tuple[str, str]
         env_steps=num_envs,
         snapshots=plain.log.snapshots(),
         traced=traced,
+        traced_floor=target.traced_floor,
     )
-    growths = growths_of(recording)
+    growths = growths_of(measurements)
     growing = [f"{item.quantity} {item.slope:+,.0f} B" for item in growths if item.verdict == "growing"]
     return "growing" if growing else "flat", ", ".join(growing)
 

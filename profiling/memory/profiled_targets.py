@@ -14,21 +14,23 @@ from typing import get_args
 
 import tyro
 
-from nclone_env.cli.repeated_targets import TrainingTarget
-from nclone_env.cli.targets import (
-    Contract,
-    GymTarget,
-    GymVectorTarget,
-    Mode,
-    SingleTarget,
-    StableBaselinesTarget,
-    VectorTarget,
-)
-from nclone_env.memory.formatting import format_bytes, table
-from nclone_env.memory.recording import ProfileSettings
+from nclone_env._table import table
+from nclone_env.memory.formatting import format_bytes
+from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.sizes import measure_sizes
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.subject import Target
+from nclone_env.profiler.environments import (
+    AsyncTarget,
+    Contract,
+    GymTarget,
+    Mode,
+    SingleTarget,
+    StableBaselinesTarget,
+    SyncTarget,
+    VectorTarget,
+)
+from nclone_env.profiler.training import TrainingTarget
 from profiling.measure import describe
 
 _STEPS = 60
@@ -41,8 +43,8 @@ def targets() -> Iterator[tuple[str, Target, int]]:
         yield f"vector, {contract}, {mode}", VectorTarget(contract=contract, autoreset=mode), 256
     yield "single", SingleTarget(), 64
     yield "gym", GymTarget(), 64
-    yield "sync", GymVectorTarget(vectorization="sync"), 64
-    yield "async", GymVectorTarget(vectorization="async"), 8
+    yield "sync", SyncTarget(), 64
+    yield "async", AsyncTarget(), 8
     if importlib.util.find_spec("stable_baselines3"):
         yield "sb3", StableBaselinesTarget(), 256
     yield "train", TrainingTarget(), 256

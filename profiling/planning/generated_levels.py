@@ -102,7 +102,7 @@ def _small_picture(level: GeneratedLevel) -> np.ndarray:
 
 def plot(made: Made, path: Path) -> None:
     """Write a plot of the difficulties by family, and of what they are made of."""
-    from matplotlib.figure import Figure  # the extras profile and train
+    from matplotlib.figure import Figure  # the extra train
 
     figure = Figure(figsize=(11, 7), layout="constrained")
     axes = figure.subplots(2, 2).ravel()

@@ -16,7 +16,7 @@ import numpy as np
 import tyro
 
 from nclone_env import NPlusPlusVectorEnv, memory
-from nclone_env.memory.formatting import table
+from nclone_env._table import table
 from profiling.measure import describe
 
 OFF = "off"

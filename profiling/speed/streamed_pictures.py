@@ -13,8 +13,8 @@ import numpy as np
 import tyro
 
 from nclone_env import NPlusPlusVectorEnv
+from nclone_env._table import table
 from nclone_env.env.compiled import step_arrays
-from nclone_env.memory.formatting import table
 from profiling.measure import describe
 
 _STEPS = 4096  # of environments, in a turn

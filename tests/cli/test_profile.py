@@ -2,33 +2,19 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 
 import pytest
 
 from nclone_env.cli.app import main, with_default_target
 from nclone_env.cli.profile import parse_bytes
-from nclone_env.cli.targets import RandomActions
 from nclone_env.errors import ConfigError
 
 SHORT = ["--steps", "12", "--num-envs", "2", "--levels", "first-steps"]
 STATE = ["--observations", "game_state"]
 SMALL_RUN = [*SHORT, "--num-steps", "16", "--num-minibatches", "2", "--hidden-size", "8", "--max-frames", "80"]
-TARGETS = {
-    "vector": [*SHORT, *STATE],
-    "vector --contract out --autoreset same-step": [*SHORT, *STATE],
-    "vector --contract ring --autoreset disabled": [*SHORT, *STATE, "--max-frames", "20"],
-    "single": [*SHORT, *STATE, "--max-frames", "20"],
-    "gym": [*SHORT, *STATE],
-    "sync": [*SHORT, *STATE],
-    "async": [*SHORT, *STATE],
-    "train": SMALL_RUN,
-    "resets": [*SHORT, *STATE],
-    "lifetimes": [*SHORT, *STATE],
-    "evaluations": SMALL_RUN,
-    "trainings": [*SMALL_RUN, "--updates", "1"],
-}
 
-pytestmark = pytest.mark.usefixtures("frozen_heap")
+profiles = pytest.mark.usefixtures("frozen_heap")
 
 
 @pytest.fixture(autouse=True)
@@ -37,17 +23,45 @@ def no_fresh_processes(monkeypatch):
     monkeypatch.setattr("nclone_env.memory.collect.measure_sizes", lambda *arguments: ())
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_target_is_profiled(target, tmp_path, capsys):
-    assert main(["profile", *target.split(), *TARGETS[target], "--output-dir", str(tmp_path), "--json"]) == 0
+@profiles
+def test_the_vector_environment_is_profiled(tmp_path, capsys):
+    assert main(["profile", *SHORT, *STATE, "--output-dir", str(tmp_path), "--json", "--html"]) == 0
     content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
     assert content["settings"]["num_envs"] == 2
     assert len(content["snapshots"]) == 13
     assert content["verdict"] in ("flat", "growing")
-    assert content["step_seconds" if "step_seconds" in content else "speed"]
-    assert "Memory profile: " in capsys.readouterr().out
+    assert content["speed"]
+    assert content["phases"][0]["name"] == "whole step"
+    printed = capsys.readouterr().out
+    assert "Memory profile: native vector environment, 2 environments" in printed
+    page = (tmp_path / "memory_profiling_report.html").read_text()
+    assert "<h1>Memory profile: native vector environment, 2 environments</h1>" in page
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["vector", "--contract", "ring", "--autoreset", "disabled"], "native vector environment"),
+        (["single"], "list of single environments"),
+        (["gym"], "list of environments of gymnasium.make"),
+        (["sync"], "Gymnasium's SyncVectorEnv"),
+    ],
+)
+def test_every_form_of_environment_has_a_command(words, name, capsys):
+    """Their steps are those of tests/profiler."""
+    assert main(["profile", *words, *SHORT, *STATE, "--estimate"]) == 0
+    assert capsys.readouterr().out.startswith(f"Estimate: {name}, 2 environments")
+
+
+def test_a_page_without_its_library_is_refused_before_the_measurements(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert main(["profile", *SHORT, *STATE, "--html"]) == 2
+    printed = capsys.readouterr()
+    assert 'jinja2 is not installed; run pip install ".[profile]"' in printed.err
+    assert not printed.out
+
+
+@profiles
 def test_workers_of_asynchronous_environments_are_counted(tmp_path):
     assert main(["profile", "async", *SHORT, *STATE, "--output-dir", str(tmp_path), "--json"]) == 0
     content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
@@ -76,6 +90,7 @@ sys.stdout.write(" ".join(sys.argv[1:]))
 """
 
 
+@profiles
 def test_a_script_is_profiled(tmp_path, capsys):
     (tmp_path / "script.py").write_text(LEAKING)
     assert main(["profile", "script", str(tmp_path / "script.py"), "one", "two", "--output-dir", str(tmp_path)]) == 0
@@ -84,11 +99,13 @@ def test_a_script_is_profiled(tmp_path, capsys):
     assert (tmp_path / "memory_profiling_report.txt").exists()
 
 
+@profiles
 def test_a_function_is_profiled(tmp_path, capsys):
     assert main(["profile", "script", "gc:collect", "--output-dir", str(tmp_path)]) == 0
     assert "Memory profile: gc:collect" in capsys.readouterr().out
 
 
+@profiles
 def test_a_larger_profile_is_told_by_the_exit_status(tmp_path, capsys):
     for name, count in (("small", "2"), ("large", "4")):
         arguments = ["profile", *SHORT, "--num-envs", count, "--output-dir", str(tmp_path / name), "--json"]
@@ -130,15 +147,6 @@ def test_other_texts_are_refused(text):
         parse_bytes(text)
 
 
-def test_random_actions_are_seeded_and_allocate_nothing():
-    first, second, other = RandomActions(5, seed=1), RandomActions(5, seed=1), RandomActions(5, seed=2)
-    taken = [actions.next().copy() for actions in (first, second, other)]
-    assert (taken[0] == taken[1]).all()
-    assert any((first.next() != other.next()).any() for _ in range(10))
-    assert {int(action) for _ in range(50) for action in first.next()} == set(range(6))
-    assert first.next().base is first.actions
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -162,6 +170,7 @@ def test_what_cannot_be_profiled_is_named_and_leaves_no_report(words, message, t
     assert list(tmp_path.iterdir()) == []
 
 
+@profiles
 @pytest.mark.parametrize(("code", "status"), [("3", 3), ("'failed'", 1), ("0", 0), ("", 0)])
 def test_the_exit_status_is_that_of_the_script(code, status, tmp_path):
     (tmp_path / "script.py").write_text(f"import sys; sys.exit({code})")

@@ -4,7 +4,8 @@ import io
 
 import pytest
 
-from nclone_env.cli.progress import LevelProgress, LiveLine, TrainingProgress, bar, progress_line, remaining
+from nclone_env._bar import bar
+from nclone_env.cli.progress import LevelProgress, LiveLine, TrainingProgress, progress_line, remaining
 
 ROW = {
     "timesteps": 250_000,

@@ -114,7 +114,7 @@ def write_mp4(folder: Path, version: int) -> None:
 
 
 def write_report(folder: Path, version: int) -> None:
-    stats = compute(by_hand.recording(traced_per_step=version))
+    stats = compute(by_hand.measurements(traced_per_step=version))
     write_reports(stats, folder, as_json=True, as_html=True)
 
 

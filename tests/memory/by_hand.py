@@ -1,8 +1,8 @@
-"""A hand-written recording with round numbers."""
+"""Measurements written by hand, with round numbers."""
 
 from __future__ import annotations
 
-from nclone_env.memory.recording import (
+from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,
     LIBRARIES,
@@ -10,10 +10,10 @@ from nclone_env.memory.recording import (
     AllocatingLine,
     FunctionTime,
     Machine,
+    Measurements,
     OwnedNode,
     PhaseTime,
     ProfileSettings,
-    Recording,
     SizePoint,
     Snapshot,
     SourceLine,
@@ -24,9 +24,9 @@ from nclone_env.memory.recording import (
 STEPS = range(0, 1001, 50)
 
 
-def recording(traced_per_step: int = 0, native_per_step: int = 0) -> Recording:
-    """Return a hand-written recording of 4 environments over 1,000 steps."""
-    return Recording(
+def measurements(traced_per_step: int = 0, native_per_step: int = 0) -> Measurements:
+    """Return measurements written by hand: 4 environments over 1,000 steps."""
+    return Measurements(
         machine=Machine("Linux", "a processor", 2, "CPython 3.11", (("numpy", "2.4"),), "a table"),
         settings=ProfileSettings(4),
         name="stub",

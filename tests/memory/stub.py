@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nclone_env.memory.growth import FLOORS
+from nclone_env.memory.measurements import PhaseTime
 from nclone_env.memory.plan import extrapolated
-from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory_tree import MemoryNode, array_group
 
 _malloc = ctypes.CDLL(None).malloc

@@ -12,8 +12,8 @@ from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
 from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.collect import check, collect, drive, traced_pass
+from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.process import resident_bytes, worker_bytes
-from nclone_env.memory.recording import ProfileSettings
 from nclone_env.memory.sizes import environment_counts
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import compute
@@ -43,8 +43,12 @@ def growth_of(stats, quantity):
 def test_without_a_leak_the_verdict_is_flat():
     stats = stats_of()
     assert stats.verdict == "flat"
-    assert [item.step for item in stats.snapshots] == [item.step for item in stats.traced] == list(range(0, 1001, 50))
-    assert stats.owners[0].environment_bytes == 16 * 24_000
+    assert (
+        [item.step for item in stats.measurements.snapshots]
+        == [item.step for item in stats.measurements.traced]
+        == list(range(0, 1001, 50))
+    )
+    assert stats.measurements.owners[0].environment_bytes == 16 * 24_000
     assert stats.speed is not None
     assert stats.speed.plain > 0
 
@@ -88,8 +92,10 @@ def test_a_single_jump_is_not_a_leak():
 def test_an_array_whose_pages_are_committed_late_is_not_a_leak():
     stats = stats_of(touch_late=True)
     assert stats.verdict == "flat"
-    assert stats.snapshots[-1].data_bytes - stats.snapshots[0].data_bytes > 3_000_000
-    assert stats.snapshots[-1].committed_bytes - stats.snapshots[0].committed_bytes > 3_000_000
+    assert stats.measurements.snapshots[-1].data_bytes - stats.measurements.snapshots[0].data_bytes > 3_000_000
+    assert (
+        stats.measurements.snapshots[-1].committed_bytes - stats.measurements.snapshots[0].committed_bytes > 3_000_000
+    )
 
 
 def test_the_profiler_excludes_its_own_memory():
@@ -112,8 +118,8 @@ def test_tracing_started_before_continues():
 
 
 def test_the_profile_can_be_read_by_pstats(tmp_path):
-    recording = collect(StubTarget(), ProfileSettings(1, steps=20))
-    (tmp_path / "x.prof").write_bytes(recording.profile)
+    measurements = collect(StubTarget(), ProfileSettings(1, steps=20))
+    (tmp_path / "x.prof").write_bytes(measurements.profile)
     functions = {name for _, _, name in pstats.Stats(str(tmp_path / "x.prof")).stats}
     assert "step" in functions
 

@@ -9,7 +9,7 @@ STEPS = list(range(0, 1001, 50))
 
 
 def fit(values, quantity="traced") -> Growth:
-    return growth(quantity, STEPS, [int(value) for value in values], warm_up=200)
+    return growth(quantity, list(zip(STEPS, map(int, values))), warm_up=200)
 
 
 def test_the_fit_of_a_straight_line_is_exact():
@@ -57,7 +57,7 @@ def test_a_leak_at_every_end_of_an_episode_is_growing():
 def test_the_warm_up_is_not_fitted():
     values = [1000 * min(step, 200) for step in STEPS]
     assert fit(values).verdict == "flat"
-    assert growth("traced", STEPS, values, warm_up=0).change > 0
+    assert growth("traced", list(zip(STEPS, values)), warm_up=0).change > 0
 
 
 def test_variation_below_the_floor_is_flat():
@@ -82,14 +82,14 @@ def test_the_verdict_follows_from_the_printed_numbers():
 
 
 def test_few_snapshots_are_undecided():
-    assert growth("traced", [0, 200, 400, 600, 800], [0, 1, 2, 3, 4], warm_up=200).verdict == "undecided"
-    assert growth("traced", [200, 400, 600, 800, 1000], [0, 1, 2, 3, 4], warm_up=200).verdict == "flat"
-    assert growth("traced", [], [], warm_up=200).verdict == "undecided"
+    assert growth("traced", [(200 * n, n) for n in range(5)], warm_up=200).verdict == "undecided"
+    assert growth("traced", [(200 * n + 200, n) for n in range(5)], warm_up=200).verdict == "flat"
+    assert growth("traced", [], warm_up=200).verdict == "undecided"
 
 
 def test_the_worst_quantity_decides():
     growing, flat = fit([5 * step for step in STEPS]), fit([0] * 21)
-    undecided = growth("traced", [], [], warm_up=200)
+    undecided = growth("traced", [], warm_up=200)
     assert combined_verdict([flat, growing, undecided]) == "growing"
     assert combined_verdict([flat, undecided]) == "undecided"
     assert combined_verdict([flat, flat]) == "flat"

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 from html.parser import HTMLParser
 
 import pytest
 
-from nclone_env.memory.html import html_text
+from nclone_env.errors import MissingExtraError
+from nclone_env.memory.charts import HEIGHT, WIDTH, Line, chart, ticks
+from nclone_env.memory.report import html_text, page_template
+from nclone_env.memory.sections import memory_sections, time_sections
 from nclone_env.memory.stats import compute
-from nclone_env.memory.svg import Chart, Line, ticks
 
-from .by_hand import recording
+from .by_hand import measurements
 
 _EMPTY = {"meta", "line", "circle", "polyline", "polygon", "br"}
 
@@ -42,49 +45,43 @@ def parsed(recorded):
     return page
 
 
-def test_the_page_has_all_parts():
-    text = " ".join(parsed(recording(traced_per_step=100)).text)
-    for part in (
-        "GROWING: traced +97.7 KB per 1,000 vector steps",
-        "Memory by number of environments",
-        "Bytes of the environments by owner, 1,000 B each",
-        "Bytes that all environments share, 2.9 KB",
-        "Growth: growing",
-        "Time by phase of a vector step, 2 ms",
-        "simulation",
-        "Time by function",
-        "inner (a.py:9)",
-        "a processor, 2 cores, Linux",
-    ):
+def test_the_page_says_what_the_texts_say():
+    stats = compute(measurements(traced_per_step=100))
+    found = parsed(measurements(traced_per_step=100)).text
+    for section in (*memory_sections(stats), *time_sections(stats)):
+        cells = [cell for row in (section.columns, *section.rows) for cell in row if cell]
+        assert {section.title, *cells, *section.notes} <= set(found), section.title
+    assert "GROWING: traced +97.7 KB per 1,000 vector steps" in found
+
+
+def test_sizes_and_growth_are_drawn():
+    text = " ".join(parsed(measurements(traced_per_step=100)).text)
+    for part in ("each number in a fresh process", "traced: growing", "native: flat", "process: flat", "owners: flat"):
         assert part in text, part
 
 
 def test_the_page_needs_no_network():
-    page = html_text(compute(recording()))
+    page = html_text(compute(measurements()))
     assert not re.search(r"https?://|src=|href=|@import|url[(]", page)
 
 
-def test_widths_are_proportional_to_bytes():
-    styles = parsed(recording()).styles
-    assert [style for style in styles if style.startswith("flex-grow")][:4] == [
-        "flex-grow:4000",
-        "flex-grow:3980",
-        "flex-grow:20",
-        "flex-grow:3000",
-    ]
+def test_bars_are_proportional_to_bytes_and_times():
+    shares = [style.removeprefix("--share:") for style in parsed(measurements()).styles]
+    assert shares[:4] == ["100.0%", "42.9%", "56.9%", "0.3%"]  # 7,000 bytes of owners, 3,000, 3,980, 20
+    assert shares[4:] == ["100.0%", "75.0%", "-0.5%", "50.0%", "45.0%", "45.0%", "5.0%"]
 
 
 def test_names_are_escaped():
-    page = html_text(compute(dataclasses.replace(recording(), name="<script>alert(1)</script>")))
+    page = html_text(compute(dataclasses.replace(measurements(), name="<script>alert(1)</script>")))
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 
 
 def test_what_was_not_measured_is_left_out():
-    bare = dataclasses.replace(recording(), owners=(), sizes=(), traced=(), functions=(), step_seconds=(), stages=())
+    bare = dataclasses.replace(measurements(), owners=(), sizes=(), traced=(), functions=(), step_seconds=(), stages=())
     text = " ".join(parsed(bare).text)
-    assert "Time by function" not in text
-    assert "Bytes" not in text
+    for part in ("Time profile", "Functions", "Memory by", "Stages", "Largest"):
+        assert part not in text, part
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-3, 17), (0.2, 0.3), (1e6, 9e6), (-1e-3, 1e-3), (99.5, 101)])
@@ -97,10 +94,14 @@ def test_ticks_are_a_few_round_numbers_inside(low, high):
 
 
 def test_points_are_inside_the_chart():
-    picture = Chart([Line("first", [(0, 5), (10, 5_000_000)], "a name", marks=True)], "steps").svg()
-    places = [(float(x), float(y)) for x, y in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', picture)]
-    assert len(places) == 2
-    assert all(84 <= x <= 468 and 10 <= y <= 206 for x, y in places)
-    assert places[0][1] > places[1][1]
-    assert "a name" in picture
-    assert "MB" in picture
+    drawn = chart("a caption", "steps", [Line("a name", "first", [(0, 5), (10, 5_000_000)])])
+    (line,) = drawn.lines
+    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in line.points)
+    assert line.points[0][1] > line.points[1][1]
+    assert "MB" in drawn.y_ticks[-1][1]
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r'jinja2 is not installed; run pip install "\.\[profile\]"'):
+        page_template()

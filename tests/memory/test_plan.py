@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
-from nclone_env.cli.targets import SingleTarget, VectorTarget
-from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
-from nclone_env.memory.plan import extrapolated, plan_text, scaled
+from nclone_env.memory.owners import owned_nodes, owner_rows
+from nclone_env.memory.plan import extrapolated, scaled
 from nclone_env.memory_tree import MemoryNode
 
 from .stub import StubTarget
@@ -31,31 +28,7 @@ def test_a_stub_is_estimated_exactly():
     assert extrapolated(target, 300).total_bytes == target.make(300).memory().total_bytes
 
 
-@pytest.mark.parametrize("contract", ["default", "out", "ring"])
-@pytest.mark.parametrize("mode", ["next-step", "same-step"])
-def test_vector_environments_are_estimated_exactly(contract, mode):
-    observations = (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability", "action_outcomes", "action_mask")
-    target = VectorTarget(EnvironmentConfig(observations=observations), contract=contract, autoreset=mode)
-    subject = target.make(60)
-    for _ in range(3):
-        subject.step()
-    made = subject.memory()
-    subject.close()
-    estimated = extrapolated(target, 60)
-    assert estimated.bytes_where(shared=True) == made.bytes_where(shared=True)
-    assert estimated.bytes_where(shared=False) == pytest.approx(made.bytes_where(shared=False), rel=0.01)
-
-
-def test_lists_of_environments_are_estimated_exactly():
-    target = SingleTarget(EnvironmentConfig(observations=("game_state",)))
-    subject = target.make(20)
-    made = subject.memory()
-    subject.close()
-    assert extrapolated(target, 20).bytes_where(shared=True) == made.bytes_where(shared=True)
-    assert extrapolated(target, 20).total_bytes == pytest.approx(made.total_bytes, rel=0.01)
-
-
-def test_the_plan_is_a_table():
-    words = " ".join(plan_text(scaled(tree(50), tree(90), 10), 10).split())
-    assert "owner shared all 10 per environment" in words
-    assert "levels 700 B - - state - 410 B 41 B" in words
+def test_an_estimated_tree_has_rows_with_shared_and_other_bytes():
+    rows, columns = owner_rows(owned_nodes(scaled(tree(50), tree(90), 10)), 10)
+    assert columns == ("owner", "shared", "all 10", "per environment")
+    assert rows[1:3] == [("  levels", "700 B", "-", "-"), ("  state", "-", "410 B", "41 B")]

@@ -8,7 +8,7 @@ from nclone_env.memory.report import json_text
 from nclone_env.memory.stats import compute
 
 from ..processes import REPOSITORY
-from .by_hand import recording
+from .by_hand import measurements
 
 
 def documented():
@@ -22,7 +22,7 @@ def documented():
 
 
 def test_every_key_and_field_is_documented():
-    content, table = json.loads(json_text(compute(recording(traced_per_step=100)))), documented()
+    content, table = json.loads(json_text(compute(measurements(traced_per_step=100)))), documented()
     assert set(content) == set(table)
     for key, value in content.items():
         record = value[0] if isinstance(value, list) else value
@@ -32,5 +32,5 @@ def test_every_key_and_field_is_documented():
 
 def test_nothing_of_the_recording_by_hand_is_empty():
     """Else its fields would go unchecked."""
-    made = recording(traced_per_step=100)
+    made = measurements(traced_per_step=100)
     assert not [field.name for field in dataclasses.fields(made) if not getattr(made, field.name)]

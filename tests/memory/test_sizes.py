@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nclone_env.memory.recording import ProfileSettings
+from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.sizes import measure_sizes
 from nclone_env.memory.stats import per_environment
 

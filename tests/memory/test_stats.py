@@ -4,14 +4,14 @@ import dataclasses
 
 import pytest
 
-from nclone_env.memory.recording import SourceLine
+from nclone_env.memory.measurements import SourceLine
 from nclone_env.memory.stats import compute, grown_lines, largest_lines, per_environment
 
-from .by_hand import recording
+from .by_hand import measurements
 
 
 def test_the_bytes_of_each_further_environment_are_fitted():
-    found = per_environment(recording().sizes)
+    found = per_environment(measurements().sizes)
     assert found is not None
     assert found.measured == pytest.approx(1000)
     assert found.error == pytest.approx(0, abs=1e-6)
@@ -23,20 +23,20 @@ def test_the_bytes_of_each_further_environment_are_fitted():
 
 
 def test_one_size_alone_is_no_fit():
-    assert per_environment(recording().sizes[:1]) is None
+    assert per_environment(measurements().sizes[:1]) is None
     assert per_environment(()) is None
 
 
 def test_every_measured_quantity_has_a_growth():
-    names = [item.quantity for item in compute(recording()).growths]
+    names = [item.quantity for item in compute(measurements()).growths]
     assert names == ["traced", "native", "process", "owners"]  # no worker used any memory
-    assert compute(recording()).verdict == "flat"
-    assert compute(recording(traced_per_step=10)).verdict == "growing"
-    assert compute(recording(native_per_step=100)).verdict == "growing"
+    assert compute(measurements()).verdict == "flat"
+    assert compute(measurements(traced_per_step=10)).verdict == "growing"
+    assert compute(measurements(native_per_step=100)).verdict == "growing"
 
 
 def test_committed_pages_of_owners_are_no_growth():
-    made = recording()
+    made = measurements()
     snapshots = tuple(
         dataclasses.replace(item, data_bytes=item.data_bytes + 1000 * int(item.step), committed_bytes=6_000 + late)
         for item in made.snapshots
@@ -48,7 +48,7 @@ def test_committed_pages_of_owners_are_no_growth():
 
 
 def test_speed_counts_environment_steps():
-    speed = compute(recording()).speed
+    speed = compute(measurements()).speed
     assert speed is not None
     assert speed.plain == pytest.approx(8000)
     assert speed.profiled == pytest.approx(2000)
@@ -56,7 +56,7 @@ def test_speed_counts_environment_steps():
 
 
 def test_worker_processes_are_no_unexplained_memory():
-    made = recording().sizes
+    made = measurements().sizes
     found = per_environment(
         [dataclasses.replace(point, data_bytes=point.data_bytes + 700 * point.num_envs) for point in made]
     )
@@ -74,13 +74,13 @@ def test_worker_processes_are_no_unexplained_memory():
 
 
 def test_step_peaks_leave_out_the_warm_up():
-    peak = compute(recording()).step_peak
+    peak = compute(measurements()).step_peak
     assert peak is not None
     assert (peak.median, peak.largest) == (300, 500)
 
 
 def test_the_peak_is_that_since_the_environments_were_made():
-    assert compute(recording()).peak_bytes == 97_000
+    assert compute(measurements()).peak_bytes == 97_000
 
 
 def test_lines_are_sorted_by_size():
@@ -89,13 +89,13 @@ def test_lines_are_sorted_by_size():
 
 
 def test_grown_lines_are_those_with_more_than_before():
-    made = recording()
+    made = measurements()
     grown = grown_lines(made.first_lines, made.last_lines)
     assert [(line.file, line.grown_bytes, line.grown_blocks) for line in grown] == [("a.py", 300, 1), ("c.py", 50, 1)]
     assert grown[0].callers == ("caller.py:7", "main.py:1")
 
 
 def test_functions_below_a_thousandth_of_the_time_are_left_out():
-    stats = compute(recording())
+    stats = compute(measurements())
     assert [item.name for item in stats.by_own] == ["inner", "outer"]
     assert [item.name for item in stats.by_cumulative] == ["outer", "inner"]

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from nclone_env.memory.formatting import format_bytes, format_seconds, table
-from nclone_env.memory.recording import OwnedNode
+from nclone_env.memory.formatting import format_bytes, format_seconds
+from nclone_env.memory.measurements import OwnedNode
+from nclone_env.memory.owners import folded
 from nclone_env.memory.report import (
     FLAME_GRAPH,
     HTML_REPORT,
@@ -15,12 +16,14 @@ from nclone_env.memory.report import (
     TIME_PROFILE,
     TIME_REPORT,
     json_text,
+    memory_text,
+    time_text,
     write_reports,
 )
+from nclone_env.memory.sections import summary, text_of
 from nclone_env.memory.stats import compute
-from nclone_env.memory.text import folded, memory_text, summary_text, time_text
 
-from .by_hand import recording
+from .by_hand import measurements
 
 
 @pytest.mark.parametrize(
@@ -49,15 +52,6 @@ def test_the_sign_is_formatted_on_request():
     assert format_bytes(-2048, sign=True) == "-2.0 KB"
 
 
-def test_tables_are_aligned():
-    assert table(("name", "n"), [("a", "100"), ("long name", "2")]) == [
-        "  name         n",
-        "  ---------  ---",
-        "  a          100",
-        "  long name    2",
-    ]
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(1.5e-6, "1.5 us"), (0.000123, "123 us"), (0.5, "500 ms"), (2.0, "2 s"), (1234.0, "1.23e+03 s")],
@@ -67,15 +61,15 @@ def test_seconds_are_formatted_with_the_right_unit(seconds, text):
 
 
 def test_the_report_begins_with_the_answer():
-    lines = memory_text(compute(recording(traced_per_step=100))).splitlines()
+    lines = memory_text(compute(measurements(traced_per_step=100))).splitlines()
     assert lines[:2] == [
         "Memory profile: stub, 4 environments",
-        "  growth   GROWING: traced +97.7 KB per 1,000 vector steps",
+        "  growth  GROWING: traced +97.7 KB per 1,000 vector steps",
     ]
 
 
 def test_the_memory_report_contains_the_measurements():
-    text = memory_text(compute(recording(traced_per_step=100)))
+    text = memory_text(compute(measurements(traced_per_step=100)))
     words = " ".join(text.split())
     for expected in (
         "memory 1,000 B measured for each further environment, 1,000 B reported by the owners",
@@ -98,10 +92,10 @@ def test_the_memory_report_contains_the_measurements():
 
 
 def test_an_undecided_report_says_what_is_missing():
-    made = recording()
+    made = measurements()
     short = dataclasses.replace(made, traced=made.traced[-3:], snapshots=made.snapshots[-3:])
-    assert "UNDECIDED: 3 snapshots after the warm-up, at least 5 required; take more steps" in summary_text(
-        compute(short)
+    assert "UNDECIDED: 3 snapshots after the warm-up, at least 5 required; take more steps" in text_of(
+        [summary(compute(short))]
     )
 
 
@@ -124,7 +118,7 @@ def test_small_leaves_of_one_parent_are_folded():
 
 
 def test_the_time_report_has_both_throughputs_and_sorts_functions():
-    text = time_text(compute(recording()))
+    text = time_text(compute(measurements()))
     words = " ".join(text.split())
     assert "without profiling 8,000 under cProfile 2,000" in words
     assert "a factor of 4.00" in words
@@ -134,21 +128,26 @@ def test_the_time_report_has_both_throughputs_and_sorts_functions():
 
 
 def test_json_holds_every_field_of_the_statistics():
-    stats = compute(recording())
+    stats = compute(measurements())
     content = json.loads(json_text(stats))
     assert content["format"] == "nclone_env memory profile"
     assert content["version"] == 2
-    assert {field.name for field in dataclasses.fields(stats)} < set(content)
+    assert {field.name for field in dataclasses.fields(stats)} - {"measurements"} < set(content)
     assert content["per_environment"]["reported"] == 1000.0
 
 
 def test_reports_are_written_atomically(tmp_path):
-    stats = compute(recording())
+    stats = compute(measurements())
     folder = tmp_path / "new" / "folder"
-    assert [path.name for path in write_reports(stats, folder)] == [MEMORY_REPORT, TIME_REPORT]
-    write_reports(stats, folder, as_json=True, as_html=True, profile=b"a profile", flame_graph=b"a page")
-    names = {MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH}
-    assert {path.name for path in folder.iterdir()} == names
+    texts = {MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, FLAME_GRAPH}
+    assert {path.name for path in write_reports(stats, folder)} == texts
+    write_reports(stats, folder, as_json=True, as_html=True)
+    assert {path.name for path in folder.iterdir()} == texts | {JSON_REPORT, HTML_REPORT}
     assert (folder / MEMORY_REPORT).read_text() == memory_text(stats)
     assert (folder / FLAME_GRAPH).read_bytes() == b"a page"
     assert (folder / TIME_PROFILE).read_bytes() == b"a profile"
+
+
+def test_files_of_what_was_not_measured_are_not_written(tmp_path):
+    bare = dataclasses.replace(measurements(), functions=(), profile=b"", flame_graph=b"")
+    assert [path.name for path in write_reports(compute(bare), tmp_path)] == [MEMORY_REPORT]

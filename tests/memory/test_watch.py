@@ -12,6 +12,12 @@ from nclone_env.memory_tree import MemoryNode, array_node
 pytestmark = pytest.mark.usefixtures("frozen_heap")
 
 
+@pytest.fixture
+def few_snapshots(monkeypatch):
+    """Keep 16 snapshots instead of 64, a third of which are taken: each takes milliseconds."""
+    monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 16)
+
+
 def test_a_block_without_a_leak_is_flat():
     with profile("fine") as watch:
         for _ in range(1000):
@@ -19,11 +25,12 @@ def test_a_block_without_a_leak_is_flat():
             watch.step()
     assert watch.stats is not None
     assert watch.stats.verdict == "flat"
-    assert watch.stats.unit == "step"
-    assert watch.stats.snapshots[-1].step == 1000
-    assert 32 <= len(watch.stats.snapshots) <= 65
+    assert watch.stats.measurements.unit == "step"
+    assert watch.stats.measurements.snapshots[-1].step == 1000
+    assert 32 <= len(watch.stats.measurements.snapshots) <= 65
 
 
+@pytest.mark.usefixtures("few_snapshots")
 def test_a_leak_is_found_with_its_line():
     kept = []
     with profile("leaky") as watch:
@@ -35,6 +42,7 @@ def test_a_leak_is_found_with_its_line():
     assert watch.stats.grown_lines[0].file == __file__
 
 
+@pytest.mark.usefixtures("few_snapshots")
 def test_without_tracing_the_allocator_finds_it():
     kept = []
     with profile(trace=False) as watch:
@@ -43,16 +51,16 @@ def test_without_tracing_the_allocator_finds_it():
             watch.step()
     assert watch.stats is not None
     assert watch.stats.verdict == "growing"
-    assert not watch.stats.traced
+    assert not watch.stats.measurements.traced
 
 
 def test_a_block_without_steps_is_measured_by_time(tmp_path):
     with profile("clock", output_dir=tmp_path) as watch:
         time.sleep(0.7)
     assert watch.stats is not None
-    assert watch.stats.unit == "millisecond"
-    assert watch.stats.snapshots[-1].step >= 700
-    assert len(watch.stats.snapshots) >= 2
+    assert watch.stats.measurements.unit == "millisecond"
+    assert watch.stats.measurements.snapshots[-1].step >= 700
+    assert len(watch.stats.measurements.snapshots) >= 2
     content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
     assert content["name"] == "clock"
 
@@ -65,6 +73,7 @@ def test_reports_are_written_after_an_error_too(tmp_path):
     assert "UNDECIDED" in str(watch)
 
 
+@pytest.mark.usefixtures("few_snapshots")
 def test_arrays_of_an_owner_are_told_apart():
     class Owner:
         late = np.zeros((1000, 4096), np.uint8)
@@ -79,4 +88,4 @@ def test_arrays_of_an_owner_are_told_apart():
             watch.step()
     assert watch.stats is not None
     assert watch.stats.verdict == "flat"
-    assert watch.stats.snapshots[-1].committed_bytes > 3_500_000
+    assert watch.stats.measurements.snapshots[-1].committed_bytes > 3_500_000

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nclone_env._table import table
 from nclone_env.errors import CheckpointError
 from nclone_env.options import flat
 from nclone_env.train.reports.report import RESULT_COLUMNS
@@ -155,7 +156,8 @@ def comparison_table(groups: Sequence[Group]) -> str:
         "return": [_number(group.last("mean_return")) for group in groups],
         "steps/s": [_rate(group) for group in groups],
     }
-    return _table({name: cells for name, cells in columns.items() if any(cell != "-" for cell in cells)})
+    known = {name: cells for name, cells in columns.items() if any(cell != "-" for cell in cells)}
+    return "\n".join(table(list(known), zip(*known.values())))
 
 
 def level_table(groups: Sequence[Group]) -> str:
@@ -163,8 +165,8 @@ def level_table(groups: Sequence[Group]) -> str:
     names = dict.fromkeys(name for group in groups for run in group.runs for name in run.success.get("sampled", {}))
     if not names:
         return ""
-    cells = {group.label: [_percent(group.success("sampled", name)) for name in names] for group in groups}
-    return _table({"level": list(names), **cells})
+    rows = [(name, *(_percent(group.success("sampled", name)) for group in groups)) for name in names]
+    return "\n".join(table(("level", *(group.label for group in groups)), rows))
 
 
 def _record(path: Path, content: Checkpoint) -> RunRecord:
@@ -230,12 +232,3 @@ def _number(spread: Spread | None) -> str:
 def _rate(group: Group) -> str:
     rates = [rate for run in group.runs for rate in _known(run.curve, "steps_per_second")[:, 1]]
     return f"{np.median(rates):,.0f}" if rates else "-"
-
-
-def _table(columns: Mapping[str, Sequence[str]]) -> str:
-    """Format columns as text; the first is aligned on the left."""
-    widths = [max(len(name), *map(len, cells)) for name, cells in columns.items()]
-    rows = [list(columns), *zip(*columns.values())]
-    aligned = "<" + ">" * (len(columns) - 1)
-    lines = ("  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, aligned, widths)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)

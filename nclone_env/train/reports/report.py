@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import write_file
+from nclone_env._table import table
 from nclone_env.train.collect.evaluate import LevelResult
 from nclone_env.train.runs.warm_start import WarmStart
 
@@ -42,29 +43,27 @@ def success_table(
     groups = {"mean": np.ones(len(first), np.bool_)}
     if marks.any() and not marks.all():
         groups |= {"mean, trained on": ~marks, "mean, held out": marks}
-    width = max(len("level"), *(len(name) for name in (*groups, *(result.level for result in first))))
-    titles = (*results, *((f"any of {attempts}",) if attempts > 1 else ()), "frames", "best win", "known")
-    lines = [f"{'level':<{width}}" + "".join(f"{title:>10}" for title in titles)]
+    any_of = (f"any of {attempts}",) if attempts > 1 else ()
+    rows = []
     for same_level, mark in zip(zip(*results.values()), marks):
         wins = [result.best_frames for result in same_level if result.best_frames is not None]
-        best = f"{min(wins):>10}" if wins else f"{'-':>10}"
-        known = f"{known_frames.get(same_level[0].level, '-'):>10}"
-        rates = _rates([[result] for result in same_level], attempts)
-        frames = f"{same_level[0].mean_frames:>10.0f}{best}{known}{'  held out' if mark else ''}"
-        lines.append(f"{same_level[0].level:<{width}}{rates}{frames}")
+        known = str(known_frames.get(same_level[0].level, "-"))
+        frames = (f"{same_level[0].mean_frames:.0f}", str(min(wins, default="-")), known, "held out" if mark else "")
+        rows.append((same_level[0].level, *_rates([[result] for result in same_level], attempts), *frames))
     for name, members in groups.items():
         chosen = [list(itertools.compress(each, members)) for each in results.values()]
-        lines.append(f"{name:<{width}}{_rates(chosen, attempts)}")
-    lines.append(f"{first[0].episodes} episodes per level; frames: mean of {first[0].mode} episodes")
-    return "\n".join(lines)
+        rows.append((name, *_rates(chosen, attempts)))
+    numbers = (f"{title:>8}" for title in (*results, *any_of, "frames", "best win", "known"))
+    lines = table(("level", *numbers, ""), rows)
+    return "\n".join((*lines, f"{first[0].episodes} episodes per level; frames: mean of {first[0].mode} episodes"))
 
 
-def _rates(results: Sequence[Sequence[LevelResult]], attempts: int) -> str:
+def _rates(results: Sequence[Sequence[LevelResult]], attempts: int) -> list[str]:
     """Return the cells of the success rate of each mode, then of any attempt in the first mode."""
     rates = [mean_success(each) for each in results]
     if attempts > 1:
         rates.append(float(np.mean([result.any_of(attempts) for result in results[0]])))
-    return "".join(f"{rate:>10.1%}" for rate in rates)
+    return [f"{rate:.1%}" for rate in rates]
 
 
 def mean_success(results: Sequence[LevelResult]) -> float:

@@ -9,13 +9,13 @@ from nclone_env.memory.report import JSON_REPORT, write_reports
 from nclone_env.memory.stats import compute
 from profiling.memory import budgets
 from profiling.memory.budgets import BUDGETS, entries
-from tests.memory.by_hand import recording
+from tests.memory.by_hand import measurements
 
 BUDGET = {"each": 1001, "shared": 3000, "step": 500}
 
 
 def written(folder, **leaks):
-    write_reports(compute(recording(**leaks)), folder, as_json=True)
+    write_reports(compute(measurements(**leaks)), folder, as_json=True)
     return load_profile(folder / JSON_REPORT)
 
 

@@ -1,4 +1,4 @@
-"""What ``nclone-env profile`` steps: environments in every form in which people run them."""
+"""Environments as targets of the profiler, in every form in which people run them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.autoreset import AUTORESET_CODES
 from nclone_env.env.create import create_environment
 from nclone_env.env.ids import ENVIRONMENT_ID
-from nclone_env.env.phases import measure_phases
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.memory.growth import FLOORS
+from nclone_env.memory.measurements import PhaseTime
 from nclone_env.memory.plan import extrapolated
-from nclone_env.memory.recording import PhaseTime
 from nclone_env.memory.subject import Subject
 from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
+from nclone_env.profiler.phases import measure_phases
 
 Contract = Literal["default", "out", "ring"]
 Mode = Literal["next-step", "same-step", "disabled"]
@@ -172,21 +172,24 @@ class SingleTarget(EnvironmentTarget):
     most_envs = 1024
 
     def make(self, num_envs: int) -> Subject:
-        """Make a list of environments with ``create_environment`` and reset each."""
-        return ListSubject([create_environment(self.config) for _ in range(num_envs)], self.seed)
+        """Make a list of environments and reset each."""
+        return ListSubject([self.make_one() for _ in range(num_envs)], self.seed)
+
+    def make_one(self) -> Any:
+        """Make an environment with ``create_environment``."""
+        return create_environment(self.config)
 
 
 @dataclass(frozen=True)
-class GymTarget(EnvironmentTarget):
+class GymTarget(SingleTarget):
     """A list of environments made by ``gymnasium.make``, with its wrappers."""
 
     name = "list of environments of gymnasium.make"
-    unit = "step of each environment"
     most_envs = 512
 
-    def make(self, num_envs: int) -> Subject:
-        """Make a list of environments with ``gymnasium.make`` and reset each."""
-        return ListSubject([gymnasium.make(ENVIRONMENT_ID, config=self.config) for _ in range(num_envs)], self.seed)
+    def make_one(self) -> Any:
+        """Make an environment with ``gymnasium.make``."""
+        return gymnasium.make(ENVIRONMENT_ID, config=self.config)
 
 
 class ListSubject:
@@ -216,48 +219,27 @@ class ListSubject:
 
 
 @dataclass(frozen=True)
-class GymVectorTarget(EnvironmentTarget):
-    """A vector environment of Gymnasium around single environments."""
+class SyncTarget(EnvironmentTarget):
+    """A vector environment of Gymnasium around single environments, in this process."""
 
-    vectorization: Literal["sync", "async"] = "sync"
-    """In this process, or a worker process for each environment."""
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """Name of the class of Gymnasium."""
-        return "Gymnasium's SyncVectorEnv" if self.vectorization == "sync" else "Gymnasium's AsyncVectorEnv"
-
-    @property
-    def most_envs(self) -> int:  # type: ignore[override]
-        """A process for each environment is slow to start."""
-        return 512 if self.vectorization == "sync" else 8
+    name = "Gymnasium's SyncVectorEnv"
+    most_envs = 512
+    vectorization = "sync"
 
     def make(self, num_envs: int) -> Subject:
         """Make a vector environment with ``gymnasium.make_vec`` and reset it."""
         env = gymnasium.make_vec(ENVIRONMENT_ID, num_envs, vectorization_mode=self.vectorization, config=self.config)
         env.reset(seed=self.seed)
-        return GymVectorSubject(env, self.seed)
+        return WrappedSubject(env, self.seed)
 
 
-class GymVectorSubject:
-    """A vector environment of Gymnasium with random actions."""
+@dataclass(frozen=True)
+class AsyncTarget(SyncTarget):
+    """The same with a worker process for each environment."""
 
-    def __init__(self, env: Any, seed: int):
-        self._env, self._actions = env, RandomActions(env.num_envs, seed)
-
-    def step(self) -> None:
-        """Step every environment."""
-        self._env.step(self._actions.next())
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the environments in this process; those of worker processes cannot be asked."""
-        envs = getattr(self._env, "envs", ())
-        trees = (merged([env.unwrapped.memory() for env in envs]),) if envs else ()
-        return MemoryNode("all", children=(*trees, self._actions.memory()))
-
-    def close(self) -> None:
-        """Close the environments and their processes."""
-        self._env.close()
+    name = "Gymnasium's AsyncVectorEnv"
+    most_envs = 8  # processes are slow to start
+    vectorization = "async"
 
 
 @dataclass(frozen=True)
@@ -274,12 +256,28 @@ class StableBaselinesTarget(EnvironmentTarget):
         env = NPlusPlusVecEnv(self.config, num_envs)
         env.seed(self.seed)
         env.reset()
-        return StableBaselinesSubject(env, self.seed)
+        return WrappedSubject(env, self.seed)
 
 
-class StableBaselinesSubject(GymVectorSubject):
-    """A ``VecEnv`` of Stable-Baselines3 with random actions."""
+class WrappedSubject:
+    """A vector environment with the interface of another library, and random actions."""
+
+    def __init__(self, env: Any, seed: int):
+        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+
+    def step(self) -> None:
+        """Step every environment."""
+        self._env.step(self._actions.next())
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the environments."""
-        return MemoryNode("all", children=(self._env.memory(), self._actions.memory()))
+        """Return the bytes of the environments in this process; those of worker processes cannot be asked."""
+        if hasattr(self._env, "memory"):
+            trees = (self._env.memory(),)
+        else:
+            trees = tuple(env.unwrapped.memory() for env in getattr(self._env, "envs", ()))
+        envs = (merged(trees),) if trees else ()
+        return MemoryNode("all", children=(*envs, self._actions.memory()))
+
+    def close(self) -> None:
+        """Close the environments and their processes."""
+        self._env.close()

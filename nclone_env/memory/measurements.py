@@ -1,4 +1,4 @@
-"""Recording: the raw measurements of a profiling run.
+"""Measurements: the raw measurements of a profiling run.
 
 All sizes are in bytes and all times in seconds of wall clock; steps are counted from 0 (just after ``make``).
 """
@@ -187,7 +187,7 @@ class SizePoint:
 
 
 @dataclass(frozen=True)
-class Recording:
+class Measurements:
     """All measurements of a profiling run. What a kind of run does not measure is empty."""
 
     machine: Machine

@@ -6,7 +6,7 @@ import pytest
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.records import DISABLED, NEXT_STEP, SAME_STEP
-from nclone_env.env.phases import REST, WHOLE, PhaseTimer, measure_phases
+from nclone_env.profiler.phases import REST, WHOLE, PhaseTimer, measure_phases
 
 N, STEPS = 6, 80
 NAMES = ("game_state", "entity_states", "reachability", "action_mask")

@@ -1,0 +1,354 @@
+"""The report as a list of sections, made from the statistics, the answer first; and their text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from nclone_env._table import is_numeric, table
+from nclone_env.memory.charts import Chart, Line, chart
+from nclone_env.memory.formatting import format_bytes, format_seconds, location
+from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, WARM_UP_SHARE, Growth
+from nclone_env.memory.measurements import AllocatingLine, FunctionTime, SourceLine
+from nclone_env.memory.owners import folded, or_dash, owner_rows
+from nclone_env.memory.stats import GrownLine, PerEnvironment, Stats, series
+
+_CALLERS = 4  # of a line, in the report
+_QUANTITIES = {
+    "traced": "live memory of Python and NumPy, traced by tracemalloc",
+    "native": "blocks in use, counted by the C library's allocator",
+    "process": "PSS without file pages and without the arrays of owners",
+    "workers": "PSS without file pages of child processes",
+    "owners": "bytes that the owners report",
+}
+Row = Sequence[str]
+
+
+class Section(NamedTuple):
+    """A part of the report; one without rows was not measured."""
+
+    title: str
+    rows: Sequence[Row]
+    columns: Row = ()
+    """Titles of the columns; empty: each row is a name and a text."""
+    notes: Sequence[str] = ()
+    """Lines below the rows."""
+    shares: Sequence[float] = ()
+    """Length of the bar behind each row, 0..1, in HTML; empty: no bars."""
+    charts: Sequence[Chart] = ()
+    """Pictures above the rows, in HTML."""
+
+    def sides(self) -> list[str]:
+        """Return the class of each column in HTML: ``number`` if it is aligned on the right, else nothing."""
+        _, *others = zip_longest(self.columns, *self.rows, fillvalue="")
+        return ["", *("number" if is_numeric(cells) else "" for _, *cells in others)]
+
+
+def text_of(sections: Iterable[Section]) -> str:
+    """Return sections as text, with an empty line between two."""
+    return "\n\n".join("\n".join(_lines(section)) for section in sections)
+
+
+def _lines(section: Section) -> Iterator[str]:
+    yield section.title
+    if section.columns:
+        titles, *lines = table(section.columns, section.rows)
+        lines = [titles, "-" * max(map(len, (titles, *lines))), *lines, *("",) * bool(section.notes)]
+    else:
+        width = max(len(name) for name, _ in section.rows)
+        lines = [f"{name:<{width}}  {text}" for name, text in section.rows]
+    yield from (f"  {line}".rstrip() for line in (*lines, *section.notes))
+
+
+def memory_sections(stats: Stats) -> list[Section]:
+    """Return the report of memory."""
+    makers = (
+        *(summary, run, _sizes, _numbers, _owners, _stages, _growths, _snapshots),
+        *(_phases, _churn, _largest, _grown, _glossary),
+    )
+    return [section for make in makers if (section := make(stats)).rows]
+
+
+def time_sections(stats: Stats) -> list[Section]:
+    """Return the report of time by function; empty if it was not measured."""
+    speed = stats.speed
+    if speed is None or not stats.by_own:
+        return []
+    notes = (
+        f"{_a(stats.measurements.unit)} takes {_step_times(stats)}, without profiling",
+        f"cProfile slows the steps down by a factor of {speed.plain / speed.profiled:.2f}: "
+        "read the times below as proportions.",
+    )
+    rows = [("without profiling", f"{speed.plain:,.0f}"), ("under cProfile", f"{speed.profiled:,.0f}")]
+    return [
+        Section(f"Time profile: {stats.measurements.name}", rows, ("", _rate(stats)), notes),
+        _functions(
+            "Functions by cumulative time (including callees)", stats, stats.by_cumulative, "cumulative_seconds"
+        ),
+        _functions("Functions by own time", stats, stats.by_own, "own_seconds"),
+    ]
+
+
+def summary(stats: Stats) -> Section:
+    """Return the answer."""
+    return Section(f"Memory profile: {_subject(stats)}", list(_answers(stats)))
+
+
+def _answers(stats: Stats) -> Iterator[Row]:
+    found, owners = stats.per_environment, stats.measurements.owners
+    yield "growth", f"{stats.verdict.upper()}{_blame(stats)}"
+    if found is not None:
+        yield (
+            "memory",
+            f"{format_bytes(found.measured)} measured for each further environment, "
+            f"{format_bytes(found.reported)} reported by the owners",
+        )
+    elif owners:
+        each = owners[0].environment_bytes / max(1, stats.measurements.settings.num_envs)
+        yield "memory", f"{format_bytes(each)} per environment, as reported by the owners"
+    if owners and owners[0].shared_bytes:
+        yield "", f"{format_bytes(owners[0].shared_bytes)} shared by all environments"
+    if stats.peak_bytes:
+        yield "peak", f"{format_bytes(stats.peak_bytes)} resident"
+    if stats.step_peak is not None:
+        yield (
+            "churn",
+            f"at most {format_bytes(stats.step_peak.median)} at a time in {_a(stats.measurements.unit)} (median), "
+            f"{format_bytes(stats.step_peak.largest)} in the worst one, freed at its end",
+        )
+    if stats.churn is not None:
+        yield "", f"{stats.churn.blocks:,.0f} allocations, {format_bytes(stats.churn.allocated_bytes)} in all"
+    if stats.speed is not None:
+        step = f"{_a(stats.measurements.unit)} takes {_step_times(stats)}"
+        yield "speed", f"{stats.speed.plain:,.0f} {_rate(stats)}; {step}"
+
+
+def _rate(stats: Stats) -> str:
+    return "environment steps/s" if stats.measurements.env_steps else f"{stats.measurements.unit}s/s"
+
+
+def _step_times(stats: Stats) -> str:
+    assert stats.speed is not None
+    median, p95 = format_seconds(stats.speed.median_seconds), format_seconds(stats.speed.p95_seconds)
+    return f"{median} (median), {p95} (p95)"
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _subject(stats: Stats) -> str:
+    name, count = stats.measurements.name, stats.measurements.settings.num_envs
+    return f"{name}, {count:,} environment{'s' * (count != 1)}" if count else name
+
+
+def _blame(stats: Stats) -> str:
+    """Return which quantities grow by how much, or why there is no verdict."""
+    growing = [item for item in stats.growths if item.verdict == "growing"]
+    if growing:
+        rates = (f"{item.quantity} {format_bytes(item.slope, sign=True)}" for item in growing)
+        return f": {', '.join(rates)} per 1,000 {stats.measurements.unit}s"
+    if stats.verdict == "undecided":
+        snapshots = min((item.snapshots for item in stats.growths), default=0)
+        return f": {snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; take more steps"
+    return ""
+
+
+def run(stats: Stats) -> Section:
+    """Return what a figure depends on."""
+    found = stats.measurements
+    machine = found.machine
+    steps = f"{found.settings.steps:,} {found.unit}s per pass, {len(found.snapshots)} snapshots"
+    rows = (
+        ("profiled", _subject(stats)),
+        *found.facts,
+        ("steps", steps),
+        ("machine", f"{machine.processor}, {machine.cores} cores, {machine.system}"),
+        ("versions", ", ".join((machine.python, *(f"{name} {version}" for name, version in machine.packages)))),
+    )
+    return Section("Run", rows)
+
+
+def _glossary(stats: Stats) -> Section:
+    rows = (
+        ("RSS", "resident set size of the process"),
+        ("PSS", "proportional set size: pages shared by several processes count in proportion"),
+        ("data", "PSS without file-backed pages (program code), which vary as other processes start or end"),
+        ("committed", "in pages that were written: the system provides a page when it is first written"),
+        *_QUANTITIES.items(),
+    )
+    return Section("Glossary (1 KB is 1,024 bytes)", rows)
+
+
+def _sizes(stats: Stats) -> Section:
+    found = stats.per_environment
+    rows = [] if found is None else list(_parts(found))
+    notes = [] if found is None else [f"Besides that once: {format_bytes(found.once)}."]
+    return Section("Memory of each further environment, fitted to fresh processes", rows, ("", "bytes"), notes)
+
+
+def _parts(found: PerEnvironment) -> Iterator[Row]:
+    share = found.unexplained / found.measured if found.measured else 0.0
+    apart = (found.reported - found.measured) / found.measured if found.measured else 0.0
+    yield f"measured (+- {format_bytes(found.error)})", format_bytes(found.measured)
+    yield "  arrays of owners, committed", format_bytes(found.committed)
+    yield "  other Python and NumPy memory", format_bytes(found.python)
+    if found.workers:
+        yield "  worker processes", format_bytes(found.workers)
+    yield f"  unexplained ({share:.1%})", format_bytes(found.unexplained)
+    yield f"reported by the owners ({apart:+.1%})", format_bytes(found.reported)
+
+
+def _numbers(stats: Stats) -> Section:
+    plain = [point for point in stats.measurements.sizes if point.python_bytes is None]
+    rows = [
+        (f"{point.num_envs:,}", *map(format_bytes, (point.data_bytes, point.committed_bytes, point.owned_bytes)))
+        for point in plain
+    ]
+    measured = Line("data", "first", [(point.num_envs, point.data_bytes) for point in plain], marks=True)
+    reported = Line("reported", "second", [(point.num_envs, point.owned_bytes) for point in plain], marks=True)
+    charts = [chart("each number in a fresh process", "environments", [measured, reported])] if plain else []
+    columns = ("environments", "data", "committed", "reported")
+    return Section("Memory by number of environments", rows, columns, charts=charts)
+
+
+def _owners(stats: Stats) -> Section:
+    owners = list(folded(stats.measurements.owners))
+    rows, columns = owner_rows(owners, stats.measurements.settings.num_envs)
+    committed = ["-" if node.mapped else or_dash(node.committed_bytes) for node in owners]
+    sizes = [node.shared_bytes + node.environment_bytes for node in owners]
+    title = "Memory by owner, as reported (a row includes the rows indented below it; small rows are folded)"
+    cells = [(*row, cell) for row, cell in zip(rows, committed)]
+    return Section(title, cells, (*columns, "committed"), shares=[size / max(1, sizes[0]) for size in sizes])
+
+
+def _stages(stats: Stats) -> Section:
+    rows, before = [], 0
+    for stage in stats.measurements.stages:
+        change = format_bytes(stage.pss_bytes - before, sign=True)
+        rows.append((f"{stage.name}: {stage.how}", format_bytes(stage.pss_bytes), change, or_dash(stage.peak_bytes)))
+        before = stage.pss_bytes
+    columns = ("stage", "PSS", "change", "peak")
+    return Section("Stages of the process (peak: largest RSS during the stage)", rows, columns)
+
+
+def _growths(stats: Stats) -> Section:
+    unit = f"bytes per 1,000 {stats.measurements.unit}s"
+    notes = (
+        f"Fitted are the snapshots from {stats.measurements.settings.warm_up_steps:,.0f} on; "
+        f"the first {WARM_UP_SHARE:.0%} are warm-up.",
+        "Slope: a line is fitted to each half of them; the smaller slope counts, so that a single jump does not.",
+        f"Error: {STANDARD_ERRORS:g} standard errors of that slope. Floor: variation without a leak.",
+        "Growing: the slope exceeds the larger of error and floor. Change: first to last snapshot, jumps included.",
+    )
+    return Section(
+        f"Growth: {stats.verdict}",
+        [_growth_row(item) for item in stats.growths],
+        (unit, "snapshots", "slope", "error", "floor", "change", "verdict"),
+        notes,
+        charts=[_growth_chart(stats, item) for item in stats.growths if item.verdict != "undecided"],
+    )
+
+
+def _growth_row(item: Growth) -> Row:
+    if item.verdict == "undecided":
+        return (item.quantity, f"{item.snapshots}", *("-",) * 4, item.verdict)
+    slope, change = format_bytes(item.slope, sign=True), format_bytes(item.change, sign=True)
+    error, floor = format_bytes(item.error), format_bytes(item.floor)
+    return item.quantity, f"{item.snapshots}", slope, error, floor, change, item.verdict
+
+
+def _growth_chart(stats: Stats, item: Growth) -> Chart:
+    """Return the change since the first fitted snapshot, the slope, and the band in which a slope means nothing."""
+    points = series(stats.measurements)[item.quantity]
+    start = next(y for x, y in points if x >= item.first)
+    span = (item.last - item.first) / 1000
+    band = [(item.first, 0.0), (item.last, item.margin * span), (item.last, -item.margin * span)]
+    fit = [(item.first, 0.0), (item.last, item.slope * span)]
+    change = [(x, y - start) for x, y in points]
+    lines = [Line("margin", "band", band), Line("slope", "fit", fit), Line("change", "first", change)]
+    return chart(f"{item.quantity}: {item.verdict}", f"{stats.measurements.unit}s", lines, signed=True)
+
+
+def _snapshots(stats: Stats) -> Section:
+    found = stats.measurements
+    rows = [
+        (
+            f"{item.step:,.0f}" + (" *" if item.step < found.settings.warm_up_steps else ""),
+            *map(format_bytes, (item.rss_bytes, item.pss_bytes, item.data_bytes)),
+            format_bytes(item.native_bytes) if item.native_bytes >= 0 else "-",
+            *map(format_bytes, (item.owned_bytes, item.committed_bytes)),
+        )
+        for item in found.snapshots
+    ]
+    title = f"Snapshots (* warm-up, not fitted; RSS, PSS and data from {found.machine.resident_source})"
+    return Section(title, rows, (found.unit, "RSS", "PSS", "data", "native", "reported", "committed"))
+
+
+def _phases(stats: Stats) -> Section:
+    phases = stats.measurements.phases
+    shares = [item.seconds / phases[0].seconds for item in phases]
+    rows = [(item.name, format_seconds(item.seconds), f"{share:.1%}") for item, share in zip(phases, shares)]
+    medians = "medians; what is measured as a difference may be slightly negative"
+    title = f"Time by phase of {_a(stats.measurements.unit)} ({medians})"
+    return Section(title, rows, ("phase", "time", "share"), shares=shares)
+
+
+def _churn(stats: Stats) -> Section:
+    unit, columns = stats.measurements.unit, ("line", "blocks", "bytes")
+    if stats.churn is None:
+        return Section("", ())
+    steps = stats.churn.steps
+    rows = [
+        row
+        for line in stats.churn.lines
+        for row in _line_rows(line, f"{line.blocks / steps:,.2f}", format_bytes(line.allocated_bytes / steps))
+    ]
+    title = f"Allocations of {_a(unit)}, freed again or not (memray, means of {steps:,} {unit}s)"
+    return Section(title, rows or [("none", "-", "-")], columns)
+
+
+def _largest(stats: Stats) -> Section:
+    traced = stats.measurements.traced
+    if not traced:
+        return Section("", ())
+    rows = [
+        row
+        for line in stats.largest_lines
+        for row in _line_rows(line, format_bytes(line.live_bytes), f"{line.blocks:,}")
+    ]
+    title = f"Largest lines at the end (tracemalloc: {format_bytes(traced[-1].traced_bytes)} in all)"
+    return Section(title, rows or [("none", "-", "-")], ("line", "live", "blocks"))
+
+
+def _grown(stats: Stats) -> Section:
+    rows = [
+        row
+        for line in stats.grown_lines
+        for row in _line_rows(line, format_bytes(line.grown_bytes, sign=True), f"{line.grown_blocks:+,}")
+    ]
+    return Section("Lines that grew most after the warm-up (tracemalloc)", rows, ("line", "growth", "blocks"))
+
+
+def _line_rows(line: SourceLine | AllocatingLine | GrownLine, *cells: str) -> Iterator[Row]:
+    """Yield the row of a line, then those of the calls that led to it."""
+    yield location(f"{line.file}:{line.line}"), *cells
+    yield from ((f"  < {location(place)}",) for place in line.callers[:_CALLERS])
+
+
+def _functions(title: str, stats: Stats, functions: Sequence[FunctionTime], field: str) -> Section:
+    steps, whole = stats.measurements.settings.steps, stats.measurements.profiled_seconds
+    rows = [
+        (
+            f"{item.name} ({location(f'{item.file}:{item.line}')})" if item.line else item.name,
+            f"{item.calls:,}",
+            f"{item.own_seconds:.4f}",
+            f"{item.own_seconds / steps * 1e6:,.2f}",
+            f"{item.cumulative_seconds:.4f}",
+            f"{item.cumulative_seconds / steps * 1e6:,.2f}",
+        )
+        for item in functions
+    ]
+    columns = ("function", "calls", "own s", "own us/step", "cumulative s", "cumulative us/step")
+    return Section(title, rows, columns, shares=[getattr(item, field) / whole for item in functions])

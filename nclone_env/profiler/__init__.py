@@ -1,0 +1,1 @@
+"""Targets of the memory profiler: environments in every form, training runs, scripts."""

@@ -1,0 +1,116 @@
+"""Training runs as targets of the profiler: updates of one run."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import numpy as np
+
+from nclone_env._files import temporary_beside
+from nclone_env.memory.growth import FLOORS
+from nclone_env.memory.measurements import PhaseTime
+from nclone_env.memory.subject import Subject
+from nclone_env.memory_tree import MemoryNode
+from nclone_env.options import leaves
+from nclone_env.train import require_training_extra
+from nclone_env.train.config import TrainConfig
+
+_PHASE_UPDATES = 20
+_MOST_UPDATES = 200  # that a run is made for; its learning curve grows beyond them
+
+
+@dataclass(frozen=True)
+class TrainingTarget:
+    """The updates of a training run."""
+
+    name = "training run"
+    unit = "update"
+    most_envs = 1024
+    traced_floor = FLOORS["traced"]
+
+    config: TrainConfig = field(default_factory=TrainConfig)
+    """Configuration of the run; its output folder is not used."""
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return all options of the run that are not the default, and those that define its size."""
+        default = TrainConfig()
+        sizes = ("levels", "observations", "num_steps", "hidden_size", "num_minibatches", "update_epochs")
+        hidden = ("output", "name", "total_timesteps", "num_envs")
+        shown = [
+            (option.key, option.value(self.config))
+            for option in leaves(TrainConfig)
+            if option.key in sizes or (option.key not in hidden and option.value(self.config) != option.value(default))
+        ]
+        return tuple((key.replace("_", " "), str(value)) for key, value in shown)
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return the steps of a rollout."""
+        return num_envs * self.config.num_steps
+
+    def estimate(self, num_envs: int) -> MemoryNode:
+        """Return the tree of a run."""
+        require_training_extra()
+        from nclone_env.train import estimate_bytes  # requires torch, an optional dependency
+
+        tree: MemoryNode = estimate_bytes(self.config.replace(num_envs=num_envs))
+        return tree
+
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return the time of an update, of collecting its rollout and of learning from it."""
+        with closing(TrainingSubject(self._sized(num_envs))) as subject:
+            return subject.phases(min(steps, _PHASE_UPDATES))
+
+    def make(self, num_envs: int) -> Subject:
+        """Set up a run in a temporary folder and warm it up."""
+        return TrainingSubject(self._sized(num_envs))
+
+    def _sized(self, num_envs: int) -> TrainConfig:
+        timesteps = num_envs * self.config.num_steps * _MOST_UPDATES
+        return self.config.replace(num_envs=num_envs, total_timesteps=timesteps)
+
+
+class TrainingSubject:
+    """A training run in a temporary folder."""
+
+    def __init__(self, config: TrainConfig):
+        require_training_extra()
+        from nclone_env.train import loop  # requires torch, an optional dependency
+        from nclone_env.train.runs.begin import begun_run
+
+        self._advance = loop.advance
+        with ExitStack() as stack:
+            temporary = stack.enter_context(temporary_beside(Path(gettempdir(), "profile"), folder=True))
+            config = config.replace(output=temporary, name="profiled")
+            self._run: Any = stack.enter_context(begun_run(config))
+            self._stack = stack.pop_all()
+
+    def step(self) -> None:
+        """Collect a rollout and update the policy."""
+        self._advance(self._run)
+
+    def phases(self, updates: int) -> tuple[PhaseTime, ...]:
+        """Make updates; return the medians of their time and of their parts."""
+        whole = np.zeros(updates)
+        for number in range(updates):
+            start = time.perf_counter()
+            self.step()
+            whole[number] = time.perf_counter() - start
+        rows = self._run.curve.rows[-updates:]
+        parts = {name: np.median([row[f"{name}_seconds"] for row in rows]) for name in ("collect", "learn")}
+        update = np.median(whole)
+        found = {"whole update": update, **parts, "rest": update - sum(parts.values())}
+        return tuple(PhaseTime(name, float(seconds)) for name, seconds in found.items())
+
+    def memory(self) -> MemoryNode:
+        """Return the tree of the run."""
+        tree: MemoryNode = self._run.memory()
+        return tree
+
+    def close(self) -> None:
+        """Close the run and remove its folder."""
+        self._stack.close()

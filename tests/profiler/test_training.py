@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from nclone_env.profiler.training import TrainingTarget
+from nclone_env.train.config import TrainConfig
+
+TARGET = TrainingTarget(TrainConfig.of(num_steps=16, num_minibatches=2, hidden_size=8, max_frames=80))
+
+
+def test_updates_of_a_run_are_steps():
+    with closing(TARGET.make(2)) as subject:
+        subject.step()
+        names = [node.name for _, node in subject.memory().walk()]
+    assert "learning curve" in names
+    assert TARGET.env_steps(2) == 32
+    assert {("num steps", "16"), ("max frames", "80")} < set(TARGET.facts())
+
+
+def test_the_phases_of_an_update_add_up():
+    whole, *parts = TARGET.phases(2, steps=2)
+    assert (whole.name, [part.name for part in parts]) == ("whole update", ["collect", "learn", "rest"])
+    assert whole.seconds == pytest.approx(sum(part.seconds for part in parts))
