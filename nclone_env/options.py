@@ -279,12 +279,13 @@ def _expected_number(kind: type, bounds: Within, value: Any) -> str:
         number = float(value) if is_number else math.nan
     except OverflowError:  # a whole number too large for a float
         number = math.inf
-    if math.isfinite(number) and bounds.low <= number <= bounds.high:
+    if math.isfinite(number) and bounds.low <= value <= bounds.high:  # not the float, which rounds large integers
         return ""
-    if not math.isfinite(bounds.high):
-        return "a finite number"
+    noun = "a whole number" if kind is int else "a number"
     low, high = (f"{bound}" if kind is int else f"{bound:g}" for bound in bounds)
-    return f"{'a whole number' if kind is int else 'a number'} from {low} to {high}"
+    if math.isfinite(bounds.high):
+        return f"{noun} from {low} to {high}"
+    return f"{noun} of at least {low}" if math.isfinite(bounds.low) else "a finite number"
 
 
 def check_bool(name: str, value: object) -> None:
@@ -296,8 +297,8 @@ def check_bool(name: str, value: object) -> None:
     check_value(name, bool, value)
 
 
-def check_integer(name: str, value: Any, low: int, high: int) -> None:
-    """Reject a value that is not a whole number within bounds.
+def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> None:
+    """Reject a value that is not a whole number within bounds, both inclusive.
 
     Raises:
         ConfigError: naming the argument, the bounds and the value.

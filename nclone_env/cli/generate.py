@@ -17,6 +17,7 @@ from nclone_env.generate.difficulty import LEAST, MOST, read_range
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import check_arguments
 from nclone_env.generate.splits import TRAIN
+from nclone_env.options import check_integer
 
 _INTERVAL = 10.0
 """Seconds from one line to the next where the output is no terminal."""
@@ -99,8 +100,7 @@ class _Progress:
 def _checked(order: Order, count: int, processes: int) -> Order:
     """Return the order if everything in it is possible, so that no work is lost later."""
     for name, value in (("count", count), ("processes", processes)):
-        if value < 1:
-            raise ConfigError(f"{name}: expected a whole number of at least 1, got {value}")
+        check_integer(name, value, low=1)
     if not order.families:
         raise ConfigError(f"family: expected some of {', '.join(FAMILIES)}, got none")
     for family in order.families:

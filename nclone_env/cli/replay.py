@@ -13,6 +13,7 @@ from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, FormatError, UnknownLevelError
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
+from nclone_env.options import check_integer
 from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording, load_verified
 from nclone_env.replay.verification import STATE_NAMES
 from nclone_env.replay.video import recording_pictures, write_video
@@ -96,8 +97,7 @@ def export_video(
         every: keep every n-th frame.
         force: overwrite an existing file.
     """
-    if every < 1:
-        raise ConfigError(f"every: expected a whole number of at least 1, got {every}")
+    check_integer("every", every, low=1)
     check_scale(scale)
     target = output or Path(f"{file.stem}{_VIDEO}")
     check_suffix("output", target, _VIDEO)

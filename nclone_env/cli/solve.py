@@ -24,6 +24,7 @@ from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.level.level import Level
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
+from nclone_env.options import check_integer
 from nclone_env.plan.saved import SUFFIX
 from nclone_env.plan.searches import MOST_FRAMES
 from nclone_env.plan.smooth import smooth as smoothed
@@ -113,8 +114,8 @@ def solve_levels(
         force: replace the table in the output folder, and recordings of the same levels.
     """
     for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
-        if value is not None and value < 1:
-            raise ConfigError(f"{name}: expected a whole number of at least 1, got {value}")
+        if value is not None:
+            check_integer(name, value, low=1)
     if hold > MOST_FRAMES:
         raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
     if seconds is not None and not seconds > 0:

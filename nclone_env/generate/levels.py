@@ -28,6 +28,7 @@ from nclone_env.generate.route import Unusable
 from nclone_env.generate.splits import SPLITS, TRAIN
 from nclone_env.kinds import kind_name
 from nclone_env.level.level import Level
+from nclone_env.options import check_integer
 from nclone_env.replay.recording import Recording
 
 ATTEMPTS = 400
@@ -180,6 +181,5 @@ def check_arguments(family: str, seed: int, number: int, split: str, difficulty:
         if given not in known:
             raise ConfigError(f"{name}: expected one of {', '.join(known)}, got {shortened(given)}")
     for name, value in (("seed", seed), ("number", number)):
-        if value < 0:
-            raise ConfigError(f"{name}: expected a whole number of at least 0, got {value}")
+        check_integer(name, value, low=0)
     check_range("difficulty", *difficulty)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nclone_env.constants import SLIDING
-from nclone_env.errors import ConfigError
 from nclone_env.generate.candidate import is_safe
 from nclone_env.generate.draws import Draws, seed_of
 from nclone_env.generate.search import MAX_FRAMES, edited, first_solution, shorter_solution, small_archive
@@ -20,6 +19,7 @@ from nclone_env.kinds import EXIT, EXIT_SWITCH, NINJA
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
+from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules
 from nclone_env.plan.searches import ArchiveSearch, Task, make_task
 
@@ -70,8 +70,7 @@ def make_variant(level: LevelSource, seed: int = 0, number: int = 0, *, max_fram
         ConfigError: if the seed or the number is negative.
     """
     for name, value in (("seed", seed), ("number", number)):
-        if value < 0:
-            raise ConfigError(f"{name}: expected a whole number of at least 0, got {value}")
+        check_integer(name, value, low=0)
     original = load_level(level)
     draws = Draws(seed_of("variant", original.raw.digest, seed, number))
     places, floors = _places(make_task(original), draws.below(1 << 30))

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.errors import ConfigError
 from nclone_env.memory.allocations import Allocations, memray_module, record_allocations
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
@@ -45,6 +44,7 @@ from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.subject import Subject, Target
 from nclone_env.memory.traced import TracedLog, live_lines, tracing
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.options import check_integer
 
 _FIRST_STEPS = 10  # after them most buffers were used
 _PHASE_STEPS = 200
@@ -123,8 +123,8 @@ def check(settings: ProfileSettings) -> None:
     """Raise ConfigError if a setting is out of range."""
     for name in ("num_envs", "steps", "interval"):
         value = getattr(settings, name)
-        if value is not None and value < 1:
-            raise ConfigError(f"{name}: expected a whole number of at least 1, got {value!r}")
+        if value is not None:
+            check_integer(name, value, low=1)
 
 
 def plain_pass(target: Target, settings: ProfileSettings) -> Plain:

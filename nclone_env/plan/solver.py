@@ -13,6 +13,7 @@ import numpy as np
 
 from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.load import LevelSource, load_level
+from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
 from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay
 from nclone_env.plan.origin import Start
@@ -381,9 +382,7 @@ def _check(seconds: float, frames: float, seed: int, max_frames: int, hold: int,
     for name, value in (("max_frames", max_frames), ("hold", hold)):
         if value > MOST_FRAMES:
             raise ConfigError(f"{name}: expected at most {MOST_FRAMES:,} frames, got {value:,}")
-    if threads < 1:
-        raise ConfigError(f"threads: expected a whole number of at least 1, got {threads}")
+    check_integer("threads", threads, low=1)
     if math.isinf(seconds) and math.isinf(frames):
         raise ConfigError("seconds, frames: expected at least one budget, got none; pass seconds=4, for example")
-    if not 0 <= seed < 2**63:
-        raise ConfigError(f"seed: expected a whole number from 0 to 2**63 - 1, got {seed}")
+    check_integer("seed", seed, low=0, high=2**63 - 1)

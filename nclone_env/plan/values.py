@@ -20,6 +20,7 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.jit import kernel
 from nclone_env.level.load import LevelSource, load_level
+from nclone_env.options import check_integer
 from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore, make_archive
 from nclone_env.plan.origin import AnyWorlds, Start, checked_rows, transferred
 from nclone_env.plan.remaining import path_remaining
@@ -150,8 +151,7 @@ def state_values(
     for name in ("hold", "max_frames"):
         if numbers[name] > MOST_FRAMES:
             raise ConfigError(f"{name}: expected at most {MOST_FRAMES:,} frames, got {numbers[name]:,}")
-    if not 0 <= seed < 2**63:
-        raise ConfigError(f"seed: expected a whole number from 0 to 2**63 - 1, got {seed}")
+    check_integer("seed", seed, low=0, high=2**63 - 1)
     task = make_task(load_level(level), 0, max_frames, hold, start)
     archive = make_archive(task.level_set, cells, task.origin)
     archive.search["longest"], archive.search["hold"] = max_frames, hold

@@ -21,6 +21,7 @@ import numpy as np
 
 from nclone_env.errors import ConfigError
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.options import check_integer
 from nclone_env.train.levels.outcomes import SuccessAverages, check_outcomes, copied, restore_arrays
 
 _STRETCH = 0.1
@@ -44,8 +45,7 @@ class LevelCurriculum:
     """
 
     def __init__(self, num_levels: int, *, floor: float = 0.2, fast: float = 0.1, slow: float = 0.02):
-        if isinstance(num_levels, bool) or not isinstance(num_levels, (int, np.integer)) or num_levels < 1:
-            raise ConfigError(f"num_levels: expected a whole number of at least 1, got {num_levels!r}")
+        check_integer("num_levels", num_levels, low=1)
         if not 0.0 < floor <= 1.0:
             raise ConfigError(f"floor: expected a share above 0, at most 1, got {floor!r}")
         if not 0.0 < slow < fast < 1.0:

@@ -9,6 +9,7 @@ import numpy as np
 from nclone_env.errors import ConfigError
 from nclone_env.level.load import LevelSource, load_levels
 from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
+from nclone_env.options import check_integer
 from nclone_env.train.config import TrainConfig
 
 
@@ -58,8 +59,7 @@ def split_levels(levels: Sequence[str], held_out: float, seed: int) -> tuple[tup
         UnknownLevelError: if a name is neither built in nor a file.
         LevelFormatError: if a level is malformed.
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ConfigError(f"seed: expected a whole number of at least 0, got {seed!r}")
+    check_integer("seed", seed, low=0)
     refs = distinct_levels(levels)
     count = _held_out_count(held_out, refs)
     chosen = np.zeros(len(refs), dtype=np.bool_)
