@@ -5,16 +5,29 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
 import pytest
 
+from nclone_env.cli.arguments import _docstrings
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
-from nclone_env.options import Within, build, check, check_integer, flat, from_flat, group, leaves, option, replace
+from nclone_env.options import (
+    Within,
+    build,
+    check,
+    check_integer,
+    flat,
+    from_flat,
+    group,
+    is_group,
+    leaves,
+    option,
+    replace,
+)
 from nclone_env.train.config import TrainConfig
 
 
@@ -111,3 +124,11 @@ def test_whole_numbers_of_arguments():
         check_integer("count", 0, low=1)
     with pytest.raises(ConfigError, match=r"count: expected a whole number of at least 1, got 1\.5"):
         check_integer("count", 1.5, low=1)
+
+
+@pytest.mark.parametrize("kind", [EnvironmentConfig, TrainConfig])
+def test_every_option_of_the_command_line_says_what_it_is(kind):
+    """``--help`` shows the text below the field."""
+    groups = {kind, *(group for group in get_type_hints(kind).values() if is_group(group))}
+    for each in groups:
+        assert _docstrings(each).keys() == {field.name for field in fields(each)}
