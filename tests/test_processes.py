@@ -7,8 +7,8 @@ import time
 import pytest
 
 from nclone_env._processes import Background, BackgroundError
+from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
-from nclone_env.train.config import TrainConfig
 
 
 def test_an_unexpected_error_ends_the_process_with_its_traceback(capfd):
@@ -22,9 +22,9 @@ def test_an_unexpected_error_ends_the_process_with_its_traceback(capfd):
 
 def test_the_process_in_the_background_answers_and_ends():
     background = Background()
-    background.submit(TrainConfig, "jumps")
-    background.submit(TrainConfig, ())
-    assert background.result() == TrainConfig.of("jumps")
+    background.submit(EnvironmentConfig, "jumps")
+    background.submit(EnvironmentConfig, ())
+    assert background.result() == EnvironmentConfig(levels="jumps")
     with pytest.raises(ConfigError, match="levels: expected at least one level"):
         background.result()
     process = background._process

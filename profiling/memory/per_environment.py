@@ -52,7 +52,7 @@ class Usage(NamedTuple):
 def usage(case: Case, levels: tuple[str, ...], num_envs: int, steps: int) -> Usage:
     """Play in this process and return its memory."""
     config = EnvironmentConfig(levels=levels, observations=case.observations)
-    config = config.replace(max_frames=EPISODE_STEPS * config.environment.frame_skip)
+    config = config.replace(max_frames=EPISODE_STEPS * config.frame_skip)
     env, arguments = begin(case.contract, config, num_envs, autoreset_mode=case.mode)
     actions, turns = random_actions(num_envs, rows=7), np.arange(num_envs) % EPISODE_STEPS
     for step in range(EPISODE_STEPS + steps):

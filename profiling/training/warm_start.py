@@ -15,11 +15,11 @@ import numpy as np
 import tyro
 
 from nclone_env.config import RewardConfig
-from nclone_env.train import Hooks, TrainConfig, evaluate, train
+from nclone_env.train import CloneConfig, Hooks, TrainConfig, evaluate, train
 from nclone_env.train.runs.warm_start import WarmStart
 from profiling.measure import describe, timed
 
-VARIANTS = {"PPO alone": None, "warm start, no penalty": 0.0, "warm start": TrainConfig.clone_kl_coef}
+VARIANTS = {"PPO alone": None, "warm start, no penalty": 0.0, "warm start": CloneConfig().kl_coef}
 """Name to the coefficient of the KL divergence from the clone; None: no warm start."""
 
 

@@ -124,7 +124,7 @@ def test_pictures_are_those_of_the_kernels():
     envs = NPlusPlusVectorEnv(None, 4, levels=BUILT_IN, render={"player_frame_size": 96})
     envs.reset(seed=2)
     levels, worlds, pictures = envs.level_set.arrays, envs.worlds, peek.step_arrays(envs).pictures
-    frame, view = np.empty((96, 96, 1), np.uint8), np.empty((128, 256, 1), np.uint8)
+    frame, view = np.empty((96, 96, 1), np.uint8), np.empty((96, 192, 1), np.uint8)
     for actions in choices(30, 4):
         observations = envs.step(actions)[0]
         for i in range(4):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from nclone_env.cli.app import main
 from nclone_env.train import loop
-from nclone_env.train.runs import checkpoint, folder
+from nclone_env.train.runs import checkpoint
 from nclone_env.train.runs.curve import LearningCurve
 
 from ..train.runs import contents, shown
@@ -68,7 +68,7 @@ def set_trap(trap):
         trap("curve")
         return write(self)
 
-    def fill_file(path, fill, real=folder.fill_file):
+    def fill_file(path, fill, real=checkpoint.fill_file):
         def filling(temporary):
             fill(temporary)
             if trap.at("half written"):
@@ -80,15 +80,15 @@ def set_trap(trap):
         trap("renamed")
 
     loop.collect_rollout, loop.update_policy, LearningCurve.write_csv = collect_rollout, update_policy, write_csv
-    checkpoint.fill_file = folder.fill_file = fill_file
+    checkpoint.fill_file = fill_file
 
 
 def options(output, name, seed=0, threads=1):
     """Return the command of a run."""
     return [
         *("train", "--levels", *LEVELS, "--num-envs", "32", "--num-steps", "16", "--hidden-size", "16"),
-        *("--total-timesteps", str(32 * 16 * UPDATES), "--checkpoint-interval", "2", "--keep-last", "1"),
-        *("--max-frames", "120", "--success-window", "10", "--num-threads", str(threads), "--seed", str(seed)),
+        *("--total-timesteps", str(32 * 16 * UPDATES), "--checkpoint-interval", "2"),
+        *("--max-frames", "120", "--num-threads", str(threads), "--seed", str(seed)),
         *("--output", str(output), "--name", name, "--episodes", "1", "--no-video"),
     ]
 

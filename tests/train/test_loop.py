@@ -197,7 +197,7 @@ def finished(*rows):
 
 
 def test_entropy_bonus_is_annealed_linearly(tmp_path):
-    settings = config(tmp_path, entropy_coef=0.02, anneal_entropy=True)
+    settings = config(tmp_path, entropy_coef=0.02)
     assert [entropy_coefficient(settings, update) for update in (1, 2, 3, 4)] == [0.02, 0.015, 0.01, 0.005]
     assert entropy_coefficient(settings.replace(anneal=False), 4) == 0.02
 

@@ -161,7 +161,7 @@ def test_every_action_sends_the_input_it_names():
     ("fields", "message"),
     [
         ({"gamma": 1.1}, "gamma: expected a number from 0 to 1, got 1.1"),
-        ({"gamma": "high"}, "gamma: expected a finite number, got 'high'"),
+        ({"gamma": "high"}, "gamma: expected a number from 0 to 1, got 'high'"),
         ({"completion": float("nan")}, "completion: expected a finite number, got nan"),
         ({"death": float("-inf")}, "death: expected a finite number, got -inf"),
         ({"gold": True}, "gold: expected a finite number, got True"),

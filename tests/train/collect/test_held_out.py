@@ -189,8 +189,8 @@ def test_resume_refuses_another_split(tmp_path):
         ({"held_out": 1.0}, "held_out: expected a number from 0 to 0.99, got 1.0"),
         ({"evaluation_interval": -1}, "evaluation_interval: expected a whole number from 0"),
         ({"evaluation_attempts": 0}, "evaluation_attempts: expected a whole number from 1"),
-        ({"curriculum": "hard"}, "curriculum: expected one of even, progress, got 'hard'"),
-        ({"starts": (1,)}, "starts: expected names or paths as text"),
+        ({"curriculum": "hard"}, "curriculum: expected one of 'even', 'progress', got 'hard'"),
+        ({"starts": (1,)}, "starts: expected text, got 1"),
     ],
 )
 def test_refuses(tmp_path, fields, message):

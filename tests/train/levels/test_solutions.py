@@ -67,7 +67,7 @@ def test_equal_levels_share_their_solutions(tmp_path):
     assert list(find(renamed, ["known"], 400, Planner())) == [minefield.name], (
         "the negative control: names do not count"
     )
-    environment = config(".", levels=(hop.name, hop.name), max_frames=400).environment()
+    environment = config(".", levels=(hop.name, hop.name), max_frames=400).evaluated_environment
     assert run_starts(environment, ("known",), Planner()).levels.tolist() == [0] * 16 + [1] * 16
 
 

@@ -234,7 +234,7 @@ def test_curves_continue_without_repeated_rows(tmp_path):
 
     settings = config(tmp_path, name="run", checkpoint_interval=2)
     with pytest.raises(KeyboardInterrupt):
-        train(settings, resume=Hooks(on_update=fail), make_envs=LineWorld)
+        train(settings, hooks=Hooks(on_update=fail), make_envs=LineWorld)
     folder = tmp_path / "run"
     assert shown(folder) == table(folder) == [512, 1024, 1536]
     result = train(config(tmp_path), resume=folder, make_envs=LineWorld)

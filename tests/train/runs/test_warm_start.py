@@ -27,7 +27,7 @@ UPDATES, STEPS = 4, 16 * 32
 def config(folder, **fields):
     fixed = {"levels": (LEVEL,), "warm_start": (LEVEL,), "num_envs": 16, "num_steps": 32, "hidden_size": 32}
     limits = {"total_timesteps": UPDATES * STEPS, "clone_kl_steps": 3 * STEPS, "num_minibatches": 2}
-    constant = {"anneal_entropy": False, "entropy_coef": 0.01, "update_epochs": 4}
+    constant = {"anneal": False, "entropy_coef": 0.01, "update_epochs": 4}
     return TrainConfig.of(output=folder, **{**fixed, **limits, **constant, **fields})
 
 
@@ -74,7 +74,7 @@ def test_the_penalty_keeps_the_policy_close(tmp_path):
 
 
 def test_a_resumed_run_ends_in_the_same_bytes(tmp_path):
-    whole = train(config(tmp_path, name="whole"))
+    whole = train(config(tmp_path, name="whole", anneal=True))
     half = train(config(tmp_path, name="half", total_timesteps=2 * STEPS, anneal=False))
     reference = train(config(tmp_path, name="reference", anneal=False))
     resumed = train(config(tmp_path, name="resumed", anneal=False), resume=half.checkpoint)
