@@ -43,7 +43,6 @@ def test_the_runs_have_something_to_compare(outcome):
     assert reference["latest"]["counters"]["updates"] == UPDATES
     assert reference["latest"]["counters"]["episodes"] > 50
     assert reference["latest"]["episodes"]["vector_steps"] == 16 * UPDATES
-    assert [older["counters"]["updates"] for older in reference["older"]] == [UPDATES - 2]
     assert reference["csv"] == 1 + UPDATES
     assert reference["shown"] == [512 * update for update in range(1, 1 + UPDATES)]
     assert not [name for name in reference["files"] if name.startswith(".") and name != ".lock"]

@@ -8,7 +8,8 @@ from profiling.memory import leaks
 
 @pytest.mark.parametrize("begin", leaks.CHECKS, ids=lambda begin: begin.__name__)
 def test_a_check_repeats(begin, monkeypatch):
-    small = TrainConfig.of(num_envs=2, num_steps=16, num_minibatches=2, hidden_size=8, max_frames=80, total_timesteps=1024)
+    sizes = {"num_envs": 2, "num_steps": 16, "num_minibatches": 2, "hidden_size": 8}
+    small = TrainConfig.of(max_frames=80, total_timesteps=1024, **sizes)
     monkeypatch.setattr(leaks, "TRAINING", small)
     step = begin(2)
     step()
