@@ -166,7 +166,6 @@ def state(path):
         "files": sorted(entry.name for entry in path.iterdir()),
         "latest": contents(path / "checkpoint.pt"),
         "best": contents(path / "best.pt"),
-        "older": [contents(entry) for entry in sorted(path.glob("checkpoint-*.pt"))],
         "csv": len((path / "learning_curve.csv").read_text().splitlines()),
         "shown": shown(path),
     }

@@ -24,7 +24,7 @@ def outcome(tmp_path_factory):
 
 def left_by(run):
     """Return what a run leaves behind, as ``interrupted.state`` does."""
-    return {name: run[name] for name in ("files", "latest", "best", "older", "csv", "shown")}
+    return {name: run[name] for name in ("files", "latest", "best", "csv", "shown")}
 
 
 def check_killed(outcome):
