@@ -25,7 +25,7 @@ from nclone_env.train.network.arrays import LossScaling, NetworkLayout, Scratch,
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.network.encoders import PictureEncoder
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.pictures import PictureLayers, picture_scratch
+from nclone_env.train.network.pictures import PictureLayers
 from nclone_env.train.network.protocols import StoredSteps
 from nclone_env.train.policy import HIDDEN_LAYERS, ActorCritic
 
@@ -166,15 +166,6 @@ class MLP:
         count = len(rows)
         self._storage.gather(torch.from_numpy(rows), {name: stack[:count] for name, stack in stacks.items()})
         return self._identity[:count]
-
-
-def scratch_bytes(policy: ActorCritic, most_rows: int) -> int:
-    """Return the bytes of one seat for calls of up to so many rows, without gathered stacks."""
-    arrays = _flat(_make_scratch(policy, most_rows))
-    for encoder in policy.encoders.values():
-        if isinstance(encoder, PictureEncoder):
-            arrays += picture_scratch(encoder, most_rows)
-    return sum(array.nbytes for array in arrays)
 
 
 def _layout(policy: ActorCritic, parameters: FlatParameters, columns: Mapping[str, int]) -> NetworkLayout:
