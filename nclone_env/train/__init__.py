@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.levels.starts import start_states as start_states
     from nclone_env.train.loop import TrainResult as TrainResult
     from nclone_env.train.loop import train as train
-    from nclone_env.train.policy import ActorCritic as ActorCritic
-    from nclone_env.train.policy import make_policy as make_policy
+    from nclone_env.train.network.policy import ActorCritic as ActorCritic
+    from nclone_env.train.network.policy import make_policy as make_policy
     from nclone_env.train.puffer import NPlusPlusPufferEnv as NPlusPlusPufferEnv
     from nclone_env.train.ranks import Ranks as Ranks
     from nclone_env.train.ranks import joined_ranks as joined_ranks

@@ -21,7 +21,7 @@ from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.reports.watch import episode_inputs, evaluated_run, policy_runs
 from nclone_env.train.runs.checkpoint import Checkpoint, save_checkpoint
 

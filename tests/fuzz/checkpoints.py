@@ -26,7 +26,7 @@ def fields() -> dict[str, Any]:
 
     from nclone_env.options import flat
     from nclone_env.train.config import TrainConfig
-    from nclone_env.train.policy import ActorCritic
+    from nclone_env.train.network.policy import ActorCritic
     from nclone_env.train.runs.checkpoint import Checkpoint
     from tests.train.runs import curve_of
 

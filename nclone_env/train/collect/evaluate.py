@@ -16,8 +16,8 @@ from nclone_env.options import check_integer
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, make_environments, play_episodes
 from nclone_env.train.hooks import SILENT, OnLevel
 from nclone_env.train.network.distribution import most_probable
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.sampling import sample_actions
-from nclone_env.train.policy import ActorCritic
 
 Mode = Literal["sampled", "argmax", "random"]
 

@@ -23,7 +23,7 @@ from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.choice import make_network
 from nclone_env.train.network.distribution import log_probs_and_entropies, most_probable
 from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 
 _EVALUATED = 2048
 """Most steps that are evaluated in one call."""

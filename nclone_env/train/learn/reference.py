@@ -14,8 +14,8 @@ from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.choice import make_network
 from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.sampling import action_distribution
-from nclone_env.train.policy import ActorCritic
 
 
 class Reference:

@@ -6,9 +6,9 @@ import torch
 
 from nclone_env.train.network.mlp import MLP, covers
 from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.protocols import StoredSteps
 from nclone_env.train.network.torch_network import TorchNetwork
-from nclone_env.train.policy import ActorCritic
 
 
 def make_network(

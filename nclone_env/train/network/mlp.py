@@ -1,6 +1,6 @@
 """The fast path: forward and backward pass of an MLP policy and its encoders by hand, in blocks that fit the cache.
 
-It computes what the torch modules of ``train.policy`` compute, on the same parameters, without allocating. The pass
+It computes what the torch modules of ``train.network.policy`` compute, on the same parameters, without allocating. The pass
 over a part is one call of compiled code (``train.network.mlp_kernels``), matrix products included, so that threads do
 not wait for each other's interpreter lock.
 """
@@ -26,8 +26,8 @@ from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.network.encoders import PictureEncoder
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.pictures import PictureLayers
+from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic
 from nclone_env.train.network.protocols import StoredSteps
-from nclone_env.train.policy import HIDDEN_LAYERS, ActorCritic
 
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))

@@ -23,8 +23,8 @@ from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
 from nclone_env.train.network.distribution import divergences, log_probs_and_entropies
 from nclone_env.train.network.loss_kernels import REFERENCE_KL
 from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.protocols import StoredSteps
-from nclone_env.train.policy import ActorCritic
 
 
 class TorchNetwork:

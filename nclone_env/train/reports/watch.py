@@ -14,7 +14,7 @@ from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.level.level import Level
 from nclone_env.replay.watch import Run
 from nclone_env.train.collect.evaluate import Chooser, LevelResult, Mode
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 
 
 def policy_runs(

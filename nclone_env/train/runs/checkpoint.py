@@ -21,7 +21,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.levels.generated import evaluated_levels
-from nclone_env.train.policy import ActorCritic, make_policy
+from nclone_env.train.network.policy import ActorCritic, make_policy
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
 

@@ -8,7 +8,7 @@ from typing import Any
 from nclone_env.errors import CheckpointError
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.runs.checkpoint import (
     Checkpoint,
     check_observations,

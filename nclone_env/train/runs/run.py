@@ -37,8 +37,8 @@ from nclone_env.train.network.device import is_pinned, learning_device
 from nclone_env.train.network.encoders import PICTURES
 from nclone_env.train.network.mlp import covers
 from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import ActorCritic, make_policy
 from nclone_env.train.network.protocols import Actor
-from nclone_env.train.policy import ActorCritic, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import KeptCurve, LearningCurve
 from nclone_env.train.runs.folder import RunFolder

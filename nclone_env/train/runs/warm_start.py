@@ -12,7 +12,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.cloning import Cloning, clone
 from nclone_env.train.learn.demonstrations import Demonstrated, demonstrate
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.runs.run import Run, most_rows
 
 

@@ -8,7 +8,7 @@ import torch
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.train.collect.evaluate import LevelResult, best_episode, compare, evaluate
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 
 from ..stub import LineWorld
 

@@ -10,8 +10,8 @@ from nclone_env.train.learn.cloning import CloningSettings, clone, evaluate_clon
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.trajectories import TrajectoryBuffer
 from nclone_env.train.network import choice
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.torch_network import TorchNetwork
-from nclone_env.train.policy import ActorCritic
 
 SETTINGS = CloningSettings(max_epochs=60, patience=10, least_updates=0)
 

@@ -15,8 +15,8 @@ from nclone_env.train.learn.ppo import PPO, moments, shuffle
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.torch_network import TorchNetwork, ppo_loss
-from nclone_env.train.policy import ActorCritic
 
 NETWORKS = pytest.mark.parametrize("network", [MLP, TorchNetwork])
 

@@ -14,7 +14,7 @@ from nclone_env.errors import ConfigError
 from nclone_env.kinds import KINDS
 from nclone_env.obs.spec import ENTITY_STATE, observation_specs
 from nclone_env.train.network.encoders import EntityEncoder, GridEncoder, PictureEncoder, make_encoders
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 
 ENCODED = tuple(name for name in OBSERVATION_NAMES if name != "graph")
 CONFIGURATIONS = list(itertools.product((1, 3), ("float32", "float16"), (128, 84, 64)))

@@ -10,8 +10,8 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.mlp import MLP, covers
 from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.torch_network import TorchNetwork
-from nclone_env.train.policy import ActorCritic
 
 STEPS, ENVS = 8, 33
 BOXES = {

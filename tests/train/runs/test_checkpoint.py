@@ -12,7 +12,7 @@ from nclone_env import __version__
 from nclone_env.errors import CheckpointError
 from nclone_env.options import flat
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.runs import checkpoint as module
 from nclone_env.train.runs.checkpoint import (
     Checkpoint,

@@ -16,7 +16,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
-from nclone_env.train.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.warm_start import reference_coefficient
 

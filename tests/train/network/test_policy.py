@@ -5,7 +5,7 @@ import torch
 
 from nclone_env.config import RewardConfig
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policy import ActorCritic, make_policy
+from nclone_env.train.network.policy import ActorCritic, make_policy
 
 VECTORS = {"game_state": (30,), "reachability": (2, 11)}
 PICTURES = {"player_frame": (64, 64, 1), "global_view": (40, 72, 1)}
