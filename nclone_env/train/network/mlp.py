@@ -1,8 +1,8 @@
 """The fast path: forward and backward pass of an MLP policy and its encoders by hand, in blocks that fit the cache.
 
-It computes what the torch modules of ``train.network.policy`` compute, on the same parameters, without allocating. The pass
-over a part is one call of compiled code (``train.network.mlp_kernels``), matrix products included, so that threads do
-not wait for each other's interpreter lock.
+It computes what the torch modules of ``train.network.policy`` compute, on the same parameters, without allocating. The
+pass over a part is one call of compiled code (``train.network.mlp_kernels``), matrix products included, so that threads
+do not wait for each other's interpreter lock.
 """
 
 from __future__ import annotations
