@@ -47,7 +47,7 @@ def test_the_wheel_contains_the_package_its_levels_and_nothing_else(wheel):
         names = set(archive.namelist())
     assert LEVELS
     assert {f"nclone_env/_levels/{name}" for name in LEVELS} <= names
-    assert "nclone_env/py.typed" in names
+    assert {"nclone_env/py.typed", "nclone_env/memory/report.html.jinja"} <= names
     tops = {name.split("/")[0] for name in names}
     assert len(tops) == 2
     assert {top.split("-")[0] for top in tops} == {"nclone_env"}
