@@ -49,8 +49,7 @@ def check_resumable(config: TrainConfig, checkpoint: Checkpoint, path: Path) -> 
         expected, got = (_text(found.value(each)) for each in (saved, config))
         raise CheckpointError(
             f"{path}: {found.key}: expected {expected}, as in the run to resume, got {got}; leave out "
-            f"{_flag(found.key)}, or "
-            "begin another run with its policy by --init"
+            f"{_flag(found.key)}, or begin another run with its policy by --init"
         )
 
 
