@@ -104,7 +104,7 @@ def _flag(name: str) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, tuple):
-        return " ".join(value) or "none"
+        return " ".join(map(str, value)) or "none"
     return str(value)
 
 
