@@ -20,7 +20,7 @@ from nclone_env.profiler.environments import VectorTarget
 from nclone_env.sim.simulate import simulate
 
 if TYPE_CHECKING:
-    from nclone_env.replay.watch import Run
+    from nclone_env.replay.watch import WatchedRun
 
 _DEFAULTS = EnvironmentConfig()
 
@@ -82,13 +82,13 @@ def run(
     return 0
 
 
-def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[Run]:
+def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[WatchedRun]:
     """Return an episode of random actions on each level, of so many steps at most."""
-    from nclone_env.replay.watch import Run  # it imports OpenCV
+    from nclone_env.replay.watch import WatchedRun  # it imports OpenCV
 
     random, runs = np.random.default_rng(seed), []
     for level in playable_levels(config).levels:
         inputs = np.repeat(np.take(INPUT_OF_ACTION, random.integers(NUM_ACTIONS, size=steps)), config.frame_skip)
         ended = np.flatnonzero(np.isin(simulate(level, inputs).state, (DEAD, CELEBRATING)))
-        runs.append(Run(level, inputs[: ended[0] + 1 if len(ended) else None].tolist()))
+        runs.append(WatchedRun(level, inputs[: ended[0] + 1 if len(ended) else None].tolist()))
     return runs

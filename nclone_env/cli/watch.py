@@ -21,11 +21,11 @@ from nclone_env.replay.video import named_level, write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.replay.watch import Run
+    from nclone_env.replay.watch import WatchedRun
 
 _CHECKPOINT_MAGIC = b"PK\x03\x04"
 _HOLD = FRAMES_PER_SECOND  # frames for which the end of a run stays
-Rounds = Callable[[int], "list[Run]"]
+Rounds = Callable[[int], "list[WatchedRun]"]
 """Number of a round to its runs."""
 
 
@@ -83,7 +83,7 @@ def show(rounds: Rounds, views: int, scale: float) -> None:
     play.show(pictures, "nclone-env watch", grid_size(count, scale))
 
 
-def _later(rounds: Rounds) -> Iterator[Run]:
+def _later(rounds: Rounds) -> Iterator[WatchedRun]:
     for number in itertools.count(1):
         yield from rounds(number)
 
@@ -116,7 +116,7 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _replayed(path: Path) -> Rounds:
-    from nclone_env.replay.watch import Run
+    from nclone_env.replay.watch import WatchedRun
 
     data = read_bytes(path)
     if not (is_recording(data) or is_attract(data)):
@@ -124,7 +124,7 @@ def _replayed(path: Path) -> Rounds:
         fix = "name what nclone-env train, play or replay record wrote"
         raise ConfigError(f"sources: {expected}, got {shortened(str(path), 200)}, {appearance(data)}; {fix}")
     recording = load_any_recording(path)
-    return lambda number: [Run(named_level(recording), recording.inputs.tolist(), path.name)]
+    return lambda number: [WatchedRun(named_level(recording), recording.inputs.tolist(), path.name)]
 
 
 def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: bool) -> Rounds:

@@ -7,7 +7,7 @@ from functools import cached_property
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.env.lifecycle import Lifecycle
-from nclone_env.env.reachability.cache import CacheCounts
+from nclone_env.env.reachability.cache import FieldCounts
 from nclone_env.env.viewer import Viewer
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet
@@ -62,6 +62,6 @@ class BaseEnvironment:
         return self._batch.graphs
 
     @property
-    def reachability_counts(self) -> CacheCounts | None:
+    def reachability_counts(self) -> FieldCounts | None:
         """Usage of the cache of ``reachability`` fields; None without that observation."""
         return self._batch.reachability_counts

@@ -25,7 +25,7 @@ from nclone_env.env.compiled.step_arrays import StepArrays, make_step_arrays
 from nclone_env.env.exchange import exchange
 from nclone_env.env.playable import playable_levels
 from nclone_env.env.reachability.answer import Reachability
-from nclone_env.env.reachability.cache import CacheCounts, shared_cache
+from nclone_env.env.reachability.cache import FieldCounts, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
@@ -278,7 +278,7 @@ class Batch:
         return level_graphs(self.level_set)
 
     @property
-    def reachability_counts(self) -> CacheCounts | None:
+    def reachability_counts(self) -> FieldCounts | None:
         """Usage of the cache of fields; None without the ``reachability`` observation."""
         return self._reach.cache.counts() if self._reach else None
 

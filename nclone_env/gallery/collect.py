@@ -10,7 +10,7 @@ from typing import Any
 
 from nclone_env.errors import FormatError, NcloneError, RecordingError
 from nclone_env.gallery.facts import Facts, facts_of, read_table
-from nclone_env.gallery.runs import Run, load_run, recording_files, solution_of, without_copies
+from nclone_env.gallery.runs import GalleryRun, load_run, recording_files, solution_of, without_copies
 from nclone_env.generate.collection import CollectionFiles
 from nclone_env.level.level import Level
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
@@ -36,7 +36,7 @@ class Entry:
     page: str
     level: Level
     facts: Facts
-    runs: tuple[Run, ...]
+    runs: tuple[GalleryRun, ...]
 
     @property
     def title(self) -> str:
@@ -44,7 +44,7 @@ class Entry:
         return self.level.raw.title.strip() or self.level.name
 
     @property
-    def best(self) -> Run | None:
+    def best(self) -> GalleryRun | None:
         """The fastest run that completes the level."""
         return self.runs[0] if self.runs and self.runs[0].won else None
 
@@ -96,26 +96,26 @@ def _tried(on_fault: OnFault, task: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-def _known_runs(levels: Sequence[Level], on_fault: OnFault) -> list[Run]:
+def _known_runs(levels: Sequence[Level], on_fault: OnFault) -> list[GalleryRun]:
     known = known_solutions_of(levels)
     solved = [level for level in levels if level.name in known]
     found = [_tried(on_fault, solution_of, level, known[level.name]) for level in solved]
     return [run for run in found if run is not None]
 
 
-def _runs_at(path: Path, on_fault: OnFault) -> list[Run]:
+def _runs_at(path: Path, on_fault: OnFault) -> list[GalleryRun]:
     files = _tried(on_fault, recording_files, path) or []
     if not files and path.is_dir():
         on_fault(RecordingError(str(path), "folder", "at least one recording (.replay or attract file)", "none in it"))
     return _loaded(files, on_fault)
 
 
-def _loaded(files: Iterable[Path], on_fault: OnFault) -> list[Run]:
+def _loaded(files: Iterable[Path], on_fault: OnFault) -> list[GalleryRun]:
     found = [_tried(on_fault, load_run, file) for file in files]
     return [run for run in found if run is not None]
 
 
-def _of_levels(runs: Iterable[Run], levels: Iterable[Level], on_fault: OnFault) -> Iterator[Run]:
+def _of_levels(runs: Iterable[GalleryRun], levels: Iterable[Level], on_fault: OnFault) -> Iterator[GalleryRun]:
     """Yield the runs on some levels; report the others."""
     shown = {level.raw.digest for level in levels}
     for run in runs:
@@ -125,15 +125,15 @@ def _of_levels(runs: Iterable[Run], levels: Iterable[Level], on_fault: OnFault) 
             on_fault(RecordingError(run.label, "level", "one of the levels of the gallery", repr(run.level.title)))
 
 
-def _levels_of(runs: Iterable[Run]) -> list[Level]:
+def _levels_of(runs: Iterable[GalleryRun]) -> list[Level]:
     first: dict[str, Level] = {}
     for run in runs:
         first.setdefault(run.level.digest, Level(run.level, run.level.title or run.label))
     return list(first.values())
 
 
-def _entries(levels: Sequence[Level], runs: Sequence[Run], rows: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
-    by_level: dict[str, list[Run]] = {level.raw.digest: [] for level in levels}
+def _entries(levels: Sequence[Level], runs: Sequence[GalleryRun], rows: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
+    by_level: dict[str, list[GalleryRun]] = {level.raw.digest: [] for level in levels}
     for run in runs:
         if run.level.digest in by_level:
             by_level[run.level.digest].append(run)

@@ -8,7 +8,7 @@ from typing import Any
 from nclone_env.gallery.collect import Entry
 from nclone_env.gallery.facts import seconds
 from nclone_env.gallery.markup import Markup, escaped, fill, joined, script_data
-from nclone_env.gallery.runs import Run
+from nclone_env.gallery.runs import GalleryRun
 from nclone_env.gallery.tracks import STEPS, Tracks
 from nclone_env.render.beams import BEAM_COLOURS, BEAM_WIDTHS
 from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE
@@ -183,7 +183,7 @@ def _data(entry: Entry, tracks: Sequence[Tracks]) -> dict[str, Any]:
     }
 
 
-def _run_data(run: Run, tracks: Tracks) -> dict[str, Any]:
+def _run_data(run: GalleryRun, tracks: Tracks) -> dict[str, Any]:
     return {"label": run.label, "frames": tracks.frames, "tracks": tracks.texts()}
 
 

@@ -21,7 +21,7 @@ _START = 1 << 16  # bytes that show whether a file is a recording: a level has a
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class GalleryRun:
     """Inputs on a level that the simulator has reproduced.
 
     Attributes:
@@ -51,18 +51,18 @@ class Run:
         return not self.won, self.frames, self.label
 
 
-def run_of(label: str, level: RawLevel | Level, inputs: bytes | np.ndarray) -> Run:
+def run_of(label: str, level: RawLevel | Level, inputs: bytes | np.ndarray) -> GalleryRun:
     """Play inputs and return the run."""
     raw = level.raw if isinstance(level, Level) else level
     codes = np.frombuffer(inputs, np.uint8) if isinstance(inputs, bytes) else inputs
     return _run(label, raw, codes, verdict(True, "", simulate(level, codes), len(codes)))
 
 
-def _run(label: str, level: RawLevel, inputs: np.ndarray, found: Verdict) -> Run:
-    return Run(label, level, inputs, STATE_NAMES[found.state], found.end, found.gold)
+def _run(label: str, level: RawLevel, inputs: np.ndarray, found: Verdict) -> GalleryRun:
+    return GalleryRun(label, level, inputs, STATE_NAMES[found.state], found.end, found.gold)
 
 
-def solution_of(level: Level, inputs: bytes) -> Run:
+def solution_of(level: Level, inputs: bytes) -> GalleryRun:
     """Return a known solution of a level as a run.
 
     Raises:
@@ -74,7 +74,7 @@ def solution_of(level: Level, inputs: bytes) -> Run:
     return run
 
 
-def load_run(path: Path) -> Run:
+def load_run(path: Path) -> GalleryRun:
     """Read a recording, ``.replay`` or attract file, and replay it.
 
     Raises:
@@ -109,9 +109,9 @@ def _starts_as_recording(path: Path) -> bool:
     return is_recording(start) or is_attract(start)
 
 
-def without_copies(runs: Sequence[Run]) -> list[Run]:
+def without_copies(runs: Sequence[GalleryRun]) -> list[GalleryRun]:
     """Return runs by rank, of those with the same inputs the first one given."""
-    first: dict[bytes, Run] = {}
+    first: dict[bytes, GalleryRun] = {}
     for run in runs:
         first.setdefault(run.inputs.tobytes(), run)
     return sorted(first.values(), key=lambda run: run.rank)

@@ -16,7 +16,7 @@ from nclone_env.errors import ConfigError, RecordingError
 from nclone_env.gallery.collect import Entry, OnFault
 from nclone_env.gallery.markup import ASSETS
 from nclone_env.gallery.pages import MAGNIFICATION, index_page, level_page
-from nclone_env.gallery.runs import Run
+from nclone_env.gallery.runs import GalleryRun
 from nclone_env.gallery.tracks import Tracks, shown_frames
 from nclone_env.kinds import NINJA
 from nclone_env.level.level_set import LevelSet, pack
@@ -118,7 +118,7 @@ class _Writer:
         (self.folder / f"{entry.page}.html").write_text(page, encoding="utf-8")
         return entry
 
-    def _short(self, levels: LevelSet, runs: Sequence[Run]) -> Iterator[Run]:
+    def _short(self, levels: LevelSet, runs: Sequence[GalleryRun]) -> Iterator[GalleryRun]:
         """Yield the runs that are not too long to be shown; report the others."""
         for run in runs:
             most = shown_frames(levels, len(run.inputs))

@@ -22,7 +22,7 @@ MAX_TYPE = 39  # the counts block has room for types 0..39
 MAX_RECORDS = 32767  # indices of entities are 16-bit
 
 
-class Fault(NamedTuple):
+class RecordFault(NamedTuple):
     """What is wrong with one record."""
 
     record: int
@@ -31,7 +31,7 @@ class Fault(NamedTuple):
     got: str
 
 
-def loading_fault(records: np.ndarray) -> Fault | None:
+def loading_fault(records: np.ndarray) -> RecordFault | None:
     """Return the first reason why records have no meaning as a level, or None.
 
     Args:
@@ -39,11 +39,11 @@ def loading_fault(records: np.ndarray) -> Fault | None:
     """
     rows = records.tolist()
     if not rows:
-        return Fault(0, "a ninja record, the start of the level", "no records")
+        return RecordFault(0, "a ninja record, the start of the level", "no records")
     if len(rows) > MAX_RECORDS:
-        return Fault(MAX_RECORDS, f"at most {MAX_RECORDS} records", f"{len(rows)}")
+        return RecordFault(MAX_RECORDS, f"at most {MAX_RECORDS} records", f"{len(rows)}")
     if rows[0][0] != NINJA:
-        return Fault(0, "the ninja as the first record", kind_name(rows[0][0]))
+        return RecordFault(0, "the ninja as the first record", kind_name(rows[0][0]))
     crowd = _crowd_fault(records)
     if crowd:
         return crowd
@@ -55,7 +55,7 @@ def loading_fault(records: np.ndarray) -> Fault | None:
     return None
 
 
-def writing_fault(records: np.ndarray) -> Fault | None:
+def writing_fault(records: np.ndarray) -> RecordFault | None:
     """Return the first reason why records cannot be written to a level file, or None.
 
     Args:
@@ -85,53 +85,53 @@ def partner_index(index: int, kind: int, exits: int) -> int | None:
     return index + 1 if kind in DOOR_SWITCHES else None
 
 
-def _crowd_fault(records: np.ndarray) -> Fault | None:
+def _crowd_fault(records: np.ndarray) -> RecordFault | None:
     """Return the first kind of which there are too many."""
     counts = np.bincount(records[:, 0], minlength=len(KINDS))
     for kind in KINDS:
         if counts[kind.number] > kind.most:
             first = int(np.flatnonzero(records[:, 0] == kind.number)[kind.most])
-            return Fault(first, f"at most {kind.most} {kind.name} records in a level", f"{counts[kind.number]}")
+            return RecordFault(first, f"at most {kind.most} {kind.name} records in a level", f"{counts[kind.number]}")
     return None
 
 
-def _value_fault(index: int, row: Sequence[int]) -> Fault | None:
+def _value_fault(index: int, row: Sequence[int]) -> RecordFault | None:
     number, _, _, orientation, mode = row
     if number >= len(KINDS):
         return None
     kind = KINDS[number]
     if orientation >= kind.orientations:
-        return Fault(index, f"an orientation of 0..{kind.orientations - 1} for {kind.name}", str(orientation))
+        return RecordFault(index, f"an orientation of 0..{kind.orientations - 1} for {kind.name}", str(orientation))
     if mode >= kind.modes:
-        return Fault(index, f"a mode of 0..{kind.modes - 1} for {kind.name}", str(mode))
+        return RecordFault(index, f"a mode of 0..{kind.modes - 1} for {kind.name}", str(mode))
     return None
 
 
-def _partner_missing(index: int, row: Sequence[int], exits: int, count: int) -> Fault | None:
+def _partner_missing(index: int, row: Sequence[int], exits: int, count: int) -> RecordFault | None:
     partner = partner_index(index, row[0], exits)
     if partner is None or partner < count:
         return None
     wanted = f"the {kind_name(SWITCH_OF[row[0]])} of this {kind_name(row[0])} in record {partner}"
-    return Fault(index, wanted, f"only {count} records")
+    return RecordFault(index, wanted, f"only {count} records")
 
 
-def _type_fault(index: int, kind: int) -> Fault | None:
+def _type_fault(index: int, kind: int) -> RecordFault | None:
     if kind > MAX_TYPE:
-        return Fault(index, f"a type of 0..{MAX_TYPE}, which level files can count", f"type {kind}")
+        return RecordFault(index, f"a type of 0..{MAX_TYPE}, which level files can count", f"type {kind}")
     return None
 
 
-def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> Fault | None:
+def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> RecordFault | None:
     kind = types[index]
     partner = partner_index(index, kind, exits)
     if partner is not None:
         wanted = SWITCH_OF[kind]
         if types[partner] != wanted:
             expected = f"{kind_name(wanted)}, the switch of the {kind_name(kind)} in record {index}"
-            return Fault(partner, expected, kind_name(types[partner]))
+            return RecordFault(partner, expected, kind_name(types[partner]))
     for door, switch in DOOR_SWITCHES.items():
         if kind == switch and types[index - 1] != door:  # a level file counts switches by their doors
-            return Fault(index, f"a {kind_name(door)} before this {kind_name(switch)}", "none")
+            return RecordFault(index, f"a {kind_name(door)} before this {kind_name(switch)}", "none")
     return None
 
 

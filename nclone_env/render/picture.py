@@ -56,7 +56,7 @@ def world_picture(
     rows = np.empty((int(header["door_count"] + 2 * header["entity_count"] + 1), 3))
     count = list_sprites(levels, worlds, index, glyphs(), rows)
     sprites = [(x, y, shown[int(number)] if number >= 0 else None) for number, x, y in rows[:count].tolist()]
-    canvas = Canvas(levels.tiles[ninja["level"]], scale, area)
+    canvas = PictureCanvas(levels.tiles[ninja["level"]], scale, area)
     _draw_beams(levels, worlds, index, canvas.pixels)
     canvas.draw(sprites[:-1])
     canvas.draw(map(_ninja_item, ghosts), _GHOST_OPACITY)
@@ -103,7 +103,7 @@ def level_picture(level: RawLevel | Level, scale: float = 1.0, crop: bool = Fals
             items.append((x * MAP_UNIT, y * MAP_UNIT, shown))
     for _, x, y, _, _ in raw.records[:1].tolist():
         items.append((x * MAP_UNIT, y * MAP_UNIT, appearance(NINJA, FACES_RIGHT, IMMOBILE)))
-    canvas = Canvas(tiles, scale, used_area_of(raw) if crop else WORLD)
+    canvas = PictureCanvas(tiles, scale, used_area_of(raw) if crop else WORLD)
     canvas.draw(items)
     picture = canvas.picture()
     return np.vstack([title_bar(raw.title, raw.author, picture.shape[1]), picture]) if title else picture
@@ -121,7 +121,7 @@ def _drawing_order(record: list[int]) -> tuple[bool, int]:
     return record[0] not in _DOORS, record[0]
 
 
-class Canvas:
+class PictureCanvas:
     """The whole world at the next whole magnification, of which a part is taken when it is drawn.
 
     Args:

@@ -32,9 +32,9 @@ def recording_pictures(recording: Recording, scale: float = 1.0, every: int = 1)
     Yields:
         (round(600 * scale) + 28, round(1056 * scale), 3) uint8, RGB; the last 28 rows tell level, time and gold.
     """
-    from nclone_env.replay.watch import Run, run_pictures  # OpenCV is only needed to draw
+    from nclone_env.replay.watch import WatchedRun, run_pictures  # OpenCV is only needed to draw
 
-    return run_pictures(Run(named_level(recording), recording.inputs), scale, every)
+    return run_pictures(WatchedRun(named_level(recording), recording.inputs), scale, every)
 
 
 def named_level(recording: Recording) -> Level:

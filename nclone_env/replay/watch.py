@@ -16,7 +16,7 @@ from nclone_env.replay.view import View, view_size
 _GAP = 4  # pixels between views
 
 
-class Run(NamedTuple):
+class WatchedRun(NamedTuple):
     """A run to watch.
 
     Attributes:
@@ -30,7 +30,7 @@ class Run(NamedTuple):
     label: str = ""
 
 
-def run_pictures(run: Run, scale: float = 1.0, every: int = 1) -> Iterator[np.ndarray]:
+def run_pictures(run: WatchedRun, scale: float = 1.0, every: int = 1) -> Iterator[np.ndarray]:
     """Play a run and yield its pictures, from the initial state to the last frame.
 
     Args:
@@ -60,7 +60,7 @@ def grid_size(views: int, scale: float = 1.0) -> tuple[int, int]:
     return columns * (width + _GAP) - _GAP, rows * (height + _GAP) - _GAP
 
 
-def grid_pictures(runs: Iterator[Run], views: int, scale: float = 1.0, hold: int = 0) -> Iterator[np.ndarray]:
+def grid_pictures(runs: Iterator[WatchedRun], views: int, scale: float = 1.0, hold: int = 0) -> Iterator[np.ndarray]:
     """Yield pictures of several runs at once, each of which makes room for the next one when it has ended.
 
     Args:
@@ -90,7 +90,7 @@ def grid_pictures(runs: Iterator[Run], views: int, scale: float = 1.0, hold: int
         yield picture.copy()
 
 
-def _one_after_another(runs: Iterator[Run], scale: float, hold: int) -> Iterator[np.ndarray]:
+def _one_after_another(runs: Iterator[WatchedRun], scale: float, hold: int) -> Iterator[np.ndarray]:
     """Yield the pictures of one run after another."""
     for run in runs:
         picture = None

@@ -30,7 +30,7 @@ _FLAGS = ("airborne", "walled", "jump_held")
 _SHOOTING_DRONES = bits(kind for kind in KINDS if kind.has_heading and kind.shoots)
 
 
-class Fault(NamedTuple):
+class WorldFault(NamedTuple):
     """What is wrong in a world."""
 
     where: str
@@ -41,15 +41,15 @@ class Fault(NamedTuple):
 
 _FLOATS = f"finite numbers from -{FARTHEST:g} to {FARTHEST:g}"
 _FAULTS = (
-    Fault("ninjas.frame", f"a number from 0 to {_LONGEST}", "another"),
-    Fault("ninjas.next_order", f"a number from 0 to {_LONGEST}", "another"),
-    Fault("ninjas.state", f"a state from 0 to {DISABLED}", "another"),
-    Fault("ninjas", f"{_FLOATS}, 0 or 1 for {', '.join(_FLAGS)}, -1, 0 or 1 for facing", "others"),
-    Fault("trail", _FLOATS, "others"),
-    Fault("movers", _FLOATS, "others"),
-    Fault("movers.cell", f"cells from {NO_CELL} to {CELLS - 1}", "another"),
-    Fault("movers", "lasers that move along segments of the levels", "others"),
-    Fault("entity_states", "states that the entities of the level have", "others"),
+    WorldFault("ninjas.frame", f"a number from 0 to {_LONGEST}", "another"),
+    WorldFault("ninjas.next_order", f"a number from 0 to {_LONGEST}", "another"),
+    WorldFault("ninjas.state", f"a state from 0 to {DISABLED}", "another"),
+    WorldFault("ninjas", f"{_FLOATS}, 0 or 1 for {', '.join(_FLAGS)}, -1, 0 or 1 for facing", "others"),
+    WorldFault("trail", _FLOATS, "others"),
+    WorldFault("movers", _FLOATS, "others"),
+    WorldFault("movers.cell", f"cells from {NO_CELL} to {CELLS - 1}", "another"),
+    WorldFault("movers", "lasers that move along segments of the levels", "others"),
+    WorldFault("entity_states", "states that the entities of the level have", "others"),
 )
 _FRAME, _ORDER, _STATE, _NINJA, _TRAIL, _MOVER, _CELL, _LASER, _ENTITY = range(len(_FAULTS))
 _NONE = -1
@@ -70,7 +70,7 @@ def _largest_state(kind: Kind) -> int:
 _LARGEST_STATES = tuple(map(_largest_state, KINDS))
 
 
-def world_fault(world: WorldArrays, levels: LevelSet) -> Fault | None:
+def world_fault(world: WorldArrays, levels: LevelSet) -> WorldFault | None:
     """Return the first reason why a world cannot be played, None if it can.
 
     Args:
@@ -81,7 +81,7 @@ def world_fault(world: WorldArrays, levels: LevelSet) -> Fault | None:
     return None if fault == _NONE else _with_value(_FAULTS[fault], world)
 
 
-def _with_value(fault: Fault, world: WorldArrays) -> Fault:
+def _with_value(fault: WorldFault, world: WorldArrays) -> WorldFault:
     """Return a fault of a field with what the field holds: a number, or the least and the largest of several."""
     name, _, field = fault.where.partition(".")
     if not field:

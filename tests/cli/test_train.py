@@ -8,7 +8,7 @@ from nclone_env.cli.app import main
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.train import train
 from nclone_env.errors import CheckpointError, MissingExtraError
-from nclone_env.replay.watch import Run
+from nclone_env.replay.watch import WatchedRun
 from nclone_env.train import require_training_extra
 from nclone_env.train.collect import environments
 from nclone_env.train.config import TrainConfig
@@ -27,7 +27,9 @@ def toy(monkeypatch):
         return LineWorld(config, num_envs)
 
     monkeypatch.setattr(environments, "NPlusPlusVectorEnv", make)
-    monkeypatch.setattr(watch, "evaluated_run", lambda episode, config: Run(WINNABLE, [2] * len(episode.actions)))
+    monkeypatch.setattr(
+        watch, "evaluated_run", lambda episode, config: WatchedRun(WINNABLE, [2] * len(episode.actions))
+    )
 
 
 def test_train_then_evaluate(toy, tmp_path, capsys):

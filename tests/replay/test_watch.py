@@ -6,7 +6,7 @@ import numpy as np
 
 from nclone_env.render.bar import BAR_HEIGHT
 from nclone_env.replay.view import view_size
-from nclone_env.replay.watch import Run, grid_pictures, grid_size, run_pictures
+from nclone_env.replay.watch import WatchedRun, grid_pictures, grid_size, run_pictures
 
 from .bases import DEADLY, RIGHT, WINNABLE
 
@@ -15,7 +15,7 @@ WIDTH, HEIGHT = view_size(SCALE / 2)
 
 
 def run(frames, level=DEADLY, label=""):
-    return Run(level, [RIGHT] * frames, label)
+    return WatchedRun(level, [RIGHT] * frames, label)
 
 
 def cell(picture, number):
@@ -66,7 +66,7 @@ def test_inputs_are_taken_as_frames_are_shown():
             taken.append(number)
             yield RIGHT
 
-    pictures = run_pictures(Run(DEADLY, inputs()), SCALE)
+    pictures = run_pictures(WatchedRun(DEADLY, inputs()), SCALE)
     next(pictures)
     assert not taken
     next(pictures)
@@ -89,4 +89,4 @@ def test_the_label_is_written_instead_of_the_name():
 def test_odd_sizes_fit():
     for scale in (0.1875, 0.2125, 0.31, 1 / 3, 0.477):
         for level in (DEADLY, WINNABLE):
-            assert next(run_pictures(Run(level, []), scale)).shape[1::-1] == view_size(scale)
+            assert next(run_pictures(WatchedRun(level, []), scale)).shape[1::-1] == view_size(scale)

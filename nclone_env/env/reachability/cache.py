@@ -22,7 +22,7 @@ _MIN_SLOTS, _SLOTS_PER_LEVEL = 64, 2
 _EMPTY = -1.0
 
 
-class CacheCounts(NamedTuple):
+class FieldCounts(NamedTuple):
     """Usage of a cache.
 
     Attributes:
@@ -97,12 +97,12 @@ class FieldCache:
                 self._writers -= 1
                 self._turn.notify_all()
 
-    def counts(self) -> CacheCounts:
+    def counts(self) -> FieldCounts:
         """Return the usage so far."""
         with self._turn:
             used = int(np.count_nonzero(self.last_use >= 0))
             counters = (self._hits, self._misses, self._evictions)
-            return CacheCounts(len(self.keys), used, *counters, self.fields.nbytes)
+            return FieldCounts(len(self.keys), used, *counters, self.fields.nbytes)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of all slots."""

@@ -37,7 +37,7 @@ from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import DOOR_SWITCHES, EXIT
 from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, header_fault, printable
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.records import MAX_TYPE, Fault, loading_fault, writing_fault
+from nclone_env.level.records import MAX_TYPE, RecordFault, loading_fault, writing_fault
 
 LEVEL_ID_OFFSET = 8
 TITLE_OFFSET, TITLE_SIZE = 38, 129
@@ -70,7 +70,7 @@ def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
     exits = int(np.count_nonzero(records[:, 0] == EXIT))
     if exits != counts[EXIT]:  # the count of exits determines where their switches are
         expected = f"{counts[EXIT]} exit records, as the count at {COUNTS_OFFSET + 2 * EXIT} says"
-        raise _error(source, Fault(len(records), expected, str(exits)))
+        raise _error(source, RecordFault(len(records), expected, str(exits)))
     _, _, level_id, game_mode, _, _ = _HEAD.unpack_from(data)
     return RawLevel(
         tiles=np.frombuffer(data, np.uint8, TILES_SIZE, TILES_OFFSET).reshape(TILE_ROWS, TILE_COLUMNS),
@@ -127,6 +127,6 @@ def _read_name(data: bytes, offset: int, size: int) -> str:
     return "".join(filter(printable, name))
 
 
-def _error(source: str, fault: Fault) -> LevelFormatError:
+def _error(source: str, fault: RecordFault) -> LevelFormatError:
     offset = RECORDS_OFFSET + fault.record * RECORD_SIZE
     return LevelFormatError(source, f"record {fault.record} at offset {offset}", fault.expected, fault.got)

@@ -45,7 +45,7 @@ class Made:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class LevelBatch:
     """The generated levels and variants that a run trains on at a time."""
 
     made: tuple[Made, ...]
@@ -155,7 +155,7 @@ class Plan:
         parts = (self.fixed, [made.level for made in current], [made.level for made in previous])
         return tuple(itertools.chain.from_iterable(self._images(part) for part in parts))
 
-    def batch(self, first: int, previous: Sequence[Made]) -> Batch:
+    def batch(self, first: int, previous: Sequence[Made]) -> LevelBatch:
         """Make the batch that begins at a number of the collection, and what :meth:`derived` does.
 
         Args:
@@ -167,7 +167,7 @@ class Plan:
         """
         return self.derived(self.collection.take(first, self.count), previous)
 
-    def derived(self, made: tuple[Made, ...], previous: Sequence[Made]) -> Batch:
+    def derived(self, made: tuple[Made, ...], previous: Sequence[Made]) -> LevelBatch:
         """Return levels as a batch that follows another one.
 
         What environments derive from the levels of the run is left in the level library, where the exchange finds it.
@@ -175,12 +175,12 @@ class Plan:
         NPlusPlusEnv(self._with_levels(made, previous)).close()
         return self.with_starts(made, previous)
 
-    def with_starts(self, made: tuple[Made, ...], previous: Sequence[Made]) -> Batch:
+    def with_starts(self, made: tuple[Made, ...], previous: Sequence[Made]) -> LevelBatch:
         """Return levels as a batch that follows another one."""
         if not self.along_solutions:
-            return Batch(made, None)
+            return LevelBatch(made, None)
         solutions = {**self.solutions, **(self._proofs(made) if self.with_proofs else {})}
-        return Batch(made, start_states(self._with_levels(made, previous), solutions, STATES_PER_LEVEL))
+        return LevelBatch(made, start_states(self._with_levels(made, previous), solutions, STATES_PER_LEVEL))
 
     def _with_levels(self, current: Sequence[Made], previous: Sequence[Made]) -> EnvironmentConfig:
         return self.environment.replace(levels=self.levels(current, previous), mirrored=False)

@@ -21,8 +21,8 @@ from nclone_env.level.raw import RawLevel
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.generated import (
-    Batch,
     Collection,
+    LevelBatch,
     Made,
     Plan,
     held_out_collection,
@@ -70,7 +70,7 @@ class LevelStream:
         background: Background,
         num_envs: int,
         begun: int,
-        current: Batch,
+        current: LevelBatch,
         previous: tuple[Made, ...],
     ):
         self.plan, self.current = plan, current
@@ -223,7 +223,7 @@ class _FirstLevels:
             self.hooks.level(what, len(made), count)
         return made
 
-    def batch(self, plan: Plan) -> Batch:
+    def batch(self, plan: Plan) -> LevelBatch:
         """Return the first batch of a plan."""
         made = self.take(plan.collection, plan.count, "levels generated")
         return self._compute(plan.derived, made, ())
@@ -234,7 +234,7 @@ class _FirstLevels:
         return self.ranks.from_first(self.background.result)
 
 
-def _saved_batch(plan: Plan, state: Mapping[str, Any]) -> tuple[int, Batch, tuple[Made, ...]]:
+def _saved_batch(plan: Plan, state: Mapping[str, Any]) -> tuple[int, LevelBatch, tuple[Made, ...]]:
     """Return the updates before the batch of an interrupted run took its turn, the batch, and the levels before it."""
     made, previous = read_levels(state)
     return int(state["begun"]), plan.with_starts(made, previous), previous

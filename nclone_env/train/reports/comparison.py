@@ -57,7 +57,7 @@ class Band(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """Runs with the same configuration but for the seed."""
 
     label: str
@@ -118,7 +118,7 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
     return list(runs.values()), reasons
 
 
-def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], str]:
+def group_runs(runs: Sequence[RunRecord]) -> tuple[list[RunGroup], str]:
     """Return the groups of runs in order of their appearance, and text that names the levels of all runs."""
     keys = [_tried(run.config) for run in runs]
     names = dict.fromkeys(name for key in keys for name in key)
@@ -130,7 +130,7 @@ def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], str]:
         groups.setdefault(values, []).append(run)
         labels[values] = ", ".join(f"{name} {shown(key.get(name))}" for name in differing) or "all runs"
     title = "several level sets" if "levels" in differing else shown(keys[0].get("levels"))
-    return [Group(label, groups[values]) for values, label in _distinct(labels).items()], title
+    return [RunGroup(label, groups[values]) for values, label in _distinct(labels).items()], title
 
 
 def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
@@ -144,7 +144,7 @@ def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
-def comparison_table(groups: Sequence[Group]) -> str:
+def comparison_table(groups: Sequence[RunGroup]) -> str:
     """Format one row for each group: success rates and returns as means over seeds with their range."""
     columns: dict[str, list[str]] = {
         "runs": [group.label for group in groups],
@@ -160,7 +160,7 @@ def comparison_table(groups: Sequence[Group]) -> str:
     return "\n".join(table(list(known), zip(*known.values())))
 
 
-def level_table(groups: Sequence[Group]) -> str:
+def level_table(groups: Sequence[RunGroup]) -> str:
     """Format the success rate of sampled actions on each level that was evaluated; empty if none was."""
     names = dict.fromkeys(name for group in groups for run in group.runs for name in run.success.get("sampled", {}))
     if not names:
@@ -229,6 +229,6 @@ def _number(spread: Spread | None) -> str:
     return "-" if spread is None else f"{spread.mean:.2f}"
 
 
-def _rate(group: Group) -> str:
+def _rate(group: RunGroup) -> str:
     rates = [rate for run in group.runs for rate in _known(run.curve, "steps_per_second")[:, 1]]
     return f"{np.median(rates):,.0f}" if rates else "-"

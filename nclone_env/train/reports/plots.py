@@ -9,7 +9,7 @@ from typing import Any
 from nclone_env._files import fill_file
 from nclone_env._optional import optional_module
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.reports.comparison import Band, Group, shown
+from nclone_env.train.reports.comparison import Band, RunGroup, shown
 
 _SUCCESS, _RETURN = "success rate of recent episodes", "mean return of recent episodes"
 _OCCASIONAL = {
@@ -48,7 +48,7 @@ def write_learning_curve(
     _save(figure, upper, path)
 
 
-def write_comparison(groups: Sequence[Group], path: Path, title: str) -> None:
+def write_comparison(groups: Sequence[RunGroup], path: Path, title: str) -> None:
     """Plot success rate and mean return of groups over timesteps as PNG: the mean over seeds, and their range.
 
     Args:

@@ -12,14 +12,14 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.playable import playable_levels
 from nclone_env.env.single import NPlusPlusEnv
 from nclone_env.level.level import Level
-from nclone_env.replay.watch import Run
+from nclone_env.replay.watch import WatchedRun
 from nclone_env.train.collect.evaluate import Chooser, LevelResult, Mode
 from nclone_env.train.network.policy import ActorCritic
 
 
 def policy_runs(
     policy: ActorCritic, environment: EnvironmentConfig, mode: Mode = "sampled", seed: int = 0, label: str = ""
-) -> list[Run]:
+) -> list[WatchedRun]:
     """Return an episode of a policy on each level, which is played as its inputs are taken.
 
     Args:
@@ -30,7 +30,7 @@ def policy_runs(
         label: begins the labels of the runs.
     """
     return [
-        Run(level, episode_inputs(policy, environment, level, mode, seed), f"{label}{level.name}")
+        WatchedRun(level, episode_inputs(policy, environment, level, mode, seed), f"{label}{level.name}")
         for level in playable_levels(environment).levels
     ]
 
@@ -51,7 +51,7 @@ def episode_inputs(
             ended = terminated or truncated
 
 
-def evaluated_run(episode: LevelResult, environment: EnvironmentConfig) -> Run:
+def evaluated_run(episode: LevelResult, environment: EnvironmentConfig) -> WatchedRun:
     """Return an evaluated episode as a run."""
     (level, *_) = (level for level in playable_levels(environment).levels if level.name == episode.level)
-    return Run(level, episode.inputs(environment).tolist())
+    return WatchedRun(level, episode.inputs(environment).tolist())

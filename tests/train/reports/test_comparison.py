@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nclone_env.train.reports.comparison import Group, RunRecord, comparison_table, group_runs, level_table
+from nclone_env.train.reports.comparison import RunGroup, RunRecord, comparison_table, group_runs, level_table
 
 CONFIG = {"levels": ["jumps"], "learning_rate": 0.001, "reward": {"death": -1.0, "gamma": 0.99}, "name": ""}
 
@@ -21,7 +21,7 @@ def record(seed, rate=0.5, last=300, evaluated=True, **changes):
 
 
 def group(*runs):
-    return Group("all runs", runs)
+    return RunGroup("all runs", runs)
 
 
 def test_seeds_are_one_group_and_other_options_make_another():
@@ -71,7 +71,7 @@ def test_runs_in_which_no_episode_has_ended():
 
 
 def test_table():
-    groups = [Group("lr 1", [record(0), record(1, rate=0.9)]), Group("lr 2", [record(0, evaluated=False)])]
+    groups = [RunGroup("lr 1", [record(0), record(1, rate=0.9)]), RunGroup("lr 2", [record(0, evaluated=False)])]
     assert comparison_table(groups).splitlines() == [
         "runs  seeds  timesteps              sampled  random             training  return  steps/s",
         "lr 1      2        300  35.0% (25.0%-45.0%)   12.5%  70.0% (50.0%-90.0%)    2.00    2,000",
@@ -86,7 +86,7 @@ def test_seeds_without_an_evaluation_do_not_hide_those_with_one():
 
 
 def test_levels():
-    groups = [Group("lr 1", [record(0), record(1, rate=0.9)]), Group("lr 2", [record(0, evaluated=False)])]
+    groups = [RunGroup("lr 1", [record(0), record(1, rate=0.9)]), RunGroup("lr 2", [record(0, evaluated=False)])]
     assert level_table(groups).splitlines() == [
         "level                   lr 1  lr 2",
         "jumps/a  70.0% (50.0%-90.0%)     -",
