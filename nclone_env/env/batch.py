@@ -121,6 +121,7 @@ class Batch:
             self._reach = Reachability(self.level_set, cache, self.num_envs, dtype, same_step)
         self._no_final = FinalArrays(self._unobserved, *NO_FINAL_ROWS)
         self._ended = self._outcomes.ended if self._outcomes else self._no_final.worlds
+        self._final_views: dict[FinalRows, FinalArrays] = {}
 
     def _make_passes(self) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
@@ -268,8 +269,11 @@ class Batch:
         reach, final_view = self._reach, self._no_final
         out_view = kernel_view(out, self._unobserved, reach.queries if reach else NO_QUERIES)
         if final is not None:
-            observations = kernel_view(final.arrays, self._unobserved, reach.final_queries if reach else NO_QUERIES)
-            final_view = FinalArrays(observations, final.used, final.places, self._ended)
+            if final not in self._final_views:  # once: what a step allocates stays below a kilobyte
+                queries = reach.final_queries if reach else NO_QUERIES
+                observations = kernel_view(final.kernel_arrays, self._unobserved, queries)
+                self._final_views[final] = FinalArrays(observations, final.used, final.places, self._ended)
+            final_view = self._final_views[final]
         return Call(passes, self._arrays, out, final, out_view, final_view, base, reset)
 
     @cached_property

@@ -36,7 +36,8 @@ def write_outcomes(levels, paths, worlds, index, frames, scratch, place, out):
         frames: frames for which each action is held.
         scratch: ``WorldArrays``, two of which are overwritten.
         place: the first of them.
-        out: (6, 8) float32, or uint16 for the bits of float16; in the order of ``Action`` and of ``ACTION_OUTCOME``.
+        out: (6, 8) float32, or the words of float32 or float16 (``obs.half``); in the order of ``Action`` and of
+            ``ACTION_OUTCOME``.
     """
     length = path_length(levels, paths, worlds, index)
     for direction in range(NUM_DIRECTIONS):
@@ -75,7 +76,7 @@ def hold(levels, paths, worlds, index, length, action, frames, can_repeat, scrat
             if action < NUM_DIRECTIONS:
                 copy_world(scratch, place, scratch, place + 1)
             elif can_repeat and jump_had_no_effect(scratch, place):
-                for element in range(_SIZE):
+                for element in range(out.shape[1]):
                     out[action, element] = out[action - NUM_DIRECTIONS, element]
                 return frame
     return frames

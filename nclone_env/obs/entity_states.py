@@ -55,7 +55,8 @@ def write_entity_states(levels, worlds, index, row, states, kinds, count):
         worlds: ``WorldArrays``.
         index: world.
         row: row of the arrays to write.
-        states: (n, K, 12) float32, or uint16 for the bits of float16; entries beyond the count are zeroed.
+        states: (n, K, 12) float32, or the words of float32 or float16 (``obs.half``); entries beyond the count are
+            zeroed.
         kinds: (n, K) uint8, entity types; 0 beyond the count.
         count: (n, 1) uint8.
     """

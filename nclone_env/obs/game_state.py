@@ -43,7 +43,7 @@ def write_game_state(levels, paths, worlds, index, settings, vector):
         index: world.
         settings: ``SETTINGS`` record with ``max_frames``, and ``local_position`` (``ObservationConfig``): whether to
             leave out what tells where in its level the ninja is.
-        vector: (30,) float32, or uint16 for the bits of float16; written.
+        vector: (30,) float32, or the words of float32 or float16 (``obs.half``); written.
     """
     ninja, local, out = worlds.ninjas[index], settings["local_position"] != 0, local_f64(_SIZE)
     out[AT.x] = place_in_tile(ninja["x"]) if local else clip(ninja["x"] / (WORLD_WIDTH / 2.0) - 1.0)

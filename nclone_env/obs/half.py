@@ -1,4 +1,7 @@
-"""Conversion of float32 to the bits of float16, as uint16: Numba's CPU target cannot store float16."""
+"""Vectors of float32 or float16 as kernels write them: as 16-bit words.
+
+Numba's CPU target cannot store float16. With words for float32 too, kernels are compiled once for both dtypes.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ _BIAS = 0x38000000  # difference of the exponents' biases
 _TINY = 2.0**24  # steps of a subnormal float16 in 1
 
 
-def kernel_array(array: np.ndarray) -> np.ndarray:
-    """Return an array as kernels take it: one of float16 as its bits."""
-    return array.view(np.uint16) if array.dtype == np.float16 else array
+def words(array: np.ndarray) -> np.ndarray:
+    """Return the words of an array of vectors: (..., k) uint16 for float16, (..., 2k) for float32, low word first."""
+    return array.view(np.uint16)
 
 
 @kernel
@@ -42,9 +45,15 @@ def half_bits(value):
 
 @kernel
 def write_vector(values, out):
-    """Write numbers as a vector: (k,) float32, or uint16 for the bits of float16."""
-    for column in range(out.shape[0]):
-        if out.itemsize == 2:  # a constant for the compiler
-            out[column] = half_bits(values[column])
-        else:
+    """Write k numbers as a vector: (k,) float32, or uint16 words, k for float16 and 2k for float32."""
+    count = values.shape[0]
+    if out.itemsize == 4:  # a constant for the compiler
+        for column in range(count):
             out[column] = values[column]
+    elif out.shape[0] == count:
+        for column in range(count):
+            out[column] = half_bits(values[column])
+    else:
+        for column in range(count):
+            bits = np.int64(np.float32(values[column]).view(np.uint32))
+            out[2 * column], out[2 * column + 1] = bits & 0xFFFF, bits >> 16

@@ -134,7 +134,7 @@ def write_reachability(levels, fields, slot, queries, index, vector):
         slot: cache slot of the query's key, with three fields.
         queries: (N, Q) float64.
         index: query.
-        vector: (11,) float32, or uint16 for the bits of float16; written.
+        vector: (11,) float32, or the words of float32 or float16 (``obs.half``); written.
     """
     out = local_f64(_SIZE)
     doors_near = has_door_near(levels, queries, index)

@@ -32,6 +32,12 @@ def actions(step):
     return np.random.default_rng(step).integers(0, 6, COUNT)
 
 
+def last_observations(info, index):
+    """Return the last observations of an environment whose episode ended; there is a row for each that did."""
+    row = np.count_nonzero(info["_final_obs"][:index])
+    return {name: array[row] for name, array in info["final_obs"].items()}
+
+
 def step_until_first_ends(exchanged, untouched, steps=60):
     """Step both; compare each environment until the first end of its episode; return what began afterwards."""
     going, begun = np.ones(COUNT, bool), []
@@ -46,6 +52,9 @@ def step_until_first_ends(exchanged, untouched, steps=60):
         alive = going & ~over
         for name, array in seen_2.items():
             assert np.array_equal(seen[name][alive], array[alive]), (step, name)
+        for index in np.flatnonzero(going & over & ("final_obs" in info_2)):
+            for name, last in last_observations(info, index).items():
+                assert np.array_equal(last, last_observations(info_2, index)[name]), (step, index, name)
         names, names_2 = exchanged.level_names, untouched.level_names
         assert [names[info["level"][i]] for i in np.flatnonzero(alive)] == [
             names_2[info_2["level"][i]] for i in np.flatnonzero(alive)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
-from nclone_env import NPlusPlusVectorEnv
+from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
+from nclone_env.env.arrays.buffers import make_buffers
+from nclone_env.env.compiled.observe import kernel_view, no_observations
 from nclone_env.errors import ConfigError
 from nclone_env.level.scenes import everything
-from nclone_env.obs.half import write_vector
+from nclone_env.obs.half import words, write_vector
+from nclone_env.obs.spec import observation_specs
 
 from ..env.bases import copies
 from .levels import BUILT_IN, run
@@ -50,6 +54,26 @@ def test_of_float32_nothing_is_rounded_further():
     values, out = np.random.default_rng(2).normal(size=30), np.zeros(30, np.float32)
     write_vector(values, out)
     np.testing.assert_array_equal(out, values.astype(np.float32))
+
+
+def test_words_of_float32_are_its_bits():
+    values = np.random.default_rng(3).normal(size=30)
+    values[:4] = 0.0, -0.0, np.inf, np.nan
+    out = np.zeros(30, np.float32)
+    write_vector(values, words(out))
+    np.testing.assert_array_equal(out, values.astype(np.float32))
+    assert np.signbit(out[1])
+
+
+def test_kernels_are_compiled_once_for_both_dtypes():
+    types = []
+    for dtype in ("float32", "float16"):
+        config = EnvironmentConfig(
+            observations=("game_state", "entity_states"), observation={"dtype": dtype, "max_entities": 4}
+        )
+        specs = observation_specs(config)
+        types.append(numba.typeof(kernel_view(make_buffers(specs, 2), no_observations(specs))))
+    assert types[0] == types[1]
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])

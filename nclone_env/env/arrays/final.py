@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env.env.arrays.buffers import ArraySpec, Buffers
+from nclone_env.env.compiled.observe import kernel_array
 from nclone_env.jit import copy_bytes, kernel, specialised
 from nclone_env.memory_tree import MemoryNode, arrays_node, merged
 
@@ -29,6 +30,7 @@ class FinalRows:
 
     Attributes:
         arrays: by name (n + 1, ...); the row after the last claimed one is scratch of :meth:`sort`.
+        kernel_arrays: the arrays as kernels take them.
         used: (1,) int64, the number k of claimed rows.
         places: (n,) int32, the row of each environment whose episode ended; undefined for others.
     """
@@ -44,6 +46,7 @@ class FinalRows:
             spec.name: np.ndarray((num_envs + 1, *spec.shape), spec.dtype, rows)
             for spec, rows in zip(specs, self._rows, strict=True)
         }
+        self.kernel_arrays: Buffers = {name: kernel_array(name, array) for name, array in self.arrays.items()}
         self._written = 0
         self._unreferenced = self._references()
 

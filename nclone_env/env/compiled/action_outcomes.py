@@ -16,7 +16,7 @@ from nclone_env.jit import kernel, specialised
 from nclone_env.level.level_set import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.action_outcomes import SCRATCH_WORLDS, write_outcomes
-from nclone_env.obs.half import kernel_array
+from nclone_env.obs.half import words
 from nclone_env.obs.spec import frame_specs
 from nclone_env.sim.state import WorldArrays, make_worlds
 
@@ -45,17 +45,17 @@ class ActionOutcomes:
         self.ended = make_worlds(len(arrays.episodes) if with_final else 0, levels, config.max_frames)
         # Up to the time limit no trail is overwritten, so that more rows, for the frames beyond it, change no index.
         self._tried = make_worlds(SCRATCH_WORLDS * slots, levels, config.max_frames + self._frames)
-        unused = kernel_array(np.zeros((0, *spec.shape), spec.dtype))
+        unused = words(np.zeros((0, *spec.shape), spec.dtype))
         inputs = self._inputs(arrays, arrays.worlds)
         self._write = specialised(outcome_range, *inputs, unused, _OWN_ROWS, arrays.results, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Write the outcomes of environments ``first`` to ``last - 1``, and of their episodes that ended."""
-        arrays, out = call.arrays, kernel_array(call.out[_NAME])
+        arrays, out = call.arrays, words(call.out[_NAME])
         scope = arrays.results, call.base, worker, first, last
         self._write(*self._inputs(arrays, arrays.worlds), out, _OWN_ROWS, *scope)
         if call.final is not None:
-            final = kernel_array(call.final.arrays[_NAME])
+            final = call.final.kernel_arrays[_NAME]
             self._write(*self._inputs(arrays, self.ended), final, call.final.places, *scope)
 
     def memory(self) -> MemoryNode:
@@ -77,7 +77,7 @@ def outcome_range(levels, paths, worlds, tried, frames, out, places, results, ba
         worlds: ``WorldArrays``, one row for each environment.
         tried: ``WorldArrays`` with two rows per worker slot, overwritten.
         frames: frames for which actions are held.
-        out: (n, 6, 8) float32, or uint16 for the bits of float16.
+        out: (n, 6, 8) float32, or the words of float32 or float16 (``obs.half``).
         places: (n,) int32, the row of each environment whose episode ended, the only ones written; (0,): write all
             environments, in their own rows.
         results: (n,) ``RESULT``, which tell whose episode ended.

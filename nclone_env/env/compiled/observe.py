@@ -12,7 +12,7 @@ from nclone_env.jit import called_kernel, stream_bytes
 from nclone_env.obs.entity_states import write_entity_states
 from nclone_env.obs.game_state import write_game_state
 from nclone_env.obs.graph import NO_LATTICE, write_graph
-from nclone_env.obs.half import kernel_array
+from nclone_env.obs.half import words
 from nclone_env.obs.locals import write_hazards, write_locals, write_progress
 from nclone_env.obs.reachability import NO_QUERIES, write_query
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
@@ -20,7 +20,6 @@ from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
 
 _NOT_EXTRAS = frozenset({"game_state", "player_frame", "global_view", "action_mask", "action_outcomes"})
-_HALF = np.dtype(np.float16)
 
 
 class ExtraArrays(NamedTuple):
@@ -29,7 +28,7 @@ class ExtraArrays(NamedTuple):
     The kernels are compiled separately for the two cases, so extras cost other environments neither bytes nor branches.
 
     Attributes:
-        entity_states: (n, K, 12) float32, or uint16 for the bits of float16.
+        entity_states: (n, K, w) uint16, the words of 12 float32 or float16 (``obs.half``).
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
         locals: (n, P, S, S) uint8, of P = 1 to 3 planes.
@@ -55,7 +54,7 @@ class ObservationArrays(NamedTuple):
     """One array per observation, one row per environment; no rows for observations that are not configured.
 
     Attributes:
-        game_state: (n, 30) float32, or uint16 for the bits of float16.
+        game_state: (n, w) uint16, the words of 30 float32 or float16 (``obs.half``).
         player_frame: (n, S, S, 1) uint8.
         global_view: (n, H, W, 1) uint8.
         extras: ``ExtraArrays``, or None.
@@ -97,18 +96,16 @@ def no_observations(specs: Sequence[ObservationSpec], lattice: np.ndarray = NO_L
         specs: the unstacked observations.
         lattice: of environments with ``graph``.
     """
-    is_half, has_extras = any(spec.dtype == _HALF for spec in specs), not {spec.name for spec in specs} <= _NOT_EXTRAS
-    none = _no_observations(is_half, has_extras)
+    none = _no_observations(has_extras=not {spec.name for spec in specs} <= _NOT_EXTRAS)
     if none.extras is None or lattice is NO_LATTICE:
         return none
     return none._replace(extras=none.extras._replace(lattice=lattice))
 
 
-@lru_cache(maxsize=4)  # environments share them
-def _no_observations(is_half: bool, has_extras: bool) -> ObservationArrays:
-    vector = np.uint16 if is_half else np.float32
+@lru_cache(maxsize=2)  # environments share them
+def _no_observations(has_extras: bool) -> ObservationArrays:
     extras = ExtraArrays(
-        np.zeros((0, 0, len(ENTITY_STATE)), vector),
+        np.zeros((0, 0, len(ENTITY_STATE)), np.uint16),
         np.zeros((0, 0), np.uint8),
         np.zeros((0, 1), np.uint8),
         np.zeros((0, 1, 0, 0), np.uint8),
@@ -119,33 +116,39 @@ def _no_observations(is_half: bool, has_extras: bool) -> ObservationArrays:
         NO_QUERIES,
     )
     pictures = np.zeros((0, 0, 0, 1), np.uint8), np.zeros((0, 0, 0, 1), np.uint8)
-    return ObservationArrays(np.zeros((0, len(GAME_STATE)), vector), *pictures, extras if has_extras else None)
+    return ObservationArrays(np.zeros((0, len(GAME_STATE)), np.uint16), *pictures, extras if has_extras else None)
+
+
+def kernel_array(name: str, array: np.ndarray) -> np.ndarray:
+    """Return the array of an observation as kernels take it: vectors as words, ``locals`` with an axis of planes."""
+    if array.dtype.kind == "f":
+        return words(array)
+    return array[:, np.newaxis] if name == "locals" and array.ndim == 3 else array
 
 
 def kernel_view(
     buffers: Mapping[str, np.ndarray], empty: ObservationArrays, queries: np.ndarray = NO_QUERIES
 ) -> ObservationArrays:
-    """Return observations as kernels take them: float16 arrays as their bits.
+    """Return observations as kernels take them.
 
     The tuples are built field by field: each ``_replace`` would leave a tuple in the interpreter's free list, up to
     128 KB in all.
 
     Args:
-        buffers: arrays by name.
+        buffers: arrays by name, as they are or as kernels take them.
         empty: observations of the same configuration without rows.
         queries: of environments with ``reachability``.
     """
-    state = kernel_array(buffers.get("game_state", empty.game_state))
+    state = kernel_array("game_state", buffers.get("game_state", empty.game_state))
     frame, view = buffers.get("player_frame", empty.player_frame), buffers.get("global_view", empty.global_view)
     none = empty.extras
     if none is None:
         return ObservationArrays(state, frame, view)
-    planes = buffers.get("locals", none.locals)
     extras = ExtraArrays(
-        kernel_array(buffers.get("entity_states", none.entity_states)),
+        kernel_array("entity_states", buffers.get("entity_states", none.entity_states)),
         buffers.get("entity_kinds", none.entity_kinds),
         buffers.get("entity_count", none.entity_count),
-        planes if planes.ndim == 4 else planes[:, np.newaxis],
+        kernel_array("locals", buffers.get("locals", none.locals)),
         buffers.get("graph_level", none.graph_level),
         buffers.get("graph_node", none.graph_node),
         buffers.get("graph_entities", none.graph_entities),

@@ -14,7 +14,7 @@ from nclone_env.env.reachability.cache import FieldCache
 from nclone_env.jit import kernel, specialised
 from nclone_env.level.level_set import LevelArrays, LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.obs.half import kernel_array
+from nclone_env.obs.half import words
 from nclone_env.obs.reachability import KEY, NO_QUERIES, PENDING, find_slot, make_queries, write_reachability
 from nclone_env.obs.spec import REACHABILITY
 
@@ -61,14 +61,14 @@ class Reachability:
         shared = (levels.arrays, cache.fields, cache.keys, cache.last_use)
         self._arrays = QueryArrays(*shared, self.queries, self._hints)
         self._final_arrays = QueryArrays(*shared, self.final_queries, self._hints)
-        unused = kernel_array(np.zeros((0, len(REACHABILITY)), dtype))
+        unused = words(np.zeros((0, len(REACHABILITY)), dtype))
         self._answer_range = specialised(answer_range, self._arrays, unused, _OWN_ROWS, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Answer the pending queries of environments ``first`` to ``last - 1``."""
-        self._answer(self._arrays, call.out[_NAME], _OWN_ROWS, call.base, first, last)
+        self._answer(self._arrays, words(call.out[_NAME]), _OWN_ROWS, call.base, first, last)
         if call.final is not None:
-            final = call.final.arrays[_NAME]
+            final = call.final.kernel_arrays[_NAME]
             self._answer(self._final_arrays, final, call.final.places, call.base, first, last)
 
     def memory(self) -> MemoryNode:
@@ -80,7 +80,7 @@ class Reachability:
     def _answer(
         self, arrays: QueryArrays, out: np.ndarray, places: np.ndarray, base: int, first: int, last: int
     ) -> None:
-        time, out = self.cache.begin_reading(), kernel_array(out)
+        time = self.cache.begin_reading()
         hits, misses = 0, 0
         try:
             hits, misses = self._answer_range(arrays, out, places, time, base, first, last)
@@ -98,7 +98,7 @@ def answer_range(arrays, out, places, time, base, first, last):
 
     Args:
         arrays: ``QueryArrays``.
-        out: (n, 11) float32, or uint16 for the bits of float16.
+        out: (n, 11) float32, or the words of float32 or float16 (``obs.half``).
         places: (n,) int32, the row to write for each environment; (0,): their own rows.
         time: value to write into ``last_use``.
         base: environment of the first row of ``out`` and of ``places``.
