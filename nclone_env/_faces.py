@@ -23,8 +23,9 @@ def face(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], li
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(homes[name]), name)
+        inside = homes[name] == package  # a package of it
+        value = import_module(f"{package}.{name}") if inside else getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return sorted(homes), load, lambda: sorted({*vars(sys.modules[package]), *homes})
+    return sorted(homes), load, lambda: sorted(homes)

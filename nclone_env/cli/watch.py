@@ -132,6 +132,6 @@ def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, lab
     from nclone_env.train import load_policy
     from nclone_env.train.reports.watch import policy_runs
 
-    policy, environment, _ = load_policy(path, levels)
+    policy = load_policy(path, levels)
     name = f"{path.name if path.is_dir() else path.absolute().parent.name}: " if label else ""
-    return lambda number: policy_runs(policy, environment, mode, seed + number, name)
+    return lambda number: policy_runs(policy.network, policy.environment, mode, seed + number, name)
