@@ -12,23 +12,31 @@ from nclone_env.memory_limit import check_fits
 
 if TYPE_CHECKING:
     from nclone_env.env.batch import Batch
+    from nclone_env.level.level_set import LevelSet
+    from nclone_env.render.area import Area
     from nclone_env.render.window import Window
 
 
 class Viewer:
     """Draws the worlds of a batch at the scale of the configuration."""
 
-    __slots__ = ("_config", "_window")
+    __slots__ = ("_area", "_config", "_window")
 
     def __init__(self, config: EnvironmentConfig):
         self._config = config
         self._window: Window | None = None
+        self._area: tuple[LevelSet, Area] | None = None
 
     def picture(self, batch: Batch, index: int = 0) -> np.ndarray:
         """Return the picture of a world, (height, width, 3) uint8."""
-        from nclone_env.render.picture import world_picture
+        from nclone_env.render.area import WORLD, union
+        from nclone_env.render.picture import used_area_of, world_picture
 
-        return world_picture(batch.level_set.arrays, batch.worlds, index, self._config.render.picture_scale)
+        options, levels = self._config.render, batch.level_set
+        if self._area is None or self._area[0] is not levels:
+            self._area = levels, union(used_area_of(level.raw) for level in levels.levels) if options.crop else WORLD
+        scale, area = options.picture_scale, self._area[1]
+        return world_picture(levels.arrays, batch.worlds, index, scale, area, theme=options.theme)
 
     def pictures(self, batch: Batch, indices: Sequence[int]) -> tuple[np.ndarray, ...]:
         """Return the pictures of some worlds, in the order of the indices.
