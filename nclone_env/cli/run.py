@@ -11,7 +11,7 @@ import numpy as np
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.cli.profile import ReportOptions, profile
-from nclone_env.cli.watch import show
+from nclone_env.cli.watch import Views, show
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.playable import playable_levels
@@ -69,7 +69,7 @@ def run(
         options = ReportOptions(profile_frames, memory_snapshot_interval, output_dir, json)
         return profile(target, num_envs, profile_frames, options)
     if not headless:
-        show(lambda number: random_runs(config, steps, seed + number), views=9, scale=1.0)
+        show(Views([lambda number: random_runs(config, steps, seed + number)], views=9))
         return 0
     with closing(target.make(num_envs)) as subject:
         subject.step()  # loads or compiles the kernels

@@ -17,7 +17,6 @@ from nclone_env.errors import ConfigError, shortened
 from nclone_env.level.formats.attract import is_attract
 from nclone_env.level.formats.reader import appearance, read_bytes
 from nclone_env.options import check_integer
-from nclone_env.replay import play
 from nclone_env.replay.recording import is_recording, load_any_recording
 from nclone_env.replay.video import VIDEO_SUFFIXES, frame_rate, named_level, write_video
 from nclone_env.train import require_training_extra
@@ -67,13 +66,13 @@ def watch_runs(
         check_suffix("output", output, *VIDEO_SUFFIXES)
         check_free(output, force)
     sources_runs = _rounds(sources, levels, "argmax" if argmax else "sampled", seed)
-    shown = _Views(sources_runs, views)
+    shown = Views(sources_runs, views)
+    if output is None:
+        show(shown, scale, theme, len(sources))
+        return 0
     from nclone_env.replay.watch import arranged, grid_pictures  # OpenCV is only needed to draw
 
     grid = arranged(shown.levels, scale, len(sources))
-    if output is None:
-        play.show(grid_pictures(shown.endless(), grid, _HOLD, theme), "nclone-env watch", grid.size)
-        return 0
     rate = frame_rate(output)
     pictures = grid_pictures(shown.once(), grid, _HOLD, theme)
     count = write_video(itertools.islice(pictures, 0, None, FRAMES_PER_SECOND // rate), output, rate)
@@ -81,7 +80,16 @@ def watch_runs(
     return 0
 
 
-class _Views:
+def show(shown: Views, scale: float = 1.0, theme: Theme = "light", sources: int = 1) -> None:
+    """Show round after round in a window."""
+    from nclone_env.replay import play
+    from nclone_env.replay.watch import arranged, grid_pictures
+
+    grid = arranged(shown.levels, scale, sources)
+    play.show(grid_pictures(shown.endless(), grid, _HOLD, theme), "nclone-env watch", grid.size)
+
+
+class Views:
     """What each view shows: a run of its own in every round, or the next one of a source where there are more runs.
 
     Args:

@@ -57,7 +57,7 @@ def level_page(
         after: the level after it.
         tracks: those of its runs, in the same order.
     """
-    title, page = entry.title, entry.page
+    title = entry.title
     byline = " · ".join(part for part in (entry.level.name, entry.level.raw.author) if part and part != title)
     return fill(
         "level",

@@ -184,7 +184,7 @@ class Play:
         width, height = self._window.size
         whole = np.full((height - len(bar), width, 3), GROUND, np.uint8)
         picture = self._take.view.picture(self._ghost())
-        top, left = (max(0, (room - side) // 2) for room, side in zip(whole.shape, picture.shape[:2]))
+        top, left = max(0, (len(whole) - len(picture)) // 2), max(0, (width - picture.shape[1]) // 2)
         part = whole[top : top + len(picture), left : left + picture.shape[1]]
         part[:] = picture[: len(part), : part.shape[1]]
         text = self._message if self._message_left > 0 else self._ending()
@@ -234,7 +234,8 @@ class Play:
         self._drop_search()
         self._number = number % len(self._levels)
         level = self._levels[self._number]
-        self._take, self._kept = Take(View(level, self._scale, self._theme)), None
+        self._take = Take(View(level, self._scale, self._theme))
+        self._kept: bytes | None = None
         self._message_left = 0
         title = "" if level.raw.title in ("", level.name) else f" - {level.raw.title}"
         self._window.set_title(f"{level.name}{title}")
@@ -284,10 +285,8 @@ class Play:
     def _swap(self) -> None:
         found = self._take.swap()
         self._paused |= found
-        count = len(self._take.branches)
-        self._say(
-            f"another branch, {len(self._take.inputs)} frames; {count} more" if found else "there is no branch yet"
-        )
+        said = f"another branch, {len(self._take.inputs)} frames; {len(self._take.branches)} more"
+        self._say(said if found else "there is no branch yet")
 
     def _rewinds(self, pressed: bool) -> bool:
         """Go a frame back if the key is pressed, or has been held for a while; return whether it is down."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 from collections.abc import Sequence
 
 from nclone_env.replay.view import View
@@ -68,7 +68,8 @@ class Take:
         wanted = bytes(inputs)
         if not wanted.startswith(bytes(self.inputs)):
             self._keep()
-        common = len(os.path.commonprefix([bytes(self.inputs), wanted]))
+        both = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(self.inputs, wanted))
+        common = sum(1 for _ in both)
         self.seek(min(self.frame, common))
         del self._snapshots[common // _APART + 1 :]
         self.inputs[:] = wanted
