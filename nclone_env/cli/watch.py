@@ -101,6 +101,8 @@ class Views:
     """
 
     def __init__(self, rounds: Sequence[Rounds], views: int):
+        if views < len(rounds):
+            rounds = [_turns(rounds)]
         self._rounds, self._first = rounds, [make(0) for make in rounds]
         rows = max(map(len, self._first))
         of_sources = [
@@ -131,6 +133,11 @@ class Views:
         yield self._first[number][row]
         for later in itertools.count(1):
             yield self._rounds[number](later)[row]
+
+
+def _turns(rounds: Sequence[Rounds]) -> Rounds:
+    """Return what makes the runs of a round of all sources, one source after another."""
+    return lambda number: [run for make in rounds for run in make(number)]
 
 
 def _later(rounds: Rounds) -> Iterator[WatchedRun]:

@@ -58,6 +58,10 @@ _PAINTS: Mapping[str, Colour] = {
     "door_light": (206, 242, 255),
     "switch_inside": (24, 58, 96),
     "lamp": (110, 222, 255),
+    "locked_door": (16, 108, 150),
+    "lock": (130, 226, 250),
+    "trap_door": (96, 36, 60),
+    "trap_light": (255, 188, 92),
 }
 
 

@@ -183,7 +183,7 @@ class Play:
         bar = self._bar()
         width, height = self._window.size
         whole = np.full((height - len(bar), width, 3), GROUND, np.uint8)
-        picture = self._take.view.picture(self._ghost())
+        picture: np.ndarray = self._take.view.picture(self._ghost())
         top, left = max(0, (len(whole) - len(picture)) // 2), max(0, (width - picture.shape[1]) // 2)
         part = whole[top : top + len(picture), left : left + picture.shape[1]]
         part[:] = picture[: len(part), : part.shape[1]]

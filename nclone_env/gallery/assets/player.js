@@ -97,6 +97,7 @@
     if (!/^\d+$/.test(named.get("frame") ?? "")) return false;
     play(false);
     seek(Number(named.get("frame")));
+    history.replaceState(null, "", `#${named}`);
     return true;
   }
 
