@@ -40,14 +40,20 @@ def _run(args: list[str]) -> int:
 
 def _run_command(args: list[str]) -> int:
     from nclone_env.cli.arguments import ARGUMENTS  # they need tyro, which --version does not
-    from nclone_env.cli.commands import COMMANDS, parser
+    from nclone_env.cli.commands import COMMANDS, PROFILES, parser
+    from nclone_env.cli.mistakes import in_one_line
 
-    _check_names(args, COMMANDS)
+    _check_names(args, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")})
     _check_shell(args)
     given = with_default_target(args)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
-    status: int = parser(given).cli(prog=PROGRAM, args=given, description=description, registry=ARGUMENTS)
-    return status
+
+    def run(words: list[str]) -> int:
+        status: int = parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
+        return status
+
+    with in_one_line(run, given, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")}):
+        return run(given)
 
 
 def _check_names(args: Sequence[str], commands: Mapping[str, Any]) -> None:

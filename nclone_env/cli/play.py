@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.cli.output import plain_name
+from nclone_env.cli.output import check_exists, plain_name
 from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, NcloneError, shortened
 from nclone_env.level.catalog import level_sets
@@ -62,6 +62,7 @@ def _begun(path: Path | None, frame: int | None) -> tuple[Level, list[int], int]
         if frame is not None:
             raise ConfigError("frame: expected with --from, got it without; name the recording: --from run.replay")
         return None
+    check_exists("from", path, "a recording")
     recording = load_any_recording(path)
     count = len(recording.inputs)
     at = count if frame is None else frame
@@ -137,6 +138,8 @@ def ghost_recordings(files: Sequence[Path], levels: Sequence[Level]) -> list[Rec
         ConfigError: if one is of a level that is not played.
         FormatError, UnknownLevelError: if one cannot be read.
     """
+    for file in files:
+        check_exists("ghost", file, "a recording")
     recordings = [load_any_recording(file) for file in files]
     played = {level.raw.digest for level in levels}
     for file, recording in zip(files, recordings, strict=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._table import table
-from nclone_env.cli.output import check_free, check_suffix, counted
+from nclone_env.cli.output import check_exists, check_free, check_suffix, counted
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
@@ -81,6 +81,7 @@ def play_replay(file: Positional[Path], scale: float = 1.0, theme: Theme = "ligh
     from nclone_env.replay.view import view_size
 
     check_scale(scale)
+    check_exists("file", file, "a recording")
     recording = load_any_recording(file)
     size = view_size([Level.of(recording.level)], scale)
     play.show(recording_pictures(recording, scale, theme=theme), file.name, size)
@@ -110,6 +111,7 @@ def export_video(
     check_suffix("output", target, *VIDEO_SUFFIXES)
     kept = FRAMES_PER_SECOND // frame_rate(target) if every is None else every
     check_integer("every", kept, low=1)
+    check_exists("file", file, "a recording")
     recording = load_any_recording(file)
     check_free(target, force)
     count = write_video(recording_pictures(recording, scale, kept, theme), target, FRAMES_PER_SECOND / kept)

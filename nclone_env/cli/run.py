@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import tyro
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.cli.profile import ReportOptions, profile
@@ -35,7 +36,7 @@ def run(
     levels: tuple[str, ...] = _DEFAULTS.levels,
     observations: tuple[ObservationName, ...] = _DEFAULTS.observations,
     seed: int = 0,
-    output_dir: Path = Path("."),
+    output_dir: Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])] = Path("."),
     json: bool = False,
 ) -> int:
     """Step environments with uniform random actions, in a window or headless.

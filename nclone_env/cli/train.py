@@ -6,7 +6,6 @@ import functools
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -67,7 +66,6 @@ def train(
 
     check_episodes(episodes)
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
-    started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
         if ranks.local_count == 1:
             check_memory(config)
@@ -88,7 +86,7 @@ def train(
         print(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
         print(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
         return stop.exit_status
-    _print_end(result, time.monotonic() - started)
+    _print_end(result, progress.seconds)
     _report(config, result, episodes, video)
     return 0
 
@@ -108,12 +106,27 @@ def _hooks(
         print(
             f"{verb} on {', '.join(config.environment.levels)} with {config.num_envs} environments; writing to {folder}"
         )
+        print(_rounding(config), end="", flush=True)
 
     def cloned(done: WarmStart) -> None:
         preparation.clear()
         print(report.warm_start_text(done), flush=True)
+        progress.begin()
 
-    return Hooks(announce, preparation.stage, preparation.level, cloned, progress, stop)
+    def prepared(name: str, seconds: float) -> None:
+        preparation.stage(name, seconds)
+        progress.begin()
+
+    return Hooks(announce, prepared, preparation.level, cloned, progress, stop)
+
+
+def _rounding(config: TrainConfig) -> str:
+    """Return a line that says how long a run is that is asked to end within its first update; else an empty text."""
+    update = config.num_envs * config.num_steps
+    if config.total_timesteps >= update:
+        return ""
+    size = f"{update:,} steps ({config.num_envs} environments x {config.num_steps} steps)"
+    return f"  total_timesteps {config.total_timesteps:,}: one update is {size}, and the run makes one\n"
 
 
 def _print_end(result: TrainResult, seconds: float) -> None:

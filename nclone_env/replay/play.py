@@ -223,9 +223,9 @@ class Play:
     def _difference(self) -> str:
         """Return how a win compares with the one of the ghost, if there is one that wins."""
         track = self._ghosts.get(self._take.view.level.raw.digest)
-        wins = np.flatnonzero(track["state"] == CELEBRATING) if track is not None else ()
-        if not self._shows_ghost or not len(wins):
+        if track is None or not self._shows_ghost or CELEBRATING not in track["state"]:
             return ""
+        wins = np.flatnonzero(track["state"] == CELEBRATING)
         later = self._take.view.frames - int(wins[0]) - 1
         return f", {abs(later)} {'after' if later > 0 else 'before'} the ghost" if later else ", as the ghost"
 
