@@ -151,7 +151,8 @@ def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool
     reported = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
     environment = config.evaluated_environment.replace(levels=evaluated_levels(config))
     results = evaluate_and_report(result.policy, environment, folder, episodes, config.seed, video, *reported)
-    plot(random=mean_success(results["random"]))
+    evaluated = {mode: mean_success(results[mode]) for mode in ("sampled", "argmax")}
+    plot(random=mean_success(results["random"]), evaluated=evaluated)
 
 
 def train_command(args: Sequence[str]) -> Callable[..., int]:
