@@ -5,7 +5,6 @@ import itertools
 
 import cv2
 import pytest
-from matplotlib.text import Text
 
 from nclone_env.errors import MissingExtraError
 from nclone_env.train.config import TrainConfig
@@ -83,7 +82,7 @@ def test_labels_stand_at_the_ends_of_the_lines_and_apart(figure, tmp_path):
     marks = {"sampled": 0.85, "argmax": 0.84}
     write_learning_curve(ROWS, tmp_path / "x.png", TrainConfig.of(levels=("jumps",)), 0.01, marks)
     upper = figure().axes[0]
-    texts = {text.get_text(): Text.get_window_extent(text) for text in upper.texts}  # without their lines
+    texts = {text.get_text(): text.get_window_extent() for text in upper.texts}
     assert "evaluated, sampled: 85.0%" in texts
     assert "no episode\nhad ended yet" in texts
     axes = upper.get_window_extent()
