@@ -30,7 +30,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Make links that leave ``docs`` lead to the page of the site, or to the file in the repository."""
     sources = {target: source for source, target in ADOPTED.items()}
     source = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    return relinked(markdown, source, page.file.src_uri, config["repo_url"])
+    return relinked(markdown, source, page.file.src_uri, config["extra"]["repository"])
 
 
 def relinked(markdown: str, source: str, place: str, repository: str) -> str:

@@ -20,7 +20,7 @@ from nclone_env.cli.train import train
 
 from .pages import PAGES, ROOT
 
-ELSEWHERE = {"onnxruntime", "ray", "stable_baselines3", "torchrl"}
+ELSEWHERE = {"onnxruntime", "optuna", "ray", "stable_baselines3", "torchrl"}
 """Libraries that are not installed here; ``make compat`` runs the blocks that import them."""
 LONG = {
     ("docs/levels/generated.md", 0),
