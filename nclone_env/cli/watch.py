@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.play import check_scale
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.level.formats.attract import is_attract
 from nclone_env.level.formats.reader import appearance, read_bytes
 from nclone_env.options import check_integer
@@ -38,6 +39,7 @@ def watch_runs(
     seed: int = 0,
     scale: float = 1.0,
     theme: Theme = "light",
+    live: bool = False,
     output: Path | None = None,
     force: bool = False,
 ) -> int:
@@ -54,6 +56,7 @@ def watch_runs(
         seed: seed of sampled actions.
         scale: size of the picture; at 1 it is about 1056 pixels wide.
         theme: colours, light or dark.
+        live: read a checkpoint again when its run has written it, for the next episodes.
         output: .mp4, .webm or .gif file to write instead of opening a window: one episode on each level, and each
             recording once.
         force: overwrite an existing file.
@@ -65,7 +68,9 @@ def watch_runs(
     if output is not None:
         check_suffix("output", output, *VIDEO_SUFFIXES)
         check_free(output, force)
-    sources_runs = _rounds(sources, levels, "argmax" if argmax else "sampled", seed)
+    if live and output is not None:
+        raise ConfigError("live: expected without --output, got both; a video shows one checkpoint")
+    sources_runs = _rounds(sources, levels, "argmax" if argmax else "sampled", seed, live)
     shown = Views(sources_runs, views)
     if output is None:
         show(shown, scale, theme, len(sources))
@@ -145,7 +150,7 @@ def _later(rounds: Rounds) -> Iterator[WatchedRun]:
         yield from rounds(number)
 
 
-def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int) -> list[Rounds]:
+def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int, live: bool) -> list[Rounds]:
     """Read the sources; return what makes the runs of a round of each.
 
     Raises:
@@ -154,7 +159,7 @@ def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed:
     """
     labels = [f"{letter}  " if len(sources) > 1 else "" for letter in _letters(len(sources))]
     makers = [
-        _policy_maker(path, levels, mode, seed, label) if _is_checkpoint(path) else _replayed(path, label)
+        _policy_maker(path, levels, mode, seed, label, live) if _is_checkpoint(path) else _replayed(path, label)
         for path, label in zip(sources, labels, strict=True)
     ]
     if levels and not any(map(_is_checkpoint, sources)):
@@ -194,10 +199,30 @@ def _replayed(path: Path, label: str) -> Rounds:
     return lambda number: [WatchedRun(level, recording.inputs.tolist(), f"{label}{level.name}")]
 
 
-def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: str) -> Rounds:
+def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: str, live: bool) -> Rounds:
     require_training_extra()
     from nclone_env.train import load_policy
     from nclone_env.train.reports.watch import policy_runs
+    from nclone_env.train.runs.folder import checkpoint_file
 
-    policy = load_policy(path, levels)
-    return lambda number: policy_runs(policy.network, policy.environment, mode, seed + number, label)
+    file = checkpoint_file(path)
+    policy, read = load_policy(path, levels), _written(file)
+
+    def runs(number: int) -> list[WatchedRun]:
+        nonlocal policy, read
+        if live and _written(file) != read:
+            with suppress(CheckpointError):  # the run has just begun anew; the next round tries again
+                policy, read = load_policy(path, levels), _written(file)
+        timesteps = policy.checkpoint.counters.get("timesteps", 0)
+        shown = f"{label}{timesteps:,} steps  " if live else label
+        return policy_runs(policy.network, policy.environment, mode, seed + number, shown)
+
+    return runs
+
+
+def _written(file: Path) -> int:
+    """Return the time at which a file was written, nanoseconds; 0 if there is none."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
