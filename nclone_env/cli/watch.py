@@ -211,7 +211,7 @@ def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, lab
     def runs(number: int) -> list[WatchedRun]:
         nonlocal policy, read
         if live and _written(file) != read:
-            with suppress(CheckpointError):  # the run has just begun anew; the next round tries again
+            with suppress(CheckpointError):  # it is not complete; the next round tries again
                 policy, read = load_policy(path, levels), _written(file)
         timesteps = policy.checkpoint.counters.get("timesteps", 0)
         shown = f"{label}{timesteps:,} steps  " if live else label
