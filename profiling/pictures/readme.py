@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
@@ -41,15 +42,16 @@ def main(path: Positional[Path] = Path("docs/overview.gif"), run: Path | None = 
         policy = load_policy(run or Path(folder) / "shown", LEVELS)
         results = evaluate(policy.network, policy.environment, "sampled", 50)
     inputs = [result.inputs(policy.environment)[:FRAMES] for result in results]
-    columns = [level_pictures(name, codes) for name, codes in zip(LEVELS, inputs, strict=True)]
-    views = agent_pictures(LEVELS[-1], inputs[-1])
-    frames = range(0, FRAMES, FRAMES_PER_SECOND // RATE)
-    pictures = (
-        np.vstack([*(column[min(frame, len(column) - 1)] for column in columns), views[min(frame, len(views) - 1)]])
-        for frame in frames
-    )
-    write_video(pictures, path, RATE)
+    write_loop(LEVELS, inputs, path, FRAMES)
     print(f"wrote {path} ({path.stat().st_size / 1e3:.0f} KB)")
+
+
+def write_loop(levels: Sequence[str], inputs: Sequence[np.ndarray], path: Path, frames: int) -> None:
+    """Write the first frames of runs, one above the other, and of the agent's views of the last one."""
+    columns = [level_pictures(name, codes) for name, codes in zip(levels, inputs, strict=True)]
+    columns.append(agent_pictures(levels[-1], inputs[-1]))
+    shown = range(0, frames, FRAMES_PER_SECOND // RATE)
+    write_video((np.vstack([column[min(n, len(column) - 1)] for column in columns]) for n in shown), path, RATE)
 
 
 def level_pictures(name: str, inputs: np.ndarray) -> list[np.ndarray]:

@@ -9,13 +9,27 @@ import pytest
 from profiling.pictures import contact_sheet, entity_clips, readme, sizes
 
 
-@pytest.mark.parametrize("script", [contact_sheet, sizes, readme], ids=lambda script: script.__name__)
+@pytest.mark.parametrize("script", [contact_sheet, sizes], ids=lambda script: script.__name__)
 def test_a_picture_is_drawn(script, tmp_path):
     path = tmp_path / "new" / "picture.png"
     script.main(path)
     assert [file.name for file in path.parent.iterdir()] == ["picture.png"]
     picture = cv2.imread(str(path))
     assert len(np.unique(picture)) > 50
+
+
+def test_the_loop_shows_runs_with_their_paths_and_views(tmp_path):
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs the extra video")
+    level, inputs = "first-steps/01-walk", np.full(40, 2, np.uint8)
+    path = tmp_path / "new" / "loop.gif"
+    path.parent.mkdir()
+    readme.write_loop([level] * 3, [inputs, inputs[:20], inputs], path, 60)
+    reader = imageio_ffmpeg.read_frames(str(path))
+    facts = next(reader)
+    frames = [np.frombuffer(frame, np.uint8).reshape(*facts["size"][::-1], 3) for frame in reader]
+    assert len(frames) == 20
+    path_pixels = [(abs(frame.astype(int) - readme.COLOUR).max(axis=2) < 30).sum() for frame in frames]
+    assert path_pixels[0] < path_pixels[10] <= path_pixels[19]
 
 
 def test_a_clip_is_filmed(tmp_path):
