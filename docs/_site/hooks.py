@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 ADOPTED = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the repository that are pages of the site as well."""
+NOTEBOOKS = {"tutorial/notebook.md": "docs/tutorial/tutorial.ipynb"}
+"""Pages that are made of notebooks."""
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"([^\"]+)|<link\b(?![^>]*canonical)[^>]*?href=\"([^\"]+)"
 )
@@ -25,7 +28,26 @@ def on_files(files: Any, config: Any) -> Any:
 
     for source, target in ADOPTED.items():
         files.append(File.generated(config, target, content=(ROOT / source).read_text()))
+    for target, source in NOTEBOOKS.items():
+        files.append(File.generated(config, target, content=notebook_page((ROOT / source).read_text())))
     return files
+
+
+def notebook_page(text: str) -> str:
+    """Return a notebook with its outputs as a page."""
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "image/png" in data:
+                picture = "".join(data["image/png"]).strip()
+                parts.append(f'<img alt="output of the cell" src="data:image/png;base64,{picture}">')
+            else:
+                printed = "".join(output.get("text", data.get("text/plain", "")))
+                parts.append(f"```text\n{printed.rstrip()}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:

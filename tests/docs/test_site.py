@@ -47,7 +47,7 @@ def test_every_page_has_its_place():
     """A page that is new goes into ``nav`` of mkdocs.yml, below a heading of its kind."""
     pages = {page.relative_to(DOCS).as_posix() for page in PAGES if page.is_relative_to(DOCS)}
     assert len(set(SITE)) == len(SITE)
-    assert set(SITE) == pages | set(hooks.ADOPTED.values())
+    assert set(SITE) == pages | {*hooks.ADOPTED.values(), *hooks.NOTEBOOKS}
 
 
 @pytest.mark.parametrize("package", [nclone_env, generate, memory, plan, replay], ids=lambda package: package.__name__)
@@ -144,3 +144,12 @@ def test_what_pages_load_from_elsewhere_is_found():
         '<script src="https://d.org/e.js"></script><link href="//f.org/g.css" rel="stylesheet">'
     )
     assert hooks.loaded_from_elsewhere(page) == ["https://d.org/e.js", "//f.org/g.css"]
+
+
+def test_a_notebook_is_a_page_with_its_outputs():
+    page = hooks.notebook_page((DOCS / "tutorial" / "tutorial.ipynb").read_text())
+    assert page.startswith("# ")
+    assert page.count("```python\n") >= 6
+    assert "```text\n" in page
+    assert 'src="data:image/png;base64,' in page
+    assert hooks.loaded_from_elsewhere(page) == []
