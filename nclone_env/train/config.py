@@ -71,7 +71,7 @@ class GeneratedConfig:
 class PPOConfig:
     """Settings of proximal policy optimisation; the discount factor is ``reward.gamma`` of the environment."""
 
-    update_epochs: Annotated[int, Within(1, 100)] = 3
+    update_epochs: Annotated[int, Within(1, 100)] = 4
     """Epochs over the rollout per update."""
     num_minibatches: _Count = 8
     """Minibatches per epoch; must divide num_envs * num_steps."""
@@ -142,9 +142,9 @@ class TrainConfig:
     stop_at_success: Annotated[float, Within(0, 1)] | None = None
     """Stop early at this recent success rate on every level; None trains to the end, which helps argmax."""
 
-    hidden_size: Annotated[int, Within(1, 4096)] = option(96, fixed="policy")
+    hidden_size: Annotated[int, Within(1, 4096)] = option(64, fixed="policy")
     """Units of each of the two hidden layers."""
-    shared_trunk: bool = option(False, fixed="policy")
+    shared_trunk: bool = option(True, fixed="policy")
     """Share the hidden layers between policy and value function; otherwise each has its own."""
     learner: str = option("ppo", fixed="run")
     """Algorithm by its name in ``train.learn.learners``."""
