@@ -32,8 +32,7 @@ def compare(runs: Positional[tuple[Path, ...]], output: Path = Path("comparison.
         raise ConfigError("runs: expected folders of runs, got none; pass for example runs/*")
     check_suffix("output", output, ".png")
     require_training_extra()
-    from nclone_env.train.reports.comparison import comparison_table, group_runs, level_table, read_runs
-    from nclone_env.train.reports.plots import write_comparison
+    from nclone_env.train import comparison_table, group_runs, level_table, read_runs, write_comparison
 
     found, reasons = read_runs(runs)
     for reason in reasons:

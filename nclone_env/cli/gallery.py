@@ -32,8 +32,7 @@ def make_gallery(
         title: of the site; the names of the levels by default.
         force: replace an existing gallery.
     """
-    from nclone_env.gallery.collect import collect  # they need OpenCV
-    from nclone_env.gallery.site import check_output, write_site
+    from nclone_env.gallery import check_output, collect, write_site  # they need OpenCV
 
     check_output(output, force)
     for path in recordings:

@@ -13,10 +13,7 @@ from nclone_env.errors import ConfigError, LevelFormatError
 from nclone_env.kinds import kind_name
 from nclone_env.level import array_cache
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.formats.header import GAME_MODE_NAMES
-from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX
-from nclone_env.level.formats.text import format_text
+from nclone_env.level.formats import GAME_MODE_NAMES, MAP_SUFFIX, TEXT_SUFFIX, format_text, write_map
 from nclone_env.level.library import level_library
 from nclone_env.level.load import load_level
 from nclone_env.level.raw import UNPUBLISHED, RawLevel
@@ -149,8 +146,7 @@ def _print_findings(ref: LevelRef) -> bool:
 
 def _png(raw: RawLevel, crop: bool, title: bool) -> bytes:
     """Return the picture of a level as a PNG file."""
-    from nclone_env.render.files import encoded  # only this command needs OpenCV
-    from nclone_env.render.picture import level_picture
+    from nclone_env.render import encoded, level_picture  # only this command needs OpenCV
 
     return encoded(level_picture(load_level(raw), crop=crop, title=title), ".png")
 

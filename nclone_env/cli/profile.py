@@ -33,7 +33,7 @@ from nclone_env.profiler.environments import (
 )
 from nclone_env.profiler.script import runner
 from nclone_env.profiler.training import TrainingTarget
-from nclone_env.train.config import TrainConfig
+from nclone_env.train import TrainConfig
 
 GROWING, EXCEEDED = 1, 1
 """Exit statuses: growth was found, with ``--fail-on-growth``; a profile is larger than the one compared with."""

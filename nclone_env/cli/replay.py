@@ -14,9 +14,15 @@ from nclone_env.errors import ConfigError, FormatError, UnknownLevelError
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.options import check_integer
-from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording, load_verified
-from nclone_env.replay.verification import STATE_NAMES
-from nclone_env.replay.video import recording_pictures, write_video
+from nclone_env.replay import (
+    RECORDING_SUFFIX,
+    STATE_NAMES,
+    Recording,
+    load_any_recording,
+    load_verified,
+    recording_pictures,
+    write_video,
+)
 
 _VIDEO = ".mp4"
 
@@ -58,7 +64,7 @@ def record_replay(
     if human == bool(inputs.strip()):
         raise ConfigError("inputs, human: expected exactly one of --inputs '24RJ 3.' and --human")
     compiled = load_level(level)
-    target = output or Path(f"{compiled.name.replace('/', '-')}{SUFFIX}")
+    target = output or Path(f"{compiled.name.replace('/', '-')}{RECORDING_SUFFIX}")
     check_free(target, force)
     if human:
         play_in_window([compiled], lambda recording: saved_text(recording, target), scale)
@@ -76,12 +82,11 @@ def play_replay(file: Positional[Path], scale: float = 1.0) -> int:
         file: an attract file of the game, or a recording made by ``replay record``.
         scale: size of the window; 1 is 1056 x 600 pixels and a bar below.
     """
-    from nclone_env.replay import play
-    from nclone_env.replay.view import view_size
+    from nclone_env.replay import show, view_size
 
     check_scale(scale)
     recording = load_any_recording(file)
-    play.show(recording_pictures(recording, scale), file.name, view_size(scale))
+    show(recording_pictures(recording, scale), file.name, view_size(scale))
     return 0
 
 

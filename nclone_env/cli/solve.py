@@ -25,12 +25,9 @@ from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelErr
 from nclone_env.level.level import Level
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.options import check_integer
-from nclone_env.plan.saved import SUFFIX
-from nclone_env.plan.searches import MOST_FRAMES
-from nclone_env.plan.smooth import smooth as smoothed
-from nclone_env.plan.solver import Solution, solve
-from nclone_env.replay.recording import Recording, recording_name
-from nclone_env.replay.video import recording_pictures, write_video
+from nclone_env.plan import MOST_FRAMES, SEARCH_SUFFIX, Solution, solve
+from nclone_env.plan import smooth as smoothed
+from nclone_env.replay import Recording, recording_name, recording_pictures, write_video
 from nclone_env.sim.simulate import simulate
 
 TABLE = "solutions.jsonl"
@@ -238,6 +235,7 @@ class _Task:
             self.table.say(f"{level.name}: {found.frames} frames{gold} after {found.seconds:.1f} s")
 
         self.table.say(f"{level.name}: searching")
+        saved = self.output / f"{Path(recording_name(number, level.name)).stem}{SEARCH_SUFFIX}"
         found = solve(
             level,
             seconds=self.seconds,
@@ -246,7 +244,7 @@ class _Task:
             seed=self.seed,
             threads=self.threads,
             hold=self.hold,
-            resume=self.output / f"{Path(recording_name(number, level.name)).stem}{SUFFIX}" if self.resume else None,
+            resume=saved if self.resume else None,
             on_solution=report,
             stop=self.stop,
         )

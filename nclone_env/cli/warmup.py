@@ -15,17 +15,17 @@ from nclone_env._files import temporary_beside
 from nclone_env.cli.prove import compile_proofs
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.cores import available_cores
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
-from nclone_env.gallery.tracks import Tracks
-from nclone_env.generate.levels import generate_level
+from nclone_env.gallery import Tracks
+from nclone_env.generate import generate_level
 from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.plan.solver import solve
+from nclone_env.plan import solve
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import require_training_extra

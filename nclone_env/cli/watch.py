@@ -13,15 +13,13 @@ from nclone_env.cli.output import check_free
 from nclone_env.cli.play import check_scale
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, shortened
-from nclone_env.level.formats.attract import is_attract
-from nclone_env.level.formats.reader import appearance, read_bytes
+from nclone_env.level.formats import appearance, is_attract, read_bytes
 from nclone_env.options import check_integer
-from nclone_env.replay.recording import is_recording, load_any_recording
-from nclone_env.replay.video import named_level, write_video
+from nclone_env.replay import is_recording, load_any_recording, named_level, write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.replay.watch import WatchedRun
+    from nclone_env.replay import WatchedRun
 
 _CHECKPOINT_MAGIC = b"PK\x03\x04"
 _HOLD = FRAMES_PER_SECOND  # frames for which the end of a run stays
@@ -63,7 +61,7 @@ def watch_runs(
     if output is None:
         show(rounds, views, scale)
         return 0
-    from nclone_env.replay.watch import grid_pictures  # OpenCV is only needed to draw
+    from nclone_env.replay import grid_pictures  # OpenCV is only needed to draw
 
     runs = rounds(0)
     pictures = grid_pictures(iter(runs), min(views, len(runs)), scale, _HOLD)
@@ -74,13 +72,12 @@ def watch_runs(
 
 def show(rounds: Rounds, views: int, scale: float) -> None:
     """Show round after round in a window."""
-    from nclone_env.replay import play
-    from nclone_env.replay.watch import grid_pictures, grid_size
+    from nclone_env.replay import grid_pictures, grid_size, show
 
     first = rounds(0)
     count = min(views, len(first))
     pictures = grid_pictures(itertools.chain(first, _later(rounds)), count, scale, _HOLD)
-    play.show(pictures, "nclone-env watch", grid_size(count, scale))
+    show(pictures, "nclone-env watch", grid_size(count, scale))
 
 
 def _later(rounds: Rounds) -> Iterator[WatchedRun]:
@@ -116,7 +113,7 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _replayed(path: Path) -> Rounds:
-    from nclone_env.replay.watch import WatchedRun
+    from nclone_env.replay import WatchedRun
 
     data = read_bytes(path)
     if not (is_recording(data) or is_attract(data)):
@@ -129,8 +126,7 @@ def _replayed(path: Path) -> Rounds:
 
 def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: bool) -> Rounds:
     require_training_extra()
-    from nclone_env.train import load_policy
-    from nclone_env.train.reports.watch import policy_runs
+    from nclone_env.train import load_policy, policy_runs
 
     policy, environment, _ = load_policy(path, levels)
     name = f"{path.name if path.is_dir() else path.absolute().parent.name}: " if label else ""

@@ -11,7 +11,7 @@ from nclone_env.env.reachability.cache import FieldCounts
 from nclone_env.env.viewer import Viewer
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet
-from nclone_env.level.routes.graph import Graphs
+from nclone_env.level.routes import Graphs
 from nclone_env.sim.state import WorldArrays
 
 

@@ -12,7 +12,7 @@ from nclone_env.memory_limit import check_fits
 
 if TYPE_CHECKING:
     from nclone_env.env.batch import Batch
-    from nclone_env.render.window import Window
+    from nclone_env.render import Window
 
 
 class Viewer:
@@ -26,7 +26,7 @@ class Viewer:
 
     def picture(self, batch: Batch, index: int = 0) -> np.ndarray:
         """Return the picture of a world, (height, width, 3) uint8."""
-        from nclone_env.render.picture import world_picture
+        from nclone_env.render import world_picture
 
         return world_picture(batch.level_set.arrays, batch.worlds, index, self._config.render.picture_scale)
 
@@ -47,7 +47,7 @@ class Viewer:
         """Show the first world in a window."""
         picture = self.picture(batch)
         if self._window is None:
-            from nclone_env.render.window import Window
+            from nclone_env.render import Window
 
             size = (picture.shape[1], picture.shape[0])
             self._window = Window(size, frames_per_second=self._config.frames_per_second)

@@ -13,18 +13,24 @@ from nclone_env._files import replace_folder, temporary_beside
 from nclone_env.constants import RUNNING
 from nclone_env.cores import available_cores
 from nclone_env.errors import ConfigError, RecordingError
-from nclone_env.gallery.collect import Entry, OnFault
+from nclone_env.gallery.entries import Entry, OnFault
 from nclone_env.gallery.markup import ASSETS
 from nclone_env.gallery.pages import MAGNIFICATION, index_page, level_page
 from nclone_env.gallery.runs import GalleryRun
 from nclone_env.gallery.tracks import Tracks, shown_frames
 from nclone_env.kinds import NINJA
 from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.render.arrays import FACES_RIGHT
-from nclone_env.render.files import reduced, write_picture
-from nclone_env.render.glyphs import glyphs
-from nclone_env.render.picture import level_picture
-from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls_picture
+from nclone_env.render import (
+    FACES_RIGHT,
+    SHEET_COLUMNS,
+    SPRITE,
+    all_glyphs,
+    level_picture,
+    reduced,
+    sprite_sheet,
+    walls_picture,
+    write_picture,
+)
 from nclone_env.sim.session import Session
 
 MARK = '<meta name="generator" content="nclone-env gallery">'
@@ -53,7 +59,7 @@ def write_site(
     Raises:
         OSError: if it cannot be written; what was there is unchanged.
     """
-    glyphs()  # once, before there are threads
+    all_glyphs()  # once, before there are threads
     output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
     output.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(output, folder=True) as folder:
@@ -147,5 +153,5 @@ def _write_assets(folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
     sheet, side = sprite_sheet(MAGNIFICATION), MAGNIFICATION * SPRITE
     write_picture(folder / "sprites.webp", sheet)
-    row, column = divmod(int(glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]), SHEET_COLUMNS)
+    row, column = divmod(int(all_glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]), SHEET_COLUMNS)
     write_picture(folder / "icon.png", sheet[row * side :, column * side :][:side, :side])

@@ -47,7 +47,7 @@ def module_digest(name: str) -> str:
     digest = hashlib.sha256(compiler_digest().encode())
     for module in sorted(_reached(name)):
         digest.update(module.encode() + b"\0")
-        digest.update(_source(module) or b"")
+        digest.update(_parts_of(module)[0].encode())
     return digest.hexdigest()
 
 
@@ -64,7 +64,7 @@ def _reached(name: str) -> set[str]:
 
 
 @cache
-def _source(module: str) -> bytes | None:
+def _source(module: str) -> str | None:
     """Return the source of a module, None if it is none of the package."""
     first, *parts = module.split(".")
     if first != _PACKAGE.name:
@@ -72,18 +72,34 @@ def _source(module: str) -> bytes | None:
     path = _PACKAGE.joinpath(*parts)
     for file in (path / "__init__.py", path.with_suffix(".py")):
         if file.is_file():
-            return file.read_bytes()
+            return file.read_text(encoding="utf-8")
     return None
 
 
 @cache
+def _parts_of(module: str) -> tuple[str, str]:
+    """Return the source of a module without its imports for type checkers, and these imports."""
+    source = _source(module) or ""
+    return _FOR_TYPE_CHECKERS.sub("", source), "".join(_FOR_TYPE_CHECKERS.findall(source))
+
+
+@cache
 def _imports(module: str) -> list[str]:
-    """Return the package of a module, the modules that it imports from, and the names that it imports, as modules."""
-    text = _FOR_TYPE_CHECKERS.sub("", (_source(module) or b"").decode())
+    """Return the package of a module, the modules that it imports from, and the names that it imports, as modules.
+
+    A name on the face of a package (``nclone_env._faces``) is followed to its module.
+    """
     found = [module.rpartition(".")[0]]
-    for origin, names, whole in _IMPORT.findall(text):
-        found += [whole] if whole else [origin, *(f"{origin}.{name}" for name in re.findall(r"\w+", names))]
+    for origin, names, whole in _IMPORT.findall(_parts_of(module)[0]):
+        found += [whole] if whole else [part for name in re.findall(r"\w+", names) for part in _way(origin, name)]
     return found
+
+
+@cache
+def _way(origin: str, name: str) -> list[str]:
+    """Return the modules that a name comes through, from the one that it is imported from, and the name as a module."""
+    home = re.search(rf"^[ \t]+from ([\w.]+) import {name}\b", _parts_of(origin)[1], re.MULTILINE)
+    return [origin, *(_way(home[1], name) if home else [f"{origin}.{name}"])]
 
 
 def code_digest(function: Callable[..., Any]) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from nclone_env.actions import INPUT_OF_ACTION, NUM_DIRECTIONS
 from nclone_env.constants import CELEBRATING, DEAD, JUMPING, MAX_HORIZONTAL_SPEED
 from nclone_env.jit import called_kernel, kernel, local_f64
-from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.routes import distance_at
 from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective

@@ -55,7 +55,7 @@ def walls(tiles: bytes, magnification: int) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _mixtures() -> np.ndarray:
-    """Return (65 * 65, 3) uint8: the colour of a pixel by the parts of it that walls, and their inside, cover."""
+    """Return (65 * 65, 3) uint8: the colour of a pixel by the shares of it that walls and their insides cover."""
     solid, inner = (part[..., None] / _PARTS for part in np.mgrid[: _PARTS + 1, : _PARTS + 1])
     air, line, wall = (np.array(colour) for colour in (PAINTS["background"].colour, EDGE, PAINTS["solid"].colour))
     return (air + solid * (line - air) + inner * (wall - line) + 0.5).clip(0, 255).astype(np.uint8).reshape(-1, 3)

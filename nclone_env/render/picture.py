@@ -19,7 +19,7 @@ from nclone_env.render.bar import title_bar
 from nclone_env.render.beams import BEAM_COLOURS, draw_beams
 from nclone_env.render.colour import Stamp, colour_stamp, walls
 from nclone_env.render.compose import list_sprites
-from nclone_env.render.glyphs import glyphs, numbered
+from nclone_env.render.glyphs import all_glyphs, numbered
 from nclone_env.render.looks import (
     Appearance,
     appearance,
@@ -54,7 +54,7 @@ def world_picture(
     ninja = worlds.ninjas[index]
     header, shown = levels.header[ninja["level"]], numbered()[0]
     rows = np.empty((int(header["door_count"] + 2 * header["entity_count"] + 1), 3))
-    count = list_sprites(levels, worlds, index, glyphs(), rows)
+    count = list_sprites(levels, worlds, index, all_glyphs(), rows)
     sprites = [(x, y, shown[int(number)] if number >= 0 else None) for number, x, y in rows[:count].tolist()]
     canvas = PictureCanvas(levels.tiles[ninja["level"]], scale, area)
     _draw_beams(levels, worlds, index, canvas.pixels)

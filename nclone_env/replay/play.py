@@ -11,7 +11,7 @@ import numpy as np
 from nclone_env.actions import KEYS
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.level import Level
-from nclone_env.render.window import Window, check_display
+from nclone_env.render import Window, check_display
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.session import Session
 
@@ -136,7 +136,7 @@ class Play:
 
     def picture(self) -> np.ndarray:
         """Return what the window shows, (h, w, 3) uint8, RGB."""
-        from nclone_env.render.overlay import draw_message, draw_table  # OpenCV is only needed to draw
+        from nclone_env.render import draw_message, draw_table  # OpenCV is only needed to draw
 
         picture = self._view.picture(self._ghost())
         text = self._message if self._message_left > 0 else self._ending()
@@ -147,8 +147,7 @@ class Play:
         return np.vstack([picture, self._bar()])
 
     def _bar(self) -> np.ndarray:
-        from nclone_env.render.bar import BAD, DIM, empty_bar, write_right
-        from nclone_env.render.overlay import draw_keys
+        from nclone_env.render import BAD, DIM, draw_keys, empty_bar, write_right
 
         bar = empty_bar(self._window.size[0])
         code = input_byte(self._window.held)
@@ -294,8 +293,7 @@ class _WatchKeys:
         """Return a picture with the keys, or that it stands still, written over it."""
         if not (self._paused or self._shows_help):
             return picture
-        from nclone_env.render.bar import BAR_HEIGHT
-        from nclone_env.render.overlay import draw_message, draw_table  # OpenCV is only needed to draw
+        from nclone_env.render import BAR_HEIGHT, draw_message, draw_table  # OpenCV is only needed to draw
 
         picture = picture.copy()
         if self._shows_help:

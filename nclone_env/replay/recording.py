@@ -41,9 +41,17 @@ import numpy as np
 
 from nclone_env._files import write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError
-from nclone_env.level.formats.attract import AttractFile, is_attract, read_attract
-from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
-from nclone_env.level.formats.reader import appearance, read_bytes
+from nclone_env.level.formats import (
+    RECORD_SIZE,
+    RECORDS_OFFSET,
+    AttractFile,
+    appearance,
+    is_attract,
+    read_attract,
+    read_bytes,
+    read_map,
+    write_map,
+)
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
@@ -53,7 +61,7 @@ from nclone_env.sim.simulate import Trajectory, simulate
 
 MAGIC = b"\x89NREP\r\n\x1a"
 VERSION = 1
-SUFFIX = ".replay"
+RECORDING_SUFFIX = ".replay"
 MAX_FRAMES = 1 << 24
 """More than three days at 60 frames per second."""
 
@@ -131,7 +139,7 @@ def trajectory_hash(run: Trajectory) -> str:
 def recording_name(number: int, level: str) -> str:
     """Return a file name for the recording of a level: its number among others, and what of its name files may have."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", level)[-60:].lstrip("-.")
-    return f"{number:03d}-{name}{SUFFIX}"
+    return f"{number:03d}-{name}{RECORDING_SUFFIX}"
 
 
 def is_recording(data: bytes) -> bool:

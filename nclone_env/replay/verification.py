@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env.constants import CELEBRATING, DEAD, IMMOBILE, INPUT_SUICIDE
-from nclone_env.level.formats.attract import AttractFile, read_attract
-from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.formats import AttractFile, read_attract, read_bytes
 from nclone_env.sim.simulate import Trajectory, simulate
 
 STATE_NAMES = (

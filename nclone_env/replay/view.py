@@ -9,10 +9,20 @@ import numpy as np
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.kinds import GOLD
 from nclone_env.level.level import Level
-from nclone_env.render.area import close_up
-from nclone_env.render.bar import BAD, BAR_HEIGHT, BRIGHT, DIM, GOOD, Colour, empty_bar, write_named
-from nclone_env.render.bar import GOLD as YELLOW
-from nclone_env.render.picture import used_area_of, world_picture
+from nclone_env.render import (
+    BAD,
+    BAR_HEIGHT,
+    BRIGHT,
+    DIM,
+    GOOD,
+    Colour,
+    close_up,
+    empty_bar,
+    used_area_of,
+    world_picture,
+    write_named,
+)
+from nclone_env.render import GOLD as YELLOW
 from nclone_env.sim.session import Session
 
 

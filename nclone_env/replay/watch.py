@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.level.level import Level
-from nclone_env.render.bar import GROUND
+from nclone_env.render import GROUND
 from nclone_env.replay.view import View, view_size
 
 _GAP = 4  # pixels between views

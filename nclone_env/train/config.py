@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, shortened
-from nclone_env.generate.difficulty import LEAST, MOST, read_range
-from nclone_env.generate.families import NAMES
+from nclone_env.generate import FAMILY_NAMES, LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
 from nclone_env.options import Within, check, check_value, from_flat, group, option
 
 CurriculumName = Literal["even", "progress"]
@@ -52,18 +51,18 @@ class GeneratedConfig:
     """Generated levels and variants that are trained on at a time."""
     interval: _Interval = option(50, key="generated_interval")
     """Updates after which the next ones take their place."""
-    families: tuple[str, ...] = option(NAMES, key="generated_families")
+    families: tuple[str, ...] = option(FAMILY_NAMES, key="generated_families")
     """Families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes."""
-    difficulty: str = option(f"{LEAST}..{MOST}", key="generated_difficulty")
+    difficulty: str = option(f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}", key="generated_difficulty")
     """Least and greatest measured difficulty, 0..100."""
 
     def __post_init__(self) -> None:
         """Reject values out of range."""
         check(self)
-        unknown = [family for family in self.families if family not in NAMES]
+        unknown = [family for family in self.families if family not in FAMILY_NAMES]
         if unknown or not self.families:
             got = shortened(unknown[0]) if unknown else "none"
-            raise ConfigError(f"generated_families: expected some of {', '.join(NAMES)}, got {got}")
+            raise ConfigError(f"generated_families: expected some of {', '.join(FAMILY_NAMES)}, got {got}")
         read_range("generated_difficulty", self.difficulty)
 
 

@@ -10,8 +10,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
 from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.compiled.records import OUTCOMES
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
 from nclone_env.memory_tree import MemoryNode
 
