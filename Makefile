@@ -15,10 +15,12 @@ COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib
 .PHONY: train warmup test test-slow docs wheel-test fuzz fuzz-coverage faults lint types contract cuda format clean compat
 .PHONY: compat-gymnasium $(COMPAT)
 
-train: warmup
+# Compiles only what training needs.
+train: $(INSTALLED)
+	@$(BIN)/nclone-env warmup train
 	@$(BIN)/nclone-env train $(ARGS)
 
-# Compile the kernels, unless they are cached.
+# Compile all kernels, unless they are cached.
 warmup: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
 
