@@ -32,18 +32,18 @@ def python_tag() -> str:
     return f"py{sys.version_info[0]}{sys.version_info[1]}{sys.abiflags}"
 
 
-def write_manifest(folder: Path, targets: Iterable[Target]) -> None:
+def write_manifest(folder: Path, baselines: Iterable[str]) -> None:
     """Write the manifest of a folder of compiled code, for processes like this one.
 
     Args:
         folder: holds files of the cache.
-        targets: what they are compiled for.
+        baselines: names of the processors that they are compiled for.
     """
     manifest = {
         "numba": numba.__version__,
         "compiler": compiler_digest(),
         "python": python_tag(),
-        "targets": list(targets),
+        "targets": [target()._replace(processor=name, features="") for name in baselines],
         "files": {path.name: _digest(path.read_bytes()) for path in sorted(folder.glob(f"*{CODE_SUFFIX}"))},
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
