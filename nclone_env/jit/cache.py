@@ -25,7 +25,7 @@ from nclone_env._files import write_file
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, remove_unused_code
 from nclone_env.jit.notice import notice
-from nclone_env.jit.shipped import shipped_code
+from nclone_env.jit.shipped import say_unused, shipped_code
 from nclone_env.jit.sources import code_digest
 from nclone_env.jit.target import target
 
@@ -47,7 +47,8 @@ class KernelCache(caching.NullCache):
     @property
     def cache_path(self) -> str | None:
         """The folder, None if the kernel is not cached."""
-        return self._files.cache_path or None
+        folder = cache_folder() if isinstance(self._files, _Files) else None
+        return None if folder is None else os.fspath(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code for a signature; None if there is none, so it is about to be compiled."""
@@ -73,7 +74,7 @@ class _Locator(caching._CacheLocator):
         self._key = f"{code_digest(function)} {'plain' if IS_PLAIN else 'fast'} {place}"
 
     def get_cache_path(self) -> str:
-        return os.fspath(cache_folder() or "")
+        return ""  # not before it is needed: code that came with the package needs none
 
     def ensure_cache_path(self) -> None:
         """Do nothing: ``cache_folder`` has created it."""
@@ -108,7 +109,7 @@ class _Files(caching.FunctionCache):
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__(function)
-        self._cache_file = CodeFiles(cache_folder(), self._impl.filename_base)
+        self._cache_file = CodeFiles(self._impl.filename_base)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         if IS_PLAIN:
@@ -124,21 +125,24 @@ class CodeFiles:
     """The files of a kernel, one for each signature: CRC-32 of the rest, then the pickle of a key and the code.
 
     Args:
-        folder: where they are; None if nothing is kept.
         name: begins their names.
+        folder: returns where they are kept; None if nothing is. It is not called for what came with the package.
     """
 
-    def __init__(self, folder: Path | None, name: str):
-        self._folder, self._name = folder, name
+    def __init__(self, name: str, folder: Callable[[], Path | None] = cache_folder):
+        self._name, self._folder = name, folder
 
     def load(self, key: tuple[Any, ...]) -> Any:
-        """Return the code of a key, from the cache or as it came with the package; None if neither has valid code."""
+        """Return the code of a key, as it came with the package or from the cache; None if neither has valid code."""
         name = self._file_name(key)
-        cached = None if self._folder is None else _read(self._folder / name)
-        code = None if cached is None else _unpacked(cached, key)
-        if code is None:
-            shipped = shipped_code(name)
-            code = None if shipped is None else _unpacked(shipped, key)
+        shipped, reason = shipped_code(name)
+        code = None if shipped is None else _unpacked(shipped, key)
+        folder = self._folder() if code is None else None
+        if folder is not None:
+            cached = _read(folder / name)
+            code = None if cached is None else _unpacked(cached, key)
+        if code is None and reason:
+            say_unused(reason)
         return code
 
     def save(self, key: tuple[Any, ...], code: Any) -> None:
@@ -147,11 +151,12 @@ class CodeFiles:
         Raises:
             OSError: if the file cannot be written.
         """
-        if self._folder is None:
+        folder = self._folder()
+        if folder is None:
             return
-        remove_unused_code(self._folder)
+        remove_unused_code(folder)
         data = caching.dumps((key, code))
-        write_file(self._folder / self._file_name(key), zlib.crc32(data).to_bytes(4, "little") + data)
+        write_file(folder / self._file_name(key), zlib.crc32(data).to_bytes(4, "little") + data)
 
     def _file_name(self, key: tuple[Any, ...]) -> str:
         return f"{self._name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}{CODE_SUFFIX}"

@@ -2,7 +2,7 @@
 
 The folder is part of the package, like its sources, and only read. A file is unpickled only if its SHA-256 is that of
 the manifest. Code is found under the name that it would have in the cache, so code of other sources, for another
-processor or of another Numba is never found. If there is none for a kernel, a line on stderr says why, once.
+processor or of another Numba is never found. If a kernel is compiled therefore, a line on stderr says why.
 """
 
 from __future__ import annotations
@@ -49,25 +49,24 @@ def write_manifest(folder: Path, baselines: Iterable[str]) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
 
 
-def shipped_code(name: str) -> bytes | None:
-    """Return the contents of a file of compiled code that came with the package; None if there is no valid one.
+def shipped_code(name: str) -> tuple[bytes | None, str]:
+    """Return the contents of a file of compiled code that came with the package, None if there is no valid one.
 
     Args:
         name: of the file, as in the cache.
+
+    Returns:
+        The contents, and why there are none; empty if none are to be expected.
     """
-    path, digest = FOLDER / name, _files().get(name)
+    files, reason = _manifest()
+    path, digest = FOLDER / name, files.get(name)
     if digest is None:
-        _explain_missing(name, _files())
-        return None
+        return None, reason or _other_sources(name, files)
     try:
         data = path.read_bytes()
     except OSError as error:
-        _say_unused(f"{path}: {error.strerror}")
-        return None
-    if _digest(data) != digest:
-        _say_unused(f"{path} is damaged; install the package again")
-        return None
-    return data
+        return None, f"{path}: {error.strerror}"
+    return (data, "") if _digest(data) == digest else (None, f"{path} is damaged; install the package again")
 
 
 def _digest(data: bytes) -> str:
@@ -75,21 +74,18 @@ def _digest(data: bytes) -> str:
 
 
 @lru_cache(maxsize=1)
-def _files() -> Mapping[str, str]:
-    """Return the digests of the files by name; nothing if the package has none, or none for this process."""
+def _manifest() -> tuple[Mapping[str, str], str]:
+    """Return the digests of the files by name, and why there are none; empty for a package without code."""
     path = FOLDER / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
         reason = _difference(manifest)
         files = {str(name): str(digest) for name, digest in manifest["files"].items()}
     except FileNotFoundError:
-        return {}  # a package without code
+        return {}, ""
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        reason = f"{path} is damaged; install the package again"
-    if reason:
-        _say_unused(reason)
-        return {}
-    return files
+        return {}, f"{path} is damaged; install the package again"
+    return ({}, reason) if reason else (files, "")
 
 
 def _difference(manifest: Mapping[str, Any]) -> str:
@@ -106,15 +102,16 @@ def _difference(manifest: Mapping[str, Any]) -> str:
     return ""
 
 
-def _explain_missing(name: str, files: Iterable[str]) -> None:
-    """Say so if a kernel has code of other sources; nothing if it has none, or only for arguments of other types."""
+def _other_sources(name: str, files: Iterable[str]) -> str:
+    """Return a reason if a kernel has code of other sources; empty if it has none, or only for other arguments."""
     kernel, _, rest = name.partition("-")
     digests = {other.split("-")[1].partition(".")[0] for other in files if other.startswith(f"{kernel}-")}
-    if digests and rest.partition(".")[0] not in digests:
-        _say_unused("it is of other sources than those installed")
+    changed = digests and rest.partition(".")[0] not in digests
+    return "it is of other sources than those installed" if changed else ""
 
 
 @cache
-def _say_unused(reason: str) -> None:
+def say_unused(reason: str) -> None:
+    """Say on stderr why a kernel is compiled for which the package brought code; each reason once."""
     if os.environ.get("NCLONE_ENV_QUIET") != "1":
         say(f"nclone_env: machine code that came with the package is not used: {reason}\n")
