@@ -48,7 +48,7 @@ def warmup(parts: Positional[tuple[Part, ...]] = ()) -> int:
     """
     os.environ["NCLONE_ENV_QUIET"] = "1"  # in processes started here too: tasks have lines of their own
     print(f"kernels in {cache_folder() or 'memory only'}", flush=True)
-    chosen = [task for task in _TASKS if not parts or task.part in parts]
+    chosen = tasks(parts)
     lanes = [[task for task in chosen if task.lane == lane] for lane in range(3)]
     beside = [lane for lane in lanes[:2] if lane]
     if len(beside) == 1 or available_cores() == 1:
@@ -62,7 +62,9 @@ def warmup(parts: Positional[tuple[Part, ...]] = ()) -> int:
     return 0
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
+    """Something that compiles kernels."""
+
     part: Part
     name: str
     lane: int
@@ -70,7 +72,12 @@ class _Task(NamedTuple):
     run: Callable[[], None]
 
 
-def _compile(tasks: Sequence[_Task]) -> None:
+def tasks(parts: Sequence[Part] = ()) -> list[Task]:
+    """Return the tasks of some parts, by default of all, in an order that they can be run in."""
+    return [task for task in _TASKS if not parts or task.part in parts]
+
+
+def _compile(tasks: Sequence[Task]) -> None:
     """Do tasks one after the other, with a line for each."""
     for task in tasks:
         started = time.perf_counter()
@@ -155,17 +162,17 @@ def _can_train() -> bool:
 
 
 _TASKS = (
-    _Task("sim", "simulator", 0, _simulate),
-    _Task("env", "distances", 0, _measure),
-    _Task("env", "environment", 0, _step),
-    _Task("train", "environment of the trainer", 0, _step),
-    _Task("observations", "more observations", 0, _observe),
-    _Task("train", "network and update", 1, _learn),
-    _Task("plan", "planner", 1, _plan),
-    _Task("generate", "generator", 1, _generate),
-    _Task("prove", "proofs", 1, compile_proofs),
-    _Task("replay", "replay", 1, _play),
-    _Task("gallery", "gallery", 1, _show),
-    _Task("train", "trainer", 2, _train),
+    Task("sim", "simulator", 0, _simulate),
+    Task("env", "distances", 0, _measure),
+    Task("env", "environment", 0, _step),
+    Task("train", "environment of the trainer", 0, _step),
+    Task("observations", "more observations", 0, _observe),
+    Task("train", "network and update", 1, _learn),
+    Task("plan", "planner", 1, _plan),
+    Task("generate", "generator", 1, _generate),
+    Task("prove", "proofs", 1, compile_proofs),
+    Task("replay", "replay", 1, _play),
+    Task("gallery", "gallery", 1, _show),
+    Task("train", "trainer", 2, _train),
 )
 """What to compile. Tasks of a lane share most of their kernels; both lanes take about as long."""
