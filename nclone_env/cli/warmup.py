@@ -28,7 +28,9 @@ from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
+from nclone_env.level.scenes import everything
 from nclone_env.plan.solver import solve
+from nclone_env.render.picture import world_picture
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import require_training_extra
@@ -94,7 +96,9 @@ def _measure() -> None:
 
 
 def _play() -> None:
-    Session(_any_level()).tick(0)
+    session = Session(everything())  # which has beams
+    session.tick(0)
+    world_picture(session.levels, session.worlds, 0)
 
 
 def _show() -> None:

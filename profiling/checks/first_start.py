@@ -33,7 +33,7 @@ SOLVE = ("solve", "first-steps/01-walk", "--frames", "300000", "--output", "solv
 ROWS: dict[str, tuple[str, ...]] = {
     "run": ("run", "--headless", "--steps", "100"),
     "solve": SOLVE,
-    "replay verify": ("replay", "verify", "solved/01-walk.replay"),
+    "replay verify": ("replay", "verify", "solved/000-first-steps-01-walk.replay"),
     "levels generate": ("levels", "generate", "--count", "1", "--output", "generated"),
     "train, one update": (*TRAIN, "--episodes", "1", "--no-video", "--name", "run"),
     "evaluate": ("evaluate", "runs/run", "--episodes", "2", "--no-video"),
