@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import llvmlite.binding
 import numba
 import numpy as np
 
@@ -41,6 +42,17 @@ def blas_kernel() -> str:
 
     kernels = [library.get("architecture") for library in threadpoolctl.threadpool_info()]
     return next(filter(None, kernels), "unknown")
+
+
+def compiled_for(processor: str) -> dict[str, str]:
+    """Return the environment variables of processes whose kernels are compiled for a processor.
+
+    Args:
+        processor: LLVM's name of one, or ``host`` for exactly this one.
+    """
+    if processor == "host":
+        return {"NUMBA_CPU_NAME": llvmlite.binding.get_host_cpu_name()}
+    return {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
 
 
 def timed(call: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:

@@ -21,6 +21,10 @@ from numba.core import config
 _PACKAGE = Path(__file__).parents[1]
 _DIGESTED = (_PACKAGE.name, "numba", "numpy")
 """Packages whose sources or versions are in the digests."""
+_WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "shipped", "sources")}
+"""Modules of this package that keep compiled code and do not contribute to it; ``_FORMAT`` stands for them."""
+_FORMAT = 2
+"""Increased with each change in the files of compiled code."""
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|[^#\n]*)|import ({_PACKAGE.name}[\w.]*))", re.MULTILINE
 )
@@ -29,11 +33,14 @@ _FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re
 
 @lru_cache(maxsize=1)
 def compiler_digest() -> str:
-    """Return 16 hex digits that change with the versions of Numba and NumPy and with ``NUMBA_BOUNDSCHECK``.
+    """Return 16 hex digits that change with the versions that compiled code depends on and ``NUMBA_BOUNDSCHECK``.
 
-    Numba ignores that variable where code is cached.
+    Numba ignores that variable where code is cached. Its version counts as a whole. That of NumPy counts by its first
+    number, with which the layout of arrays changes: kernels call no function of NumPy, and what Numba makes of their
+    arithmetic and of items of arrays is the same for NumPy 2.2 and 2.5, to the byte.
     """
-    return hashlib.sha256(f"{numba.__version__} {np.__version__} {config.BOUNDSCHECK}".encode()).hexdigest()[:16]
+    text = f"{_FORMAT} {numba.__version__} {np.__version__.partition('.')[0]} {config.BOUNDSCHECK}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @cache
@@ -57,7 +64,7 @@ def _reached(name: str) -> set[str]:
     pending = [name]
     while pending:
         module = pending.pop()
-        if module not in reached and _source(module) is not None:
+        if module not in reached | _WITHOUT_CODE and _source(module) is not None:
             reached.add(module)
             pending += _imports(module)
     return reached
