@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import loading_fault
-from nclone_env.level.reference import OpenedPacks, listed_names, resolve
+from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
 
 LevelSource = str | Path | bytes | RawLevel | Level
 
@@ -51,20 +52,42 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
         sources: sources as :func:`load_level` takes them, or just one; a name may denote a whole set, folder or pack.
 
     No two have the same name: files of the same name get their folders in front, ``caves/train.txt#0``, and other
-    levels a number behind, ``one.toml (2)``.
+    levels a number behind, ``one.toml (2)``. Of a name that denotes several levels, those that cannot be read are left
+    out, with a warning that names each.
 
     Raises:
-        LevelFormatError: if the data are malformed.
+        LevelFormatError: if the data of one level, or of all levels of a name, are malformed.
         UnknownLevelError: if a name is neither built in nor a file.
     """
     levels: list[Level] = []
     packs: OpenedPacks = {}
     for source in [sources] if isinstance(sources, LevelSource) else sources:
         if isinstance(source, (str, Path)):
-            levels.extend(ref.load() for ref in resolve(source, packs))
+            levels.extend(level for _, level in readable(resolve(source, packs)))
         else:
             levels.append(load_level(source))
     return _with_distinct_names(levels)
+
+
+def readable(refs: Sequence[LevelRef]) -> Iterator[tuple[LevelRef, Level]]:
+    """Yield the levels of a name; of several, warn of those that cannot be read, and leave them out.
+
+    Raises:
+        LevelFormatError: if none of them can be read.
+    """
+    fault: LevelFormatError | None = None
+    found = 0
+    for ref in refs:
+        try:
+            yield ref, ref.load()
+            found += 1
+        except LevelFormatError as error:
+            if len(refs) == 1:
+                raise
+            warnings.warn(f"left out: {error}", RuntimeWarning, stacklevel=2)
+            fault = fault or error
+    if fault is not None and not found:
+        raise fault
 
 
 def _with_distinct_names(levels: list[Level]) -> list[Level]:
