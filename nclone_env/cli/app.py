@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nclone_env import __version__
 from nclone_env.cli.streams import guarded
-from nclone_env.errors import ConfigError, NcloneError, did_you_mean, shortened
+from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, shortened
 
 PROGRAM = "nclone-env"
 _COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")
@@ -25,29 +26,46 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(args: list[str]) -> int:
+    before, warnings.showwarning = warnings.showwarning, _show_warning
     try:
         if args == ["--version"]:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
             return 0
         return _run_command(args)
     except NcloneError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        sys.stderr.write(f"{PROGRAM}: {_shown(error)}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write(f"{PROGRAM}: interrupted\n")
         return 130
+    finally:
+        warnings.showwarning = before
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    """Print a warning as one line, without the line of source that gives it."""
+    sys.stderr.write(f"{PROGRAM}: {category.__name__}: {plain(message)}\n")
 
 
 def _run_command(args: list[str]) -> int:
     from nclone_env.cli.arguments import ARGUMENTS  # they need tyro, which --version does not
     from nclone_env.cli.commands import COMMANDS, parser
+    from nclone_env.cli.output import release_claims
 
     _check_names(args, COMMANDS)
     _check_shell(args)
     given = with_default_target(args)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
-    status: int = parser(given).cli(prog=PROGRAM, args=given, description=description, registry=ARGUMENTS)
+    try:
+        status: int = parser(given).cli(prog=PROGRAM, args=given, description=description, registry=ARGUMENTS)
+    finally:
+        release_claims()
     return status
+
+
+def _shown(error: NcloneError) -> str:
+    """Return a message with escapes for the control characters of names in it."""
+    return "\n".join(map(plain, str(error).split("\n")))
 
 
 def _check_names(args: Sequence[str], commands: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_suffix
+from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.errors import ConfigError
 from nclone_env.train import require_training_extra
 
@@ -31,6 +31,7 @@ def compare(runs: Positional[tuple[Path, ...]], output: Path = Path("comparison.
     if not runs:
         raise ConfigError("runs: expected folders of runs, got none; pass for example runs/*")
     check_suffix("output", output, ".png")
+    check_free(output, force=True)
     require_training_extra()
     from nclone_env.train import comparison_table, group_runs, level_table, read_runs, write_comparison
 

@@ -63,9 +63,9 @@ def generate_levels(
         got = f"{str(output)!r}, {what}"
         raise ConfigError(f"output: expected the file name of a pack, such as pack.txt, got {got}")
     files = CollectionFiles(output)
-    for file in files.existing():
-        check_free(file, force)
     output.parent.mkdir(parents=True, exist_ok=True)
+    for file in (files.pack, files.table, files.folder):
+        check_free(file, force)
     progress = _Progress(count)
     with stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop:
         made = write_collection(files, entries(order, count, processes, stop), progress)

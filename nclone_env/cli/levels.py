@@ -8,8 +8,8 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_free, check_suffix, counted, plain_name
-from nclone_env.errors import ConfigError, LevelFormatError
+from nclone_env.cli.output import check_free, check_suffix, counted, plain_name, release_claims
+from nclone_env.errors import ConfigError, LevelFormatError, plain
 from nclone_env.kinds import kind_name
 from nclone_env.level import array_cache
 from nclone_env.level.catalog import level_sets
@@ -23,17 +23,22 @@ from nclone_env.sim.speed import slow_frames_per_second
 
 
 def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
-    """Print sets and packs with the names and titles of their levels.
+    """Print sets and packs with the names and titles of their levels; the exit status is 1 if one cannot be read.
 
     Args:
         levels: what ``train --levels`` takes, such as pack.txt#0-95; all built-in sets by default.
     """
+    unreadable = False
     for name in levels or level_sets():
         refs = resolve(name)
-        print(f"{name} ({counted(len(refs), 'level')})")
+        print(f"{plain(name)} ({counted(len(refs), 'level')})")
         for ref in refs:
-            print(f"  {ref.name:<32} {ref.load().raw.title}")
-    return 0
+            try:
+                title = ref.load().raw.title
+            except LevelFormatError as error:
+                title, unreadable = f"error: {plain(error)}", True
+            print(f"  {ref.name:<32} {title}")
+    return int(unreadable)
 
 
 def show_level(
@@ -154,4 +159,5 @@ def _png(raw: RawLevel, crop: bool, title: bool) -> bytes:
 def _save(target: Path, data: bytes) -> None:
     """Write a file and print its path."""
     write_file(target, data)
+    release_claims()
     print(f"wrote {target} ({len(data)} bytes)")

@@ -8,7 +8,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_folder, check_free
+from nclone_env.cli.output import check_folder, check_free, claim_folder
 from nclone_env.errors import ConfigError, FormatError, LevelFormatError, UnsupportedLevelError
 from nclone_env.level.formats import read_bytes
 from nclone_env.level.level import Level
@@ -61,11 +61,12 @@ def prove_levels(
     for name, value in (("frames", frames), ("memory", memory)):
         if value <= 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
+    inputs = None if recording is None else _inputs_of(recording, refs[0].load())
+    output.mkdir(parents=True, exist_ok=True)
+    claim_folder(output)
     files = [output / f"{Path(recording_name(number, ref.name)).stem}{SUFFIX}" for number, ref in enumerate(refs)]
     for file in files:
         check_free(file, force)
-    inputs = None if recording is None else _inputs_of(recording, refs[0].load())
-    output.mkdir(parents=True, exist_ok=True)
     proved = 0
     print(f"{'level':<32}  frames  at least  proof")
     for ref, file in zip(refs, files, strict=True):

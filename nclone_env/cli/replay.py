@@ -10,7 +10,7 @@ from nclone_env._table import table
 from nclone_env.cli.output import check_free, check_suffix, counted
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import ConfigError, FormatError, UnknownLevelError
+from nclone_env.errors import ConfigError, FormatError, UnknownLevelError, plain
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.options import check_integer
@@ -31,7 +31,7 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     """Replay recordings and print whether the simulator reproduces them; the exit status is 1 if one differs, else 0.
 
     Args:
-        files: attract files of the game, or recordings made by ``replay record``.
+        files: recordings made by ``replay record``, attract files of the game, or recordings of nclone.
     """
     if not files:
         raise ConfigError("files: expected at least one recording, got none")
@@ -40,6 +40,22 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     disagreeing = sum(agrees != "yes" for _, agrees, *_ in rows)
     print(f"{counted(len(files), 'recording')}, {disagreeing} disagree")
     return 1 if disagreeing else 0
+
+
+def convert_replay(source: Positional[Path], target: Positional[Path], force: bool = False) -> int:
+    """Convert an attract file of the game or a recording of nclone to a recording (.replay).
+
+    Args:
+        source: file to read.
+        target: file to write.
+        force: overwrite an existing file.
+    """
+    check_suffix("target", target, RECORDING_SUFFIX)
+    check_free(target, force)
+    recording = load_any_recording(source)
+    recording.save(target)
+    print(f"wrote {target} ({counted(len(recording.inputs), 'frame')}, hash {recording.trajectory_hash})")
+    return 0
 
 
 def record_replay(
@@ -118,8 +134,8 @@ def _row(path: Path) -> tuple[str, ...]:
     try:
         _, found = load_verified(path)
     except UnknownLevelError:
-        return str(path), "no", "-", "-", "-", f"{path}: expected a recording, got no such file"
+        return plain(path), "no", "-", "-", "-", f"{plain(path)}: expected a recording, got no such file"
     except FormatError as error:
-        return str(path), "no", "-", "-", "-", str(error)
+        return plain(path), "no", "-", "-", "-", plain(error)
     agrees, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
-    return str(path), agrees, str(found.frames), end, str(found.gold), found.reason
+    return plain(path), agrees, str(found.frames), end, str(found.gold), found.reason

@@ -17,7 +17,7 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env._optional import optional_module
-from nclone_env.cli.output import check_folder
+from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
@@ -129,8 +129,10 @@ def solve_levels(
         raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
     if video:
         optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
-    before = _rows_before(output, resume, force)
+    check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
+    claim_folder(output)
+    before = _rows_before(output, resume, force)
     each = max(threads // len(refs), 1)
     started, table = time.perf_counter(), _Table(len(refs))
     with stop_on_signals("stopping; press Ctrl-C again to end at once") as stop:
@@ -155,7 +157,6 @@ def _rows_before(output: Path, resume: bool, force: bool) -> list[dict[str, Any]
         ConfigError: if it cannot be written to, there is a table that is neither to be kept nor replaced, or it cannot
             be read.
     """
-    check_folder("output", output)
     table = output / TABLE
     if not table.exists() or (force and not resume):
         return []

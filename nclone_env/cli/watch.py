@@ -13,9 +13,9 @@ from nclone_env.cli.output import check_free
 from nclone_env.cli.play import check_scale
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, shortened
-from nclone_env.level.formats import appearance, is_attract, read_bytes
+from nclone_env.level.formats import appearance, read_bytes
 from nclone_env.options import check_integer
-from nclone_env.replay import is_recording, load_any_recording, named_level, write_video
+from nclone_env.replay import is_any_recording, load_any_recording, named_level, write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _replayed(path: Path) -> Rounds:
     from nclone_env.replay import WatchedRun
 
     data = read_bytes(path)
-    if not (is_recording(data) or is_attract(data)):
+    if not is_any_recording(data):
         expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"
         fix = "name what nclone-env train, play or replay record wrote"
         raise ConfigError(f"sources: {expected}, got {shortened(str(path), 200)}, {appearance(data)}; {fix}")

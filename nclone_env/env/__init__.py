@@ -8,6 +8,7 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.actions import check_actions as check_actions
+    from nclone_env.env.actions import flat_masks as flat_masks
     from nclone_env.env.arguments import check_seed as check_seed
     from nclone_env.env.arrays.buffers import Buffers as Buffers
     from nclone_env.env.arrays.buffers import make_buffers as make_buffers

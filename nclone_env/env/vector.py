@@ -52,6 +52,8 @@ class NPlusPlusVectorEnv(VectorSteps):
             ``final_obs`` as an array of objects, all arrays new (``env.arrays.infos``). Costs time in every step.
         reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
             replaces the configured one. Numba compiles it unless it is compiled already.
+        max_episode_steps: steps after which an episode is truncated, as ``gymnasium.make_vec`` passes them: lowers
+            ``max_frames`` to so many steps of ``frame_skip`` frames.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:

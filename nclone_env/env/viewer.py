@@ -25,10 +25,11 @@ class Viewer:
         self._window: Window | None = None
 
     def picture(self, batch: Batch, index: int = 0) -> np.ndarray:
-        """Return the picture of a world, (height, width, 3) uint8."""
+        """Return the picture of a world, (height, width, 3) uint8; both are even, as the usual video formats need."""
         from nclone_env.render import world_picture
 
-        return world_picture(batch.level_set.arrays, batch.worlds, index, self._config.render.picture_scale)
+        picture = world_picture(batch.level_set.arrays, batch.worlds, index, self._config.render.picture_scale)
+        return np.ascontiguousarray(picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2])
 
     def pictures(self, batch: Batch, indices: Sequence[int]) -> tuple[np.ndarray, ...]:
         """Return the pictures of some worlds, in the order of the indices.

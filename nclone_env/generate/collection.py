@@ -57,10 +57,6 @@ class CollectionFiles:
         named = [(re.match("[0-9]+", file.name), file) for file in files]
         return [file for number, file in named if number and int(number[0]) in numbers]
 
-    def existing(self) -> list[Path]:
-        """Return those that exist."""
-        return [path for path in (self.pack, self.table, self.folder) if path.exists()]
-
 
 @dataclass(frozen=True)
 class Order:

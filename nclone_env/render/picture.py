@@ -13,6 +13,7 @@ from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS, WORLD_HEIGHT
 from nclone_env.kinds import KINDS, NINJA, initial_state
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
+from nclone_env.level.records import played_records
 from nclone_env.render.area import WORLD, Area, used_area
 from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
 from nclone_env.render.bar import title_bar
@@ -97,7 +98,7 @@ def level_picture(level: RawLevel | Level, scale: float = 1.0, crop: bool = Fals
     tiles = np.ones((ROWS, COLUMNS), dtype=np.uint8)
     tiles[1:-1, 1:-1] = raw.tiles
     items: list[Item] = []
-    for kind, x, y, orientation, _ in sorted(raw.records[1:].tolist(), key=_drawing_order):
+    for kind, x, y, orientation, _ in sorted(played_records(raw.records)[1:].tolist(), key=_drawing_order):
         if kind != NINJA:  # further ninjas are for levels with two players
             shown = appearance(kind, orientation, initial_state(kind, orientation))
             items.append((x * MAP_UNIT, y * MAP_UNIT, shown))

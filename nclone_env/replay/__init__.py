@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.replay.play import open_window as open_window
     from nclone_env.replay.play import show as show
     from nclone_env.replay.recording import RECORDING_SUFFIX as RECORDING_SUFFIX
+    from nclone_env.replay.recording import is_any_recording as is_any_recording
     from nclone_env.replay.recording import is_recording as is_recording
     from nclone_env.replay.recording import load_any_recording as load_any_recording
     from nclone_env.replay.recording import load_verified as load_verified

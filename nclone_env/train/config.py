@@ -25,6 +25,10 @@ _Interval = Annotated[int, Within(1, 10**9)]
 _Seed = Annotated[int, Within(0, 2**31 - 1)]
 
 
+_MOST_TRIED, _MOST_LISTED = 4096, 16
+"""Divisors named in a message."""
+
+
 @dataclass(frozen=True)
 class EvaluationConfig:
     """Levels that are held out of training, and how often success on them is measured."""
@@ -180,7 +184,7 @@ class TrainConfig:
         if self.batch_size % self.ppo.num_minibatches:
             raise ConfigError(
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
-                f"got {self.ppo.num_minibatches}; choose a power of two"
+                f"got {self.ppo.num_minibatches}; choose one of {_listed_divisors(self.batch_size)}"
             )
         for name in ("amp", "compile"):
             if getattr(self, name) and self.device == "cpu":
@@ -304,3 +308,9 @@ def _check_generated(config: TrainConfig) -> None:
             f"generated_interval: expected at least {math.ceil(steps / config.num_steps)} updates of "
             f"{config.num_steps} steps, the longest episode, got {given.interval}"
         )
+
+
+def _listed_divisors(number: int) -> str:
+    """Return the divisors of a number for a message; of many, the smallest ones."""
+    found = [divisor for divisor in range(1, min(number, _MOST_TRIED) + 1) if number % divisor == 0]
+    return ", ".join(map(str, found[:_MOST_LISTED])) + (", ..." if len(found) > _MOST_LISTED else "")

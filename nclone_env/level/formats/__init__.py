@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.level.formats.map_bytes import read_map as read_map
     from nclone_env.level.formats.map_bytes import write_map as write_map
     from nclone_env.level.formats.pack_text import write_pack as write_pack
+    from nclone_env.level.formats.peer import PeerFile as PeerFile
+    from nclone_env.level.formats.peer import is_peer as is_peer
+    from nclone_env.level.formats.peer import read_peer as read_peer
     from nclone_env.level.formats.reader import MAP_SUFFIX as MAP_SUFFIX
     from nclone_env.level.formats.reader import TEXT_SUFFIX as TEXT_SUFFIX
     from nclone_env.level.formats.reader import appearance as appearance
