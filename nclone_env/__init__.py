@@ -13,6 +13,7 @@ from nclone_env._faces import face
 from nclone_env.env import register
 
 if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env import train as train
     from nclone_env.actions import Action as Action
     from nclone_env.config import EnvironmentConfig as EnvironmentConfig
     from nclone_env.config import ObservationConfig as ObservationConfig
@@ -27,8 +28,12 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.level.library import level_library as level_library
     from nclone_env.level.load import load_level as load_level
     from nclone_env.memory_tree import MemoryNode as MemoryNode
+    from nclone_env.plan import solve as solve
     from nclone_env.sim.simulate import Trajectory as Trajectory
     from nclone_env.sim.simulate import simulate as simulate
+    from nclone_env.train import Policy as Policy
+    from nclone_env.train import TrainConfig as TrainConfig
+    from nclone_env.train import load_policy as load_policy
 
 __version__ = "0.1.0"
 

@@ -25,6 +25,7 @@ def face(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], li
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name]), name)
+        inside = homes[name] == package  # a package of it
+        return import_module(f"{package}.{name}") if inside else getattr(import_module(homes[name]), name)
 
-    return names, load, lambda: sorted({*vars(sys.modules[package]), *homes})
+    return names, load, lambda: list(names)

@@ -30,6 +30,7 @@ MOST_LISTED_ENTITIES = 128
 PathsName = Literal["tiles", "doors"]
 ActionSpaceName = Literal["discrete", "multi_discrete"]
 RenderMode = Literal["rgb_array", "human"]
+Theme = Literal["light", "dark"]
 _SHOWN = 128.0  # world pixels that a ``player_frame`` of any size shows
 
 
@@ -78,6 +79,11 @@ class RenderConfig:
     as ``player_frame`` and twice as wide."""
     picture_scale: Annotated[float, Within(0.1, 4)] = option(1.0, on_command_line=False)
     """Scale of the ``rgb_array`` and ``human`` picture; 1 is 1056 x 600 pixels."""
+    crop: bool = option(False, on_command_line=False)
+    """Show only the part of the world that the levels use, and a tile of wall around it; all levels of an environment
+    have pictures of one size."""
+    theme: Theme = option("light", on_command_line=False)
+    """Colours of the ``rgb_array`` and ``human`` picture: ``light`` or ``dark``."""
 
     def __post_init__(self) -> None:
         """Reject sizes that cannot be drawn, or that are surely a mistake."""

@@ -13,6 +13,8 @@ ADOPTED = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"([^\"]+)|<link\b(?![^>]*canonical)[^>]*?href=\"([^\"]+)"
 )
+SHIM = re.compile(r'src="https://unpkg\.com/iframe-worker/shim"')
+"""What the theme loads for a search in files; ``docs/offline.js`` takes its place."""
 ROLE = re.compile(r":(?:class|meth|func|attr|mod|data):(?=<code)")
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
@@ -30,7 +32,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Make links that leave ``docs`` lead to the page of the site, or to the file in the repository."""
     sources = {target: source for source, target in ADOPTED.items()}
     source = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    return relinked(markdown, source, page.file.src_uri, config["repo_url"])
+    return relinked(markdown, source, page.file.src_uri, config["extra"]["repository"])
 
 
 def relinked(markdown: str, source: str, place: str, repository: str) -> str:
@@ -58,6 +60,7 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     """Remove the roles of docstrings, which are no Markdown; refuse a page that loads something from another host."""
     from mkdocs.exceptions import PluginError
 
+    output = SHIM.sub(f'src="{posixpath.relpath("offline.js", posixpath.dirname(page.url) or ".")}"', output)
     found = loaded_from_elsewhere(output)
     if found:
         raise PluginError(f"{page.file.src_uri}: expected a page that loads nothing from elsewhere, got {found}")

@@ -49,18 +49,24 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> N
 
 def _run_command(args: list[str]) -> int:
     from nclone_env.cli.arguments import ARGUMENTS  # they need tyro, which --version does not
-    from nclone_env.cli.commands import COMMANDS, parser
+    from nclone_env.cli.commands import COMMANDS, PROFILES, parser
+    from nclone_env.cli.mistakes import in_one_line
     from nclone_env.cli.output import release_claims
 
-    _check_names(args, COMMANDS)
+    _check_names(args, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")})
     _check_shell(args)
     given = with_default_target(args)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
+
+    def run(words: list[str]) -> int:
+        status: int = parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
+        return status
+
     try:
-        status: int = parser(given).cli(prog=PROGRAM, args=given, description=description, registry=ARGUMENTS)
+        with in_one_line(run, given, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")}):
+            return run(given)
     finally:
         release_claims()
-    return status
 
 
 def _shown(error: NcloneError) -> str:

@@ -40,7 +40,9 @@ def class_of_options(info: StructTypeInfo) -> StructConstructorSpec | None:
     if not is_group(info.type) or not any(field.metadata for field in dataclasses.fields(info.type)):
         return None
     default = info.default if isinstance(info.default, info.type) else info.type()
-    hints, texts = get_type_hints(info.type, include_extras=True), _docstrings(info.type)
+    kinds = [kind for kind in reversed(info.type.__mro__) if dataclasses.is_dataclass(kind)]
+    hints = get_type_hints(info.type, include_extras=True)
+    texts = {name: text for kind in kinds for name, text in _docstrings(kind).items()}
     shown = [field for field in dataclasses.fields(info.type) if field.metadata.get("on_command_line", True)]
     return StructConstructorSpec(
         instantiate=partial(dataclasses.replace, default),

@@ -60,6 +60,10 @@ SUMMARIES: Mapping[str, str] = {
 """What ``--help`` says of each subcommand; ``COMMAND --help`` shows the docstring of its function."""
 
 
+PROFILES = ("vector", "single", "gym", "sync", "async", "sb3", "train", "script", "compare")
+"""What ``profile`` profiles, and its comparison."""
+
+
 def parser(args: Sequence[str]) -> tyro.extras.SubcommandApp:
     """Return the parser of the command line, with the options of the subcommand that ``args`` begins with.
 

@@ -56,11 +56,14 @@ def evaluate(
     from nclone_env.train import load_policy
 
     check_episodes(episodes)
-    policy, environment, content = load_policy(checkpoint, levels)
+    policy = load_policy(checkpoint, levels)
+    environment, content = policy.environment, policy.checkpoint
     held_out = content.held_out.get("digests", [])
     folder = output or (checkpoint if checkpoint.is_dir() else checkpoint.parent)
     timesteps = None if levels else content.counters.get("timesteps", 0)
-    results = evaluate_and_report(policy, environment, folder, episodes, seed, video, attempts, held_out, timesteps)
+    results = evaluate_and_report(
+        policy.network, environment, folder, episodes, seed, video, attempts, held_out, timesteps
+    )
     if recordings:
         written = write_recordings(results, environment, folder / "recordings")
         print(f"{written} recordings in {folder / 'recordings'}, each replayed and verified")

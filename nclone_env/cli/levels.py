@@ -9,6 +9,7 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env.cli.output import check_free, check_suffix, counted, plain_name, release_claims
+from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, LevelFormatError, plain
 from nclone_env.kinds import kind_name
 from nclone_env.level import array_cache
@@ -42,7 +43,12 @@ def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
 
 
 def show_level(
-    level: Positional[str], output: Path | None = None, crop: bool = False, title: bool = False, force: bool = False
+    level: Positional[str],
+    output: Path | None = None,
+    crop: bool = True,
+    title: bool = False,
+    theme: Theme = "light",
+    force: bool = False,
 ) -> int:
     """Print a summary of a level and save a picture of it.
 
@@ -50,8 +56,9 @@ def show_level(
         level: name of a built-in level, or path of a level file.
         output: PNG file to write; ``<name>.png`` in the current directory by default,
             ``<pack>-<number>.png`` for a level of a pack.
-        crop: show only the part of the level that is used.
+        crop: show the part of the world that the level uses, enlarged; else all of it, 1056 x 600 pixels.
         title: write title and author above the picture.
+        theme: colours, light or dark.
         force: overwrite an existing file.
     """
     ref = _only_level("level", level)
@@ -61,7 +68,7 @@ def show_level(
     check_free(target, force)
     raw = ref.load().raw
     _print_summary(raw)
-    _save(target, _png(raw, crop, title))
+    _save(target, _png(raw, crop, title, theme))
     return 0
 
 
@@ -149,11 +156,17 @@ def _print_findings(ref: LevelRef) -> bool:
     return any(finding.severity == "error" for finding in findings)
 
 
-def _png(raw: RawLevel, crop: bool, title: bool) -> bytes:
-    """Return the picture of a level as a PNG file."""
-    from nclone_env.render import encoded, level_picture  # only this command needs OpenCV
+def _png(raw: RawLevel, crop: bool, title: bool, theme: Theme) -> bytes:
+    """Return the picture of a level as a PNG file; a level that uses a part of the world is enlarged."""
+    from nclone_env.render import (
+        encoded,
+        level_picture,
+        used_area_of,
+        zoom_of,  # only this command needs OpenCV
+    )
 
-    return encoded(level_picture(load_level(raw), crop=crop, title=title), ".png")
+    scale = zoom_of(used_area_of(raw)) if crop else 1.0
+    return encoded(level_picture(load_level(raw), scale, crop, title, theme), ".png")
 
 
 def _save(target: Path, data: bytes) -> None:

@@ -62,6 +62,16 @@ def _claim(lock: Path, path: Path) -> None:
         pass  # no such folder, or a read-only one: writing the file reports it
 
 
+def check_exists(argument: str, path: Path, expected: str) -> None:
+    """Check that a file that a command reads exists.
+
+    Raises:
+        ConfigError: if it does not; ``expected`` says what it should be.
+    """
+    if not path.exists():
+        raise ConfigError(f"{argument}: expected {expected}, got {str(path)!r}, which does not exist")
+
+
 def check_folder(argument: str, path: Path) -> None:
     """Check that a command may write files in a folder, which need not exist yet.
 

@@ -5,22 +5,28 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import tyro
 from tyro.conf import Positional
 
-from nclone_env.cli.output import plain_name
+from nclone_env.cli.output import check_exists, plain_name
+from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, NcloneError, shortened
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
-from nclone_env.replay import RECORDING_SUFFIX, Recording, load_any_recording
+from nclone_env.replay import RECORDING_SUFFIX, Recording, load_any_recording, named_level
 
 
 def play_levels(
     levels: Positional[tuple[str, ...]] = (),
     ghost: tuple[Path, ...] = (),
+    begin: Annotated[Path | None, tyro.conf.arg(name="from")] = None,
+    frame: int | None = None,
     output: Path = Path("."),
     scale: float = 1.0,
+    theme: Theme = "light",
 ) -> int:
     """Play levels with the keyboard in a window, at 60 frames per second; H shows the keys.
 
@@ -28,15 +34,40 @@ def play_levels(
         levels: built-in sets or levels, level files, packs, or levels of packs (pack.txt#12); all built-in levels by
             default.
         ghost: recordings whose ninjas run along, translucent, each on its level.
+        begin: recording to go on from; its level is played, alone unless levels are named.
+        frame: frame of that recording to begin at, paused; its last one by default.
         output: folder for the runs that S saves; created if it is missing.
-        scale: size of the window; 1 is 1056 x 600 pixels and a bar below.
+        scale: size of the window; 1 is at most 1056 x 600 pixels and a bar below.
+        theme: colours, light or dark.
     """
     check_scale(scale)
-    loaded = load_levels(levels or level_sets())
+    begun = _begun(begin, frame)
+    loaded = [*([begun[0]] if begun else []), *(load_levels(levels or level_sets()) if levels or not begun else [])]
     ghosts = ghost_recordings(ghost, loaded)
     _make_folder(output)
-    play_in_window(loaded, lambda recording: _save_beside(recording, output), scale, ghosts)
+    play_in_window(
+        loaded, lambda recording: _save_beside(recording, output), scale, ghosts, theme, begun[1:] if begun else None
+    )
     return 0
+
+
+def _begun(path: Path | None, frame: int | None) -> tuple[Level, list[int], int] | None:
+    """Return level, inputs and frame of the recording to go on from; None without one.
+
+    Raises:
+        ConfigError: if there is no such frame, or a frame and no recording.
+    """
+    if path is None:
+        if frame is not None:
+            raise ConfigError("frame: expected with --from, got it without; name the recording: --from run.replay")
+        return None
+    check_exists("from", path, "a recording")
+    recording = load_any_recording(path)
+    count = len(recording.inputs)
+    at = count if frame is None else frame
+    if not 0 <= at <= count:
+        raise ConfigError(f"frame: expected a number from 0 to {count}, the frames of {path}, got {frame}")
+    return named_level(recording), recording.inputs.tolist(), at
 
 
 def play_in_window(
@@ -44,6 +75,8 @@ def play_in_window(
     save: Callable[[Recording], str],
     scale: float,
     recordings: Sequence[Recording] = (),
+    theme: Theme = "light",
+    begin: tuple[Sequence[int], int] | None = None,
 ) -> None:
     """Open a window and play levels in it until it is closed.
 
@@ -52,6 +85,8 @@ def play_in_window(
         save: saves the recording of a run; returns what the window says then.
         scale: size of the window.
         recordings: runs that are shown as ghosts.
+        theme: the colours.
+        begin: inputs of the first level, and the frame to begin at; None: a new run.
 
     Raises:
         ConfigError: if the scale is out of range.
@@ -59,7 +94,7 @@ def play_in_window(
         MissingExtraError: if pygame-ce is not installed.
     """
     from nclone_env.render import check_display
-    from nclone_env.replay import Play, View, ghosts_of, open_window, view_size
+    from nclone_env.replay import Play, View, ghosts_of, open_window, window_size
 
     check_scale(scale)
     check_display()
@@ -67,7 +102,8 @@ def play_in_window(
     first.tick(0)  # compiles the kernels while there is no window yet that would not answer
     first.picture()
     ghosts = ghosts_of(recordings)
-    Play(levels, save, open_window(levels[0].name, view_size(scale)), scale, ghosts).run()
+    window = open_window(levels[0].name, window_size(levels, scale))
+    Play(levels, save, window, scale, ghosts, theme, begin).run()
 
 
 def check_scale(scale: float) -> None:
@@ -100,6 +136,8 @@ def ghost_recordings(files: Sequence[Path], levels: Sequence[Level]) -> list[Rec
         ConfigError: if one is of a level that is not played.
         FormatError, UnknownLevelError: if one cannot be read.
     """
+    for file in files:
+        check_exists("ghost", file, "a recording")
     recordings = [load_any_recording(file) for file in files]
     played = {level.raw.digest for level in levels}
     for file, recording in zip(files, recordings, strict=True):

@@ -20,7 +20,7 @@ from nclone_env.memory.owners import folded, owned_nodes, owner_rows
 from nclone_env.memory.sections import Section, summary, text_of
 from nclone_env.memory.subject import Target
 from nclone_env.memory_limit import available_bytes, check_fits
-from nclone_env.options import group
+from nclone_env.options import group, option
 from nclone_env.profiler.environments import (
     AsyncTarget,
     Contract,
@@ -35,6 +35,7 @@ from nclone_env.profiler.script import runner
 from nclone_env.profiler.training import TrainingTarget
 from nclone_env.train import TrainConfig
 
+_Output = Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])]
 GROWING, EXCEEDED = 1, 1
 """Exit statuses: growth was found, with ``--fail-on-growth``; a profile is larger than the one compared with."""
 
@@ -47,7 +48,7 @@ class ReportOptions:
     """Steps of each pass; by default enough for a verdict."""
     interval: int | None = None
     """Most steps between two snapshots; by default a twentieth of the steps."""
-    output_dir: Path = Path(".")
+    output_dir: _Output = Path(".")
     """Folder of the reports."""
     json: bool = False
     """Also write the statistics as JSON, which ``nclone-env profile compare`` reads."""
@@ -76,12 +77,20 @@ class EnvironmentOptions:
     """Their configuration."""
 
 
+@dataclass(frozen=True)
+class ProfiledRun(TrainConfig):
+    """The configuration of a run in a temporary folder."""
+
+    output: Path = option(Path("runs"), on_command_line=False)
+    name: str = option("", on_command_line=False)
+
+
 _UNITS = ("", "K", "M", "G", "T")
 _BYTES = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgtKMGT]?)i?[bB]?")
-_ENVIRONMENTS, _REPORT, _TRAINING = EnvironmentOptions(), ReportOptions(), TrainConfig()
+_ENVIRONMENTS, _REPORT, _TRAINING = EnvironmentOptions(), ReportOptions(), ProfiledRun()
 _Environment = Annotated[EnvironmentOptions, tyro.conf.arg(name="")]
 _Report = Annotated[ReportOptions, tyro.conf.arg(name="")]
-_Training = Annotated[TrainConfig, tyro.conf.arg(name="")]
+_Training = Annotated[ProfiledRun, tyro.conf.arg(name="")]
 
 
 def vector(
@@ -133,13 +142,15 @@ def sb3(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -
 def train(training: _Training = _TRAINING, options: _Report = _REPORT) -> int:
     """Profile the updates of a training run: rollout, network, optimiser, environments.
 
-    The run trains in a temporary folder; ``--output`` and ``--name`` are not used.
+    The run trains in a temporary folder.
     """
     return profile(TrainingTarget(training), training.num_envs, 40, options)
 
 
 def script(
-    path: tyro.conf.Positional[str], arguments: tyro.conf.Positional[tuple[str, ...]] = (), output_dir: Path = Path(".")
+    path: tyro.conf.Positional[str],
+    arguments: tyro.conf.Positional[tuple[str, ...]] = (),
+    output_dir: _Output = Path("."),
 ) -> int:
     """Profile a script, or a function without arguments given as MODULE:FUNCTION.
 

@@ -10,6 +10,7 @@ from typing import TextIO
 
 from nclone_env._bar import bar
 
+_NOTICED = 0.1  # seconds
 _LASTING = ("held_out_success", "held_out_any", "new_level_success")
 """Columns that not every row has; the latest values are shown."""
 
@@ -73,8 +74,9 @@ class LevelProgress:
         self._line.show(f"  {bar(done / count)} {done:,}/{count:,} {what}  {seconds:.0f} s{left}")
 
     def stage(self, name: str, seconds: float) -> None:
-        """Display a stage of a preparation that is complete."""
-        self._line.put(f"  {name} ready after {seconds:.1f} s")
+        """Display a stage of a preparation that is complete, if it was long enough to be noticed."""
+        if seconds >= _NOTICED:
+            self._line.put(f"  {name} ready after {seconds:.1f} s")
 
     def clear(self) -> None:
         """Remove the line that a terminal overwrites."""
@@ -96,6 +98,16 @@ class TrainingProgress:
         self._row: dict[str, float] = {}
         self._seconds = 0.0
         self._lasting: dict[str, float] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the beginning of the first update to the last row."""
+        return self._seconds
+
+    def begin(self) -> None:
+        """Begin to count the time, unless there was a row; a preparation calls it whenever a part is done."""
+        if not self._row:
+            self._started = time.monotonic()
 
     def __call__(self, row: Mapping[str, float]) -> None:
         """Display a row."""

@@ -7,24 +7,26 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._table import table
-from nclone_env.cli.output import check_free, check_suffix, counted
+from nclone_env.cli.output import check_exists, check_free, check_suffix, counted
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
+from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, FormatError, UnknownLevelError, plain
+from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.options import check_integer
 from nclone_env.replay import (
     RECORDING_SUFFIX,
     STATE_NAMES,
+    VIDEO_SUFFIXES,
     Recording,
+    frame_rate,
     load_any_recording,
     load_verified,
     recording_pictures,
     write_video,
 )
-
-_VIDEO = ".mp4"
 
 
 def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
@@ -91,40 +93,51 @@ def record_replay(
     return 0
 
 
-def play_replay(file: Positional[Path], scale: float = 1.0) -> int:
+def play_replay(file: Positional[Path], scale: float = 1.0, theme: Theme = "light") -> int:
     """Play back a recording in a window at 60 frames per second.
 
     Args:
         file: an attract file of the game, or a recording made by ``replay record``.
-        scale: size of the window; 1 is 1056 x 600 pixels and a bar below.
+        scale: size of the window; 1 is at most 1056 x 600 pixels and a bar below.
+        theme: colours, light or dark.
     """
     from nclone_env.replay import show, view_size
 
     check_scale(scale)
+    check_exists("file", file, "a recording")
     recording = load_any_recording(file)
-    show(recording_pictures(recording, scale), file.name, view_size(scale))
+    size = view_size([Level.of(recording.level)], scale)
+    show(recording_pictures(recording, scale, theme=theme), file.name, size)
     return 0
 
 
 def export_video(
-    file: Positional[Path], output: Path | None = None, scale: float = 1.0, every: int = 1, force: bool = False
+    file: Positional[Path],
+    output: Path | None = None,
+    scale: float = 1.0,
+    every: int | None = None,
+    theme: Theme = "light",
+    force: bool = False,
 ) -> int:
-    """Export a recording as an MP4 video that plays in real time.
+    """Export a recording as a video that plays in real time.
 
     Args:
         file: an attract file of the game, or a recording made by ``replay record``.
-        output: MP4 file to write; ``<file>.mp4`` in the current directory by default.
-        scale: size of the video; 1 is 1056 x 600 pixels and a bar below.
-        every: keep every n-th frame.
+        output: .mp4, .webm or .gif file to write; ``<file>.mp4`` in the current directory by default.
+        scale: size of the video; 1 is at most 1056 x 600 pixels and a bar below.
+        every: keep every n-th frame; all by default, of a GIF every second one.
+        theme: colours, light or dark.
         force: overwrite an existing file.
     """
-    check_integer("every", every, low=1)
     check_scale(scale)
-    target = output or Path(f"{file.stem}{_VIDEO}")
-    check_suffix("output", target, _VIDEO)
+    target = output or Path(f"{file.stem}{VIDEO_SUFFIXES[0]}")
+    check_suffix("output", target, *VIDEO_SUFFIXES)
+    kept = FRAMES_PER_SECOND // frame_rate(target) if every is None else every
+    check_integer("every", kept, low=1)
+    check_exists("file", file, "a recording")
+    recording = load_any_recording(file)
     check_free(target, force)
-    pictures = recording_pictures(load_any_recording(file), scale, every)
-    count = write_video(pictures, target, FRAMES_PER_SECOND / every)
+    count = write_video(recording_pictures(recording, scale, kept, theme), target, FRAMES_PER_SECOND / kept)
     print(f"wrote {target} ({count} pictures)")
     return 0
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import tyro
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.cli.profile import ReportOptions, profile
-from nclone_env.cli.watch import show
+from nclone_env.cli.watch import Views, show
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env import playable_levels
@@ -35,7 +36,7 @@ def run(
     levels: tuple[str, ...] = _DEFAULTS.levels,
     observations: tuple[ObservationName, ...] = _DEFAULTS.observations,
     seed: int = 0,
-    output_dir: Path = Path("."),
+    output_dir: Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])] = Path("."),
     json: bool = False,
 ) -> int:
     """Step environments with uniform random actions, in a window or headless.
@@ -69,7 +70,7 @@ def run(
         options = ReportOptions(profile_frames, memory_snapshot_interval, output_dir, json)
         return profile(target, num_envs, profile_frames, options)
     if not headless:
-        show(lambda number: random_runs(config, steps, seed + number), views=9, scale=1.0)
+        show(Views([lambda number: random_runs(config, steps, seed + number)], views=9))
         return 0
     with closing(target.make(num_envs)) as subject:
         subject.step()  # loads or compiles the kernels

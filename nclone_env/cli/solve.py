@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,10 +22,11 @@ from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
+from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.options import check_integer
-from nclone_env.plan import MOST_FRAMES, SEARCH_SUFFIX, Solution, solve
+from nclone_env.plan import MOST_FRAMES, SEARCH_SUFFIX, Solution, compile_kernels, solve
 from nclone_env.plan import smooth as smoothed
 from nclone_env.replay import Recording, recording_name, recording_pictures, write_video
 from nclone_env.sim.simulate import simulate
@@ -105,10 +106,10 @@ def solve_levels(
         hold: inputs change only in frames that are multiples of it, as those of a policy with this frame skip.
         smooth: share by which a recording may be longer than the solution found, to change its inputs less often.
         output: folder for the recordings and for solutions.jsonl, the rows of the table.
-        resume: keep the searches in the output folder, and go on with those that are there; rows of other levels stay
-            in the table. --frames counts from the beginning of a search, --seconds from now.
+        resume: keep the searches in the output folder, and go on with those that are there. --frames counts from the
+            beginning of a search, --seconds from now.
         video: also export each solution as an MP4 video.
-        force: replace the table in the output folder, and recordings of the same levels.
+        force: replace the rows of the same levels in the table, and their recordings; those of other levels stay.
     """
     for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
         if value is not None:
@@ -132,7 +133,9 @@ def solve_levels(
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
     claim_folder(output)
-    before = _rows_before(output, resume, force)
+    before = _rows_before(output, {ref.name for ref in refs}, resume, force)
+    compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
+    simulate(build_room(), [0])
     each = max(threads // len(refs), 1)
     started, table = time.perf_counter(), _Table(len(refs))
     with stop_on_signals("stopping; press Ctrl-C again to end at once") as stop:
@@ -150,23 +153,25 @@ def solve_levels(
     return stop.exit_status if stop() else int(any(row.error for row in rows))
 
 
-def _rows_before(output: Path, resume: bool, force: bool) -> list[dict[str, Any]]:
-    """Return the rows of the table in the output folder with which a search goes on.
+def _rows_before(output: Path, names: Set[str], resume: bool, force: bool) -> list[dict[str, Any]]:
+    """Return the rows of the table in the output folder, to which those of more levels are added.
 
     Raises:
-        ConfigError: if it cannot be written to, there is a table that is neither to be kept nor replaced, or it cannot
-            be read.
+        ConfigError: if it cannot be written to, a level has a row that is neither to be kept nor replaced, or the table
+            cannot be read.
     """
     table = output / TABLE
-    if not table.exists() or (force and not resume):
+    if not table.exists():
         return []
-    if not resume:
-        raise ConfigError(f"output: {table} exists already; --resume goes on, --force replaces it, or name another")
     try:
         rows: list[dict[str, Any]] = [json.loads(line) for line in table.read_bytes().splitlines()]
-        _ = [row["level"] for row in rows]
+        known = [row["level"] for row in rows if row["level"] in names]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ConfigError(f"output: expected the rows of 'solve' in {table}, got others; move the file") from error
+    if known and not (resume or force):
+        more = f" and {len(known) - 1} more" if len(known) > 1 else ""
+        fix = "--resume goes on with it, --force replaces it, or name another folder"
+        raise ConfigError(f"output: {table} has a row of {known[0]}{more} already; {fix}")
     return rows
 
 
@@ -185,9 +190,19 @@ def _run(
                 rows.append(row)
                 task.table.add(row)
                 finished = {row.level for row in rows}
+                _remove_replaced(output, row, before)
                 table = [*map(vars, rows), *(row for row in before if row["level"] not in finished)]
                 write_file(output / TABLE, "".join(f"{json.dumps(row)}\n" for row in table).encode())
     return rows
+
+
+def _remove_replaced(output: Path, row: Row, before: Sequence[Mapping[str, Any]]) -> None:
+    """Remove recording and video of the row that a new one of the same level replaces, if it has others."""
+    for old in before:
+        if old["level"] == row.level:
+            for name in {str(old.get("recording") or ""), str(old.get("video") or "")} - {"", row.recording, row.video}:
+                if Path(name).name == name:
+                    (output / name).unlink(missing_ok=True)
 
 
 def _print_won(rows: Sequence[Row]) -> None:

@@ -6,7 +6,6 @@ import functools
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -66,7 +65,6 @@ def train(
 
     check_episodes(episodes)
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
-    started = time.monotonic()
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
         if ranks.local_count == 1:
             check_memory(config)
@@ -87,7 +85,7 @@ def train(
         print(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
         print(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
         return stop.exit_status
-    _print_end(result, time.monotonic() - started)
+    _print_end(result, progress.seconds)
     _report(config, result, episodes, video)
     return 0
 
@@ -107,12 +105,27 @@ def _hooks(
         print(
             f"{verb} on {', '.join(config.environment.levels)} with {config.num_envs} environments; writing to {folder}"
         )
+        print(_rounding(config), end="", flush=True)
 
     def cloned(done: WarmStart) -> None:
         preparation.clear()
         print(warm_start_text(done), flush=True)
+        progress.begin()
 
-    return Hooks(announce, preparation.stage, preparation.level, cloned, progress, stop)
+    def prepared(name: str, seconds: float) -> None:
+        preparation.stage(name, seconds)
+        progress.begin()
+
+    return Hooks(announce, prepared, preparation.level, cloned, progress, stop)
+
+
+def _rounding(config: TrainConfig) -> str:
+    """Return a line that says how long a run is that is asked to end within its first update; else an empty text."""
+    update = config.num_envs * config.num_steps
+    if config.total_timesteps >= update:
+        return ""
+    size = f"{update:,} steps ({config.num_envs} environments x {config.num_steps} steps)"
+    return f"  total_timesteps {config.total_timesteps:,}: one update is {size}, and the run makes one\n"
 
 
 def _print_end(result: TrainResult, seconds: float) -> None:
@@ -135,7 +148,8 @@ def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool
     reported = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
     environment = config.evaluated_environment.replace(levels=evaluated_levels(config))
     results = evaluate_and_report(result.policy, environment, folder, episodes, config.seed, video, *reported)
-    plot(random=mean_success(results["random"]))
+    evaluated = {mode: mean_success(results[mode]) for mode in ("sampled", "argmax")}
+    plot(random=mean_success(results["random"]), evaluated=evaluated)
 
 
 def train_command(args: Sequence[str]) -> Callable[..., int]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_free
+from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.play import check_scale
+from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.level.formats import appearance, read_bytes
 from nclone_env.options import check_integer
-from nclone_env.replay import is_any_recording, load_any_recording, named_level, write_video
+from nclone_env.replay import VIDEO_SUFFIXES, frame_rate, is_any_recording, load_any_recording, named_level, write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
@@ -34,12 +36,15 @@ def watch_runs(
     views: int = 9,
     seed: int = 0,
     scale: float = 1.0,
+    theme: Theme = "light",
+    live: bool = False,
     output: Path | None = None,
     force: bool = False,
 ) -> int:
     """Watch policies and recordings, several at once, at 60 frames per second until Esc or the window is closed.
 
-    A policy plays episode after episode on each of its levels.
+    A policy plays episode after episode on each of its levels. Of several sources each has columns of its own, and a
+    letter.
 
     Args:
         sources: checkpoints, folders of runs (their latest checkpoint), and recordings.
@@ -47,8 +52,11 @@ def watch_runs(
         argmax: take the most probable action instead of a sampled one.
         views: most runs shown at once.
         seed: seed of sampled actions.
-        scale: size of the picture; 1 is 1056 x 600 pixels and a bar below each run.
-        output: MP4 file to write instead of opening a window: one episode on each level, and each recording once.
+        scale: size of the picture; at 1 it is about 1056 pixels wide.
+        theme: colours, light or dark.
+        live: read a checkpoint again when its run has written it, for the next episodes.
+        output: .mp4, .webm or .gif file to write instead of opening a window: one episode on each level, and each
+            recording once.
         force: overwrite an existing file.
     """
     if not sources:
@@ -56,28 +64,85 @@ def watch_runs(
     check_scale(scale)
     check_integer("views", views, low=1, high=64)
     if output is not None:
+        check_suffix("output", output, *VIDEO_SUFFIXES)
         check_free(output, force)
-    rounds = _rounds(sources, levels, "argmax" if argmax else "sampled", seed)
+    if live and output is not None:
+        raise ConfigError("live: expected without --output, got both; a video shows one checkpoint")
+    sources_runs = _rounds(sources, levels, "argmax" if argmax else "sampled", seed, live)
+    shown = Views(sources_runs, views)
     if output is None:
-        show(rounds, views, scale)
+        show(shown, scale, theme, len(sources))
         return 0
-    from nclone_env.replay import grid_pictures  # OpenCV is only needed to draw
+    from nclone_env.replay import (
+        arranged,  # OpenCV is only needed to draw
+        grid_pictures,  # OpenCV is only needed to draw
+    )
 
-    runs = rounds(0)
-    pictures = grid_pictures(iter(runs), min(views, len(runs)), scale, _HOLD)
-    count = write_video(pictures, output, FRAMES_PER_SECOND)
-    print(f"wrote {output} ({count / FRAMES_PER_SECOND:.1f} s)")
+    grid = arranged(shown.levels, scale, len(sources))
+    rate = frame_rate(output)
+    pictures = grid_pictures(shown.once(), grid, _HOLD, theme)
+    count = write_video(itertools.islice(pictures, 0, None, FRAMES_PER_SECOND // rate), output, rate)
+    print(f"wrote {output} ({count / rate:.1f} s)")
     return 0
 
 
-def show(rounds: Rounds, views: int, scale: float) -> None:
+def show(shown: Views, scale: float = 1.0, theme: Theme = "light", sources: int = 1) -> None:
     """Show round after round in a window."""
-    from nclone_env.replay import grid_pictures, grid_size, show
+    from nclone_env.replay import arranged, grid_pictures, show
 
-    first = rounds(0)
-    count = min(views, len(first))
-    pictures = grid_pictures(itertools.chain(first, _later(rounds)), count, scale, _HOLD)
-    show(pictures, "nclone-env watch", grid_size(count, scale))
+    grid = arranged(shown.levels, scale, sources)
+    show(grid_pictures(shown.endless(), grid, _HOLD, theme), "nclone-env watch", grid.size)
+
+
+class Views:
+    """What each view shows: a run of its own in every round, or the next one of a source where there are more runs.
+
+    Args:
+        rounds: makes the runs of each source.
+        views: most of them.
+
+    Attributes:
+        levels: the levels that each view may show.
+    """
+
+    def __init__(self, rounds: Sequence[Rounds], views: int):
+        if views < len(rounds):
+            rounds = [_turns(rounds)]
+        self._rounds, self._first = rounds, [make(0) for make in rounds]
+        rows = max(map(len, self._first))
+        of_sources = [
+            (number, row) for row in range(rows) for number, runs in enumerate(self._first) if row < len(runs)
+        ]
+        self._own = len(of_sources) <= views
+        self._places = of_sources[:views]
+        self.levels = [
+            [self._first[number][row].level] if self._own else [run.level for run in self._first[number]]
+            for number, row in self._places
+        ]
+
+    def once(self) -> list[Iterator[WatchedRun]]:
+        """Return the runs of the first round, by view."""
+        if self._own:
+            return [iter([self._first[number][row]]) for number, row in self._places]
+        each = [iter(runs) for runs in self._first]
+        return [each[number] for number, _ in self._places]
+
+    def endless(self) -> list[Iterator[WatchedRun]]:
+        """Return the runs of round after round, by view."""
+        if self._own:
+            return [self._own_runs(number, row) for number, row in self._places]
+        each = [itertools.chain(runs, _later(make)) for runs, make in zip(self._first, self._rounds, strict=True)]
+        return [each[number] for number, _ in self._places]
+
+    def _own_runs(self, number: int, row: int) -> Iterator[WatchedRun]:
+        yield self._first[number][row]
+        for later in itertools.count(1):
+            yield self._rounds[number](later)[row]
+
+
+def _turns(rounds: Sequence[Rounds]) -> Rounds:
+    """Return what makes the runs of a round of all sources, one source after another."""
+    return lambda number: [run for make in rounds for run in make(number)]
 
 
 def _later(rounds: Rounds) -> Iterator[WatchedRun]:
@@ -85,20 +150,29 @@ def _later(rounds: Rounds) -> Iterator[WatchedRun]:
         yield from rounds(number)
 
 
-def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int) -> Rounds:
-    """Read the sources; return what makes the runs of a round.
+def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int, live: bool) -> list[Rounds]:
+    """Read the sources; return what makes the runs of a round of each.
 
     Raises:
         ConfigError: if a file is missing, or levels are given and no source is a checkpoint.
         CheckpointError, FormatError: if a source cannot be read.
     """
+    labels = [f"{letter}  " if len(sources) > 1 else "" for letter in _letters(len(sources))]
     makers = [
-        _policy_maker(path, levels, mode, seed, label=len(sources) > 1) if _is_checkpoint(path) else _replayed(path)
-        for path in sources
+        _policy_maker(path, levels, mode, seed, label, live) if _is_checkpoint(path) else _replayed(path, label)
+        for path, label in zip(sources, labels, strict=True)
     ]
     if levels and not any(map(_is_checkpoint, sources)):
         raise ConfigError(f"levels: expected none for recordings, which have a level of their own, got {levels}")
-    return lambda number: [run for maker in makers for run in maker(number)]
+    for path, label in zip(sources, labels, strict=True):
+        if label:
+            print(f"{label}{path}")
+    return makers
+
+
+def _letters(count: int) -> list[str]:
+    """Return a short name for each of some sources: A to Z, then numbers."""
+    return [chr(ord("A") + number) if number < 26 else str(number + 1) for number in range(count)]
 
 
 def _is_checkpoint(path: Path) -> bool:
@@ -112,7 +186,7 @@ def _is_checkpoint(path: Path) -> bool:
         raise ConfigError(f"sources: {expected}, got {shortened(str(path), 200)}: {error.strerror}") from error
 
 
-def _replayed(path: Path) -> Rounds:
+def _replayed(path: Path, label: str) -> Rounds:
     from nclone_env.replay import WatchedRun
 
     data = read_bytes(path)
@@ -121,13 +195,32 @@ def _replayed(path: Path) -> Rounds:
         fix = "name what nclone-env train, play or replay record wrote"
         raise ConfigError(f"sources: {expected}, got {shortened(str(path), 200)}, {appearance(data)}; {fix}")
     recording = load_any_recording(path)
-    return lambda number: [WatchedRun(named_level(recording), recording.inputs.tolist(), path.name)]
+    level = named_level(recording)
+    return lambda number: [WatchedRun(level, recording.inputs.tolist(), f"{label}{level.name}")]
 
 
-def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: bool) -> Rounds:
+def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: str, live: bool) -> Rounds:
     require_training_extra()
-    from nclone_env.train import load_policy, policy_runs
+    from nclone_env.train import checkpoint_file, load_policy, policy_runs
 
-    policy, environment, _ = load_policy(path, levels)
-    name = f"{path.name if path.is_dir() else path.absolute().parent.name}: " if label else ""
-    return lambda number: policy_runs(policy, environment, mode, seed + number, name)
+    file = checkpoint_file(path)
+    policy, read = load_policy(path, levels), _written(file)
+
+    def runs(number: int) -> list[WatchedRun]:
+        nonlocal policy, read
+        if live and _written(file) != read:
+            with suppress(CheckpointError):  # the run has just begun anew; the next round tries again
+                policy, read = load_policy(path, levels), _written(file)
+        timesteps = policy.checkpoint.counters.get("timesteps", 0)
+        shown = f"{label}{timesteps:,} steps  " if live else label
+        return policy_runs(policy.network, policy.environment, mode, seed + number, shown)
+
+    return runs
+
+
+def _written(file: Path) -> int:
+    """Return the time at which a file was written, nanoseconds; 0 if there is none."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -12,23 +12,29 @@ from nclone_env.memory_limit import check_fits
 
 if TYPE_CHECKING:
     from nclone_env.env.batch import Batch
-    from nclone_env.render import Window
+    from nclone_env.level.level_set import LevelSet
+    from nclone_env.render import Area, Window
 
 
 class Viewer:
     """Draws the worlds of a batch at the scale of the configuration."""
 
-    __slots__ = ("_config", "_window")
+    __slots__ = ("_area", "_config", "_window")
 
     def __init__(self, config: EnvironmentConfig):
         self._config = config
         self._window: Window | None = None
+        self._area: tuple[LevelSet, Area] | None = None
 
     def picture(self, batch: Batch, index: int = 0) -> np.ndarray:
         """Return the picture of a world, (height, width, 3) uint8; both are even, as the usual video formats need."""
-        from nclone_env.render import world_picture
+        from nclone_env.render import WORLD, union, used_area_of, world_picture
 
-        picture = world_picture(batch.level_set.arrays, batch.worlds, index, self._config.render.picture_scale)
+        options, levels = self._config.render, batch.level_set
+        if self._area is None or self._area[0] is not levels:
+            self._area = levels, union(used_area_of(level.raw) for level in levels.levels) if options.crop else WORLD
+        scale, area = options.picture_scale, self._area[1]
+        picture = world_picture(levels.arrays, batch.worlds, index, scale, area, theme=options.theme)
         return np.ascontiguousarray(picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2])
 
     def pictures(self, batch: Batch, indices: Sequence[int]) -> tuple[np.ndarray, ...]:

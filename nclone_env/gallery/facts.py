@@ -16,7 +16,7 @@ from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import GOLD, NINJA, kind_name
 from nclone_env.level.formats import read_bytes
 from nclone_env.level.raw import UNPUBLISHED, RawLevel
-from nclone_env.render import Area, close_up, used_area_of
+from nclone_env.render import Area, used_area_of, zoom_of
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Facts:
         entities: entities in all.
         columns: cells across the part of the level that is not solid.
         rows: cells down.
-        area: the part of the world that pictures show, of the world's proportions.
-        zoom: pixels of a picture as large as the world per pixel of the world, from 1.
+        area: the part of the world that pictures show.
+        zoom: pixels of a picture per pixel of the world, from 1 to 2.
         known: further facts by name, in words.
         difficulty: of a generated level, 0..100.
     """
@@ -44,6 +44,10 @@ class Facts:
     zoom: float
     known: Mapping[str, str]
     difficulty: int | None = None
+
+    def size(self, scale: float = 1.0) -> tuple[int, int]:
+        """Return width and height of a picture, pixels."""
+        return round(self.area.width * self.zoom * scale), round(self.area.height * self.zoom * scale)
 
 
 def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
@@ -68,7 +72,8 @@ def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
         sum(counted.values()),
         int(np.ptp(columns)) + 1 if len(columns) else 0,
         int(np.ptp(rows)) + 1 if len(rows) else 0,
-        *close_up(used_area_of(raw)),
+        area := used_area_of(raw),
+        zoom_of(area),
         known,
         difficulty if type(difficulty) is int else None,
     )

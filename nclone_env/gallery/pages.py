@@ -56,7 +56,7 @@ def level_page(
         after: the level after it.
         tracks: those of its runs, in the same order.
     """
-    title, page = entry.title, entry.page
+    title = entry.title
     byline = " · ".join(part for part in (entry.level.name, entry.level.raw.author) if part and part != title)
     return fill(
         "level",
@@ -66,11 +66,19 @@ def level_page(
         byline=byline,
         previous=_link(before, "← previous", "prev"),
         next=_link(after, "next →", "next"),
-        stage=fill("player" if tracks else "picture", page=page, title=title),
+        stage=_stage(entry, "player" if tracks else "picture"),
         runs=fill("runs", rows=joined(_run_rows(entry))) if tracks else _EMPTY,
         facts=joined(_facts(entry)),
         scripts=_scripts(entry, tracks) if tracks else _EMPTY,
     )
+
+
+def _stage(entry: Entry, name: str) -> Markup:
+    """Return the picture of a level, or the player of its runs."""
+    sizes = {
+        f"{side}{times}": value for times in (1, 2) for side, value in zip("wh", entry.facts.size(times), strict=True)
+    }
+    return fill(name, page=entry.page, title=entry.title, **sizes)
 
 
 def _orders(entries: Sequence[Entry]) -> Iterator[Markup]:
@@ -93,6 +101,8 @@ def _card(number: int, entry: Entry, several_authors: bool) -> Markup:
         order=number,
         page=entry.page,
         title=entry.title,
+        width=facts.size(0.5)[0],
+        height=facts.size(0.5)[1],
         text=" ".join(searched).lower(),
         line=" · ".join(_card_line(entry, several_authors)),
         gold=facts.gold,
@@ -131,6 +141,7 @@ def _run_rows(entry: Entry) -> Iterator[Markup]:
         yield fill(
             "run",
             number=number,
+            file=f"{entry.page}-{number + 1}.replay",
             checked="" if number else " checked",
             label=run.label,
             end=run.end,

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from nclone_env._files import replace_folder, temporary_beside
 from nclone_env.constants import RUNNING
 from nclone_env.cores import available_cores
@@ -29,13 +31,16 @@ from nclone_env.render import (
     reduced,
     sprite_sheet,
     walls_picture,
+    with_path,
     write_picture,
 )
+from nclone_env.replay import RECORDING_SUFFIX, Recording, write_recording
 from nclone_env.sim.session import Session
 
 MARK = '<meta name="generator" content="nclone-env gallery">'
 """An element that identifies the index of a gallery."""
-_THUMBNAIL = (528, 300)
+_THUMBNAIL = 0.5  # of the large picture
+_PATH = (31, 111, 168)
 _STATIC = (".css", ".js")
 _OWN = {"index.html", "assets", "levels"}
 """Files and folders of a gallery."""
@@ -118,6 +123,7 @@ class _Writer:
             entry = replace(entry, runs=tuple(self._short(levels, entry.runs)))
             tracks = [Tracks(levels, run.inputs) for run in entry.runs]
         self._write_pictures(entry, levels if tracks else None)
+        self._write_recordings(entry)
         before = self.entries[number - 1] if number else None
         after = self.entries[number + 1] if number + 1 < len(self.entries) else None
         page = level_page(self.title, entry, before, after, tracks)
@@ -136,13 +142,25 @@ class _Writer:
 
     def _write_pictures(self, entry: Entry, levels: LevelSet | None) -> None:
         """Write the small picture for the index, and the large one: for a player the walls alone, else the level."""
-        large = whole = level_picture(entry.level)
-        left, top, width, height = area = entry.facts.area
-        small = reduced(whole[top : top + height, left : left + width], _THUMBNAIL)
-        write_picture(self.folder / f"{entry.page}-small.webp", small)
+        facts = entry.facts
+        large = poster = level_picture(entry.level, facts.zoom, crop=True)
         if levels is not None:
-            large = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, entry.facts.zoom, area)
+            poster = with_path(poster, path_of(levels, entry.runs[0].inputs), facts.zoom, facts.area, _PATH)
+            large = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, facts.zoom, facts.area)
+        write_picture(self.folder / f"{entry.page}-small.webp", reduced(poster, facts.size(_THUMBNAIL)))
         write_picture(self.folder / f"{entry.page}.webp", large)
+
+    def _write_recordings(self, entry: Entry) -> None:
+        """Write the recording of each run, to be downloaded."""
+        for number, run in enumerate(entry.runs, start=1):
+            recording = Recording.of(entry.level, run.inputs, {"level": entry.level.name})
+            (self.folder / f"{entry.page}-{number}{RECORDING_SUFFIX}").write_bytes(write_recording(recording))
+
+
+def path_of(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
+    """Return where the ninja of a run is, (T, 2) float64 world pixels."""
+    ninjas = Session(levels).record(inputs, entities=False).ninjas
+    return np.stack([ninjas["x"], ninjas["y"]], axis=1)
 
 
 def _write_assets(folder: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, did_you_mean, shortened
 from nclone_env.generate.candidate import Accepted, try_sketch
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
@@ -179,7 +179,9 @@ def check_generation(family: str, seed: int, number: int, split: str, difficulty
     """
     for name, given, known in (("family", family, tuple(FAMILIES)), ("split", split, SPLITS)):
         if given not in known:
-            raise ConfigError(f"{name}: expected one of {', '.join(known)}, got {shortened(given)}")
+            raise ConfigError(
+                f"{name}: expected one of {', '.join(known)}, got {shortened(given)}{did_you_mean(given, known)}"
+            )
     for name, value in (("seed", seed), ("number", number)):
         check_integer(name, value, low=0)
     check_range("difficulty", *difficulty)

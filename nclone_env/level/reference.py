@@ -205,6 +205,9 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
     known = [*sets, *(level for levels in sets.values() for level in levels)]
     same_ending = [full for full in known if full.endswith((f"/{name}", f"-{name}"))]  # ``walk`` of ``steps/01-walk``
     close = same_ending or difflib.get_close_matches(name, known, n=1)
+    suffix = Path(name).suffix
+    if suffix and suffix in _LEVEL_SUFFIXES and not close:
+        return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
     hint = f"; did you mean {close[0]!r}?" if close else "."
     listed = "; ".join(
         f"{key}: {', '.join(level.partition('/')[2] for level in levels)}" for key, levels in sets.items()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.searches import PolishSearch as PolishSearch
     from nclone_env.plan.searches import Search as Search
     from nclone_env.plan.searches import Task as Task
+    from nclone_env.plan.searches import compile_kernels as compile_kernels
     from nclone_env.plan.searches import make_task as make_task
     from nclone_env.plan.smoothing import smooth as smooth
     from nclone_env.plan.successors import play as play

@@ -1,7 +1,8 @@
-"""Parts of the world that a picture shows: all of it, what a level uses, or that at the world's proportions."""
+"""Parts of the world that a picture shows: all of it, or what levels use."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +11,7 @@ from nclone_env.constants import COLUMNS, ROWS, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.render.arrays import CELL
 
 _FULL_TILE = 1
-_CLOSE_UPS = (528, 660, 704, 792, 880)
-"""Widths of the areas that are drawn enlarged: those of the world's proportions have a whole number of rows."""
+_LARGEST_ZOOM = 2.0
 
 
 class Area(NamedTuple):
@@ -48,16 +48,14 @@ def used_area(tiles: np.ndarray, places: np.ndarray) -> Area:
     return Area(left * CELL, top * CELL, (right - left) * CELL, (bottom - top) * CELL)
 
 
-def close_up(used: Area) -> tuple[Area, float]:
-    """Return the smallest area with the world's aspect ratio that contains a used one, and the zoom.
+def zoom_of(area: Area) -> float:
+    """Return how much a part of the world is enlarged: at most twice, and to no more than the size of the world."""
+    return min(_LARGEST_ZOOM, WORLD_WIDTH / area.width, WORLD_HEIGHT / area.height)
 
-    It is between half of the world in each direction and the whole world.
-    """
-    for width in _CLOSE_UPS:
-        height = width * WORLD_HEIGHT // WORLD_WIDTH
-        if used.width <= width and used.height <= height:
-            left = used.left + (used.width - width) // 2
-            top = used.top + (used.height - height) // 2
-            left, top = min(max(left, 0), WORLD_WIDTH - width), min(max(top, 0), WORLD_HEIGHT - height)
-            return Area(left, top, width, height), WORLD_WIDTH / width
-    return WORLD, 1.0
+
+def union(areas: Iterable[Area]) -> Area:
+    """Return the smallest area that contains some areas, at least one."""
+    corners = [(area.left, area.top, area.left + area.width, area.top + area.height) for area in areas]
+    lefts, tops, rights, bottoms = zip(*corners)
+    left, top = min(lefts), min(tops)
+    return Area(left, top, max(rights) - left, max(bottoms) - top)

@@ -1,57 +1,118 @@
-"""Bars of text along pictures for people: the title of a level, or how a run stands."""
+"""Bars of text along pictures for people: the title of a level, or how a run stands and which keys are held."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import cv2
 import numpy as np
 
+from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.render.text import fitting, text_width, write_text
 
 BAR_HEIGHT = 28
-"""Rows of a bar, pixels at any scale of the picture."""
+"""Rows of a bar with one line, pixels at any scale of the picture."""
+_LOW, _TWO_LINES = 22, 38  # rows of one below a narrow picture, and with two lines
+_WIDE, _NARROW = 640, 430  # least width of a picture with a bar of one line, and with a low one
 Colour = tuple[int, int, int]
 GROUND: Colour = (38, 43, 62)
 BRIGHT: Colour = (240, 242, 248)
 DIM: Colour = (158, 166, 188)
-GOOD: Colour = (120, 224, 128)
-BAD: Colour = (255, 128, 112)
+GOOD: Colour = (96, 220, 232)  # blue and orange differ for people who see red and green alike
+BAD: Colour = (255, 142, 84)
 GOLD: Colour = (255, 208, 32)
-_LETTER = 10.0  # height of a capital letter, pixels
+_LETTER, _SMALL_LETTER, _LEAST_LETTER = 11.5, 9.5, 6.0  # height of a capital letter, pixels
 _MARGIN, _GAP = 10, 18
-_LEAST_NAME = 0.2  # of the bar
+_CAP, _SMALL_CAP = 20, 16  # side of a key cap, pixels
+_ARROWS = ((-6, 0, 4, -6, 4, 6), (6, 0, -4, -6, -4, 6), (0, -6, -6, 4, 6, 4))  # left, right, up
+_KEYS = (INPUT_LEFT, INPUT_RIGHT, INPUT_JUMP)
 
 
-def empty_bar(width: int) -> np.ndarray:
-    """Return a bar without text, (28, width, 3) uint8."""
-    return np.full((BAR_HEIGHT, width, 3), GROUND, np.uint8)
+def bar_height(width: int) -> int:
+    """Return the height of the bar below a picture of some width, pixels: a narrow one has two lines."""
+    return BAR_HEIGHT if width >= _WIDE else _LOW if width >= _NARROW else _TWO_LINES
+
+
+def empty_bar(width: int, height: int = BAR_HEIGHT) -> np.ndarray:
+    """Return a bar without text, (height, width, 3) uint8."""
+    return np.full((height, width, 3), GROUND, np.uint8)
 
 
 def title_bar(title: str, author: str, width: int) -> np.ndarray:
     """Return a bar with the title of a level and its author, (28, width, 3) uint8."""
     bar = empty_bar(width)
     texts = [(title, BRIGHT), *([(f"by {author}", DIM)] if author else [])]
-    write_texts(bar, texts, _MARGIN, width - _MARGIN)
+    _write_texts(bar, texts, _MARGIN, width - _MARGIN, BAR_HEIGHT / 2, _LETTER)
     return bar
 
 
-def write_texts(bar: np.ndarray, texts: list[tuple[str, Colour]], left: float, right: float) -> float:
-    """Write texts one after another into a bar, as far as there is room; return the x for the next one."""
-    for text, colour in texts:
-        shown = fitting(text, _LETTER, right - left)
-        if not shown or shown == "...":
-            break
-        left = write_text(bar, shown, left, BAR_HEIGHT / 2, _LETTER, colour) + _GAP
+def write_bar(width: int, name: str, texts: Sequence[tuple[str, Colour]], code: int) -> np.ndarray:
+    """Return a bar with a name, texts and the keys that are held.
+
+    Args:
+        width: of the bar, pixels.
+        name: written smaller if it needs more room, and cut where that is not enough.
+        texts: with their colours; the first one is bold.
+        code: input byte of the keys.
+
+    Returns:
+        (``bar_height(width)``, width, 3) uint8, RGB.
+    """
+    bar = empty_bar(width, bar_height(width))
+    one_line = len(bar) < _TWO_LINES
+    cap, letter = (_CAP, _LETTER) if len(bar) == BAR_HEIGHT else (_SMALL_CAP, _SMALL_LETTER)
+    middle = len(bar) / 2 if one_line else _TWO_LINES * 0.75
+    right = draw_keys(bar, code, width - 6, round(middle), cap) - 12
+    if one_line:
+        needed = sum(text_width(text, letter) + _GAP for text, _ in texts)
+        left = _write_name(bar, name, max(right - _MARGIN - needed, 0.25 * right), middle, letter)
+    else:
+        _write_name(bar, name, width - 2 * _MARGIN, _TWO_LINES * 0.26, letter)
+        left = _MARGIN
+        while letter > _LEAST_LETTER and sum(text_width(text, letter) + letter for text, _ in texts) > right - left:
+            letter -= 0.5
+    _write_texts(bar, texts, left, right, middle, letter)
+    return bar
+
+
+def draw_keys(bar: np.ndarray, code: int, right: int, middle: int, cap: int = _CAP) -> int:
+    """Draw key caps with arrows to the left, to the right and up into a bar, bright if they are held.
+
+    Args:
+        bar: (h, w, 3) uint8.
+        code: input byte.
+        right: x at which they end.
+        middle: y of their middle.
+        cap: side of one.
+
+    Returns:
+        x at which they begin.
+    """
+    left = right - len(_KEYS) * (cap + 4)
+    for number, (key, arrow) in enumerate(zip(_KEYS, _ARROWS, strict=True)):
+        down, half = bool(code & key), cap // 2
+        x = left + number * (cap + 4) + half
+        cv2.rectangle(
+            bar, (x - half, middle - half), (x + half, middle + half), BRIGHT if down else DIM, -1 if down else 1
+        )
+        points = np.array(arrow).reshape(3, 2) * (cap / _CAP) + (x, middle)
+        cv2.fillConvexPoly(bar, points.round().astype(np.int32), GROUND if down else DIM, cv2.LINE_AA)
     return left
 
 
-def write_named(bar: np.ndarray, name: str, texts: list[tuple[str, Colour]], right: float) -> None:
-    """Write a name and texts into a bar, left of x = ``right``; a name that leaves no room is shortened."""
-    needed = sum(text_width(text, _LETTER) + _GAP for text, _ in texts)
-    room = max(right - _MARGIN - needed, _LEAST_NAME * right)
-    write_texts(bar, [(fitting(name, _LETTER, room), BRIGHT), *texts], _MARGIN, right)
+def _write_name(bar: np.ndarray, name: str, room: float, middle: float, letter: float) -> float:
+    """Write a name, smaller if it needs more room; return the x for the next text."""
+    while letter > _LEAST_LETTER and text_width(name, letter) > room:
+        letter -= 0.5
+    return write_text(bar, fitting(name, letter, room), _MARGIN, middle, letter, BRIGHT) + _GAP
 
 
-def write_right(bar: np.ndarray, text: str, right: float, colour: Colour) -> float:
-    """Write a text that ends at x = ``right``; return the x that the text before it may reach."""
-    left = right - text_width(text, _LETTER)
-    write_text(bar, text, left, BAR_HEIGHT / 2, _LETTER, colour)
-    return left - _GAP
+def _write_texts(
+    bar: np.ndarray, texts: Sequence[tuple[str, Colour]], left: float, right: float, middle: float, letter: float
+) -> None:
+    """Write texts one after another into a bar, the first one bold, as far as there is room."""
+    for number, (text, colour) in enumerate(texts):
+        shown = fitting(text, letter, right - left)
+        if not shown or shown == "...":
+            break
+        left = write_text(bar, shown, left, middle, letter, colour, bold=number == 0) + 1.6 * letter

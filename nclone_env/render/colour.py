@@ -13,19 +13,16 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
+from nclone_env.config import Theme
 from nclone_env.constants import COLUMNS, MAX_TILE, ROWS
 from nclone_env.kinds import NINJA
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL
-from nclone_env.render.looks import Appearance, layers_of
-from nclone_env.render.shapes import PAINTS, tile_outline
+from nclone_env.render.figures import LOOKS, Colour, figure_of
+from nclone_env.render.looks import Appearance
+from nclone_env.render.shapes import tile_outline
 
-Colour = tuple[int, int, int]
-
-EDGE: Colour = (38, 43, 62)
-"""Of the line along walls."""
 _EDGE_WIDTH = 2.0  # world pixels
-_RIM: Colour = (250, 250, 252)
 _RIM_WIDTH, _NINJA_RIM_WIDTH = 0.75, 1.5  # world pixels
 _RIM_OPACITY, _NINJA_RIM_OPACITY = 0.55, 1.0
 _PARTS = 64  # samples from which the coverage of a pixel is counted
@@ -33,12 +30,13 @@ _FINER = 4  # samples per pixel and axis from which a rim is averaged
 
 
 @lru_cache(maxsize=16)
-def walls(tiles: bytes, magnification: int) -> np.ndarray:
+def walls(tiles: bytes, magnification: int, theme: Theme = "light") -> np.ndarray:
     """Return the picture of a level's tiles.
 
     Args:
         tiles: numbers of the tiles of the world, 25 rows of 44 bytes.
         magnification: pixels of the picture per pixel of the world, a whole number.
+        theme: the colours.
 
     Returns:
         (600 * magnification, 1056 * magnification, 3) uint8, RGB, read-only: later calls return the same array.
@@ -48,16 +46,17 @@ def walls(tiles: bytes, magnification: int) -> np.ndarray:
     side = CELL * magnification
     solid = cells.transpose(0, 2, 1, 3).reshape(ROWS * side, COLUMNS * side)
     inner = cv2.erode(solid, _disc(_EDGE_WIDTH * magnification), borderType=cv2.BORDER_REPLICATE)
-    picture = _mixtures().take(solid.astype(np.uint16) * (_PARTS + 1) + inner, axis=0)
+    picture = _mixtures(theme).take(solid.astype(np.uint16) * (_PARTS + 1) + inner, axis=0)
     picture.flags.writeable = False
     return picture
 
 
-@lru_cache(maxsize=1)
-def _mixtures() -> np.ndarray:
+@lru_cache(maxsize=2)
+def _mixtures(theme: Theme) -> np.ndarray:
     """Return (65 * 65, 3) uint8: the colour of a pixel by the shares of it that walls and their insides cover."""
     solid, inner = (part[..., None] / _PARTS for part in np.mgrid[: _PARTS + 1, : _PARTS + 1])
-    air, line, wall = (np.array(colour) for colour in (PAINTS["background"].colour, EDGE, PAINTS["solid"].colour))
+    look = LOOKS[theme]
+    air, line, wall = map(np.array, (look.paints["background"], look.edge, look.paints["solid"]))
     return (air + solid * (line - air) + inner * (wall - line) + 0.5).clip(0, 255).astype(np.uint8).reshape(-1, 3)
 
 
@@ -82,11 +81,11 @@ class Stamp(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def colour_stamp(shown: Appearance, magnification: int) -> Stamp:
+def colour_stamp(shown: Appearance, magnification: int, theme: Theme = "light") -> Stamp:
     """Return the stamp of an appearance, in pixels of a whole number per pixel of the world."""
-    alpha, ink = raster.stamp(layers_of(shown), raster.COLOURS, magnification)
+    alpha, ink = raster.stamp(figure_of(shown), LOOKS[theme].paints, magnification)
     rim = _rim(shown, magnification) * (1 - alpha)
-    ink += rim[..., None] * np.array(_RIM, np.float32)
+    ink += rim[..., None] * np.array(_rim_colour(shown, theme), np.float32)
     alpha += rim
     rows, columns = (np.flatnonzero(alpha.any(axis=axis)) for axis in (1, 0))
     box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
@@ -104,14 +103,18 @@ def with_rim(shown: Appearance, alpha: np.ndarray, ink: np.ndarray, magnificatio
         magnification: of the stamp.
     """
     rim = _widened(shown, alpha, magnification) * (1 - alpha)
-    ink += rim[..., None] * np.array(_RIM, np.float32)
+    ink += rim[..., None] * np.array(_rim_colour(shown, "light"), np.float32)
     alpha += rim
+
+
+def _rim_colour(shown: Appearance, theme: Theme) -> Colour:
+    return LOOKS[theme].ninja_rim if shown.type == NINJA else LOOKS[theme].rim
 
 
 def _rim(shown: Appearance, magnification: int) -> np.ndarray:
     """Return (n, n) float32, 0..1: how much a figure widened by its rim covers of each pixel."""
     finer = magnification * _FINER
-    alpha, _ = raster.stamp(layers_of(shown), raster.GREYS, finer)
+    alpha, _ = raster.stamp(figure_of(shown), LOOKS["light"].paints, finer)
     side = CELL * magnification
     return cv2.resize(_widened(shown, alpha, finer), (side, side), interpolation=cv2.INTER_AREA)
 

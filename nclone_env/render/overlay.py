@@ -1,4 +1,4 @@
-"""What lies over a game in a window: messages, the list of keys, and the keys that are held."""
+"""What lies over a picture: messages, the list of keys, and the path of a run."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
-from nclone_env.render.bar import BAR_HEIGHT, BRIGHT, DIM, GROUND, Colour
+from nclone_env.render.area import Area
+from nclone_env.render.bar import BRIGHT, DIM, GROUND, Colour
 from nclone_env.render.text import fitting, text_width, write_text
 
 _MESSAGE_LETTER, _HELP_LETTER = 13.0, 11.0  # height of a capital letter, pixels
 _MARGIN, _LINE = 16, 26  # pixels
-_CAP = 20  # side of a key cap, pixels
 _OPACITY = 0.92
-_ARROWS = ((-6, 0, 4, -6, 4, 6), (6, 0, -4, -6, -4, 6), (0, -6, -6, 4, 6, 4))  # left, right, up
 
 
 def draw_message(picture: np.ndarray, text: str, colour: Colour = BRIGHT) -> None:
@@ -41,25 +40,20 @@ def draw_table(picture: np.ndarray, rows: Sequence[tuple[str, str]]) -> None:
         write_text(picture, meaning, left + first + _MARGIN, middle, _HELP_LETTER, DIM)
 
 
-def draw_keys(bar: np.ndarray, held: Sequence[bool], right: int) -> int:
-    """Draw key caps with arrows to the left, to the right and up into a bar, bright if they are held.
+def with_path(picture: np.ndarray, path: np.ndarray, scale: float, area: Area, colour: Colour) -> np.ndarray:
+    """Return a picture with the path of a run.
 
     Args:
-        bar: (28, w, 3) uint8.
-        held: whether left, right and jump are.
-        right: x at which they end.
-
-    Returns:
-        x at which they begin.
+        picture: (h, w, 3) uint8, of an area of the world.
+        path: (T, 2) x and y of the ninja, world pixels.
+        scale: pixels of the picture per pixel of the world.
+        area: the part of the world.
+        colour: of the line.
     """
-    left = right - len(held) * (_CAP + 4)
-    for number, (down, arrow) in enumerate(zip(held, _ARROWS, strict=True)):
-        x, y = left + number * (_CAP + 4) + _CAP // 2, BAR_HEIGHT // 2
-        corners = (x - _CAP // 2, y - _CAP // 2), (x + _CAP // 2, y + _CAP // 2)
-        cv2.rectangle(bar, *corners, BRIGHT if down else DIM, cv2.FILLED if down else 1)
-        points = np.array(arrow, np.int32).reshape(3, 2) + (x, y)
-        cv2.fillConvexPoly(bar, points.astype(np.int32), GROUND if down else DIM, cv2.LINE_AA)
-    return left
+    points = ((path - (area.left, area.top)) * scale * 16).round().astype(np.int32)  # with four bits of a fraction
+    drawn = picture.copy()
+    cv2.polylines(drawn, [points[:, None]], False, colour, max(1, round(1.5 * scale)), cv2.LINE_AA, shift=4)
+    return drawn
 
 
 def _darken(picture: np.ndarray, top: int, bottom: int, left: int, right: int) -> None:

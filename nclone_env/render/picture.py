@@ -9,7 +9,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS, WORLD_HEIGHT
+from nclone_env.config import Theme
+from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS
 from nclone_env.kinds import KINDS, NINJA, initial_state
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
@@ -36,7 +37,13 @@ Item = tuple[float, float, Appearance | None]
 
 
 def world_picture(
-    levels: Any, worlds: Any, index: int, scale: float = 1.0, area: Area = WORLD, ghosts: Iterable[np.void] = ()
+    levels: Any,
+    worlds: Any,
+    index: int,
+    scale: float = 1.0,
+    area: Area = WORLD,
+    ghosts: Iterable[np.void] = (),
+    theme: Theme = "light",
 ) -> np.ndarray:
     """Return a picture of one world.
 
@@ -47,6 +54,7 @@ def world_picture(
         scale: pixels of the picture per pixel of the world.
         area: the part of the world that is shown.
         ghosts: ``NINJA_RECORD`` of ninjas of other runs, drawn translucent.
+        theme: the colours.
 
     Returns:
         (round(area.height * scale), round(area.width * scale), 3) uint8, RGB; a new array. Of the whole world it is
@@ -57,8 +65,8 @@ def world_picture(
     rows = np.empty((int(header["door_count"] + 2 * header["entity_count"] + 1), 3))
     count = list_sprites(levels, worlds, index, all_glyphs(), rows)
     sprites = [(x, y, shown[int(number)] if number >= 0 else None) for number, x, y in rows[:count].tolist()]
-    canvas = PictureCanvas(levels.tiles[ninja["level"]], scale, area)
-    _draw_beams(levels, worlds, index, canvas.pixels)
+    canvas = PictureCanvas(levels.tiles[ninja["level"]], scale, area, theme)
+    _draw_beams(levels, worlds, index, canvas)
     canvas.draw(sprites[:-1])
     canvas.draw(map(_ninja_item, ghosts), _GHOST_OPACITY)
     canvas.draw(sprites[-1:])
@@ -70,19 +78,22 @@ def _ninja_item(ninja: np.void) -> Item:
     return float(ninja["x"]), float(ninja["y"]), appearance(NINJA, orientation, int(ninja["state"]))
 
 
-def _draw_beams(levels: Any, worlds: Any, index: int, picture: np.ndarray) -> None:
-    """Draw the beams of a world into a picture of a whole number of pixels per pixel of the world.
+def _draw_beams(levels: Any, worlds: Any, index: int, canvas: PictureCanvas) -> None:
+    """Draw the beams of a world.
 
     The kernel is only called, and so compiled, if an entity can shoot.
     """
     header = levels.header[worlds.ninjas[index]["level"]]
     kinds = levels.entities["type"][header["first_entity"] :][: header["entity_count"]]
     if np.isin(kinds, _SHOOTING).any():
-        magnification = picture.shape[0] / WORLD_HEIGHT
-        draw_beams(levels, worlds, index, BEAM_COLOURS, (0.0, 0.0, magnification, magnification), picture)
+        magnification = float(canvas.magnification)
+        view = (float(canvas.area.left), float(canvas.area.top), magnification, magnification)
+        draw_beams(levels, worlds, index, BEAM_COLOURS, view, canvas.pixels)
 
 
-def level_picture(level: RawLevel | Level, scale: float = 1.0, crop: bool = False, title: bool = False) -> np.ndarray:
+def level_picture(
+    level: RawLevel | Level, scale: float = 1.0, crop: bool = False, title: bool = False, theme: Theme = "light"
+) -> np.ndarray:
     """Return a picture of a level before play.
 
     Args:
@@ -90,6 +101,7 @@ def level_picture(level: RawLevel | Level, scale: float = 1.0, crop: bool = Fals
         scale: pixels of the picture per pixel of the world.
         crop: show only the part of the world that is not solid, and a cell of wall around it.
         title: write the title of the level, and its author if it has one, into a bar above.
+        theme: the colours.
 
     Returns:
         (height, width, 3) uint8, RGB: (600, 1056, 3) by default, ``BAR_HEIGHT`` rows more with a title.
@@ -104,7 +116,7 @@ def level_picture(level: RawLevel | Level, scale: float = 1.0, crop: bool = Fals
             items.append((x * MAP_UNIT, y * MAP_UNIT, shown))
     for _, x, y, _, _ in raw.records[:1].tolist():
         items.append((x * MAP_UNIT, y * MAP_UNIT, appearance(NINJA, FACES_RIGHT, IMMOBILE)))
-    canvas = PictureCanvas(tiles, scale, used_area_of(raw) if crop else WORLD)
+    canvas = PictureCanvas(tiles, scale, used_area_of(raw) if crop else WORLD, theme)
     canvas.draw(items)
     picture = canvas.picture()
     return np.vstack([title_bar(raw.title, raw.author, picture.shape[1]), picture]) if title else picture
@@ -123,40 +135,42 @@ def _drawing_order(record: list[int]) -> tuple[bool, int]:
 
 
 class PictureCanvas:
-    """The whole world at the next whole magnification, of which a part is taken when it is drawn.
+    """A part of the world at the next whole magnification.
 
     Args:
         tiles: (25, 44) numbers of the tiles of the world.
         scale: pixels of the picture per pixel of the world.
         area: the part of the world that the picture shows.
+        theme: the colours.
 
     Attributes:
-        pixels: (600 * m, 1056 * m, 3) uint8, m the magnification.
+        pixels: (area.height * m, area.width * m, 3) uint8, m the magnification.
     """
 
-    def __init__(self, tiles: np.ndarray, scale: float, area: Area):
-        self._scale, self._area = scale, area
-        self._magnification = max(1, math.ceil(scale))
-        self.pixels = walls(tiles.tobytes(), self._magnification).copy()
+    def __init__(self, tiles: np.ndarray, scale: float, area: Area, theme: Theme = "light"):
+        self.area, self.magnification = area, max(1, math.ceil(scale))
+        self._scale, self._theme = scale, theme
+        left, top, width, height = (side * self.magnification for side in area)
+        world = walls(tiles.tobytes(), self.magnification, theme)
+        self.pixels = world[top : top + height, left : left + width].copy()
 
     def draw(self, items: Iterable[Item], opacity: float = 1.0) -> None:
         """Draw items, later ones on top."""
-        magnification = self._magnification
+        magnification = self.magnification
+        left, top = self.area.left * magnification, self.area.top * magnification
         for x, y, shown in items:
             if shown is not None:
-                stamp = colour_stamp(shown, magnification)
+                stamp = colour_stamp(shown, magnification, self._theme)
                 stamp = stamp if opacity == 1.0 else stamp.faded(opacity)
-                _put(self.pixels, stamp, round(x * magnification), round(y * magnification))
+                _put(self.pixels, stamp, round(x * magnification) - left, round(y * magnification) - top)
 
     def picture(self) -> np.ndarray:
         """Return the picture of the area at the scale."""
-        left, top, width, height = (side * self._magnification for side in self._area)
-        part = self.pixels[top : top + height, left : left + width]
-        if self._scale == self._magnification:
-            return np.ascontiguousarray(part)
-        size = (round(self._area.width * self._scale), round(self._area.height * self._scale))
+        if self._scale == self.magnification:
+            return self.pixels
+        size = (round(self.area.width * self._scale), round(self.area.height * self._scale))
         interpolation = cv2.INTER_AREA if self._scale < 1 else cv2.INTER_LINEAR  # the average over areas is slow
-        return cv2.resize(part, size, interpolation=interpolation)
+        return cv2.resize(self.pixels, size, interpolation=interpolation)
 
 
 def _put(picture: np.ndarray, stamp: Stamp, x: int, y: int) -> None:

@@ -15,8 +15,8 @@ from nclone_env.render import raster
 from nclone_env.render.area import WORLD, Area
 from nclone_env.render.arrays import CELL
 from nclone_env.render.colour import with_rim
+from nclone_env.render.figures import LOOKS, figure_of
 from nclone_env.render.glyphs import numbered
-from nclone_env.render.looks import layers_of
 from nclone_env.render.picture import world_picture
 
 SHEET_COLUMNS, SPRITE = 12, CELL + 2
@@ -49,7 +49,7 @@ def sprite_sheet(magnification: int = 1) -> np.ndarray:
     coverage = raster.remembered_coverage()
     sprites = []
     for shown in numbered()[0]:
-        alpha, ink = raster.stamp(layers_of(shown), raster.COLOURS, magnification, coverage)
+        alpha, ink = raster.stamp(figure_of(shown), LOOKS["light"].paints, magnification, coverage)
         with_rim(shown, alpha, ink, magnification)
         sprites.append(_sprite(alpha, ink))
     side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)

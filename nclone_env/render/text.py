@@ -11,7 +11,13 @@ _HEIGHT = 22.0  # pixels of a capital letter at scale 1
 
 
 def write_text(
-    picture: np.ndarray, text: str, left: float, middle: float, height: float, colour: tuple[int, int, int]
+    picture: np.ndarray,
+    text: str,
+    left: float,
+    middle: float,
+    height: float,
+    colour: tuple[int, int, int],
+    bold: bool = False,
 ) -> float:
     """Write one line of text into a picture; what does not fit is cut.
 
@@ -22,11 +28,12 @@ def write_text(
         middle: y of the middle of its capital letters, pixels.
         height: height of a capital letter, pixels.
         colour: red, green and blue.
+        bold: draw thicker strokes.
 
     Returns:
         x of its end.
     """
-    plain, scale, thickness = _plain(text), height / _HEIGHT, _thickness(height)
+    plain, scale, thickness = _plain(text), height / _HEIGHT, _thickness(height) + bold
     place = (round(left), round(middle + height / 2))
     cv2.putText(picture, plain, place, _FONT, scale, colour, thickness, cv2.LINE_AA)
     return left + text_width(text, height)

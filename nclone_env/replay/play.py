@@ -9,14 +9,19 @@ from contextlib import closing
 import numpy as np
 
 from nclone_env.actions import KEYS
-from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.config import Theme
+from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
 from nclone_env.render import Window, check_display
+from nclone_env.replay.assistant import Search
 from nclone_env.replay.recording import Recording
+from nclone_env.replay.take import Take
+from nclone_env.replay.view import View, view_size
 from nclone_env.sim.session import Session
 
 RESTART, SAVE, NEXT, PREVIOUS, GHOST, HELP_KEY, QUIT = "r", "s", "n", "p", "g", "h", "escape"
 SLOW, PAUSE, STEP = "t", "return", "."
+BACK, FORWARD, KEEP, RETURN, BRANCH, SOLVE, SECOND = "backspace", "]", "f5", "f9", "b", "f", "e"
 HELP = (
     ("arrows or A D", "move"),
     ("space, Z, W or up", "jump"),
@@ -26,7 +31,11 @@ HELP = (
     ("G", "show or hide the ghost"),
     ("T", "slow motion"),
     ("Enter", "pause; again: go on"),
-    (".", "one frame, while paused"),
+    (".   ]", "paused: a frame with the keys held; one of the run"),
+    ("Backspace", "one frame back; held: rewind"),
+    ("F5  F9", "keep this frame; return to it"),
+    ("B", "the branch left before"),
+    ("F   E", "solve from here; only the next second of it"),
     ("H", "show or hide these keys"),
     ("Esc", "quit"),
 )
@@ -42,6 +51,9 @@ WATCH_HELP = (
 _WELCOME = "arrows: move    space: jump    H: all keys"  # until the first key that moves the ninja
 _SLOWNESS = 4  # pictures for each frame in slow motion
 _MESSAGE_PICTURES = 150  # for which a message stays
+_REWIND_AFTER = 12  # pictures for which Backspace is held before it rewinds
+_SECOND = FRAMES_PER_SECOND
+_LEAST_SIZE = 720, 450  # of a window at scale 1, pixels: the list of keys fits
 _SLOW_RATE = 0.95 * FRAMES_PER_SECOND
 
 Ghosts = dict[str, np.ndarray]
@@ -74,17 +86,26 @@ def _track(recording: Recording) -> np.ndarray:
     return Session(recording.level).record(recording.inputs, entities=False).ninjas
 
 
+def window_size(levels: Sequence[Level], scale: float) -> tuple[int, int]:
+    """Return width and height of a window for some levels, pixels, with room for the list of keys."""
+    width, height = view_size(levels, scale)
+    return max(width, round(_LEAST_SIZE[0] * min(scale, 1))), max(height, round(_LEAST_SIZE[1] * min(scale, 1)))
+
+
 class Play:
     """Levels that are played in a window, a frame for each picture.
 
-    The first key that moves the ninja starts a run. After death or victory it stands still until a restart.
+    The first key that moves the ninja starts a run. After death or victory it stands still until a restart, or until
+    it goes back. Where the run has gone back, its old inputs go on until a key is held.
 
     Args:
         levels: the levels, of which the first comes first.
         save: saves the recording of a run; returns what the window says then.
         window: the window; closed at the end of :meth:`run`, also by an error.
-        scale: size of the window as a multiple of 1056 x 600 pixels.
+        scale: size of the pictures, as of ``View``.
         ghosts: runs that are shown at first.
+        theme: the colours.
+        begin: inputs of the first level, and the frame after which the game stands still at first; None: a new run.
     """
 
     def __init__(
@@ -94,14 +115,17 @@ class Play:
         window: Window,
         scale: float = 1.0,
         ghosts: Mapping[str, np.ndarray] | None = None,
+        theme: Theme = "light",
+        begin: tuple[Sequence[int], int] | None = None,
     ):
-        self._levels, self._save, self._window, self._scale = levels, save, window, scale
+        self._levels, self._save, self._window, self._scale, self._theme = levels, save, window, scale, theme
         self._ghosts: Ghosts = dict(ghosts or {})
         self._shows_ghost, self._shows_help, self._slow, self._paused = bool(ghosts), False, False, False
-        self._beat = 0
+        self._beat = self._back = 0
         self._taps: set[str] = set()  # pressed since the last frame
         self._message, self._message_left = "", 0
-        self._inputs = bytearray()
+        self._best: dict[str, int] = {}
+        self._search: Search | None = None
         self._actions: dict[str, Callable[[], None]] = {
             RESTART: self._restart,
             SAVE: self._save_run,
@@ -111,15 +135,27 @@ class Play:
             SLOW: self._toggle_slow,
             PAUSE: self._toggle_pause,
             HELP_KEY: self._toggle_help,
+            KEEP: self._keep,
+            RETURN: self._return,
+            BRANCH: self._swap,
+            SOLVE: lambda: self._ask(None),
+            SECOND: lambda: self._ask(_SECOND),
         }
         self._open(0)
         self._say(_WELCOME)
+        if begin is not None:
+            self._take.load(*begin)
+            self._paused = True
+            self._say(f"frame {self._take.frame} of {len(self._take.inputs)}    Enter: go on    H: all keys")
 
     def run(self) -> None:
         """Play until the window is closed."""
         with closing(self._window):
-            while self._window.show(self.picture()):
-                self._respond(self._window.pressed)
+            try:
+                while self._window.show(self.picture()):
+                    self._respond(self._window.pressed)
+            finally:
+                self._drop_search()
 
     def _respond(self, pressed: Collection[str]) -> None:
         """Do what the keys pressed since the last picture ask for, and play a frame if it is time."""
@@ -127,77 +163,98 @@ class Play:
         for key, act in self._actions.items():
             if key in pressed:
                 act()
+        self._follow_search()
         if self._paused or self._shows_help:
             self._taps.clear()  # else they would all be played at once when the game goes on
         else:
             self._taps.update(pressed)
-        if self._is_time(STEP in pressed):
+        if self._rewinds(BACK in pressed):
+            return
+        if self._paused and FORWARD in pressed and not self._shows_help:
+            self._take.go_on()
+        elif self._is_time(STEP in pressed):
             self._tick()
 
     def picture(self) -> np.ndarray:
         """Return what the window shows, (h, w, 3) uint8, RGB."""
-        from nclone_env.render import draw_message, draw_table  # OpenCV is only needed to draw
+        from nclone_env.render import GROUND, draw_message, draw_table  # OpenCV is only needed to draw
 
-        picture = self._view.picture(self._ghost())
+        bar = self._bar()
+        width, height = self._window.size
+        whole = np.full((height - len(bar), width, 3), GROUND, np.uint8)
+        picture: np.ndarray = self._take.view.picture(self._ghost())
+        top, left = max(0, (len(whole) - len(picture)) // 2), max(0, (width - picture.shape[1]) // 2)
+        part = whole[top : top + len(picture), left : left + picture.shape[1]]
+        part[:] = picture[: len(part), : part.shape[1]]
         text = self._message if self._message_left > 0 else self._ending()
         if self._shows_help:
-            draw_table(picture, HELP)
+            draw_table(whole, HELP)
         elif text:
-            draw_message(picture, text)
-        return np.vstack([picture, self._bar()])
+            draw_message(whole, text)
+        return np.vstack([whole, bar])
 
     def _bar(self) -> np.ndarray:
-        from nclone_env.render import BAD, DIM, draw_keys, empty_bar, write_right
+        from nclone_env.render import BAD, DIM, GOOD
 
-        bar = empty_bar(self._window.size[0])
-        code = input_byte(self._window.held)
-        held = [bool(code & bit) for bit in (INPUT_LEFT, INPUT_RIGHT, INPUT_JUMP)]
-        right: float = draw_keys(bar, held, bar.shape[1] - 6) - 12
+        take, notes = self._take, []
+        best = self._best.get(take.view.level.raw.digest)
+        if best is not None:
+            notes.append((f"best {_seconds(best)}", GOOD))
+        if take.rest:
+            notes.append((f"frame {take.frame}/{len(take.inputs)}", DIM))
         if self._paused:
-            right = write_right(bar, "paused", right, DIM)
+            notes.append(("paused", DIM))
         if self._slow:
-            right = write_right(bar, "slow motion", right, DIM)
+            notes.append(("slow motion", DIM))
         if 0 < self._window.rate < _SLOW_RATE:
-            right = write_right(bar, f"slow: {self._window.rate:.0f} of {FRAMES_PER_SECOND} frames/s", right, BAD)
-        self._view.describe(bar, right)
-        return bar
+            notes.append((f"slow: {self._window.rate:.0f} of {FRAMES_PER_SECOND} frames/s", BAD))
+        return take.view.bar(code=input_byte(self._window.held), notes=notes, width=self._window.size[0])
 
     def _ending(self) -> str:
         """Return what is said when the run is over, else an empty text."""
-        if self._view.state == DEAD:
-            return "dead    R: restart"
-        if self._view.state == CELEBRATING:
-            return f"won in {self._view.frames} frames    R: restart    N: next level    S: save"
+        view = self._take.view
+        if view.state == DEAD:
+            return "dead    R: restart    Backspace: back"
+        if view.state == CELEBRATING:
+            return f"won in {view.frames} frames{self._difference()}    R: restart    N: next level    S: save"
         return ""
+
+    def _difference(self) -> str:
+        """Return how a win compares with the one of the ghost, if there is one that wins."""
+        track = self._ghosts.get(self._take.view.level.raw.digest)
+        if track is None or not self._shows_ghost or CELEBRATING not in track["state"]:
+            return ""
+        wins = np.flatnonzero(track["state"] == CELEBRATING)
+        later = self._take.view.frames - int(wins[0]) - 1
+        return f", {abs(later)} {'after' if later > 0 else 'before'} the ghost" if later else ", as the ghost"
 
     def _open(self, number: int) -> None:
         """Begin a level; numbers wrap around."""
-        from nclone_env.replay.view import View
-
+        self._drop_search()
         self._number = number % len(self._levels)
         level = self._levels[self._number]
-        self._view = View(level, self._scale)
-        self._inputs.clear()
+        self._take = Take(View(level, self._scale, self._theme))
+        self._kept: bytes | None = None
         self._message_left = 0
         title = "" if level.raw.title in ("", level.name) else f" - {level.raw.title}"
         self._window.set_title(f"{level.name}{title}")
 
     def _restart(self) -> None:
-        self._view.start()
-        self._inputs.clear()
+        self._take.load(b"", 0)
         self._message_left = 0
 
     def _save_run(self) -> None:
-        if not self._inputs:
+        played = bytes(self._take.inputs[: self._take.frame])
+        if not played:
             self._say("nothing to save yet: move first")
             return
-        level = self._view.level
-        recording = Recording.of(level, bytes(self._inputs), {"level": level.name})
+        level = self._take.view.level
+        recording = Recording.of(level, played, {"level": level.name})
         self._say(self._save(recording))
         self._ghosts[level.raw.digest] = _track(recording)
 
     def _toggle_ghost(self) -> None:
-        if self._view.level.raw.digest not in self._ghosts:
+        if self._take.view.level.raw.digest not in self._ghosts:
             self._say("no ghost of this level yet: save a run with S")
             return
         self._shows_ghost = not self._shows_ghost
@@ -211,6 +268,67 @@ class Play:
 
     def _toggle_help(self) -> None:
         self._shows_help = not self._shows_help
+
+    def _keep(self) -> None:
+        self._kept = bytes(self._take.inputs[: self._take.frame])
+        self._say(f"frame {self._take.frame} kept    F9: return to it")
+
+    def _return(self) -> None:
+        if self._kept is None:
+            self._say("no frame is kept yet: F5 keeps one")
+            return
+        self._take.load(self._kept, len(self._kept))
+        self._paused = True
+        self._say(f"frame {self._take.frame}    Enter: go on")
+
+    def _swap(self) -> None:
+        found = self._take.swap()
+        self._paused |= found
+        said = f"another branch, {len(self._take.inputs)} frames; {len(self._take.branches)} more"
+        self._say(said if found else "there is no branch yet")
+
+    def _rewinds(self, pressed: bool) -> bool:
+        """Go a frame back if the key is pressed, or has been held for a while; return whether it is down."""
+        down = BACK in self._window.held
+        self._back = self._back + 1 if down else 0
+        if pressed or self._back > _REWIND_AFTER:
+            self._take.seek(self._take.frame - 1)
+            self._message_left = 0
+            self._paused = True
+        return pressed or down
+
+    def _ask(self, frames: int | None) -> None:
+        """Ask the planner for inputs that win from here, or for so many frames of them."""
+        self._drop_search()
+        if self._take.view.over:
+            self._say("the run is over: go back with Backspace first")
+            return
+        self._search, self._asked = Search(self._take.view.level, bytes(self._take.inputs[: self._take.frame])), frames
+        self._paused = True
+
+    def _follow_search(self) -> None:
+        """Say how a search stands; take what it has found at its end."""
+        search = self._search
+        if search is None:
+            return
+        found = search.found
+        if search.running:
+            length = len(search.inputs) + len(found) if found else 0
+            self._say(f"searching ...{f' won in {length} frames' if found else ''}")
+            return
+        self._search = None
+        if found is None:
+            self._say(search.error or "found no way to win from here")
+            return
+        inputs = search.inputs + found[: self._asked]
+        self._take.load(inputs, len(search.inputs))
+        what = f"won in {len(search.inputs) + len(found)} frames" if self._asked is None else "the next second"
+        self._say(f"{what}    Enter: play it    ]: a frame of it    B: back to yours")
+
+    def _drop_search(self) -> None:
+        if self._search is not None:
+            self._search.stop()
+            self._search = None
 
     def _say(self, text: str) -> None:
         self._message, self._message_left = text, _MESSAGE_PICTURES
@@ -226,20 +344,28 @@ class Play:
 
     def _tick(self) -> None:
         """Play one frame with the keys that are held, and those pressed and released since the last one."""
-        code = _input_of(self._window.held, self._taps)
+        take, code = self._take, _input_of(self._window.held, self._taps)
         self._taps.clear()
-        if (code or self._inputs) and not self._view.over:
+        if take.rest and not code and not self._paused:
+            take.go_on()
+        elif code or take.inputs:
             if self._message == _WELCOME:
                 self._message_left = 0
-            self._view.tick(code)
-            self._inputs.append(code)
+            take.play(code)
+        if take.view.state == CELEBRATING:
+            digest = take.view.level.raw.digest
+            self._best[digest] = min(take.view.frames, self._best.get(digest, take.view.frames))
 
     def _ghost(self) -> Sequence[np.void]:
         """Return where the ghost is now: nowhere before the first frame, and where it ended after its last."""
-        track = self._ghosts.get(self._view.level.raw.digest)
-        if not self._shows_ghost or track is None or not len(track) or not self._inputs:
+        track = self._ghosts.get(self._take.view.level.raw.digest)
+        if not self._shows_ghost or track is None or not len(track) or not self._take.frame:
             return ()
-        return (track[min(len(self._inputs), len(track)) - 1],)
+        return (track[min(self._take.frame, len(track)) - 1],)
+
+
+def _seconds(frames: int) -> str:
+    return f"{frames / FRAMES_PER_SECOND:.2f} s"
 
 
 def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> int:
@@ -293,13 +419,13 @@ class _WatchKeys:
         """Return a picture with the keys, or that it stands still, written over it."""
         if not (self._paused or self._shows_help):
             return picture
-        from nclone_env.render import BAR_HEIGHT, draw_message, draw_table  # OpenCV is only needed to draw
+        from nclone_env.render import bar_height, draw_message, draw_table  # OpenCV is only needed to draw
 
         picture = picture.copy()
         if self._shows_help:
             draw_table(picture, WATCH_HELP)
         else:
-            draw_message(picture[:-BAR_HEIGHT], "paused    space: go on    H: all keys")
+            draw_message(picture[: -bar_height(picture.shape[1])], "paused    space: go on    H: all keys")
         return picture
 
 

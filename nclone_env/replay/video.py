@@ -16,6 +16,8 @@ import numpy as np
 
 from nclone_env._files import fill_file
 from nclone_env._optional import optional_module
+from nclone_env.config import Theme
+from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.level.level import Level
 
 if TYPE_CHECKING:
@@ -25,21 +27,46 @@ if TYPE_CHECKING:
 _APART: dict[str, Any] = {"creationflags": 0x200} if os.name == "nt" else {"process_group": 0}
 """Arguments that start a process in a group of its own."""
 
+VIDEO_SUFFIXES = (".mp4", ".webm", ".gif")
+_CODECS = {
+    ".mp4": ("-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "25", "-f", "mp4"),
+    ".webm": ("-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p", "-crf", "34", "-b:v", "0", "-row-mt", "1", "-f", "webm"),
+    ".gif": (
+        "-vf",
+        "split[a][b];[a]palettegen=max_colors=64[p];[b][p]paletteuse=dither=none",
+        "-loop",
+        "0",
+        "-f",
+        "gif",
+    ),
+}
+_GIF_RATE = 30  # a picture of a GIF lasts whole hundredths of a second; players slow down what is shorter than two
 
-def recording_pictures(recording: Recording, scale: float = 1.0, every: int = 1) -> Iterator[np.ndarray]:
+
+def frame_rate(path: Path) -> int:
+    """Return the pictures per second of a video that plays in real time, by the suffix of its name."""
+    return _GIF_RATE if path.suffix == ".gif" else FRAMES_PER_SECOND
+
+
+def recording_pictures(
+    recording: Recording, scale: float = 1.0, every: int = 1, theme: Theme = "light"
+) -> Iterator[np.ndarray]:
     """Replay a recording and yield its pictures, from the initial state to the last frame.
 
     Args:
         recording: the recording.
-        scale: size of the pictures as a multiple of 1056 x 600 pixels.
+        scale: size of the pictures: at 1 the whole world is 1056 x 600 pixels, and a level that uses a part of it is
+            enlarged, at most twice, to this width or height.
         every: yield every n-th frame, and the last.
+        theme: the colours.
 
     Yields:
-        (round(600 * scale) + 28, round(1056 * scale), 3) uint8, RGB; the last 28 rows tell level, time and gold.
+        (h, w, 3) uint8, RGB: the part of the world that the level uses, and below it a bar that tells level, time, gold
+        and the keys held.
     """
     from nclone_env.replay.watch import WatchedRun, run_pictures  # OpenCV is only needed to draw
 
-    return run_pictures(WatchedRun(named_level(recording), recording.inputs), scale, every)
+    return run_pictures(WatchedRun(named_level(recording), recording.inputs), scale, every, theme)
 
 
 def named_level(recording: Recording) -> Level:
@@ -49,18 +76,20 @@ def named_level(recording: Recording) -> Level:
 
 
 def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
-    """Write pictures as an MP4 video (H.264); return the number of pictures.
+    """Write pictures as a video; return the number of pictures.
 
     Args:
         pictures: (height, width, 3) uint8, all of the same size; an odd last row or column is cropped.
-        path: the file to write.
+        path: the file to write; the suffix selects the format: ``.mp4`` H.264, ``.webm`` VP9, ``.gif``.
         rate: pictures per second.
 
     Raises:
         MissingExtraError: if imageio-ffmpeg is not installed.
         OSError: if the file cannot be written; it is left unchanged.
-        ValueError: if there are no pictures.
+        ValueError: if there are no pictures, or the suffix is another.
     """
+    if path.suffix not in _CODECS:
+        raise ValueError(f"path: expected a name ending in {', '.join(VIDEO_SUFFIXES)}, got {path.name!r}")
     ffmpeg = optional_module("imageio_ffmpeg", "video")
     iterator = iter(pictures)
     first = next(iterator, None)
@@ -70,7 +99,7 @@ def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
     cropped = (np.ascontiguousarray(picture[:height, :width]) for picture in itertools.chain((first,), iterator))
     command = [ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", f"{width}x{height}", "-r", str(Fraction(rate).limit_denominator()), "-i", "-"]
-    command += ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "25"]
+    command += _CODECS[path.suffix]
     count = 0
 
     def write(temporary: Path) -> None:

@@ -1,34 +1,42 @@
-"""A level while it is played, as people see it: a close-up of what it uses, and a bar that tells how the run stands."""
+"""A level while it is played, as people see it: the part that it uses, and a bar that tells how the run stands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.config import Theme
+from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.kinds import GOLD
 from nclone_env.level.level import Level
 from nclone_env.render import (
     BAD,
-    BAR_HEIGHT,
     BRIGHT,
     DIM,
     GOOD,
     Colour,
-    close_up,
-    empty_bar,
+    bar_height,
     used_area_of,
     world_picture,
-    write_named,
+    write_bar,
+    zoom_of,
 )
 from nclone_env.render import GOLD as YELLOW
 from nclone_env.sim.session import Session
 
 
-def view_size(scale: float) -> tuple[int, int]:
-    """Return width and height of a view, pixels: the world at a scale, and the bar."""
-    return round(WORLD_WIDTH * scale), round(WORLD_HEIGHT * scale) + BAR_HEIGHT
+def view_size(levels: Iterable[Level], scale: float) -> tuple[int, int]:
+    """Return width and height of the smallest view that has room for each of some levels, pixels."""
+    sizes = [_picture_size(level, scale) for level in levels]
+    width, height = max(width for width, _ in sizes), max(height for _, height in sizes)
+    return width, height + bar_height(width)
+
+
+def _picture_size(level: Level, scale: float) -> tuple[int, int]:
+    area = used_area_of(level.raw)
+    zoom = scale * zoom_of(area)
+    return round(area.width * zoom), round(area.height * zoom)
 
 
 class View:
@@ -36,20 +44,24 @@ class View:
 
     Args:
         level: the level.
-        scale: size of the picture as a multiple of 1056 x 600 pixels; a level that uses little is enlarged to it.
+        scale: size of the picture: at 1 the world is 1056 x 600 pixels, and a level that uses a part of it is enlarged,
+            at most twice, to this width or height.
+        theme: the colours.
 
     Attributes:
         level: the level.
         frames: frames played until the run was over.
+        width: of the picture, pixels.
     """
 
-    def __init__(self, level: Level, scale: float = 1.0):
+    def __init__(self, level: Level, scale: float = 1.0, theme: Theme = "light"):
         self.level, self.frames = level, 0
-        self._session = Session(level)
-        self._area, zoom = close_up(used_area_of(level.raw))
-        self._scale = scale * zoom
-        self._width, self._height = view_size(scale)
+        self._session, self._theme = Session(level), theme
+        self._area = used_area_of(level.raw)
+        self._scale = scale * zoom_of(self._area)
+        self.width, _ = _picture_size(level, scale)
         self._gold = int(np.count_nonzero(self._session.entities()["type"] == GOLD))
+        self._code = 0
 
     @property
     def over(self) -> bool:
@@ -64,45 +76,50 @@ class View:
     def start(self) -> None:
         """Return to the start of the level."""
         self._session.start()
-        self.frames = 0
+        self.frames = self._code = 0
 
     def tick(self, code: int) -> None:
         """Play one frame with an input byte."""
         self.frames += not self.over
+        self._code = 0 if self.over else code
         self._session.tick(code)
+
+    def snapshot(self) -> bytes:
+        """Return all state of the run, for :meth:`restore`."""
+        return self._session.snapshot()
+
+    def restore(self, snapshot: bytes, frames: int) -> None:
+        """Return to a snapshot of this run, taken after so many frames."""
+        self._session.restore(snapshot)
+        self.frames, self._code = frames, 0
 
     def picture(self, ghosts: Iterable[np.void] = ()) -> np.ndarray:
         """Return the picture without the bar, (h, w, 3) uint8, RGB; ``ghosts`` as of ``world_picture``."""
         session = self._session
-        picture = world_picture(session.levels, session.worlds, 0, self._scale, self._area, ghosts)
-        height = self._height - BAR_HEIGHT
-        if picture.shape[:2] == (height, self._width):
-            return picture
-        whole = np.zeros((height, self._width, 3), np.uint8)  # a row or column was rounded otherwise
-        part = picture[:height, : self._width]
-        whole[: part.shape[0], : part.shape[1]] = part
-        return whole
+        return world_picture(session.levels, session.worlds, 0, self._scale, self._area, ghosts, self._theme)
 
-    def bar(self, label: str = "") -> np.ndarray:
-        """Return the bar: the level, the time, gold and how the run stands; (28, w, 3) uint8, RGB.
+    def bar(
+        self, label: str = "", code: int | None = None, notes: Sequence[tuple[str, Colour]] = (), width: int = 0
+    ) -> np.ndarray:
+        """Return the bar: the level, the time, gold, how the run stands and the keys held.
 
         Args:
             label: what is written instead of the name of the level.
-        """
-        bar = empty_bar(self._width)
-        self.describe(bar, self._width - 10, label)
-        return bar
+            code: input byte of the keys; that of the last frame if None.
+            notes: further texts.
+            width: of the bar, pixels; that of the picture if 0.
 
-    def describe(self, bar: np.ndarray, right: float, label: str = "") -> None:
-        """Write what :meth:`bar` shows into a bar, left of x = ``right``."""
-        write_named(bar, label or self.level.name, self._texts(), right)
+        Returns:
+            (``bar_height(width)``, width, 3) uint8, RGB.
+        """
+        shown = self._code if code is None else code
+        return write_bar(width or self.width, label or self.level.name, [*self._texts(), *notes], shown)
 
     def _texts(self) -> list[tuple[str, Colour]]:
-        texts = [(f"{self.frames / FRAMES_PER_SECOND:.2f} s", BRIGHT)]
-        if self._gold:
-            texts.append((f"gold {self._session.ninja['gold']}/{self._gold}", YELLOW))
+        time = f"{self.frames / FRAMES_PER_SECOND:.2f} s"
+        gold = [(f"gold {self._session.ninja['gold']}/{self._gold}", YELLOW)] if self._gold else []
         if self.state == DEAD:
-            return [*texts, ("dead", BAD)]
+            return [(time, BRIGHT), *gold, ("dead", BAD)]
         if self.state == CELEBRATING:
-            return [*texts, (f"won in {self.frames} frames", GOOD)]
-        return [*texts, ("playing" if self.frames else "ready", DIM)]
+            return [(f"won {time}", GOOD), *gold, (f"{self.frames} frames", DIM)]
+        return [(time, BRIGHT), *gold, ("playing" if self.frames else "ready", DIM)]

@@ -7,8 +7,10 @@ folders hold their parts, in the order of the data flow: ``levels`` and ``networ
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from nclone_env._faces import face
 from nclone_env._optional import installation
@@ -43,10 +45,11 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.ranks import Ranks as Ranks
     from nclone_env.train.ranks import joined_ranks as joined_ranks
     from nclone_env.train.runs.checkpoint import load_checkpoint as load_checkpoint
-    from nclone_env.train.runs.checkpoint import load_policy as load_policy
     from nclone_env.train.runs.checkpoint import restore_config as restore_config
     from nclone_env.train.runs.checkpoint import restore_policy as restore_policy
     from nclone_env.train.runs.estimate import estimate_bytes as estimate_bytes
+    from nclone_env.train.runs.policy import Policy as Policy
+    from nclone_env.train.runs.policy import load_policy as load_policy
     from nclone_env.train.sb3 import NPlusPlusVecEnv as NPlusPlusVecEnv
 
 if TYPE_CHECKING:  # for other rooms
@@ -57,7 +60,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.levels.split import level_digests as level_digests
     from nclone_env.train.loop import advance as advance
     from nclone_env.train.reports.comparison import comparison_table as comparison_table
-    from nclone_env.train.reports.comparison import group_runs as group_runs
     from nclone_env.train.reports.comparison import level_table as level_table
     from nclone_env.train.reports.comparison import read_runs as read_runs
     from nclone_env.train.reports.plots import write_comparison as write_comparison
@@ -74,7 +76,32 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.runs.folder import checkpoint_file as checkpoint_file
     from nclone_env.train.runs.warm_start import WarmStart as WarmStart
 
-__all__, __getattr__, __dir__ = face(__name__)
+__all__, _load, __dir__ = face(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name.
+
+    Raises:
+        MissingExtraError: if it needs a library that is not installed.
+    """
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("nclone_env"):
+            raise
+        raise MissingExtraError(f"{name} requires {error.name}; {installation('train')}") from error
+
+
+class _Callable(ModuleType):
+    """This module: ``nclone_env.train(config)`` calls the function of its name."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Train; see ``nclone_env.train.train``."""
+        return self.train(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Callable
 
 
 def require_training_extra() -> None:

@@ -1,7 +1,8 @@
-"""Draw the picture of the README: a level in play and the agent's two views of it."""
+"""Draw the loop of the README: one policy on three levels with its paths, and the agent's views of the last one."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import cv2
@@ -9,41 +10,89 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env import EnvironmentConfig, create_environment
+from nclone_env import TrainConfig, create_environment, load_policy, train
 from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.level.load import load_level
-from nclone_env.level.solutions import known_solutions
-from nclone_env.render.picture import used_area_of
-from profiling.pictures.scenes import write_picture
+from nclone_env.constants import FRAMES_PER_SECOND
+from nclone_env.level.load import load_levels
+from nclone_env.render.bar import BRIGHT, GROUND
+from nclone_env.render.overlay import with_path
+from nclone_env.render.picture import used_area_of, world_picture
+from nclone_env.render.text import write_text
+from nclone_env.replay.video import write_video
+from nclone_env.sim.session import Session
+from nclone_env.train import evaluate
 
-LEVEL, FRAMES = "hazards/05-slalom", 150
-PAPER = 255
-GAP = 12
+LEVELS = ("first-steps/06-hop", "jumps/03-islands", "hazards/05-slalom")
+WIDTH, VIEW, LINE, GAP = 640, 112, 20, 6  # pixels
+FRAMES, RATE = 360, 20
+COLOUR = (224, 92, 24)
 
 
-def main(path: Positional[Path] = Path("docs/overview.png")) -> None:
-    """Play the first frames of the known solution, then put the picture of the used part above the agent's views.
+def main(path: Positional[Path] = Path("docs/overview.gif"), run: Path | None = None) -> None:
+    """Take the fastest of 50 sampled wins on each level; draw six seconds.
 
     Args:
-        path: the picture to write.
+        path: the GIF to write.
+        run: a run on these levels; one of four million steps is trained without it.
     """
-    env = create_environment(EnvironmentConfig(levels=LEVEL, frame_skip=1, render_mode="rgb_array"))
-    observation, _ = env.reset(seed=0)
-    actions = {int(code): action for action, code in enumerate(INPUT_OF_ACTION)}
-    for code in known_solutions()[LEVEL][:FRAMES]:
-        observation, *_ = env.step(actions[code])
-    picture = env.render()
-    assert picture is not None
-    left, top, width, height = used_area_of(load_level(LEVEL).raw)
-    world = picture[top : top + height, left : left + width]
-    frame = cv2.resize(observation["player_frame"], (232, 232), interpolation=cv2.INTER_AREA)
-    view = cv2.resize(observation["global_view"], (464, 232), interpolation=cv2.INTER_AREA)
-    canvas = np.full((len(world) + GAP + 232, width, 3), PAPER, np.uint8)
-    canvas[: len(world)] = world
-    middle = (width - 232 - GAP - 464) // 2
-    canvas[-232:, middle : middle + 232] = frame[..., None]
-    canvas[-232:, middle + 232 + GAP :][:, :464] = view[..., None]
-    write_picture(canvas, path)
+    with tempfile.TemporaryDirectory() as folder:
+        if run is None:
+            train(TrainConfig.of(levels=LEVELS, total_timesteps=4_000_000, output=folder, name="shown"))
+        policy = load_policy(run or Path(folder) / "shown", LEVELS)
+        results = evaluate(policy.network, policy.environment, "sampled", 50)
+    inputs = [result.inputs(policy.environment)[:FRAMES] for result in results]
+    columns = [level_pictures(name, codes) for name, codes in zip(LEVELS, inputs, strict=True)]
+    views = agent_pictures(LEVELS[-1], inputs[-1])
+    frames = range(0, FRAMES, FRAMES_PER_SECOND // RATE)
+    pictures = (
+        np.vstack([*(column[min(frame, len(column) - 1)] for column in columns), views[min(frame, len(views) - 1)]])
+        for frame in frames
+    )
+    write_video(pictures, path, RATE)
+    print(f"wrote {path} ({path.stat().st_size / 1e3:.0f} KB)")
+
+
+def level_pictures(name: str, inputs: np.ndarray) -> list[np.ndarray]:
+    """Return a picture after each frame of a run, with its path so far, and a caption."""
+    (level,) = load_levels((name,))
+    session, area = Session(level), used_area_of(level.raw)
+    scale, places, pictures = WIDTH / area.width, [], []
+    for code in inputs:
+        session.tick(code)
+        places.append((session.ninja["x"], session.ninja["y"]))
+        picture = world_picture(session.levels, session.worlds, 0, scale, area)
+        drawn = with_path(picture, np.array(places), scale, area, COLOUR)
+        pictures.append(np.vstack([caption(f"{name}    {len(places) / FRAMES_PER_SECOND:.2f} s"), drawn]))
+    return pictures
+
+
+def agent_pictures(name: str, inputs: np.ndarray) -> list[np.ndarray]:
+    """Return the agent's two views after each frame of a run, with their names."""
+    env = create_environment(levels=name, frame_skip=1, observations=("player_frame", "global_view"))
+    env.reset(seed=0)
+    by_input = {code: action for action, code in enumerate(INPUT_OF_ACTION)}
+    pictures = []
+    for code in inputs:
+        observation, *_ = env.step(by_input[int(code)])
+        row = np.full((VIEW + 2 * GAP, WIDTH, 3), GROUND, np.uint8)
+        left = GAP
+        for view, width in (("player_frame", VIEW), ("global_view", 2 * VIEW)):
+            small = cv2.resize(observation[view][..., 0], (width, VIEW), interpolation=cv2.INTER_AREA)
+            row[GAP : GAP + VIEW, left : left + width] = small[..., None]
+            left += width + GAP
+        texts = ("what the agent sees:", "player_frame, around the ninja", "global_view, all of it")
+        for number, text in enumerate(texts):
+            write_text(row, text, left + GAP, 30 + 24 * number, 9, BRIGHT)
+        pictures.append(row)
+    env.close()
+    return pictures
+
+
+def caption(text: str) -> np.ndarray:
+    """Return a line of text, (LINE, WIDTH, 3) uint8."""
+    line = np.full((LINE, WIDTH, 3), GROUND, np.uint8)
+    write_text(line, text, GAP, LINE / 2, 9, BRIGHT)
+    return line
 
 
 if __name__ == "__main__":

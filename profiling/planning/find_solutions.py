@@ -36,11 +36,11 @@ def winning_inputs(level: str, actions: list[int], frame_skip: int) -> bytes | N
 
 def improve(solutions: dict[str, bytes], checkpoint: Path) -> None:
     """Replace solutions by shorter ones that the policy of a checkpoint finds."""
-    policy, environment, _ = load_policy(checkpoint, tuple(level_sets()))
+    policy = load_policy(checkpoint, tuple(level_sets()))
     modes: tuple[Mode, ...] = ("sampled", "argmax")
     for mode in modes:
-        for result in evaluate(policy, environment, mode, EPISODES if mode == "sampled" else 1):
-            inputs = winning_inputs(result.level, result.actions.tolist(), environment.frame_skip)
+        for result in evaluate(policy.network, policy.environment, mode, EPISODES if mode == "sampled" else 1):
+            inputs = winning_inputs(result.level, result.actions.tolist(), policy.environment.frame_skip)
             known = solutions.get(result.level)
             if inputs is not None and (known is None or len(inputs) < len(known)):
                 print(f"{result.level}: {len(inputs)} frames" + (f" instead of {len(known)}" if known else ""))

@@ -120,6 +120,5 @@ def test_words_that_are_no_whole_numbers(word):
 def test_numbers_in_a_command(capsys):
     assert main(["train", "--total-timesteps", "1e6", "--levels", "nosuch"]) == 2
     assert "got 'nosuch'" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["train", "--total-timesteps", "1.5"])
+    assert main(["train", "--total-timesteps", "1.5"]) == 2
     assert "expected a whole number" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.raw import RawLevel
+from nclone_env.render.area import WORLD
 from nclone_env.render.bar import BAR_HEIGHT
 from nclone_env.sim import speed as sim_speed
 
@@ -39,7 +40,8 @@ def picture(monkeypatch):
     red = np.zeros((600, 1056, 3), np.uint8)
     red[..., 0] = 255
     monkeypatch.setattr(loader, "load_level", lambda raw: raw, raising=False)
-    monkeypatch.setattr(drawer, "level_picture", lambda level, crop, title: red, raising=False)
+    monkeypatch.setattr(drawer, "level_picture", lambda *arguments: red, raising=False)
+    monkeypatch.setattr(drawer, "used_area_of", lambda raw: WORLD, raising=False)
     monkeypatch.setitem(sys.modules, loader.__name__, loader)
     monkeypatch.setitem(sys.modules, drawer.__name__, drawer)
 
@@ -173,10 +175,10 @@ def test_show_crops_and_writes_the_title(tmp_path):
     tiles[1:12, 1:12] = 0
     path, picture, shapes = tmp_path / "corner.map", tmp_path / "p.png", []
     path.write_bytes(write_map(RawLevel(tiles, np.array(RECORDS, np.uint8), title="corner")))
-    for options in ({}, {"crop": True}, {"crop": True, "title": True}):
+    for options in ({"crop": False}, {}, {"title": True}):
         assert show_level(str(path), picture, force=True, **options) == 0
         shapes.append(cv2.imread(str(picture)).shape)
-    assert shapes == [(600, 1056, 3), (432, 432, 3), (432 + BAR_HEIGHT, 432, 3)]
+    assert shapes == [(600, 1056, 3), (600, 600, 3), (600 + BAR_HEIGHT, 600, 3)]
 
 
 @pytest.mark.parametrize(("seconds_a_piece", "speed"), [(0.0032, "9,375"), (0.0001, None)])

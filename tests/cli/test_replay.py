@@ -150,5 +150,8 @@ def test_video(folder, capsys):
 
 def test_a_video_has_the_suffix_of_its_format(folder, capsys):
     assert run("video", "good", "--output", "clip") == 2
-    assert "output: expected a name ending in .mp4, got 'clip'; for example clip.mp4" in capsys.readouterr().err
+    assert (
+        "output: expected a name ending in .mp4 or .webm or .gif, got 'clip'; for example clip.mp4"
+        in capsys.readouterr().err
+    )
     assert not (folder / "clip").exists()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -42,9 +43,10 @@ def test_a_profile_writes_its_reports_and_prints_the_verdict(capsys, tmp_path, m
 
 def test_without_headless_a_window_shows_random_play_on_each_level(monkeypatch):
     shown = []
-    monkeypatch.setattr(command, "show", lambda rounds, views, scale: shown.append(rounds))
+    monkeypatch.setattr(command, "show", lambda views: shown.append(views))
     assert command.run(levels=SMALL.levels, steps=100, seed=3) == 0
-    first, second = ([run.inputs for run in shown[0](number)] for number in (0, 1))
+    views = [list(itertools.islice(view, 2)) for view in shown[0].endless()]
+    first, second = ([view[number].inputs for view in views] for number in (0, 1))
     assert len(first) == 2
     assert first != second
     assert first == [run.inputs for run in command.random_runs(SMALL, 100, 3)]

@@ -146,16 +146,40 @@ def test_bad_arguments(folder, capsys, words, message):
     assert [path.name for path in folder.iterdir()] == ["file"]
 
 
-def test_a_table_is_replaced_on_request_only(folder, capsys):
+def test_another_level_is_added_and_only_the_same_one_refused(folder, capsys):
     assert run("first-steps/06-hop", "--frames", 20_000, "--output", "a") == 0
+    assert run("first-steps/01-walk", "jumps/01-stairs", "--frames", 20_000, "--output", "a") == 0
+    names = ["first-steps/01-walk", "jumps/01-stairs", "first-steps/06-hop"]
+    assert [row["level"] for row in rows_in(folder / "a")] == names
     before = {path: path.read_bytes() for path in (folder / "a").iterdir()}
-    assert run("jumps/01-stairs", "--frames", 1, "--output", "a") == 2
-    assert "output: a/solutions.jsonl exists already; --resume goes on, --force replaces it" in capsys.readouterr().err
+    capsys.readouterr()
+    assert run("hazards/01-mind-the-mine", "jumps/01-stairs", "--frames", 1, "--output", "a") == 2
+    assert capsys.readouterr().err == (
+        "nclone-env: output: a/solutions.jsonl has a row of jumps/01-stairs already; "
+        "--resume goes on with it, --force replaces it, or name another folder\n"
+    )
     assert {path: path.read_bytes() for path in (folder / "a").iterdir()} == before
     assert run("jumps/01-stairs", "--frames", 1, "--output", "a", "--force", "--resume") == 2
     assert "force: expected either --force or --resume" in capsys.readouterr().err
-    assert run("jumps/01-stairs", "--frames", 1, "--output", "a", "--force") == 0
-    assert [row["level"] for row in rows_in(folder / "a")] == ["jumps/01-stairs"]
+
+
+def test_a_row_is_replaced_on_request_with_its_recording(folder):
+    assert run("first-steps/06-hop", "first-steps/01-walk", "--frames", 20_000, "--output", "a") == 0
+    old = {row["level"]: row["recording"] for row in rows_in(folder / "a")}
+    assert run("first-steps/01-walk", "--frames", 20_000, "--output", "a", "--force") == 0
+    new = {row["level"]: row["recording"] for row in rows_in(folder / "a")}
+    assert new["first-steps/06-hop"] == old["first-steps/06-hop"]
+    assert new["first-steps/01-walk"] != old["first-steps/01-walk"]
+    assert {path.name for path in (folder / "a").glob("*.replay")} == set(new.values())
+
+
+def test_kernels_are_compiled_before_the_table_and_the_clock(folder, capsys, monkeypatch):
+    said = []
+    monkeypatch.setattr(solve_module, "compile_kernels", lambda: said.append(capsys.readouterr().out))
+    monkeypatch.setattr(solve_module.time, "perf_counter", lambda: said.append("clock") or 0.0)
+    assert run("first-steps/06-hop", "--frames", 1, "--output", ".") == 0
+    assert said[:2] == ["", "clock"]
+    assert capsys.readouterr().out.startswith("level ")
 
 
 def test_an_interrupted_search_that_goes_on_keeps_the_rows_of_the_others(folder, capsys, monkeypatch):

@@ -1,5 +1,6 @@
 """The commands ``nclone-env watch`` and ``nclone-env play``."""
 
+import dataclasses
 import itertools
 import shutil
 
@@ -9,6 +10,7 @@ import torch
 
 from nclone_env.cli.app import main
 from nclone_env.cli.play import _save_beside
+from nclone_env.cli.watch import _rounds
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING
 from nclone_env.level.build import build_room
@@ -23,7 +25,7 @@ from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.reports.watch import episode_inputs, evaluated_run, policy_runs
-from nclone_env.train.runs.checkpoint import Checkpoint, save_checkpoint
+from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 
 from ..replay.bases import DEADLY, RIGHT, WINNABLE
 from ..train.runs import curve_of
@@ -130,11 +132,27 @@ def test_a_checkpoint_is_watched_in_a_window(folder, pictures):
     assert main(["watch", "run", "--scale", "0.6"]) == 0
     (shown,) = pictures
     assert len(shown) == 100
-    left, right = (slice(0, 317), slice(321, 638))
-    for cell in (left, right):
-        moved = [(one[:, cell] != other[:, cell]).any() for one, other in itertools.pairwise(shown)]
+    middle = len(shown[0]) // 2  # the two levels lie one above the other: they are flat
+    for cell in (slice(0, middle - 20), slice(middle + 20, None)):
+        moved = [(one[cell] != other[cell]).any() for one, other in itertools.pairwise(shown)]
         assert all(moved[:59]), "60 frames of an episode"
         assert not any(moved[61:])
+
+
+def test_a_live_policy_is_read_again_when_its_run_has_written_it(folder):
+    file = folder / "run" / "checkpoint.pt"
+    (live,) = _rounds((folder / "run",), (), "argmax", 0, True)
+    (fixed,) = _rounds((folder / "run",), (), "argmax", 0, False)
+    before = [list(run.inputs) for run in live(0)]
+    assert live(0)[0].label == "0 steps  first-steps/01-walk"
+    stored = load_checkpoint(file)
+    save_checkpoint(file, dataclasses.replace(stored, policy=runner(0).state_dict(), counters={"timesteps": 4096}))
+    later = live(1)
+    assert later[0].label == "4,096 steps  first-steps/01-walk"
+    assert [list(run.inputs) for run in later] != before
+    assert [list(run.inputs) for run in fixed(1)] == before
+    file.write_bytes(b"half")
+    assert len(live(2)) == len(later), "a file that cannot be read leaves the policy as it was"
 
 
 def test_recordings_are_watched_again_and_again(folder, pictures):
@@ -151,7 +169,7 @@ def test_a_video_of_both(folder, capsys):
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
     command = ["watch", "run/checkpoint.pt", "a.replay", "--levels", "first-steps/01-walk", "--scale", "0.4"]
     assert main([*command, "--output", "x.mp4"]) == 0
-    assert capsys.readouterr().out == "wrote x.mp4 (2.0 s)\n"
+    assert capsys.readouterr().out == "A  run/checkpoint.pt\nB  a.replay\nwrote x.mp4 (2.0 s)\n"
     reader = imageio_ffmpeg.read_frames("x.mp4")
     facts = next(reader)
     assert facts["fps"] == 60
@@ -317,7 +335,7 @@ def test_ghosts_need_a_level_that_is_played(folder, person, capsys):
     [
         (["nosuch"], "level: expected a built-in set or level"),
         (["jumps", "--scale", "9"], "scale: expected a number from 0.1 to 4, got 9.0"),
-        (["jumps", "--ghost", "none"], "none: expected"),
+        (["jumps", "--ghost", "none"], "ghost: expected a recording, got 'none'"),
         (["jumps", "--output", "a.replay/x"], "output: expected a folder, got a.replay/x, which cannot be created: "),
     ],
 )

@@ -20,7 +20,7 @@ from nclone_env.cli.train import train
 
 from .pages import PAGES, ROOT
 
-ELSEWHERE = {"ray", "stable_baselines3", "torchrl"}
+ELSEWHERE = {"onnxruntime", "optuna", "ray", "stable_baselines3", "torchrl"}
 """Libraries that are not installed here; ``make compat`` runs the blocks that import them."""
 LONG = {
     ("docs/levels/generated.md", 0),
@@ -31,6 +31,9 @@ LONG = {
     ("docs/environments/snapshots.md", 2),
     ("docs/environments/snapshots.md", 3),
     ("docs/training/trajectories.md", 1),
+    ("docs/training/use.md", 0),
+    ("docs/training/use.md", 1),
+    ("docs/training/use.md", 2),
     ("docs/tutorial/reward.md", 1),
     ("docs/tutorial/reward.md", 3),
     ("docs/tutorial/train.md", 0),

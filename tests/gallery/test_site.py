@@ -20,7 +20,8 @@ from nclone_env.gallery.tracks import MOST_FRAMES
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.load import load_level
-from nclone_env.render.area import close_up
+from nclone_env.render.area import zoom_of
+from nclone_env.render.figures import LOOKS
 from nclone_env.render.files import reduced
 from nclone_env.render.picture import level_picture, used_area_of
 from nclone_env.replay.recording import Recording
@@ -375,26 +376,32 @@ def test_facts():
     ("level", "zoom"),
     [
         (build_level(tiles=hall_tiles((20, 24), (10, 12)), spawn=(84, 44)), 2),
-        (load_level("first-steps/01-walk"), 1.5),
+        (load_level("first-steps/01-walk"), 1056 / 672),
         (build_level(tiles=np.zeros((23, 42), np.uint8)), 1),
     ],
 )
-def test_pages_show_the_close_up_of_the_player_window(level, zoom):
+def test_pages_show_what_a_level_uses(level, zoom):
     facts = facts_of(level.raw)
-    assert (facts.area, facts.zoom) == close_up(used_area_of(level.raw))
-    assert facts.zoom == zoom
-    assert (facts.area.width * zoom, facts.area.height * zoom) == (1056, 600)
+    assert facts.area == used_area_of(level.raw)
+    assert facts.zoom == zoom_of(facts.area) == zoom
+    width, height = facts.size()
+    assert max(width / 1056, height / 600) <= 1
+    assert facts.size(2) == pytest.approx((2 * width, 2 * height), abs=1)
 
 
 def test_the_small_picture_and_the_walls_show_the_same_area(folder):
     assert gallery("first-steps/01-walk") == 0
     page = folder / "gallery" / "levels" / "first-steps-01-walk"
     level = load_level("first-steps/01-walk")
-    left, top, width, height = facts_of(level.raw).area
+    facts = facts_of(level.raw)
+    left, top, width, height = facts.area
     small = cv2.imread(f"{page}-small.webp")[:, :, ::-1]
-    assert (small == reduced(level_picture(level)[top:, left:][:height, :width], (528, 300))).all()
+    plain = reduced(level_picture(level, facts.zoom, crop=True), facts.size(0.5))
+    path = (small != plain).any(axis=2)
+    assert 0.002 < path.mean() < 0.1, "the path of the best run"
+    assert (small == LOOKS["light"].paints["background"]).all(axis=2).mean() > 0.35
     large = cv2.imread(f"{page}.webp")[:, :, ::-1]
-    assert large.shape == (600, 1056, 3)
+    assert large.shape == (*facts.size()[::-1], 3)
     assert data_of(page.with_suffix(".html"))["area"] == {"left": left, "top": top, "width": width, "height": height}
 
 
@@ -402,7 +409,7 @@ def test_the_picture_of_a_level_without_runs_is_that_of_the_package(folder):
     level_file(folder / "a.map", DEADLY)
     assert gallery("a.map") == 0
     stored = cv2.imread(str(folder / "gallery" / "levels" / "a.webp"))[:, :, ::-1]
-    assert (stored == level_picture(DEADLY)).all()
+    assert (stored == level_picture(DEADLY, facts_of(DEADLY.raw).zoom, crop=True)).all()
 
 
 def test_levels_are_found_once_for_recordings_alone(folder):

@@ -6,13 +6,15 @@ import pytest
 from nclone_env.kinds import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
-from nclone_env.render.bar import BAR_HEIGHT
-from nclone_env.render.colour import EDGE
+from nclone_env.render.area import Area
+from nclone_env.render.bar import BAD, BAR_HEIGHT, GOLD, GOOD
+from nclone_env.render.figures import LOOKS
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS
 
 from .scenes import NO_TILES, make_levels, put_worlds, random_entities, random_scene
 
+EDGE = LOOKS["light"].edge
 BARE = {PAINTS["background"].colour, PAINTS["solid"].colour, EDGE}
 
 
@@ -34,8 +36,8 @@ def test_a_level_before_play():
     assert colour_at(picture, 2, 2) == colour_at(picture, 500, 400) == PAINTS["solid"].colour
     assert colour_at(picture, 500, 100) == PAINTS["background"].colour
     assert colour_at(picture, 360, 240) == PAINTS["gold"].colour
-    assert colour_at(picture, 600 - 4, 276 - 4) == PAINTS["exit_inside"].colour
-    assert colour_at(picture, 720, 276) == PAINTS["switch_light"].colour
+    assert colour_at(picture, 600 - 3, 276 - 4) == LOOKS["light"].paints["door_panel"]
+    assert colour_at(picture, 720, 276) == LOOKS["light"].paints["lamp"]
     assert colour_at(picture, 120, 238) == PAINTS["ninja"].colour
 
 
@@ -143,6 +145,83 @@ def test_a_cropped_picture_shows_what_is_used_and_a_cell_of_wall():
     assert cropped.shape == (5 * 24, 35 * 24, 3)  # the gold in the wall at x = 900 counts
     np.testing.assert_array_equal(cropped, whole[9 * 24 : 14 * 24, 4 * 24 : 39 * 24])
     assert (level_picture(level, 0.5, crop=True).shape) == (60, 420, 3)
+
+
+def door(state, theme="light"):
+    """Return the picture of an exit and its switch, closed or open, as grey levels (24, 24) each."""
+    levels = make_levels((NO_TILES, ["exit 100 46", "exit_switch 120 46"]))
+    worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
+    worlds.entity_states[0, :2] = state
+    picture = world_picture(levels.arrays, worlds, 0, theme=theme)
+    grey = picture @ (0.299, 0.587, 0.114)
+    return grey[264:288, 588:612], grey[264:288, 708:732]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_open_and_closed_doors_differ_in_grey(theme):
+    (closed, present), (opened, taken) = door(0, theme), door(1, theme)
+    inside = slice(6, 24), slice(9, 20)
+    assert abs(opened[inside].mean() - closed[inside].mean()) >= 40
+    assert abs(opened.mean() - closed.mean()) >= 40
+    assert abs(present[6:18, 6:18].mean() - taken[6:18, 6:18].mean()) >= 40
+
+
+def test_the_switch_is_18_pixels_wide():
+    present, _ = door(0)[1], None
+    background = LOOKS["light"].paints["background"] @ np.array((0.299, 0.587, 0.114))
+    rows, columns = np.nonzero(abs(present - background) > 40)
+    assert np.ptp(rows) + 1 == np.ptp(columns) + 1 == 18
+
+
+def seen(colour, matrix):
+    """Return a colour as people with a colour vision deficiency see it (Machado et al., 2009)."""
+    linear = (np.array(colour) / 255) ** 2.2
+    return 255 * (matrix @ linear).clip(0, 1) ** (1 / 2.2)
+
+
+PROTANOPIA = np.array(
+    [(0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)]
+)
+DEUTERANOPIA = np.array(
+    [(0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)]
+)
+OPPOSITES = [
+    ("mine", "safe_mine"),
+    ("mine", "stepped_mine"),
+    ("locked_door", "trap_door"),
+    ("lock", "trap_light"),
+    ("door_leaf", "door_light"),
+    ("gold", "mine"),
+    ("headband", "ninja"),
+]
+
+
+@pytest.mark.parametrize("matrix", [PROTANOPIA, DEUTERANOPIA], ids=["protanopia", "deuteranopia"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_opposites_differ_for_people_who_see_red_and_green_alike(theme, matrix):
+    paints = LOOKS[theme].paints
+    pairs = [(paints[one], paints[other]) for one, other in OPPOSITES] + [(GOOD, BAD), (GOOD, GOLD)]
+    distances = [np.linalg.norm(seen(one, matrix) - seen(other, matrix)) for one, other in pairs]
+    assert min(distances) > 40
+    red, green = (seen(colour, DEUTERANOPIA) for colour in ((118, 66, 92), (38, 92, 92)))
+    assert np.linalg.norm(red - green) < 40, "not so all pairs"
+
+
+def test_a_part_of_the_world_is_cut_from_the_whole():
+    levels, worlds = random_scene(7)
+    whole, area = world_picture(levels, worlds, 0, 2.0), Area(96, 48, 480, 264)
+    part = world_picture(levels, worlds, 0, 2.0, area)
+    np.testing.assert_array_equal(part, whole[96:624, 192:1152])
+
+
+def test_themes_show_the_same_with_other_colours():
+    levels, worlds = random_scene(7)
+    light, dark = (world_picture(levels, worlds, 0, theme=theme) for theme in ("light", "dark"))
+    assert light.shape == dark.shape
+    for theme, picture in (("light", light), ("dark", dark)):
+        air = (picture == LOOKS[theme].paints["background"]).all(axis=2)
+        assert air.mean() > 0.1
+    assert (light != dark).any(axis=2).mean() > 0.5
 
 
 def test_the_title_stands_in_a_bar_above_the_picture():

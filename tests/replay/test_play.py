@@ -5,12 +5,14 @@ import pytest
 
 from nclone_env.actions import KEYS
 from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.errors import UnsupportedLevelError
 from nclone_env.level.level import Level
-from nclone_env.render.area import close_up
-from nclone_env.render.bar import BAR_HEIGHT
+from nclone_env.render.area import zoom_of
+from nclone_env.render.bar import bar_height
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.window import Window
-from nclone_env.replay.play import Play, ghosts_of, input_byte, watch
+from nclone_env.replay import assistant
+from nclone_env.replay.play import Play, ghosts_of, input_byte, watch, window_size
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.video import recording_pictures
 from nclone_env.replay.view import view_size
@@ -19,10 +21,11 @@ from nclone_env.sim.session import Session
 from .bases import DEADLY, RIGHT, WINNABLE
 
 SCALE = 0.25
-WIDTH, HEIGHT = view_size(SCALE)
-GAME, BAR = slice(0, HEIGHT - BAR_HEIGHT), slice(HEIGHT - BAR_HEIGHT, HEIGHT)
-MESSAGE = slice(HEIGHT - BAR_HEIGHT - 48, HEIGHT - BAR_HEIGHT - 16)
-KEY_CAPS = WIDTH - 78  # x at which they begin
+WIDTH, HEIGHT = window_size([DEADLY, WINNABLE], SCALE)
+LINES = bar_height(WIDTH)
+GAME, BAR = slice(0, HEIGHT - LINES), slice(HEIGHT - LINES, HEIGHT)
+MESSAGE = slice(HEIGHT - LINES - 48, HEIGHT - LINES - 16)
+KEY_CAPS = WIDTH - 66  # x at which they begin
 
 
 @pytest.fixture
@@ -242,20 +245,25 @@ def test_a_ghost_is_drawn_where_its_recording_is(pygame):
     events = {0: tap("left"), 60: "quit"}
     without, _ = played(pygame, events)
     with_ghost, _ = played(pygame, events, ghosts=[ghost])
-    area, zoom = close_up(used_area_of(DEADLY.raw))
-    session = Session(DEADLY)
+    area = used_area_of(DEADLY.raw)
+    zoom, session = zoom_of(area), Session(DEADLY)
+    width, height = view_size([DEADLY], SCALE)
+    above, beside = (HEIGHT - LINES - height + bar_height(width)) // 2, (WIDTH - width) // 2
     assert same(without[0], with_ghost[0]), "it starts with the run"
     for frame in range(1, 60):
         if frame <= 30:
             session.tick(RIGHT)
-        middle = ((session.ninja["y"] - area.top) * zoom * SCALE, (session.ninja["x"] - area.left) * zoom * SCALE)
+        down, across = (
+            (session.ninja[axis] - edge) * zoom * SCALE for axis, edge in (("y", area.top), ("x", area.left))
+        )
+        middle = above + down, beside + across
         if frame > 10:  # the ninjas no longer overlap
             top, bottom, left, right = ghostly(without[frame], with_ghost[frame])
             assert max(abs(top - middle[0]), abs(bottom - middle[0])) < 12 * zoom * SCALE + 1
             assert max(abs(left - middle[1]), abs(right - middle[1])) < 12 * zoom * SCALE + 1
     ninja = world_picture(session.levels, session.worlds, 0, SCALE * zoom, area)
-    place = int(middle[0]), int(middle[1])
-    assert with_ghost[59][place].max() > ninja[place].max() + 40, "translucent"
+    shown = with_ghost[59][int(middle[0]), int(middle[1])]
+    assert shown.max() > ninja[int(down), int(across)].max() + 40, "translucent"
 
 
 def test_ghosts_are_switched_by_a_key_and_a_saved_run_becomes_one(pygame):
@@ -271,7 +279,7 @@ def test_ghosts_are_switched_by_a_key_and_a_saved_run_becomes_one(pygame):
     }
     pictures, _ = played(pygame, events)
     plain, _ = played(pygame, {key: word for key, word in events.items() if word != tap("g")})
-    top = slice(0, HEIGHT - BAR_HEIGHT - 50)  # above the message
+    top = slice(0, HEIGHT - LINES - 50)  # above the message
     assert not same(pictures[60], plain[60], top)
     assert same(pictures[75], plain[75], top)
 
@@ -346,7 +354,7 @@ def test_watching_pauses_and_goes_on(pygame, key):
     assert all(same(one, other) for one, other in zip(plain[:5], paused[:5], strict=True))
     assert all(same(paused[5], other) for other in paused[5:10])
     assert not same(paused[5], plain[4])  # it says so
-    assert same(paused[5], plain[4], slice(HEIGHT - BAR_HEIGHT, None))  # above the bar
+    assert same(paused[5], plain[4], slice(HEIGHT - LINES, None))  # above the bar
     assert all(same(one, other) for one, other in zip(plain[5:], paused[10:], strict=True))
 
 
@@ -373,3 +381,88 @@ def test_a_paused_window_closes(pygame):
     assert watch(recording_pictures(Recording.of(DEADLY, [RIGHT] * 10), SCALE), window) == 5
     assert not window.is_open
     assert len(window.pictures) == 9
+
+
+def test_backspace_goes_back_a_frame_and_rewinds_while_it_is_held(pygame):
+    events = {0: "+right", 20: "-right " + tap("backspace"), 22: "+s -s", 24: "+backspace", 50: "-backspace", 52: "+s"}
+    pictures, (first, second) = played(pygame, {**events, 53: "quit"})
+    assert first.inputs.tolist() == [RIGHT] * 19
+    assert len(second.inputs) == 19 - 1 - (50 - 24 - 12)
+    assert first.verify().agrees
+    assert second.verify().agrees
+    assert not same(pictures[21], pictures[20], BAR), "it pauses"
+
+
+def test_what_is_played_after_going_back_is_what_is_saved(pygame):
+    events = {0: "+right", 20: "-right", 21: "+backspace", 45: "-backspace", 46: "+left", 47: tap("return"), 57: "+s"}
+    _, (recording,) = played(pygame, {**events, 58: "quit"})
+    assert recording.inputs.tolist()[-10:] == [4] * 10
+    assert recording.verify().agrees
+    session = Session(DEADLY)
+    session.play(recording.inputs)
+    assert len(recording.inputs) < 30
+
+
+def test_a_kept_frame_is_returned_to(pygame):
+    events = {0: "+right", 10: tap("f5"), 30: tap("f9"), 40: "+s -s", 45: tap("return"), 50: "+s"}
+    _, (first, second) = played(pygame, {**events, 51: "quit"})
+    assert len(first.inputs) == 10, "it stands still there"
+    assert second.inputs.tolist() == [RIGHT] * 15
+    pictures, _ = played(pygame, {3: tap("f9"), 6: "quit"})
+    assert not same(pictures[4], pictures[3], MESSAGE), "no frame is kept yet"
+
+
+def test_old_inputs_go_on_until_a_key_is_held_and_branches_are_kept(pygame):
+    back = {0: "+right", 30: "-right", 31: "+backspace", 55: "-backspace", 60: tap("return")}
+    _, (along,) = played(pygame, {**back, 65: "+s", 66: "quit"})
+    assert set(along.inputs.tolist()) == {RIGHT}
+    events = {**back, 62: "+left", 66: "-left " + tap("b"), 67: tap("s"), 68: "quit"}
+    _, (other,) = played(pygame, events)
+    assert set(other.inputs.tolist()) <= {RIGHT, 0}
+
+
+def test_it_begins_at_a_frame_of_a_recording(pygame):
+    window, saved = ScriptedWindow(pygame, {2: "+s -s", 4: tap("]"), 5: tap("]"), 6: "+s", 7: "quit"}), []
+    begin = [RIGHT] * 15 + [4] * 10, 20
+    Play([DEADLY], lambda recording: saved.append(recording) or "", window, SCALE, begin=begin).run()
+    assert [len(recording.inputs) for recording in saved] == [20, 22]
+    assert saved[1].inputs.tolist() == ([RIGHT] * 15 + [4] * 7)
+    assert all(recording.verify().agrees for recording in saved)
+
+
+def test_the_planner_solves_from_a_frame(pygame, monkeypatch):
+    found = np.array([RIGHT] * 70, np.uint8)
+
+    def solve(level, *, start, on_solution, **options):
+        session, world = start
+        assert session.snapshot(world) == expected.snapshot()
+        on_solution(type("Found", (), {"inputs": found}))
+
+    expected = Session(WINNABLE)
+    expected.play([4] * 10)
+    monkeypatch.setattr(assistant, "solve", solve)
+    for key, length in (("f", 80), ("e", 70)):
+        events = {0: "+left", 10: "-left " + tap("return"), 12: tap(key), 60: tap("return"), 145: tap("s"), 146: "quit"}
+        _, (recording,) = played(pygame, events, [WINNABLE])
+        shown = min(length, len(recording.inputs))
+        assert shown > 69
+        assert recording.inputs.tolist()[:shown] == ([4] * 10 + [RIGHT] * 70)[:shown]
+        assert recording.verify().agrees
+
+
+def test_a_search_that_finds_nothing_says_so(pygame, monkeypatch):
+    def solve(level, **options):
+        raise UnsupportedLevelError("no exit")
+
+    monkeypatch.setattr(assistant, "solve", solve)
+    pictures, _ = played(pygame, {0: tap("left"), 4: tap("f"), 40: "quit"})
+    assert not same(pictures[39], pictures[4], MESSAGE)
+
+
+def test_the_best_time_and_the_lead_over_the_ghost_are_said(pygame):
+    ghost = Recording.of(WINNABLE, [0] * 5 + [RIGHT] * 300)
+    events = {0: "+right", 300: tap("r"), 310: "quit"}
+    plain, _ = played(pygame, events, [WINNABLE])
+    pictures, _ = played(pygame, events, [WINNABLE], [ghost])
+    assert not same(plain[299], pictures[299], MESSAGE), "5 before the ghost"
+    assert not same(plain[305], plain[2], BAR), "best"

@@ -9,8 +9,9 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.scenes import everything
 from nclone_env.level.solutions import known_solutions
-from nclone_env.render.area import close_up
+from nclone_env.render.area import zoom_of
 from nclone_env.render.picture import used_area_of, world_picture
+from nclone_env.replay.recording import load_recording
 from nclone_env.sim.session import Session
 
 from ..gallery.browser import PROGRAM, Browser
@@ -128,9 +129,9 @@ def test_the_player_shows_the_frames_of_the_simulator(browser, site):
 @pytest.mark.parametrize(("page", "level", "inputs"), [("c", EVERYTHING, INPUTS), ("walk", WALK, WALK_INPUTS)])
 def test_the_canvas_is_the_picture_of_the_package(browser, site, page, level, inputs):
     browser.open(site / "levels" / f"{page}.html")
-    session, (area, zoom) = Session(level), close_up(used_area_of(level.raw))
+    session, area = Session(level), used_area_of(level.raw)
     session.play(inputs[:42])
-    expected = world_picture(session.levels, session.worlds, 0, 2 * zoom, area)
+    expected = world_picture(session.levels, session.worlds, 0, 2 * zoom_of(area), area)
     assert _difference(browser, 42, expected) < 2
     assert _difference(browser, 41, expected) > 1.2 * _difference(browser, 42, expected)
 
@@ -175,6 +176,24 @@ def test_keys_of_the_player(browser, site):
     browser.press("1")
     browser.press("g")
     assert text(browser, "clock").endswith("/ 1.833 s")  # the longest run that is shown
+
+
+def test_an_address_names_a_run_and_a_frame(browser, site):
+    browser.open(site / "levels" / "a.html", "#run=2&frame=42")
+    assert frame(browser) == 42
+    assert text(browser, "clock") == "0.700 / 1.833 s"
+    assert browser.evaluate("document.getElementById('play').getAttribute('aria-label')") == "Play"
+    browser.press("ArrowRight")
+    browser.press("c")
+    assert browser.evaluate("location.hash") == "#run=2&frame=43"
+
+
+def test_the_recording_of_each_run_is_downloaded(browser, site):
+    browser.open(site / "levels" / "a.html")
+    files = browser.evaluate("[...document.querySelectorAll('a.download')].map(e => e.getAttribute('href'))")
+    recordings = [load_recording(site / "levels" / file) for file in files]
+    assert len(recordings) == 2
+    assert all(recording.verify().agrees for recording in recordings)
 
 
 def test_it_plays_to_the_end(browser, site):

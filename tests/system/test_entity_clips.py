@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import DEAD
-from nclone_env.render.colour import EDGE
+from nclone_env.render.figures import LOOKS
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities import gauss_turret, rocket_turret, shove_thwump
@@ -209,7 +209,7 @@ def test_a_spinner_is_drawn_up_to_the_wall_it_points_at():
         if frame == 150:
             picture = world_picture(levels, worlds, 0)
     assert (picture[299:301, 541:815] == PAINTS["beam"].colour).all()
-    assert (picture[299:301, 816:818] == EDGE).all()
+    assert (picture[299:301, 816:818] == LOOKS["light"].edge).all()
     assert (picture[299:301, 818:837] == PAINTS["solid"].colour).all()
 
 

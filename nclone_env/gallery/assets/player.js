@@ -90,10 +90,29 @@
     seek(frame);
   }
 
-  /** Choose the run that the address names. */
+  /** Choose the run that the address names; return whether it names a frame, which is then shown. */
   function restore() {
-    const wanted = Number(new URLSearchParams(location.hash.slice(1)).get("run")) - 1;
+    const named = new URLSearchParams(location.hash.slice(1)), wanted = Number(named.get("run") ?? 1) - 1;
     choose(runs[wanted] ? wanted : 0);
+    if (!/^\d+$/.test(named.get("frame") ?? "")) return false;
+    play(false);
+    seek(Number(named.get("frame")));
+    history.replaceState(null, "", `#${named}`);
+    return true;
+  }
+
+  /** Put the address of this frame into the address bar and, if the browser allows it, the clipboard. */
+  async function link() {
+    play(false);
+    const now = Math.min(Math.floor(frame), length());
+    history.replaceState(null, "", `#run=${chosen + 1}&frame=${now}`);
+    let said = "Link is in the address bar";
+    try {
+      await navigator.clipboard.writeText(location.href);
+      said = "Link copied";
+    } catch { /* pages opened as files, and older browsers */ }
+    find("link").textContent = said;
+    setTimeout(() => { find("link").textContent = "Copy link to this frame"; }, 2000);
   }
 
   function change(box) {
@@ -123,6 +142,7 @@
     "-": () => speed(-1),
     l: () => change(find("loop")),
     p: () => change(find("path")),
+    c: link,
     g: () => ghosts(find("ghosts").getAttribute("aria-pressed") !== "true"),
   };
 
@@ -139,6 +159,7 @@
   find("play").addEventListener("click", () => play(!playing));
   find("back").addEventListener("click", () => step(-1));
   find("forward").addEventListener("click", () => step(1));
+  find("link").addEventListener("click", link);
   find("canvas").addEventListener("click", () => play(!playing));
   find("ghosts").addEventListener("click", () => ghosts(find("ghosts").getAttribute("aria-pressed") !== "true"));
   time.addEventListener("input", () => {
@@ -154,7 +175,6 @@
   else document.querySelectorAll(".swatch").forEach((swatch, number) => swatch.style.setProperty("--colour", colour(number)));
 
   addEventListener("hashchange", restore);
-  restore();
-  play(!calm);
+  play(!restore() && !calm);
   document.body.dataset.ready = "";
 })();

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.options import check_integer
+from nclone_env.train.collect.acting import chosen_actions
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, make_environments, play_episodes
 from nclone_env.train.hooks import SILENT, OnLevel
-from nclone_env.train.network.distribution import most_probable
 from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.network.sampling import sample_actions
 
 Mode = Literal["sampled", "argmax", "random"]
 
@@ -135,25 +133,16 @@ class Chooser:
 
     def __init__(self, policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int):
         self.mode = mode
-        self._policy, self._seed, self._step = policy, seed, 0
+        self._policy, self._num_envs, self._seed, self._step = policy, num_envs, seed, 0
         self._random = np.random.default_rng(seed)
-        self._actions, self._log_probs = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.float32)
 
     def __call__(self, observations: Any) -> np.ndarray:
         """Return the actions (n,) int64 for observations (n, *shape)."""
         if self._policy is None:
-            return self._random.integers(NUM_ACTIONS, size=len(self._actions))
-        seen = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
-        with torch.inference_mode():
-            logits = self._policy(seen)[0].numpy()
-        masks = observations["action_mask"] if "action_mask" in seen else np.zeros((0, NUM_ACTIONS), np.int8)
-        if self.mode == "argmax":
-            mask = torch.from_numpy(masks) if len(masks) else None
-            return most_probable(torch.from_numpy(logits), mask).numpy()
-        scratch = np.empty_like(logits)
-        sample_actions(logits, masks, self._seed, 0, self._step, scratch, self._actions, self._log_probs)
+            return self._random.integers(NUM_ACTIONS, size=self._num_envs)
+        actions = chosen_actions(self._policy, observations, self.mode == "argmax", self._seed, self._step)
         self._step += 1
-        return self._actions
+        return actions
 
 
 def _play_level(envs: VectorEnvironment, number: int, choose: Chooser, most_steps: int, seed: int) -> LevelResult:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nclone_env._files import write_file
 from nclone_env._table import table
-from nclone_env.errors import CheckpointError
+from nclone_env.errors import CheckpointError, ConfigError, did_you_mean
 from nclone_env.options import flat
 from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config
@@ -23,6 +25,8 @@ from nclone_env.train.runs.folder import checkpoint_file
 _OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval")
 """Fields of the configuration that do not say what was tried."""
 _POINTS = 400
+WIDTH = 110
+"""Most columns of a table."""
 _LONGEST = 60  # characters of a value
 
 
@@ -133,6 +137,39 @@ def group_runs(runs: Sequence[RunRecord]) -> tuple[list[RunGroup], str]:
     return [RunGroup(label, groups[values]) for values, label in _distinct(labels).items()], title
 
 
+def by_levels(runs: Sequence[RunRecord]) -> list[tuple[str, list[RunGroup]]]:
+    """Return the groups of runs on each set of levels, and text that names the levels."""
+    parts: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        parts.setdefault(repr(run.config.get("levels")), []).append(run)
+    return [(title, groups) for groups, title in map(group_runs, parts.values())]
+
+
+def selected(runs: Sequence[RunRecord], conditions: Sequence[str]) -> list[RunRecord]:
+    """Return the runs whose options have values, such as ``levels=first-steps`` and ``learning_rate=0.001``.
+
+    Raises:
+        ConfigError: if a condition has another form, or no run has the option.
+    """
+    found = list(runs)
+    for condition in conditions:
+        name, equals, wanted = condition.partition("=")
+        name = name.strip().replace("-", "_")
+        options = {key for run in runs for key in _tried(run.config)} | {"seed"}
+        if not equals or name not in options:
+            hint = did_you_mean(name, options)
+            raise ConfigError(f"where: expected OPTION=VALUE with an option of these runs, got {condition!r}{hint}")
+        found = [run for run in found if wanted.strip() in _spellings({**run.config, **_tried(run.config)}.get(name))]
+    return found
+
+
+def _spellings(value: Any) -> set[str]:
+    """Return the texts that stand for a value of an option."""
+    if isinstance(value, list | tuple):
+        return {",".join(map(str, value)), " ".join(map(str, value)), shown(value), *map(str, value)}
+    return {str(value), shown(value)}
+
+
 def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
     """Return labels with a number where several are equal, because values were cut."""
     counts = Counter(labels.values())
@@ -145,28 +182,84 @@ def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def comparison_table(groups: Sequence[RunGroup]) -> str:
-    """Format one row for each group: success rates and returns as means over seeds with their range."""
+    """Format one row for each group: success rates and returns as means over seeds with their range.
+
+    The ranges are left out where they make the table wider than ``WIDTH``, and then long labels are cut.
+    """
+    wide, narrow = (_comparison_lines(groups, percent) for percent in (_percent, _mean_percent))
+    if max(map(len, wide)) <= WIDTH:
+        return "\n".join(wide)
+    over = max(map(len, narrow)) - WIDTH
+    if over <= 0:
+        return "\n".join(narrow)
+    longest = max(len(group.label) for group in groups)
+    return "\n".join(_comparison_lines(_cut(groups, longest - over), _mean_percent))
+
+
+def _cut(groups: Sequence[RunGroup], length: int) -> list[RunGroup]:
+    """Return groups with shorter labels, which are still distinct."""
+    room = max(length, 12) - 4  # for the numbers of those that are cut to the same text
+    labels = _distinct({repr(number): group.label[:room] for number, group in enumerate(groups)})
+    return [RunGroup(label, group.runs) for label, group in zip(labels.values(), groups, strict=True)]
+
+
+def _comparison_lines(groups: Sequence[RunGroup], percent: Callable[[Spread | None], str]) -> list[str]:
     columns: dict[str, list[str]] = {
         "runs": [group.label for group in groups],
         "seeds": [str(len(group.runs)) for group in groups],
         "timesteps": [f"{group.timesteps:,}" for group in groups],
-        **{mode: [_percent(group.success(mode)) for group in groups] for mode in ("sampled", "argmax", "random")},
-        "training": [_percent(group.last("success_rate")) for group in groups],
-        "held out": [_percent(group.last("held_out_success")) for group in groups],
+        **{mode: [percent(group.success(mode)) for group in groups] for mode in ("sampled", "argmax", "random")},
+        "training": [percent(group.last("success_rate")) for group in groups],
+        "held out": [percent(group.last("held_out_success")) for group in groups],
         "return": [_number(group.last("mean_return")) for group in groups],
         "steps/s": [_rate(group) for group in groups],
     }
     known = {name: cells for name, cells in columns.items() if any(cell != "-" for cell in cells)}
-    return "\n".join(table(list(known), zip(*known.values())))
+    return table(list(known), zip(*known.values()))
 
 
 def level_table(groups: Sequence[RunGroup]) -> str:
-    """Format the success rate of sampled actions on each level that was evaluated; empty if none was."""
+    """Format the success rate of sampled actions on each level that was evaluated; empty if none was.
+
+    Levels are rows and groups columns, or the other way round where that is too wide; else there are several tables.
+    """
     names = dict.fromkeys(name for group in groups for run in group.runs for name in run.success.get("sampled", {}))
     if not names:
         return ""
     rows = [(name, *(_percent(group.success("sampled", name)) for group in groups)) for name in names]
-    return "\n".join(table(("level", *(group.label for group in groups)), rows))
+    lines = table(("level", *(group.label for group in groups)), rows)
+    if max(map(len, lines)) <= WIDTH:
+        return "\n".join(lines)
+    short = _cut(groups, WIDTH // 2) if max(len(group.label) for group in groups) > WIDTH // 2 else groups
+    return "\n\n".join(_level_blocks(short, [str(name) for name in names]))
+
+
+def _level_blocks(groups: Sequence[RunGroup], names: Sequence[str]) -> Iterator[str]:
+    """Yield tables of means, a row for each group, of as many levels as fit."""
+    rest = list(names)
+    while rest:
+        for count in range(len(rest), 0, -1):
+            rows = [(g.label, *(_mean_percent(g.success("sampled", name)) for name in rest[:count])) for g in groups]
+            lines = table(("sampled", *rest[:count]), rows)
+            if max(map(len, lines)) <= WIDTH or count == 1:
+                break
+        yield "\n".join(lines)
+        rest = rest[count:]
+
+
+def write_csv(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> None:
+    """Write a row for each group and column: mean, least and most over seeds, with all digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("levels", "runs", "seeds", "timesteps", "column", "mean", "least", "most"))
+    for title, groups in sets:
+        for group in groups:
+            spreads = {mode: group.success(mode) for mode in ("sampled", "argmax", "random")}
+            spreads |= {column: group.last(column) for column in ("success_rate", "held_out_success", "mean_return")}
+            for column, spread in spreads.items():
+                if spread is not None:
+                    writer.writerow((title, group.label, len(group.runs), group.timesteps, column, *spread))
+    write_file(path, text.getvalue().encode())
 
 
 def _record(path: Path, content: Checkpoint) -> RunRecord:
@@ -215,6 +308,7 @@ def _tried(config: Mapping[str, Any]) -> dict[str, Any]:
 def shown(value: Any) -> str:
     """Return the value of an option as text, cut if it is long."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = f"{value:.3g}" if isinstance(value, float) and value != round(value, 1) else text
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
@@ -223,6 +317,10 @@ def _percent(spread: Spread | None) -> str:
         return "-"
     same = spread.least == spread.most
     return f"{spread.mean:.1%}" if same else f"{spread.mean:.1%} ({spread.least:.1%}-{spread.most:.1%})"
+
+
+def _mean_percent(spread: Spread | None) -> str:
+    return "-" if spread is None else f"{spread.mean:.1%}"
 
 
 def _number(spread: Spread | None) -> str:

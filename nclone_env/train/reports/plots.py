@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,29 @@ from nclone_env._optional import optional_module
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.reports.comparison import Band, RunGroup, shown
 
-_SUCCESS, _RETURN = "success rate of recent episodes", "mean return of recent episodes"
-_OCCASIONAL = {
+_SUCCESS, _RETURN = "success of recent episodes", "mean return of recent episodes"
+_COLUMNS = {
+    "success_rate": "mean over levels",
+    "min_success_rate": "worst level",
     "held_out_success": "held-out levels",
     "held_out_any": "held-out levels, any attempt",
     "new_level_success": "new levels, first episodes",
 }
-"""Column of the learning curve that not every row has to the label of its line."""
-_DASHED = {"color": "0.45", "linestyle": "--", "linewidth": 0.9}
+"""Column of the learning curve to the label of its line; not every row has all of them."""
+_GREY = "0.45"
+_DASHED = {"color": _GREY, "linestyle": "--", "linewidth": 0.9}
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""They differ for people who see red and green alike (Okabe and Ito, 2008)."""
+_MARKS = {"sampled": "o", "argmax": "D"}
+_APART = 0.09  # of the height: between two labels at the right edge
 
 
 def write_learning_curve(
-    rows: Sequence[Mapping[str, float]], path: Path, config: TrainConfig, random: float | None = None
+    rows: Sequence[Mapping[str, float]],
+    path: Path,
+    config: TrainConfig,
+    random: float | None = None,
+    evaluated: Mapping[str, float] | None = None,
 ) -> None:
     """Plot success rate, that on held-out levels, and mean return over timesteps as PNG.
 
@@ -31,66 +43,134 @@ def write_learning_curve(
         path: PNG file to write.
         config: configuration of the run, for the title.
         random: success rate of random actions on its levels, drawn as a line; None: not measured.
+        evaluated: success rate of the evaluation at the end by mode, ``sampled`` and ``argmax``, drawn as marks.
 
     Raises:
         MissingExtraError: if matplotlib is not installed.
     """
     title = f"{shown(config.environment.levels)} · seed {config.seed} · {config.num_envs} environments"
-    figure, upper, lower = _panels(title, random)
+    figure, ((upper,), (lower,)) = _panels(1, height=6)
+    upper.set_title(title, parse_math=False)
     timesteps = [row["timesteps"] for row in rows]
-    upper.plot(timesteps, [row["success_rate"] for row in rows], label="mean over levels")
-    upper.plot(timesteps, [row["min_success_rate"] for row in rows], label="worst level", linewidth=0.8)
-    for name, label in _OCCASIONAL.items():
-        measured = [row for row in rows if name in row]
+    labels = _draw_columns(upper, rows)
+    for mode, rate in (evaluated or {}).items():
+        upper.plot(timesteps[-1:], [rate], _MARKS[mode], color="black", markersize=6, clip_on=False, zorder=5)
+        labels.append((rate, f"evaluated, {mode}: {rate:.1%}", "black"))
+    if random is not None:
+        upper.axhline(random, **_DASHED)
+        labels.append((random, f"random actions: {random:.1%}", _GREY))
+    known = [row["timesteps"] for row in rows if not math.isnan(row["success_rate"])]
+    if rows and (not known or known[0] > timesteps[0]):
+        _say_nothing_ended(upper, known[0] if known else timesteps[-1])
+    lower.plot(timesteps, [row["mean_return"] for row in rows], color=_COLOURS[0])
+    upper.set_xlim(0, timesteps[-1] if rows else 1)
+    _label_at_the_edge(upper, labels)
+    _save(figure, path)
+
+
+def _draw_columns(axes: Any, rows: Sequence[Mapping[str, float]]) -> list[tuple[float, str, str]]:
+    """Draw a line for each column that there is; return value at its end, label and colour of each."""
+    labels = []
+    for (name, label), colour in zip(_COLUMNS.items(), _COLOURS):
+        measured = [row for row in rows if not math.isnan(row.get(name, math.nan))]
         if measured:
-            upper.plot([row["timesteps"] for row in measured], [row[name] for row in measured], label=label, marker=".")
-    lower.plot(timesteps, [row["mean_return"] for row in rows])
-    _save(figure, upper, path)
+            thin = name == "min_success_rate"
+            mark = "." if len(measured) < len(rows) / 2 else ""
+            times, values = [row["timesteps"] for row in measured], [row[name] for row in measured]
+            axes.plot(times, values, color=colour, linewidth=0.8 if thin else 1.6, marker=mark)
+            labels.append((values[-1], f"{label}: {values[-1]:.1%}", colour))
+    return labels
 
 
-def write_comparison(groups: Sequence[RunGroup], path: Path, title: str) -> None:
+def _say_nothing_ended(axes: Any, until: float) -> None:
+    """Shade the time before the first episode ended."""
+    axes.axvspan(0, until, color="0.94", linewidth=0)
+    axes.text(until / 2, 0.5, "no episode\nhad ended yet", ha="center", va="center", color=_GREY, fontsize="small")
+
+
+def _label_at_the_edge(axes: Any, labels: Sequence[tuple[float, str, str]]) -> None:
+    """Write labels right of the axes at their values, apart from one another."""
+    places: list[float] = []
+    ordered = sorted(labels, key=lambda label: label[0])
+    for value, _, _ in ordered:
+        places.append(max(value, places[-1] + _APART) if places else value)
+    over = max(0.0, (places[-1] if places else 0.0) - 1.0)
+    beside = axes.get_yaxis_transform()
+    for place, (value, text, colour) in zip(places, ordered, strict=True):
+        line = (1.005, 1.025), (value, place - over)
+        axes.plot(*line, transform=beside, color=colour, linewidth=0.6, clip_on=False, scalex=False, scaley=False)
+        axes.text(
+            1.03, place - over, text, transform=beside, color=colour, fontsize="small", va="center", parse_math=False
+        )
+
+
+def write_comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> None:
     """Plot success rate and mean return of groups over timesteps as PNG: the mean over seeds, and their range.
 
     Args:
-        groups: runs that differ only in their seed, in each.
+        sets: what the runs have in common, such as their levels, and the groups of those that differ only in their
+            seed; each has panels of its own, and its legend below them.
         path: PNG file to write.
-        title: what all runs have in common.
 
     Raises:
         MissingExtraError: if matplotlib is not installed.
     """
-    known = [spread.mean for group in groups if (spread := group.success("random"))]
-    figure, upper, lower = _panels(title, sum(known) / len(known) if known else None)
-    for group in groups:
-        count = len(group.runs)
-        label = f"{group.label} ({count} seed{'s' if count > 1 else ''})"
-        for axes, column in ((upper, "success_rate"), (lower, "mean_return")):
-            _draw_band(axes, group.band(column), label)
-    _save(figure, upper, path)
+    most = max(len(groups) for _, groups in sets)
+    figure, axes = _panels(len(sets), 6 + 0.22 * math.ceil(most / 2))
+    for (title, groups), upper, lower in zip(sets, *axes, strict=True):
+        known = [spread.mean for group in groups if (spread := group.success("random"))]
+        upper.set_title(title, parse_math=False)
+        if known:
+            rate = sum(known) / len(known)
+            upper.axhline(rate, label=f"random actions, {rate:.1%}", **_DASHED)
+        for group, colour in zip(groups, _colours(len(groups)), strict=True):
+            count = len(group.runs)
+            label = f"{group.label} ({count} seed{'s' if count > 1 else ''})"
+            for panel, column in ((upper, "success_rate"), (lower, "mean_return")):
+                _draw_band(panel, group.band(column), label, colour)
+        upper.set_xlim(left=0)
+        _put_legend_below(upper, lower)
+    _save(figure, path)
 
 
-def _draw_band(axes: Any, band: Band, label: str) -> None:
-    (line,) = axes.plot(band.timesteps, band.mean, label=label)
-    axes.fill_between(band.timesteps, band.least, band.most, color=line.get_color(), alpha=0.2, linewidth=0)
+def _colours(count: int) -> list[Any]:
+    """Return a colour for each of some lines: of many, those of a scale from dark to bright."""
+    if count <= len(_COLOURS):
+        return list(_COLOURS[:count])
+    scale = optional_module("matplotlib", "train").colormaps["viridis"]
+    return [scale(0.92 * number / (count - 1)) for number in range(count)]
 
 
-def _panels(title: str, random: float | None) -> tuple[Any, Any, Any]:
-    """Return a figure and its panels for success rate and mean return."""
-    figure = optional_module("matplotlib.figure", "train").Figure(figsize=(8, 6), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    upper.set_title(title, parse_math=False)
-    upper.set(ylabel=_SUCCESS, ylim=(-0.02, 1.02))
-    lower.set(xlabel="timesteps", ylabel=_RETURN)
-    lower.xaxis.set_major_formatter(optional_module("matplotlib.ticker", "train").EngFormatter(sep=" "))
-    if random is not None:
-        upper.axhline(random, label=f"random actions, {random:.1%}", **_DASHED)
-    for axes in (upper, lower):
-        axes.grid(alpha=0.3)
-    return figure, upper, lower
-
-
-def _save(figure: Any, upper: Any, path: Path) -> None:
-    upper.set_xlim(left=0)
-    for text in upper.legend(loc="best", fontsize="small").get_texts():
+def _put_legend_below(upper: Any, lower: Any) -> None:
+    """Put the legend of the upper panel below the lower one."""
+    handles, labels = upper.get_legend_handles_labels()
+    columns = 2 if len(labels) > 3 and max(map(len, labels)) < 60 else 1
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": columns}
+    legend = lower.legend(handles, labels, fontsize="small", frameon=False, **place)
+    for text in legend.get_texts():
         text.set_parse_math(False)  # names of files may contain dollar signs
+
+
+def _draw_band(axes: Any, band: Band, label: str, colour: Any) -> None:
+    axes.plot(band.timesteps, band.mean, label=label, color=colour)
+    axes.fill_between(band.timesteps, band.least, band.most, color=colour, alpha=0.2, linewidth=0)
+
+
+def _panels(columns: int, height: float) -> tuple[Any, Any]:
+    """Return a figure and its panels, [success rate, mean return][column]."""
+    size = (8 if columns == 1 else 7 * columns, height)
+    figure = optional_module("matplotlib.figure", "train").Figure(figsize=size, layout="constrained")
+    ticker = optional_module("matplotlib.ticker", "train")
+    axes = figure.subplots(2, columns, sharex="col", squeeze=False)
+    for upper, lower in axes.T:
+        upper.set(ylabel=_SUCCESS, ylim=(-0.02, 1.02))
+        upper.yaxis.set_major_formatter(ticker.PercentFormatter(1.0))
+        lower.set(xlabel="timesteps", ylabel=_RETURN)
+        lower.xaxis.set_major_formatter(ticker.EngFormatter(sep=" "))
+        for panel in (upper, lower):
+            panel.grid(alpha=0.3)
+    return figure, axes
+
+
+def _save(figure: Any, path: Path) -> None:
     fill_file(path, lambda temporary: figure.savefig(temporary, dpi=120, format="png"))

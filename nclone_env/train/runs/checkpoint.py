@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickletools
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,10 @@ from torch import Tensor
 from nclone_env import __version__
 from nclone_env._container import UNREADABLE
 from nclone_env._files import fill_file
-from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.levels.generated import evaluated_levels
 from nclone_env.train.network.policy import ActorCritic, make_policy
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.folder import checkpoint_file
 
 FORMAT = 8
 _NAMED_OTHERWISE = 7
@@ -131,27 +128,6 @@ def restore_config(checkpoint: Checkpoint, path: str | Path) -> TrainConfig:
     """
     with translated(path):
         return TrainConfig.of(**checkpoint.train_config)
-
-
-def load_policy(path: str | Path, levels: Sequence[str] = ()) -> tuple[ActorCritic, EnvironmentConfig, Checkpoint]:
-    """Read the policy of a run.
-
-    Args:
-        path: checkpoint, or the folder of a run: its latest checkpoint.
-        levels: levels of the environments; without any those of the run, held-out ones in place of generated ones.
-
-    Returns:
-        The policy, the configuration of its environments, and all contents of the checkpoint.
-
-    Raises:
-        CheckpointError: if there is no such file, or it cannot be read or restored.
-    """
-    file = checkpoint_file(path)
-    content = load_checkpoint(file)
-    policy = restore_policy(content, file)
-    config = restore_config(content, file)
-    check_results(content, file)
-    return policy, config.evaluated_environment.replace(levels=tuple(levels) or evaluated_levels(config)), content
 
 
 def check_results(checkpoint: Checkpoint, path: str | Path) -> None:

@@ -1,11 +1,23 @@
 """Runs side by side: groups, means over seeds, tables."""
 
+import csv
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nclone_env.train.reports.comparison import RunGroup, RunRecord, comparison_table, group_runs, level_table
+from nclone_env.errors import ConfigError
+from nclone_env.train.reports.comparison import (
+    RunGroup,
+    RunRecord,
+    by_levels,
+    comparison_table,
+    group_runs,
+    level_table,
+    selected,
+    write_csv,
+)
 
 CONFIG = {"levels": ["jumps"], "learning_rate": 0.001, "reward": {"death": -1.0, "gamma": 0.99}, "name": ""}
 
@@ -93,3 +105,60 @@ def test_levels():
         "jumps/b                 0.0%     -",
     ]
     assert level_table(groups[1:]) == ""
+
+
+def sweep():
+    """Return 20 runs with random learning rates on two sets of levels."""
+    draw = np.random.default_rng(0)
+    return [
+        record(
+            0, learning_rate=float(draw.uniform(1e-4, 1e-2)), levels=[f"set-{number % 2}"], gamma=float(draw.random())
+        )
+        for number in range(20)
+    ]
+
+
+def test_each_set_of_levels_has_groups_named_by_what_differs_there():
+    sets = by_levels(sweep())
+    assert [(title, len(groups)) for title, groups in sets] == [("set-0", 10), ("set-1", 10)]
+    for _, groups in sets:
+        for each in groups:
+            assert "levels" not in each.label
+            digits = [re.sub(r"e.*|[^1-9.]", "", word).strip(".").replace(".", "") for word in each.label.split()]
+            assert max(map(len, digits)) <= 3
+
+
+def test_tables_of_a_sweep_fit():
+    for _, groups in by_levels(sweep()):
+        for text in (comparison_table(groups), level_table(groups)):
+            assert max(map(len, text.splitlines())) <= 110
+    many = [RunGroup(f"an_option_with_a_long_name {number} and_more {'x' * 60}", [record(0)]) for number in range(30)]
+    for text in (comparison_table(many), level_table(many)):
+        assert max(map(len, text.splitlines())) <= 110
+    rows = comparison_table(many).splitlines()[1:]
+    assert len({row.split("  ")[0] for row in rows}) == 30, "they are told apart"
+
+
+def test_runs_are_selected_by_their_options():
+    runs = [record(0), record(1), record(0, learning_rate=0.01), record(0, levels=["hazards", "jumps"])]
+    for conditions, count in (
+        ([], 4),
+        (["learning_rate=0.01"], 1),
+        (["learning-rate = 0.001"], 3),
+        (["levels=hazards"], 1),
+        (["levels=jumps", "seed=0"], 3),
+        (["death=-1.0"], 4),
+        (["death=3"], 0),
+    ):
+        assert len(selected(runs, conditions)) == count
+    for wrong in ("learning_rates=1", "0.01"):
+        with pytest.raises(ConfigError, match=f"where: expected OPTION=VALUE .*, got '{wrong}'"):
+            selected(runs, [wrong])
+
+
+def test_values_are_written_with_all_digits(tmp_path):
+    write_csv([("jumps", [RunGroup("lr", [record(0, rate=1 / 3), record(1)])])], tmp_path / "x.csv")
+    rows = list(csv.DictReader((tmp_path / "x.csv").read_text().splitlines()))
+    (training,) = [row for row in rows if row["column"] == "success_rate"]
+    assert (float(training["least"]), float(training["most"])) == (1 / 3, 0.5)
+    assert {row["column"] for row in rows} == {"sampled", "random", "success_rate", "mean_return"}

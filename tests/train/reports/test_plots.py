@@ -1,12 +1,15 @@
 """The plots of runs."""
 
 import importlib
+import itertools
 
 import cv2
 import pytest
 
 from nclone_env.errors import MissingExtraError
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.reports import plots
+from nclone_env.train.reports.comparison import by_levels
 from nclone_env.train.reports.plots import write_comparison, write_learning_curve
 
 from .test_comparison import group, record
@@ -37,9 +40,57 @@ def test_comparison(tmp_path):
     alone, together = group(record(0)), group(record(0), record(1, rate=0.9))
     pictures = []
     for groups in ([alone], [together], [alone, together]):
-        write_comparison(groups, path, "a$1_$.toml")
+        write_comparison([("a$1_$.toml", groups)], path)
         pictures.append(path.read_bytes())
     assert len(set(pictures)) == 3
+
+
+@pytest.fixture
+def figure(monkeypatch):
+    """The figure that was saved last."""
+    saved = []
+
+    def keep(figure, path):
+        figure.canvas.draw()
+        saved.append(figure)
+
+    monkeypatch.setattr(plots, "_save", keep)
+    return lambda: saved[-1]
+
+
+def sweep(count=20):
+    """Return runs of a sweep on two sets of levels."""
+    return [
+        record(0, rate=number / count, learning_rate=0.0015169965836584155 * number, levels=[f"set-{number % 2}"])
+        for number in range(1, count + 1)
+    ]
+
+
+def test_no_legend_and_no_label_of_a_sweep_covers_a_curve(figure, tmp_path):
+    write_comparison(by_levels(sweep()), tmp_path / "x.png")
+    drawn = figure()
+    boxes = [axes.get_window_extent() for axes in drawn.axes]
+    legends = [axes.get_legend() for axes in drawn.axes if axes.get_legend()]
+    assert len(legends) == len(by_levels(sweep()))
+    for legend in legends:
+        assert not any(legend.get_window_extent().overlaps(box) for box in boxes)
+    width, height = drawn.canvas.get_width_height()
+    assert all(box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height for box in boxes)
+
+
+def test_labels_stand_at_the_ends_of_the_lines_and_apart(figure, tmp_path):
+    marks = {"sampled": 0.85, "argmax": 0.84}
+    write_learning_curve(ROWS, tmp_path / "x.png", TrainConfig.of(levels=("jumps",)), 0.01, marks)
+    upper = figure().axes[0]
+    texts = {text.get_text(): text.get_window_extent() for text in upper.texts}
+    assert "evaluated, sampled: 85.0%" in texts
+    assert "no episode\nhad ended yet" in texts
+    axes = upper.get_window_extent()
+    labels = [box for text, box in texts.items() if ":" in text]
+    assert len(labels) == 5
+    assert all(box.x0 >= axes.x1 for box in labels)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(labels, 2))
+    assert upper.yaxis.get_major_formatter()(0.5) == "50%"
 
 
 def test_the_missing_package_is_named(tmp_path, monkeypatch):

@@ -17,7 +17,6 @@ from nclone_env.train.runs import checkpoint as module
 from nclone_env.train.runs.checkpoint import (
     Checkpoint,
     load_checkpoint,
-    load_policy,
     restore_config,
     restore_policy,
     save_checkpoint,
@@ -64,23 +63,6 @@ def test_round_trip(saved):
     policy = restore_policy(loaded, path)
     assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
     assert restore_config(loaded, path) == CONFIG
-
-
-@pytest.mark.parametrize("named", ["file", "folder"])
-def test_the_policy_of_a_run(saved, named):
-    path, checkpoint = saved
-    policy, environment, content = load_policy(path if named == "file" else path.parent)
-    assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
-    assert environment == CONFIG.evaluated_environment
-    assert content.counters == checkpoint.counters
-    others = load_policy(path, ("c",))[1]
-    assert others == environment.replace(levels=("c",))
-    assert others != environment
-
-
-def test_a_folder_without_a_run_has_no_policy(tmp_path):
-    with pytest.raises(CheckpointError, match=r"checkpoint\.pt: expected a checkpoint file, .* the folder of a run"):
-        load_policy(tmp_path)
 
 
 def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
@@ -166,7 +148,7 @@ def test_the_format_before_is_read(saved):
     loaded = load_checkpoint(path)
     assert loaded.format == module.FORMAT
     assert restore_config(loaded, path) == CONFIG.replace(dtype="float16", player_frame_size=64, anneal=False)
-    assert load_policy(path)[0].state_dict().keys() == checkpoint.policy.keys()
+    assert restore_policy(loaded, path).state_dict().keys() == checkpoint.policy.keys()
 
 
 @pytest.mark.parametrize(

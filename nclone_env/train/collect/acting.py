@@ -1,0 +1,37 @@
+"""The actions of a policy for a batch of observations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from nclone_env.actions import NUM_ACTIONS
+from nclone_env.train.network.distribution import most_probable
+from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.sampling import sample_actions
+
+
+def chosen_actions(
+    policy: ActorCritic, observations: Mapping[str, np.ndarray], argmax: bool, seed: int, step: int
+) -> np.ndarray:
+    """Return the most probable actions of a policy, or sampled ones, (n,) int64.
+
+    Args:
+        policy: the policy.
+        observations: name to array, (n, *shape).
+        argmax: whether to take the most probable ones.
+        seed: the random number of row i is a function of the seed, i and the step.
+        step: see above.
+    """
+    seen = {name: torch.from_numpy(observations[name]) for name in policy.observation_shapes}
+    with torch.inference_mode():
+        logits = policy(seen)[0]
+    if argmax:
+        return most_probable(logits, seen.get("action_mask")).numpy()
+    values, masks = logits.numpy(), observations.get("action_mask") if "action_mask" in seen else None
+    actions, log_probs = np.zeros(len(values), np.int64), np.zeros(len(values), np.float32)
+    masks = np.zeros((0, NUM_ACTIONS), np.int8) if masks is None else masks
+    sample_actions(values, masks, seed, 0, step, np.empty_like(values), actions, log_probs)
+    return actions

@@ -1,0 +1,160 @@
+"""A trained policy that is called with observations."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.errors import ConfigError, did_you_mean, shortened
+from nclone_env.options import check_integer
+from nclone_env.train.collect.acting import chosen_actions
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.runs.checkpoint import (
+    Checkpoint,
+    check_results,
+    load_checkpoint,
+    restore_config,
+    restore_policy,
+)
+from nclone_env.train.runs.folder import checkpoint_file
+
+Observation = Mapping[str, np.ndarray] | np.ndarray
+MASK = "action_mask"
+
+
+class Policy:
+    """A trained policy, as :func:`load_policy` returns it.
+
+    Attributes:
+        network: the network, a ``torch.nn.Module``.
+        config: the configuration of the run.
+        checkpoint: all contents of the file.
+    """
+
+    def __init__(self, network: ActorCritic, config: TrainConfig, checkpoint: Checkpoint, levels: Sequence[str] = ()):
+        self.network, self.config, self.checkpoint, self._levels = network, config, checkpoint, tuple(levels)
+        self._seed, self._step = secrets.randbits(63), 0
+
+    @cached_property
+    def environment(self) -> EnvironmentConfig:
+        """Configuration of its environments: observations, frame skip and levels.
+
+        Held-out levels take the place of generated ones. They are made on first use, which may take seconds.
+        """
+        from nclone_env.train.levels.generated import evaluated_levels  # half of the time of load_policy
+
+        levels = self._levels or evaluated_levels(self.config)
+        return self.config.evaluated_environment.replace(levels=levels)
+
+    def act(self, observation: Observation, argmax: bool = False, seed: int | None = None) -> Any:
+        """Choose an action for an observation, or one for each of a batch.
+
+        Sampled actions are drawn as by :func:`evaluate`: action i of the k-th call is a function of the seed, i and k.
+
+        Args:
+            observation: name to array, (*shape) each for one observation, (n, *shape) for n; further names are
+                ignored. A policy of one observation also takes the array alone.
+            argmax: take the most probable action instead of a sampled one.
+            seed: starts a new sequence of random numbers, as that of ``reset`` does; None continues the one before,
+                of which the first is different for each policy that is loaded.
+
+        Returns:
+            The action, an int from 0 to 5, for one observation; (n,) int64 for a batch.
+
+        Raises:
+            ConfigError: if an observation is missing, or has another shape or no numbers; or the seed is negative.
+        """
+        batch, is_one = self._batch(observation)
+        if seed is not None:
+            check_integer("seed", seed, low=0, high=2**63 - 1)
+            self._seed, self._step = int(seed), 0
+        actions = chosen_actions(self.network, batch, argmax, self._seed, self._step)
+        self._step += not argmax
+        return int(actions[0]) if is_one else actions
+
+    def logits_module(self) -> tuple[nn.Module, dict[str, Tensor]]:
+        """Return a module to export, and examples of its arguments by name, in their order.
+
+        The module takes observations (n, *shape) and returns the logits (n, 6). ``action_mask`` is no argument: where
+        the mask is 0, replace the logit by -inf.
+        """
+        seen, names = self.checkpoint.observations, [name for name in self.network.observation_shapes if name != MASK]
+        dtypes = {name: seen[name].dtype if name in seen else torch.float32 for name in names}
+        shapes = self.network.observation_shapes
+        examples = {name: torch.zeros(2, *shapes[name], dtype=dtypes[name]) for name in names}
+        return _Logits(self.network, names).eval(), examples
+
+    def _batch(self, observation: Observation) -> tuple[dict[str, np.ndarray], bool]:
+        """Return the arrays that the network reads with a batch axis, and whether there was none."""
+        shapes = self.network.observation_shapes
+        if not isinstance(observation, Mapping):
+            if len(shapes) > 1:
+                expected = f"expected a dict of {', '.join(shapes)}, as these environments return it"
+                raise ConfigError(f"observation: {expected}, got {type(observation).__name__}")
+            observation = {next(iter(shapes)): observation}
+        arrays = {name: _array(name, observation) for name in shapes}
+        first = next(iter(shapes))
+        is_one = arrays[first].shape == shapes[first]
+        count = 1 if is_one else len(arrays[first]) if arrays[first].ndim else 0
+        for name, array in arrays.items():
+            expected_shape = shapes[name] if is_one else (count, *shapes[name])
+            if array.shape != expected_shape:
+                one = ", ".join(map(str, shapes[name]))
+                expected = f"expected shape ({one}), or (n, {one}) with the same n for all"
+                raise ConfigError(f"observation: {name}: {expected}, got {array.shape}; use policy.environment")
+        return {name: array[None] if is_one else array for name, array in arrays.items()}, is_one
+
+
+class _Logits(nn.Module):
+    """The logits of a network, as a function of tensors."""
+
+    def __init__(self, network: ActorCritic, names: Sequence[str]):
+        super().__init__()
+        self.network, self.names = network, list(names)
+
+    def forward(self, *observations: Tensor) -> Tensor:
+        logits, _ = self.network(dict(zip(self.names, observations)))
+        return logits
+
+
+def load_policy(path: str | Path, levels: Sequence[str] = ()) -> Policy:
+    """Read the policy of a run.
+
+    Args:
+        path: checkpoint, or the folder of a run: its latest checkpoint.
+        levels: levels of the environments; without any those of the run, held-out ones in place of generated ones.
+
+    Returns:
+        The policy; its ``environment`` makes environments for it.
+
+    Raises:
+        CheckpointError: if there is no such file, or it cannot be read or restored.
+    """
+    file = checkpoint_file(path)
+    content = load_checkpoint(file)
+    network = restore_policy(content, file)
+    config = restore_config(content, file)
+    check_results(content, file)
+    return Policy(network, config, content, levels)
+
+
+def _array(name: str, observation: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return an observation as an array of a dtype that the network takes."""
+    if name not in observation:
+        raise ConfigError(
+            f"observation: expected {name!r}, got {shortened(list(observation))}{did_you_mean(name, observation)}; "
+            "make the environment with policy.environment"
+        )
+    array = np.asarray(observation[name])
+    if array.dtype.kind not in "biuf":
+        raise ConfigError(f"observation: {name}: expected numbers, got {array.dtype}")
+    return np.asarray(array, np.float32 if array.dtype == np.float64 else None, order="C")

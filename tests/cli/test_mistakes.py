@@ -1,0 +1,105 @@
+"""Mistakes that people make: each is answered by one line that says what was expected, got, and how to go on."""
+
+import pytest
+
+from nclone_env.cli.app import main
+from nclone_env.cli.commands import PROFILES
+from nclone_env.cli.profile import profile_command
+
+MISTAKES = [
+    ("trian", "command: expected one of train, evaluate, "),
+    ("trian", "got 'trian'; did you mean 'train'?"),
+    ("levels", "command: expected one of list, show, validate, convert, cache, generate, got none; nclone-env levels"),
+    ("levels shw jumps", "got 'shw'; did you mean 'show'?"),
+    ("replay", "command: expected one of verify, record, play, video, got none; nclone-env replay --help explains"),
+    ("replay vidoe", "did you mean 'video'?"),
+    ("profile vecto", "expected one of vector, single, gym, sync, async, sb3, train, script, compare, got 'vecto'"),
+    (
+        "profile vector --ouput x",
+        "--ouput: there is no such option; did you mean '--output'? nclone-env",
+    ),
+    (
+        "profile --observations game_stat",
+        "did you mean 'game_state'? nclone-env profile vector --help",
+    ),
+    ("profile --steps 3k", "--steps: expected a whole number, such as 1000000 or 1e6, got '3k'"),
+    ("profile script nosuch.py", "path: expected a script or MODULE:FUNCTION, got 'nosuch.py', which is no file"),
+    ("train --lerning-rate 3", "--lerning-rate: there is no such option; did you mean '--learning-rate'?"),
+    ("train --lerning-rate 3", "nclone-env train --help explains the arguments"),
+    ("train --observations game_stat", "did you mean 'game_state'?"),
+    ("train --num-envs x", "--num-envs: expected a whole number, such as 1000000 or 1e6, got 'x'"),
+    ("train --num-envs 1.5", "--num-envs: expected a whole number"),
+    ("train --num-envs", "--num-envs: expected a value, got none"),
+    ("train --num-envs 0", "num_envs: expected a whole number"),
+    ("train --learning-rate fast", "--learning-rate: expected a number, got 'fast'"),
+    ("train jumps", "arguments: expected no more, got 'jumps'; nclone-env train --help explains the arguments"),
+    ("train --levels jumps/01-stair", "got 'jumps/01-stair'; did you mean 'jumps/01-stairs'?"),
+    ("train --levels nosuch.toml", "level: expected a level file, got 'nosuch.toml', which does not exist"),
+    ("train --resume nowhere", "nowhere: expected a checkpoint file, but the file does not exist"),
+    ("train --dtype float8", "--dtype: expected one of float32, float16, got 'float8'; did you mean 'float32'?"),
+    ("evaluate", "checkpoint: expected a value, got none; nclone-env evaluate --help explains the arguments"),
+    ("evaluate nowhere", "nowhere: expected"),
+    ("compare", "runs: expected folders of runs, got none; pass for example runs/*"),
+    ("play --scale big", "--scale: expected a number, got 'big'; nclone-env play --help explains the arguments"),
+    ("play --theme drak", "--theme: expected one of light, dark, got 'drak'; did you mean 'dark'?"),
+    ("play --ghost x.replay", "ghost: expected a recording, got 'x.replay', which does not exist"),
+    ("play --from x.replay", "from: expected a recording, got 'x.replay', which does not exist"),
+    ("play --frame 3", "frame: expected with --from, got it without"),
+    ("watch", "sources: expected at least one checkpoint, folder of a run or recording, got none"),
+    ("watch x.replay", "sources: expected a checkpoint, the folder of a run, or a recording, got 'x.replay'"),
+    ("watch mine.toml --output x.avi", "output: expected a name ending in .mp4 or .webm or .gif, got 'x.avi'"),
+    ("replay video x.replay", "file: expected a recording, got 'x.replay', which does not exist"),
+    ("replay play x.replay", "file: expected a recording, got 'x.replay', which does not exist"),
+    ("replay video mine.toml", "mine.toml: "),
+    ("replay verify", "files: expected at least one recording, got none"),
+    ("replay record jumps/01-stairs --inputs 3X", "inputs: "),
+    ("solve", "levels: expected at least one level, got none; name a set, a level or a file"),
+    (
+        "solve jumps --objective tim",
+        "expected one of time, score, all-gold, got 'tim'; did you mean 'time'?",
+    ),
+    ("solve nosuch.map", "level: expected a level file, got 'nosuch.map', which does not exist"),
+    ("levels show", "level: expected a value, got none; nclone-env levels show --help explains the arguments"),
+    ("levels show mine.toml", "mine.toml: "),
+    ("levels show jumps", "level: expected one level, got 5 in 'jumps'"),
+    ("levels show jumps/01-stairs --output a.jpg", "output: expected a name ending in .png, got 'a.jpg'"),
+    ("levels generate", "--output: expected a value, got none; nclone-env levels generate --help"),
+    ("levels generate --output a.txt --family cave", "got 'cave'; did you mean 'caves'?"),
+    ("levels convert jumps/01-stairs a.png", "target: expected a name ending in .toml or .map, got 'a.png'"),
+    (
+        "gallery jumps --recordings x.replay",
+        "recordings: expected files or folders, got 'x.replay', which does",
+    ),
+    ("warmup --fast", "--fast: there is no such option"),
+    ("--tyro-print-completion", "--tyro-print-completion: expected one of bash, zsh, fish, got none"),
+]
+
+
+@pytest.mark.parametrize(("words", "answer"), MISTAKES, ids=[f"{words}-{n}" for n, (words, _) in enumerate(MISTAKES)])
+def test_a_mistake_is_answered_in_one_line(words, answer, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text("not a level")
+    try:
+        status = main(words.split())
+    except SystemExit as error:  # no answer should come from the parser
+        status = f"the parser said {capsys.readouterr().err} and exits with {error.code}"
+    assert status == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("nclone-env: ")
+    assert said.err.count("\n") == 1
+    assert answer in said.err
+    assert said.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
+
+
+def test_help_is_no_mistake(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["play", "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr()
+    assert "--theme" in said.out
+    assert said.err == ""
+
+
+def test_the_names_of_profiles_are_those_that_there_are():
+    assert set(PROFILES) == set(profile_command()._subcommands)

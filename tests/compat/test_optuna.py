@@ -1,0 +1,33 @@
+"""Optuna: the block of the page on sweeps runs; a pruned trial goes on as if it had not been paused."""
+
+import runpy
+
+import pytest
+
+from tests.docs.pages import ROOT
+from tests.docs.test_examples import blocks
+
+
+def test_a_pruned_trial_is_continued_to_the_bit(tmp_path, monkeypatch, capsys):
+    import optuna
+    import torch
+
+    from nclone_env.train import load_checkpoint, restore_config, train
+
+    (recipe,) = blocks(ROOT / "docs/training/sweeps.md", "python")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipe.py").write_text(recipe)
+    study = runpy.run_path("recipe.py")["study"]
+    pruned = [trial.number for trial in study.trials if trial.state == optuna.trial.TrialState.PRUNED]
+    assert capsys.readouterr().out.startswith("5 trials, best {'learning_rate': ")
+    if not pruned:
+        pytest.skip("the pruner has kept every trial")
+    folder = tmp_path / "sweep" / f"trial-{pruned[0]}"
+    content = load_checkpoint(folder / "checkpoint.pt")
+    config = restore_config(content, folder)
+    assert content.counters["timesteps"] < config.total_timesteps
+    paused = train(config.replace(output=folder.parent, name=""), resume=folder).policy.state_dict()
+    whole = train(config.replace(output="whole", name="whole")).policy.state_dict()
+    other = train(config.replace(output="whole", name="other", seed=1)).policy.state_dict()
+    assert all(torch.equal(paused[name], whole[name]) for name in whole)
+    assert not all(torch.equal(other[name], whole[name]) for name in whole)

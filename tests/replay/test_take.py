@@ -1,0 +1,88 @@
+"""A run in the making goes back, on, and along other branches, bit by bit as if it had been played so."""
+
+import numpy as np
+
+from nclone_env.replay.take import Take
+from nclone_env.replay.view import View
+from nclone_env.sim.session import Session
+
+from .bases import DEADLY, RIGHT, WINNABLE
+
+LEFT, JUMP = 4, 1
+
+
+def state_after(inputs, level=WINNABLE):
+    session = Session(level)
+    session.play(bytes(inputs))
+    return session.snapshot()
+
+
+def taken(inputs, level=WINNABLE):
+    take = Take(View(level, 0.1))
+    for code in inputs:
+        take.play(code)
+    return take
+
+
+def test_any_frame_is_reached_from_any_other():
+    draw = np.random.default_rng(3)
+    inputs = [int(code) for code in draw.choice([0, LEFT, RIGHT | JUMP, LEFT | JUMP], 100).repeat(1)]
+    take = taken(inputs)
+    for frame in (99, 100, 3, 0, 48, 47, 16, 17, 15, 80, 100):
+        take.seek(frame)
+        assert take.frame == take.view.frames == frame
+        assert take.view.snapshot() == state_after(inputs[:frame])
+    assert state_after(inputs[:10]) != state_after(inputs[:11])
+    take.seek(-5)
+    assert take.frame == 0
+    take.seek(1000)
+    assert take.frame == 100
+
+
+def test_other_inputs_begin_a_branch_and_equal_ones_go_on():
+    take = taken([RIGHT] * 40)
+    take.seek(20)
+    take.play(RIGHT)
+    assert (take.rest, take.branches) == (19, [])
+    take.play(LEFT)
+    assert bytes(take.inputs) == bytes([RIGHT] * 21 + [LEFT])
+    assert take.branches == [bytes([RIGHT] * 40)]
+    assert take.view.snapshot() == state_after(take.inputs)
+
+
+def test_branches_take_turns():
+    take = taken([RIGHT] * 40)
+    take.seek(10)
+    take.play(LEFT)
+    assert take.swap()
+    assert bytes(take.inputs) == bytes([RIGHT] * 40)
+    assert take.frame == 11
+    assert take.view.snapshot() == state_after([RIGHT] * 11)
+    assert take.swap()
+    assert bytes(take.inputs) == bytes([RIGHT] * 10 + [LEFT])
+    assert take.view.snapshot() == state_after(take.inputs)
+    assert not taken([RIGHT]).swap()
+
+
+def test_loaded_inputs_keep_those_before_as_a_branch():
+    take = taken([RIGHT] * 40)
+    take.load(bytes([RIGHT] * 30 + [LEFT] * 30), 50)
+    assert (take.frame, take.rest) == (50, 10)
+    assert take.branches == [bytes([RIGHT] * 40)]
+    assert take.view.snapshot() == state_after([RIGHT] * 30 + [LEFT] * 20)
+    longer = taken([RIGHT] * 40)
+    longer.load(bytes([RIGHT] * 60), 40)
+    assert longer.branches == [], "they go on"
+
+
+def test_the_end_of_a_run_is_the_last_frame_and_can_be_left():
+    take = taken([RIGHT] * 400, DEADLY)
+    assert take.view.over
+    assert take.frame == len(take.inputs) < 300
+    take.seek(take.frame - 1)
+    assert not take.view.over
+    take.go_on()
+    assert take.view.over
+    take.seek(0)
+    take.seek(400)
+    assert take.frame == len(take.inputs)
