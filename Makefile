@@ -12,13 +12,15 @@ PARALLEL := -n 2 --dist loadfile
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna
 
-.PHONY: train warmup test test-slow docs wheel-test fuzz fuzz-coverage faults lint types contract cuda format clean compat
+.PHONY: train warmup test test-slow docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda format clean compat
 .PHONY: compat-gymnasium $(COMPAT)
 
-train: warmup
+# Compiles only what training needs.
+train: $(INSTALLED)
+	@$(BIN)/nclone-env warmup train
 	@$(BIN)/nclone-env train $(ARGS)
 
-# Compile the kernels, unless they are cached.
+# Compile all kernels, unless they are cached.
 warmup: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
 
@@ -32,6 +34,10 @@ test-slow: warmup
 # Build the documentation site into site/, with warnings as errors; nothing in it is loaded from elsewhere.
 docs: .venv-docs/.installed
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
+
+# Build the wheel with machine code for this platform and Python (docs/installation.md).
+wheels: $(INSTALLED)
+	NCLONE_ENV_CODE=1 $(BIN)/python -m build --wheel --no-isolation $(ARGS)
 
 # Install the wheel for every Python on the PATH and run the examples of the README with it (docs/installation.md).
 wheel-test: $(INSTALLED)

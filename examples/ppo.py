@@ -30,9 +30,9 @@ class Args:
     total_timesteps: int = 2_000_000
     num_envs: int = 256
     num_steps: int = 128
-    epochs: int = 3
+    epochs: int = 4
     num_minibatches: int = 8
-    hidden_size: int = 96
+    hidden_size: int = 64
     learning_rate: float = 1e-3
     entropy_coef: float = 0.02
     value_coef: float = 0.5
@@ -44,24 +44,25 @@ class Args:
 
 
 class Agent(nn.Module):
-    """Policy and value function, each with two hidden layers."""
+    """Policy and value function on top of two hidden layers that they share."""
 
     def __init__(self, inputs: int, actions: int, hidden: int, first_value: float):
         super().__init__()
 
-        def mlp(outputs: int, gain: float) -> nn.Sequential:
-            layers = [nn.Linear(inputs, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, outputs)]
-            for layer, layer_gain in zip(layers, (2**0.5, 2**0.5, gain), strict=True):
-                nn.init.orthogonal_(layer.weight, layer_gain)
-                nn.init.zeros_(layer.bias)
-            return nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
+        def linear(size: int, outputs: int, gain: float, bias: float = 0.0) -> nn.Linear:
+            layer = nn.Linear(size, outputs)
+            nn.init.orthogonal_(layer.weight, gain)
+            nn.init.constant_(layer.bias, bias)
+            return layer
 
-        self.actor, self.critic = mlp(actions, 0.01), mlp(1, 1.0)
-        nn.init.constant_(self.critic[-1].bias, first_value)
+        first, second = linear(inputs, hidden, 2**0.5), linear(hidden, hidden, 2**0.5)
+        self.trunk = nn.Sequential(first, nn.ReLU(), second, nn.ReLU())
+        self.actor, self.critic = linear(hidden, actions, 0.01), linear(hidden, 1, 1.0, first_value)
 
     def forward(self, seen: Tensor) -> tuple[Categorical, Tensor]:
         """Return the distributions of the actions and the values (n,) for n observations."""
-        return Categorical(logits=self.actor(seen), validate_args=False), self.critic(seen).squeeze(1)
+        features = self.trunk(seen)
+        return Categorical(logits=self.actor(features), validate_args=False), self.critic(features).squeeze(1)
 
 
 class Rollout:

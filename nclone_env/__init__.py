@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face
-from nclone_env.env.ids import register
+from nclone_env.env import register
 
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env import train as train
@@ -19,10 +19,10 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.config import ObservationConfig as ObservationConfig
     from nclone_env.config import RenderConfig as RenderConfig
     from nclone_env.config import RewardConfig as RewardConfig
-    from nclone_env.env.create import create_environment as create_environment
-    from nclone_env.env.create import create_vector_environment as create_vector_environment
-    from nclone_env.env.single import NPlusPlusEnv as NPlusPlusEnv
-    from nclone_env.env.vector import NPlusPlusVectorEnv as NPlusPlusVectorEnv
+    from nclone_env.env import NPlusPlusEnv as NPlusPlusEnv
+    from nclone_env.env import NPlusPlusVectorEnv as NPlusPlusVectorEnv
+    from nclone_env.env import create_environment as create_environment
+    from nclone_env.env import create_vector_environment as create_vector_environment
     from nclone_env.errors import NcloneError as NcloneError
     from nclone_env.level.level import Level as Level
     from nclone_env.level.library import level_library as level_library

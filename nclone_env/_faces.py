@@ -1,4 +1,4 @@
-"""Public names of a package that are imported from their modules on first use."""
+"""Faces of rooms: the names that others import from a package, each loaded from its module on first use."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 def face(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
 
-    Its public names are those that its ``__init__`` imports under ``TYPE_CHECKING``, where type checkers and the
-    reference find them too. No module in the package may have one of these names: importing it would hide the name.
+    The names are those that its ``__init__`` imports under ``TYPE_CHECKING``, where type checkers and the reference
+    find them too. The first such block holds the public names, ``__all__``; a second one names that only other rooms of
+    the package use. No module in the package may have one of these names: importing it would hide the name.
     """
     blocks = [node for node in ast.parse(inspect.getsource(sys.modules[package])).body if isinstance(node, ast.If)]
-    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
-    homes = {name.name: str(node.module) for node in imports for name in node.names}
+    public, *others = ([node for node in block.body if isinstance(node, ast.ImportFrom)] for block in blocks)
+    homes = {name.name: str(node.module) for node in sum(others, public) for name in node.names}
+    names = sorted(name.name for node in public for name in node.names)
 
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         inside = homes[name] == package  # a package of it
-        value = import_module(f"{package}.{name}") if inside else getattr(import_module(homes[name]), name)
-        setattr(sys.modules[package], name, value)
-        return value
+        return import_module(f"{package}.{name}") if inside else getattr(import_module(homes[name]), name)
 
-    return sorted(homes), load, lambda: sorted(homes)
+    return names, load, lambda: list(names)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import secrets
 import shutil
@@ -19,8 +18,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from nclone_env._locks import lock_descriptor
+
 _PREFIX = ".nclone_env-"
 _HERE, _EXCHANGE = -100, 2  # of renameat2: relative to the current folder; the flag of an exchange
+_OPENS_FOLDERS = _REMOVES_OPEN = os.name != "nt"
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _KEPT = 50  # characters of a name, which with the prefix may have 255 bytes
 
 
@@ -110,24 +113,26 @@ def _remove_abandoned(path: Path) -> None:
     """Remove a temporary file or folder.
 
     Raises:
-        OSError: if a process has locked it.
+        OSError: if it cannot be opened or removed.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | _SAFELY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if path.is_dir():
+        abandoned = lock_descriptor(descriptor)
+        if abandoned and path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
-        else:
+        elif abandoned and _REMOVES_OPEN:
             path.unlink()
     finally:
         os.close(descriptor)
+    if abandoned and not _REMOVES_OPEN:
+        path.unlink()
 
 
 def _create_file(path: Path) -> int:
     """Create a file and return a descriptor that holds its lock."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        _lock(descriptor)
+        lock_descriptor(descriptor)
         if path.exists():
             return descriptor
         os.close(descriptor)  # another process took it for abandoned before it was locked
@@ -137,6 +142,8 @@ def _create_folder(path: Path) -> int:
     """Create a folder and return a descriptor that holds its lock."""
     while True:
         path.mkdir()
+        if not _OPENS_FOLDERS:
+            return os.open(os.devnull, os.O_RDONLY)  # never taken for abandoned
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
@@ -144,21 +151,17 @@ def _create_folder(path: Path) -> int:
         except OSError:
             path.rmdir()
             raise
-        _lock(descriptor)
+        lock_descriptor(descriptor)
         if path.exists():
             return descriptor
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> None:
-    """Lock a file unless its file system has no locks; on such, nothing is ever taken for abandoned."""
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
 def synchronise(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    if not _OPENS_FOLDERS and path.is_dir():
+        return  # Windows writes names at once
+    descriptor = os.open(path, os.O_RDONLY if _OPENS_FOLDERS else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:
@@ -185,14 +188,26 @@ def replace_folder(folder: Path, path: Path) -> None:
 
 
 def _exchange(left: Path, right: Path) -> None:
-    """Exchange two names in one step, as only the system call ``renameat2`` of Linux does.
+    """Exchange two names in one step with Linux or macOS, else in three: a crash between them leaves a third name.
 
     Raises:
-        OSError: if the system or the file system cannot; it names ``right``.
+        OSError: if the file system cannot; it names ``right``.
     """
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    rename, paths = _rename_at_once()
     if rename is None:
-        raise OSError(errno.ENOSYS, "folders cannot be exchanged on this system; remove the old one first", str(right))
-    if rename(_HERE, os.fsencode(left), _HERE, os.fsencode(right), _EXCHANGE):
+        aside = right.with_name(f"{_PREFIX}{secrets.token_hex(4)}.{right.name[-_KEPT:]}")
+        right.rename(aside)
+        left.rename(right)
+        aside.rename(left)
+    elif rename(*paths(os.fsencode(left), os.fsencode(right)), _EXCHANGE):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), str(right))
+
+
+def _rename_at_once() -> tuple[Callable[..., int] | None, Callable[[bytes, bytes], tuple[Any, ...]]]:
+    """Return the system call that exchanges names, if there is one, and how it takes the paths."""
+    library = None if os.name == "nt" else ctypes.CDLL(None, use_errno=True)
+    linux, macos = getattr(library, "renameat2", None), getattr(library, "renamex_np", None)
+    if linux is not None:
+        return linux, lambda left, right: (_HERE, left, _HERE, right)
+    return macos, lambda left, right: (left, right)

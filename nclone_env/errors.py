@@ -19,6 +19,24 @@ def shortened(value: object, length: int = 60) -> str:
     return shown if len(shown) <= length else f"{shown[: length - 3]}..."
 
 
+def plain(text: object) -> str:
+    """Return a text, such as the name of a file, with escapes for what a terminal must not or cannot be given.
+
+    These are control characters, invisible and unassigned ones, and the bytes of file names that are not UTF-8.
+    """
+    return "".join(character if _is_plain(character) else _escape(character) for character in str(text))
+
+
+def _is_plain(character: str) -> bool:
+    return character.isprintable() or 160 <= ord(character) < 256
+
+
+def _escape(character: str) -> str:
+    """Return the escape of a character; Python decodes byte b of a name that is not UTF-8 to ``U+DC00 + b``."""
+    code = ord(character)
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else character.encode("unicode_escape").decode()
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return the end of a message that names the most similar of some known names, empty if none is similar."""
     close = difflib.get_close_matches(str(name)[:100], list(known), n=1)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 STATE, MOVER, TRAIL = "state", "mover", "trail"
 """The parts of a world that hold an entity: its state byte, its mover record, and the path of the ninja."""
 STATE_BYTES, MOVER_BYTES = 1, 40
+UNLIMITED = 32767
+"""The most records of a level, because indices of entities are 16-bit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +26,9 @@ class Kind:
     """Bytes of a record in the game's text packs, in order: x, y, o(rientation), m(ode), X and Y of the switch. None if
     packs have no such record. The records of all other formats have x, y, orientation and mode for every kind."""
     orientations: int = 256
-    """Valid orientations are below this; those of kinds that ignore it are not checked."""
+    """Number of orientations; greater ones, which some files have, count modulo this number."""
     modes: int = 256
-    """Valid modes are below this; likewise."""
+    """Number of modes; likewise."""
     switch: int | None = None
     """Kind of the switch that belongs to it and has a record of its own."""
     is_door: bool = False
@@ -49,9 +51,9 @@ class Kind:
     """Whether touching it once takes it, or works its exit or door."""
     vanishes: bool = False
     """Whether it is no longer active once its state byte is not 0 (physics 02, section 4.1)."""
-    most: int = 1024
-    """Most records of it in a level, which bounds what a file can cost: at least as many as the game's editor allows,
-    mostly twice or four times as many (physics 02, section 10.9)."""
+    most: int = 4096
+    """Most records of it in a level, which bounds the time of a frame and the memory of a world: far more than the game's
+    editor allows (physics 02, section 10.9), and than any level known; ``UNLIMITED`` for kinds that cost little."""
     radii: tuple[float, ...] = (0.0,)
     """Radius or half side, pixels: one for all states, or one for each state byte."""
     states: Mapping[str, int] = field(default_factory=dict)

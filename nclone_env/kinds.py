@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from nclone_env.kind import MOVER, STATE, TRAIL, Kind
+from nclone_env.kind import MOVER, STATE, TRAIL, UNLIMITED, Kind
 
 # The number of each kind, the type byte of a record in every file format.
 (
@@ -73,11 +73,11 @@ _SHOOTING_DRONE = replace(
 )
 
 KINDS: tuple[Kind, ...] = (
-    Kind(number=NINJA, name="ninja", has_entity=False),
+    Kind(number=NINJA, name="ninja", most=UNLIMITED, has_entity=False),
     Kind(
         number=MINE,
         name="mine",
-        most=8192,
+        most=UNLIMITED,
         module="mine",
         deadly=True,
         radii=_MINE_RADII,
@@ -87,7 +87,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=GOLD,
         name="gold",
-        most=8192,
+        most=UNLIMITED,
         module="gold",
         collectable=True,
         vanishes=True,
@@ -135,7 +135,6 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=LOCKED_DOOR,
         name="locked_door",
-        most=256,
         module="door",
         pack="xyoXY",
         orientations=8,
@@ -149,7 +148,6 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=LOCKED_DOOR_SWITCH,
         name="locked_door_switch",
-        most=256,
         pack=None,
         module="door",
         has_entity=False,
@@ -159,7 +157,6 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TRAP_DOOR,
         name="trap_door",
-        most=256,
         module="door",
         pack="xyoXY",
         orientations=8,
@@ -173,7 +170,6 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TRAP_DOOR_SWITCH,
         name="trap_door_switch",
-        most=256,
         pack=None,
         module="door",
         has_entity=False,
@@ -185,7 +181,6 @@ KINDS: tuple[Kind, ...] = (
         number=ONE_WAY,
         name="one_way",
         module="one_way",
-        most=2048,
         pack="xyo",
         orientations=8,
         solid=True,
@@ -241,7 +236,6 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=GAUSS_TURRET,
         name="gauss_turret",
-        most=256,
         module="gauss_turret",
         has_mover=True,
         starts_in_cell=False,
@@ -268,7 +262,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=TOGGLE_MINE,
         name="toggle_mine",
-        most=8192,
+        most=UNLIMITED,
         module="mine",
         acts=True,
         deadly=True,
@@ -280,6 +274,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=EVIL_NINJA,
         name="evil_ninja",
+        most=1024,
         module="evil_ninja",
         has_mover=True,
         acts=True,
@@ -314,7 +309,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=DEATH_BALL,
         name="death_ball",
-        most=256,
+        most=1024,
         module="death_ball",
         has_mover=True,
         acts=True,
@@ -324,7 +319,7 @@ KINDS: tuple[Kind, ...] = (
         doors_matter=True,
     ),
     replace(_DRONE, number=MINI_DRONE, name="mini_drone", deadly=True, radii=(4.0,)),
-    Kind(number=UNKNOWN_27, name="unknown_27", has_entity=False),
+    Kind(number=UNKNOWN_27, name="unknown_27", most=UNLIMITED, has_entity=False),
     Kind(
         number=SHOVE_THWUMP,
         name="shove_thwump",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import llvmlite.binding
 import numba
 import numpy as np
 
@@ -17,6 +19,9 @@ import nclone_env
 from nclone_env.cores import available_cores
 
 T = TypeVar("T")
+
+_FORCED = "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"
+"""Variables that force a kernel of OpenBLAS, often one for processors ten years older."""
 
 
 def describe() -> str:
@@ -28,6 +33,26 @@ def describe() -> str:
         f"{model}, {available_cores()} cores, {platform.system()}; Python {platform.python_version()}, "
         f"NumPy {np.__version__}, Numba {numba.__version__}, nclone_env {nclone_env.__version__}"
     )
+
+
+def blas_kernel() -> str:
+    """Return the name of the kernel of SciPy's BLAS; call it in a fresh process."""
+    import scipy.linalg  # noqa: F401 - loads the library
+    import threadpoolctl
+
+    kernels = [library.get("architecture") for library in threadpoolctl.threadpool_info()]
+    return next(filter(None, kernels), "unknown")
+
+
+def compiled_for(processor: str) -> dict[str, str]:
+    """Return the environment variables of processes whose kernels are compiled for a processor.
+
+    Args:
+        processor: LLVM's name of one, or ``host`` for exactly this one.
+    """
+    if processor == "host":
+        return {"NUMBA_CPU_NAME": llvmlite.binding.get_host_cpu_name()}
+    return {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
 
 
 def timed(call: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[T, float]:
@@ -64,6 +89,8 @@ def ratios(table: np.ndarray) -> np.ndarray:
 
 
 def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of a function in a new interpreter."""
+    """Return the result of a function in a new interpreter, with the BLAS kernel of this processor."""
+    for name in _FORCED:
+        os.environ.pop(name, None)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         return executor.submit(function, *arguments).result()

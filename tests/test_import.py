@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import importlib
 import importlib.resources
 import json
@@ -18,7 +19,8 @@ import nclone_env
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pygame", "cv2", "matplotlib", "psutil", "imageio_ffmpeg", "tensorboard", "tyro")
 COMPILER = ("numba", "llvmlite", "scipy")  # Numba imports SciPy if it is there
-FACES = ("nclone_env", "nclone_env.generate", "nclone_env.plan", "nclone_env.replay")
+ROOMS = "env", "gallery", "generate", "level.formats", "level.routes", "plan", "prove", "render", "replay"
+FACES = "nclone_env", *(f"nclone_env.{room}" for room in ROOMS)
 
 
 def modules_after(code: str) -> set[str]:
@@ -105,29 +107,32 @@ def test_gymnasium_can_import_the_package_by_the_name_of_the_environment():
     assert "nclone_env" in modules_after(code)
 
 
-def imported_for_types(source: str) -> dict[str, str]:
-    """Return the module of each name that is imported for type checkers alone."""
-    (block,) = (node for node in ast.parse(source).body if isinstance(node, ast.If))
-    assert ast.unparse(block.test) == "TYPE_CHECKING"
-    froms = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    return {name.name: str(node.module) for node in froms for name in node.names}
+def imported_for_types(source: str) -> list[dict[str, str]]:
+    """Return the module of each name that is imported for type checkers alone, one mapping for each block."""
+    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    assert {ast.unparse(block.test) for block in blocks} == {"TYPE_CHECKING"}
+    froms = [[node for node in block.body if isinstance(node, ast.ImportFrom)] for block in blocks]
+    return [{name.name: str(node.module) for node in nodes for name in node.names} for nodes in froms]
 
 
 @pytest.mark.parametrize("name", FACES)
 def test_public_names_are_those_that_type_checkers_see(name):
     package = importlib.import_module(name)
-    homes = imported_for_types(Path(package.__file__).read_text())
-    assert sorted(package.__all__) == list(package.__all__) == sorted(homes)
+    public, *others = imported_for_types(Path(package.__file__).read_text())
+    assert sorted(package.__all__) == list(package.__all__) == sorted(public)
     assert set(package.__all__) <= set(dir(package))
-    for public, home in homes.items():
-        assert getattr(package, public) is getattr(importlib.import_module(home), public)
-        assert getattr(package, public).__doc__
+    homes = dict(collections.ChainMap(public, *others))
+    assert len(homes) == len(public) + sum(map(len, others))
+    for name, home in homes.items():
+        assert getattr(package, name) is getattr(importlib.import_module(home), name)
+    assert all(getattr(package, name).__doc__ for name in public)
 
 
 @pytest.mark.parametrize("name", FACES)
 def test_no_module_hides_a_public_name(name):
     package = importlib.import_module(name)
-    modules = {module.name for module in pkgutil.iter_modules(package.__path__)} & set(package.__all__)
+    names = set(package.__all__).union(*imported_for_types(Path(package.__file__).read_text()))
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)} & names
     assert modules == ({"train"} if name == "nclone_env" else set())
     assert callable(nclone_env.train)  # that one is a package and its function
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nclone_env import __version__
 from nclone_env.cli.streams import guarded
-from nclone_env.errors import ConfigError, NcloneError, did_you_mean, shortened
+from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, shortened
 
 PROGRAM = "nclone-env"
 _COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")
@@ -25,23 +26,32 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(args: list[str]) -> int:
+    before, warnings.showwarning = warnings.showwarning, _show_warning
     try:
         if args == ["--version"]:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
             return 0
         return _run_command(args)
     except NcloneError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        sys.stderr.write(f"{PROGRAM}: {_shown(error)}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write(f"{PROGRAM}: interrupted\n")
         return 130
+    finally:
+        warnings.showwarning = before
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    """Print a warning as one line, without the line of source that gives it."""
+    sys.stderr.write(f"{PROGRAM}: {category.__name__}: {plain(message)}\n")
 
 
 def _run_command(args: list[str]) -> int:
     from nclone_env.cli.arguments import ARGUMENTS  # they need tyro, which --version does not
     from nclone_env.cli.commands import COMMANDS, PROFILES, parser
     from nclone_env.cli.mistakes import in_one_line
+    from nclone_env.cli.output import release_claims
 
     _check_names(args, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")})
     _check_shell(args)
@@ -52,8 +62,16 @@ def _run_command(args: list[str]) -> int:
         status: int = parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
         return status
 
-    with in_one_line(run, given, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")}):
-        return run(given)
+    try:
+        with in_one_line(run, given, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")}):
+            return run(given)
+    finally:
+        release_claims()
+
+
+def _shown(error: NcloneError) -> str:
+    """Return a message with escapes for the control characters of names in it."""
+    return "\n".join(map(plain, str(error).split("\n")))
 
 
 def _check_names(args: Sequence[str], commands: Mapping[str, Any]) -> None:

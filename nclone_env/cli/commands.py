@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     },
     "replay": {
         "verify": "replay:verify_replays",
+        "convert": "replay:convert_replay",
         "record": "replay:record_replay",
         "play": "replay:play_replay",
         "video": "replay:export_video",
@@ -52,9 +53,9 @@ SUMMARIES: Mapping[str, str] = {
     "check-proof": "Check a certificate of prove.",
     "profile": "Measure memory and time of environments, training runs and scripts.",
     "gallery": "Write a web site of levels, with a player for the runs on them.",
-    "warmup": "Compile all kernels into the cache.",
+    "warmup": "Compile kernels into the cache, all or those of a part.",
     "levels": "List, show, validate, convert and generate levels.",
-    "replay": "Verify, record and play recordings, and export them as video.",
+    "replay": "Verify, convert, record and play recordings, and export them as video.",
 }
 """What ``--help`` says of each subcommand; ``COMMAND --help`` shows the docstring of its function."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_suffix
+from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.errors import ConfigError
 from nclone_env.train import require_training_extra
 
@@ -39,18 +39,19 @@ def compare(
     if not runs:
         raise ConfigError("runs: expected folders of runs, got none; pass for example runs/*")
     check_suffix("output", output, ".png")
+    check_free(output, force=True)
     if csv is not None:
         check_suffix("csv", csv, ".csv")
     require_training_extra()
-    from nclone_env.train.reports.comparison import (
+    from nclone_env.train import (
         by_levels,
         comparison_table,
         level_table,
         read_runs,
         selected,
+        write_comparison,
         write_csv,
     )
-    from nclone_env.train.reports.plots import write_comparison
 
     found, reasons = read_runs(runs)
     for reason in reasons:

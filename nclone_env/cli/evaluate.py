@@ -16,13 +16,11 @@ from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions_of
 from nclone_env.options import check_integer
-from nclone_env.replay.recording import Recording, recording_name
-from nclone_env.replay.video import write_video
+from nclone_env.replay import Recording, recording_name, write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train import ActorCritic
-    from nclone_env.train.collect.evaluate import LevelResult, Mode
+    from nclone_env.train import ActorCritic, LevelResult, Mode
 
 _MOST_EPISODES = 1 << 24
 
@@ -109,21 +107,19 @@ def evaluate_and_report(
     Returns:
         The results of all levels by mode.
     """
-    from nclone_env.train.collect.evaluate import best_episode, compare
-    from nclone_env.train.levels.split import level_digests
-    from nclone_env.train.reports import report
+    from nclone_env.train import best_episode, compare, level_digests, success_table, write_results
 
     progress = LevelProgress()
     results = compare(policy, environment, episodes, seed, on_level=progress.level)
     progress.clear()
     known = {name: len(inputs) for name, inputs in known_solutions_of(load_levels(environment.levels)).items()}
     marks = [digest in held_out for digest in level_digests(environment.levels)] if held_out else ()
-    table = report.success_table(results, known, min(attempts, episodes), marks)
+    table = success_table(results, known, min(attempts, episodes), marks)
     print(table)
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / "evaluation.txt", f"{table}\n".encode())
     if timesteps is not None:
-        report.write_results(results, timesteps, folder / "evaluation.csv")
+        write_results(results, timesteps, folder / "evaluation.csv")
     if video:
         write_episode(best_episode(results), environment, folder / "episode.mp4")
     print(f"saved to {folder}")
@@ -165,7 +161,7 @@ def winning_recording(level: Level, win: LevelResult, environment: EnvironmentCo
 
 def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Path) -> None:
     """Save an evaluated episode as a video of 60 frames per second."""
-    from nclone_env.replay.watch import run_pictures  # OpenCV is only needed to draw
-    from nclone_env.train.reports.watch import evaluated_run
+    from nclone_env.replay import run_pictures  # OpenCV is only needed to draw
+    from nclone_env.train import evaluated_run
 
     write_video(run_pictures(evaluated_run(episode, environment)), path, FRAMES_PER_SECOND)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import counted
+from nclone_env.cli.output import check_free, counted
 from nclone_env.cli.progress import LiveLine
 from nclone_env.errors import ConfigError, NcloneError
 
@@ -32,9 +32,11 @@ def make_gallery(
         title: of the site; the names of the levels by default.
         force: replace an existing gallery.
     """
-    from nclone_env.gallery.collect import collect  # they need OpenCV
-    from nclone_env.gallery.site import check_output, write_site
+    from nclone_env.gallery import check_output, collect, write_site  # they need OpenCV
 
+    check_output(output, force)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    check_free(output, force=True)  # claims it
     check_output(output, force)
     for path in recordings:
         if not path.exists():

@@ -12,11 +12,20 @@ from nclone_env.cli.output import check_free, counted
 from nclone_env.cli.progress import LiveLine, left_text
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import ConfigError
-from nclone_env.generate.collection import TABLE_SUFFIX, CollectionFiles, Order, PackEntry, entries, write_collection
-from nclone_env.generate.difficulty import LEAST, MOST, read_range
-from nclone_env.generate.families.table import FAMILIES
-from nclone_env.generate.levels import check_arguments
-from nclone_env.generate.splits import TRAIN
+from nclone_env.generate import (
+    FAMILIES,
+    LEAST_DIFFICULTY,
+    MOST_DIFFICULTY,
+    TABLE_SUFFIX,
+    TRAIN_SPLIT,
+    CollectionFiles,
+    Order,
+    PackEntry,
+    check_generation,
+    entries,
+    read_range,
+    write_collection,
+)
 from nclone_env.options import check_integer
 
 _INTERVAL = 10.0
@@ -28,8 +37,8 @@ def generate_levels(
     count: int = 100,
     seed: int = 0,
     family: tuple[str, ...] = tuple(FAMILIES),
-    difficulty: str = f"{LEAST}..{MOST}",
-    split: str = TRAIN,
+    difficulty: str = f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}",
+    split: str = TRAIN_SPLIT,
     processes: int = 1,
     force: bool = False,
 ) -> int:
@@ -54,9 +63,9 @@ def generate_levels(
         got = f"{str(output)!r}, {what}"
         raise ConfigError(f"output: expected the file name of a pack, such as pack.txt, got {got}")
     files = CollectionFiles(output)
-    for file in files.existing():
-        check_free(file, force)
     output.parent.mkdir(parents=True, exist_ok=True)
+    for file in (files.pack, files.table, files.folder):
+        check_free(file, force)
     progress = _Progress(count)
     with stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop:
         made = write_collection(files, entries(order, count, processes, stop), progress)
@@ -104,5 +113,5 @@ def _checked(order: Order, count: int, processes: int) -> Order:
     if not order.families:
         raise ConfigError(f"family: expected some of {', '.join(FAMILIES)}, got none")
     for family in order.families:
-        check_arguments(family, order.seed, 0, order.split, order.difficulty)
+        check_generation(family, order.seed, 0, order.split, order.difficulty)
     return order

@@ -8,16 +8,13 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_free, check_suffix, counted, plain_name
+from nclone_env.cli.output import check_free, check_suffix, counted, plain_name, release_claims
 from nclone_env.config import Theme
-from nclone_env.errors import ConfigError, LevelFormatError
+from nclone_env.errors import ConfigError, LevelFormatError, plain
 from nclone_env.kinds import kind_name
 from nclone_env.level import array_cache
 from nclone_env.level.catalog import level_sets
-from nclone_env.level.formats.header import GAME_MODE_NAMES
-from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX
-from nclone_env.level.formats.text import format_text
+from nclone_env.level.formats import GAME_MODE_NAMES, MAP_SUFFIX, TEXT_SUFFIX, format_text, write_map
 from nclone_env.level.library import level_library
 from nclone_env.level.load import load_level
 from nclone_env.level.raw import UNPUBLISHED, RawLevel
@@ -27,17 +24,22 @@ from nclone_env.sim.speed import slow_frames_per_second
 
 
 def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
-    """Print sets and packs with the names and titles of their levels.
+    """Print sets and packs with the names and titles of their levels; the exit status is 1 if one cannot be read.
 
     Args:
         levels: what ``train --levels`` takes, such as pack.txt#0-95; all built-in sets by default.
     """
+    unreadable = False
     for name in levels or level_sets():
         refs = resolve(name)
-        print(f"{name} ({counted(len(refs), 'level')})")
+        print(f"{plain(name)} ({counted(len(refs), 'level')})")
         for ref in refs:
-            print(f"  {ref.name:<32} {ref.load().raw.title}")
-    return 0
+            try:
+                title = ref.load().raw.title
+            except LevelFormatError as error:
+                title, unreadable = f"error: {plain(error)}", True
+            print(f"  {ref.name:<32} {title}")
+    return int(unreadable)
 
 
 def show_level(
@@ -156,9 +158,12 @@ def _print_findings(ref: LevelRef) -> bool:
 
 def _png(raw: RawLevel, crop: bool, title: bool, theme: Theme) -> bytes:
     """Return the picture of a level as a PNG file; a level that uses a part of the world is enlarged."""
-    from nclone_env.render.area import zoom_of  # only this command needs OpenCV
-    from nclone_env.render.files import encoded
-    from nclone_env.render.picture import level_picture, used_area_of
+    from nclone_env.render import (
+        encoded,
+        level_picture,
+        used_area_of,
+        zoom_of,  # only this command needs OpenCV
+    )
 
     scale = zoom_of(used_area_of(raw)) if crop else 1.0
     return encoded(level_picture(load_level(raw), scale, crop, title, theme), ".png")
@@ -167,4 +172,5 @@ def _png(raw: RawLevel, crop: bool, title: bool, theme: Theme) -> bytes:
 def _save(target: Path, data: bytes) -> None:
     """Write a file and print its path."""
     write_file(target, data)
+    release_claims()
     print(f"wrote {target} ({len(data)} bytes)")

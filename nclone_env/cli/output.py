@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
-from nclone_env.errors import ConfigError
+from nclone_env._locks import FileLock
+from nclone_env.errors import ConfigError, plain
+
+_LOCK = ".lock"
+"""File that a command locks in a folder to which it adds files; ``train`` locks the same."""
+_claims: dict[Path, FileLock] = {}
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Check that a command may write a file.
+    """Claim a file or folder that a command writes as a whole, and check that it may.
 
     Raises:
-        ConfigError: if it exists, unless it may be overwritten.
+        ConfigError: if it exists, unless it may be overwritten, or another process is about to write it.
     """
+    target = Path(os.path.realpath(path))
+    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
+    _claim(target.with_name(f".nclone_env-lock-{digest}.{plain(target.name)[-50:]}"), path)
     if path.exists() and not force:
+        release_claims()
         raise ConfigError(f"{path}: already exists; --force overwrites it, or name another")
+
+
+def claim_folder(folder: Path) -> None:
+    """Claim an existing folder to which a command adds files.
+
+    Raises:
+        ConfigError: if another process is writing to it.
+    """
+    _claim(folder / _LOCK, folder)
+
+
+def release_claims() -> None:
+    """Release what the command has claimed; otherwise the end of the process does."""
+    while _claims:
+        with suppress(OSError):
+            _claims.popitem()[1].release()
+
+
+def _claim(lock: Path, path: Path) -> None:
+    """Lock a file until :func:`release_claims` for a path that is to be written.
+
+    Raises:
+        ConfigError: if another process has locked it.
+    """
+    if lock in _claims:
+        return
+    try:
+        _claims[lock] = FileLock(lock)
+    except BlockingIOError as error:
+        raise ConfigError(f"{path}: another process is writing there; wait for it, or name another") from error
+    except OSError:
+        pass  # no such folder, or a read-only one: writing the file reports it
 
 
 def check_exists(argument: str, path: Path, expected: str) -> None:

@@ -16,8 +16,7 @@ from nclone_env.errors import ConfigError, NcloneError, shortened
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
-from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording
-from nclone_env.replay.video import named_level
+from nclone_env.replay import RECORDING_SUFFIX, Recording, load_any_recording, named_level
 
 
 def play_levels(
@@ -94,18 +93,17 @@ def play_in_window(
         DisplayError: if there is no screen.
         MissingExtraError: if pygame-ce is not installed.
     """
-    from nclone_env.render.window import check_display
-    from nclone_env.replay import play
-    from nclone_env.replay.view import View
+    from nclone_env.render import check_display
+    from nclone_env.replay import Play, View, ghosts_of, open_window, window_size
 
     check_scale(scale)
     check_display()
     first = View(levels[0], scale)
     first.tick(0)  # compiles the kernels while there is no window yet that would not answer
     first.picture()
-    ghosts = play.ghosts_of(recordings)
-    window = play.open_window(levels[0].name, play.window_size(levels, scale))
-    play.Play(levels, save, window, scale, ghosts, theme, begin).run()
+    ghosts = ghosts_of(recordings)
+    window = open_window(levels[0].name, window_size(levels, scale))
+    Play(levels, save, window, scale, ghosts, theme, begin).run()
 
 
 def check_scale(scale: float) -> None:
@@ -168,5 +166,5 @@ def _make_folder(folder: Path) -> None:
 def _save_beside(recording: Recording, folder: Path) -> str:
     """Save a recording under a free name made of that of its level."""
     name = plain_name(str(recording.settings["level"]), "run")
-    names = (f"{name}{'' if number == 1 else f'-{number}'}{SUFFIX}" for number in itertools.count(1))
+    names = (f"{name}{'' if number == 1 else f'-{number}'}{RECORDING_SUFFIX}" for number in itertools.count(1))
     return saved_text(recording, next(folder / each for each in names if not (folder / each).exists()))

@@ -33,7 +33,7 @@ from nclone_env.profiler.environments import (
 )
 from nclone_env.profiler.script import runner
 from nclone_env.profiler.training import TrainingTarget
-from nclone_env.train.config import TrainConfig
+from nclone_env.train import TrainConfig
 
 _Output = Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])]
 GROWING, EXCEEDED = 1, 1

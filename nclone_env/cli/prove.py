@@ -8,19 +8,24 @@ import numpy as np
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_folder, check_free
+from nclone_env.cli.output import check_folder, check_free, claim_folder
 from nclone_env.errors import ConfigError, FormatError, LevelFormatError, UnsupportedLevelError
-from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.formats import read_bytes
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import OpenedPacks, resolve
-from nclone_env.prove.bounds import lower_bound
-from nclone_env.prove.check import MEMORY as MEMORY_OF_CHECK
-from nclone_env.prove.check import check_certificate
-from nclone_env.prove.exhaustive import make_reach, search
-from nclone_env.prove.proof import MEMORY, prove, read_certificate
-from nclone_env.replay.recording import load_verified, recording_name
+from nclone_env.prove import (
+    CHECK_MEMORY,
+    PROOF_MEMORY,
+    check_certificate,
+    lower_bound,
+    make_reach,
+    prove,
+    read_certificate,
+    search,
+)
+from nclone_env.replay import load_verified, recording_name
 
 SUFFIX = ".proof.json"
 
@@ -29,7 +34,7 @@ def prove_levels(
     levels: Positional[tuple[str, ...]],
     recording: Path | None = None,
     frames: int = 4_000_000,
-    memory: int = MEMORY,
+    memory: int = PROOF_MEMORY,
     output: Path = Path("proofs"),
     force: bool = False,
 ) -> int:
@@ -56,11 +61,12 @@ def prove_levels(
     for name, value in (("frames", frames), ("memory", memory)):
         if value <= 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
+    inputs = None if recording is None else _inputs_of(recording, refs[0].load())
+    output.mkdir(parents=True, exist_ok=True)
+    claim_folder(output)
     files = [output / f"{Path(recording_name(number, ref.name)).stem}{SUFFIX}" for number, ref in enumerate(refs)]
     for file in files:
         check_free(file, force)
-    inputs = None if recording is None else _inputs_of(recording, refs[0].load())
-    output.mkdir(parents=True, exist_ok=True)
     proved = 0
     print(f"{'level':<32}  frames  at least  proof")
     for ref, file in zip(refs, files, strict=True):
@@ -94,7 +100,7 @@ def _inputs_of(recording: Path, level: Level) -> np.ndarray:
     return np.asarray(file.inputs, np.uint8)
 
 
-def check_proof(file: Positional[Path], level: Positional[str], memory: int = MEMORY_OF_CHECK) -> int:
+def check_proof(file: Positional[Path], level: Positional[str], memory: int = CHECK_MEMORY) -> int:
     """Check a certificate of ``prove``; the exit status is 0 if it holds, else 1.
 
     Args:

@@ -11,21 +11,29 @@ from nclone_env.cli.output import check_exists, check_free, check_suffix, counte
 from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import ConfigError, FormatError, UnknownLevelError
+from nclone_env.errors import ConfigError, FormatError, UnknownLevelError, plain
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import parse_inputs
 from nclone_env.options import check_integer
-from nclone_env.replay.recording import SUFFIX, Recording, load_any_recording, load_verified
-from nclone_env.replay.verification import STATE_NAMES
-from nclone_env.replay.video import VIDEO_SUFFIXES, frame_rate, recording_pictures, write_video
+from nclone_env.replay import (
+    RECORDING_SUFFIX,
+    STATE_NAMES,
+    VIDEO_SUFFIXES,
+    Recording,
+    frame_rate,
+    load_any_recording,
+    load_verified,
+    recording_pictures,
+    write_video,
+)
 
 
 def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     """Replay recordings and print whether the simulator reproduces them; the exit status is 1 if one differs, else 0.
 
     Args:
-        files: attract files of the game, or recordings made by ``replay record``.
+        files: recordings made by ``replay record``, attract files of the game, or recordings of nclone.
     """
     if not files:
         raise ConfigError("files: expected at least one recording, got none")
@@ -34,6 +42,22 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     disagreeing = sum(agrees != "yes" for _, agrees, *_ in rows)
     print(f"{counted(len(files), 'recording')}, {disagreeing} disagree")
     return 1 if disagreeing else 0
+
+
+def convert_replay(source: Positional[Path], target: Positional[Path], force: bool = False) -> int:
+    """Convert an attract file of the game or a recording of nclone to a recording (.replay).
+
+    Args:
+        source: file to read.
+        target: file to write.
+        force: overwrite an existing file.
+    """
+    check_suffix("target", target, RECORDING_SUFFIX)
+    check_free(target, force)
+    recording = load_any_recording(source)
+    recording.save(target)
+    print(f"wrote {target} ({counted(len(recording.inputs), 'frame')}, hash {recording.trajectory_hash})")
+    return 0
 
 
 def record_replay(
@@ -58,7 +82,7 @@ def record_replay(
     if human == bool(inputs.strip()):
         raise ConfigError("inputs, human: expected exactly one of --inputs '24RJ 3.' and --human")
     compiled = load_level(level)
-    target = output or Path(f"{compiled.name.replace('/', '-')}{SUFFIX}")
+    target = output or Path(f"{compiled.name.replace('/', '-')}{RECORDING_SUFFIX}")
     check_free(target, force)
     if human:
         play_in_window([compiled], lambda recording: saved_text(recording, target), scale)
@@ -77,14 +101,13 @@ def play_replay(file: Positional[Path], scale: float = 1.0, theme: Theme = "ligh
         scale: size of the window; 1 is at most 1056 x 600 pixels and a bar below.
         theme: colours, light or dark.
     """
-    from nclone_env.replay import play
-    from nclone_env.replay.view import view_size
+    from nclone_env.replay import show, view_size
 
     check_scale(scale)
     check_exists("file", file, "a recording")
     recording = load_any_recording(file)
     size = view_size([Level.of(recording.level)], scale)
-    play.show(recording_pictures(recording, scale, theme=theme), file.name, size)
+    show(recording_pictures(recording, scale, theme=theme), file.name, size)
     return 0
 
 
@@ -124,8 +147,8 @@ def _row(path: Path) -> tuple[str, ...]:
     try:
         _, found = load_verified(path)
     except UnknownLevelError:
-        return str(path), "no", "-", "-", "-", f"{path}: expected a recording, got no such file"
+        return plain(path), "no", "-", "-", "-", f"{plain(path)}: expected a recording, got no such file"
     except FormatError as error:
-        return str(path), "no", "-", "-", "-", str(error)
+        return plain(path), "no", "-", "-", "-", plain(error)
     agrees, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
-    return str(path), agrees, str(found.frames), end, str(found.gold), found.reason
+    return plain(path), agrees, str(found.frames), end, str(found.gold), found.reason

@@ -15,13 +15,13 @@ from nclone_env.cli.profile import ReportOptions, profile
 from nclone_env.cli.watch import Views, show
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.constants import CELEBRATING, DEAD
-from nclone_env.env.playable import playable_levels
+from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.profiler.environments import VectorTarget
 from nclone_env.sim.simulate import simulate
 
 if TYPE_CHECKING:
-    from nclone_env.replay.watch import WatchedRun
+    from nclone_env.replay import WatchedRun
 
 _DEFAULTS = EnvironmentConfig()
 
@@ -85,7 +85,7 @@ def run(
 
 def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[WatchedRun]:
     """Return an episode of random actions on each level, of so many steps at most."""
-    from nclone_env.replay.watch import WatchedRun  # it imports OpenCV
+    from nclone_env.replay import WatchedRun  # it imports OpenCV
 
     random, runs = np.random.default_rng(seed), []
     for level in playable_levels(config).levels:

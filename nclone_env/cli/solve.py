@@ -17,7 +17,7 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env._optional import optional_module
-from nclone_env.cli.output import check_folder
+from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
@@ -26,12 +26,9 @@ from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.options import check_integer
-from nclone_env.plan.saved import SUFFIX
-from nclone_env.plan.searches import MOST_FRAMES, compile_kernels
-from nclone_env.plan.smooth import smooth as smoothed
-from nclone_env.plan.solver import Solution, solve
-from nclone_env.replay.recording import Recording, recording_name
-from nclone_env.replay.video import recording_pictures, write_video
+from nclone_env.plan import MOST_FRAMES, SEARCH_SUFFIX, Solution, compile_kernels, solve
+from nclone_env.plan import smooth as smoothed
+from nclone_env.replay import Recording, recording_name, recording_pictures, write_video
 from nclone_env.sim.simulate import simulate
 
 TABLE = "solutions.jsonl"
@@ -133,8 +130,10 @@ def solve_levels(
         raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
     if video:
         optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
-    before = _rows_before(output, {ref.name for ref in refs}, resume, force)
+    check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
+    claim_folder(output)
+    before = _rows_before(output, {ref.name for ref in refs}, resume, force)
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
     simulate(build_room(), [0])
     each = max(threads // len(refs), 1)
@@ -161,7 +160,6 @@ def _rows_before(output: Path, names: Set[str], resume: bool, force: bool) -> li
         ConfigError: if it cannot be written to, a level has a row that is neither to be kept nor replaced, or the table
             cannot be read.
     """
-    check_folder("output", output)
     table = output / TABLE
     if not table.exists():
         return []
@@ -253,6 +251,7 @@ class _Task:
             self.table.say(f"{level.name}: {found.frames} frames{gold} after {found.seconds:.1f} s")
 
         self.table.say(f"{level.name}: searching")
+        saved = self.output / f"{Path(recording_name(number, level.name)).stem}{SEARCH_SUFFIX}"
         found = solve(
             level,
             seconds=self.seconds,
@@ -261,7 +260,7 @@ class _Task:
             seed=self.seed,
             threads=self.threads,
             hold=self.hold,
-            resume=self.output / f"{Path(recording_name(number, level.name)).stem}{SUFFIX}" if self.resume else None,
+            resume=saved if self.resume else None,
             on_solution=report,
             stop=self.stop,
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nclone_env._files import naming
+from nclone_env.errors import plain
 
+_BROKEN_PIPE = 128 + 13  # as shells report SIGPIPE
 _LONGEST_NAME = 300  # characters in messages
 
 
@@ -22,6 +24,7 @@ def guarded(command: Callable[[], int]) -> int:
     ``nclone-env ... | head``, it is 141 without any line, as for other programs.
     """
     _open_closed_streams()
+    _show_everything()
     try:
         with _quiet_threads():
             try:
@@ -34,11 +37,18 @@ def guarded(command: Callable[[], int]) -> int:
         if broken or error.filename == "standard output":
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - Python flushes it at the end
         if broken:
-            return 128 + signal.SIGPIPE
-        where = f"{_cut(str(error.filename))}: " if error.filename else ""
+            return _BROKEN_PIPE
+        where = f"{plain(_cut(str(error.filename)))}: " if error.filename else ""
         with suppress(OSError):
             sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")
         return 1
+
+
+def _show_everything() -> None:
+    """Print escapes for characters that the encoding of standard output or error lacks, and warnings as one line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _cut(name: str) -> str:

@@ -18,8 +18,7 @@ from nclone_env.errors import StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train import TrainResult
-    from nclone_env.train.runs.warm_start import WarmStart
+    from nclone_env.train import TrainResult, WarmStart
 
 _STOPPING = (
     "stopping after this update or level; a second signal ends at once and loses what follows the last checkpoint"
@@ -61,8 +60,8 @@ def train(
     """
     require_training_extra()
     from nclone_env.cli.evaluate import check_episodes
-    from nclone_env.train import joined_ranks, loop  # requires torch, an optional dependency
-    from nclone_env.train.runs.estimate import check_memory
+    from nclone_env.train import check_memory, joined_ranks  # requires torch, an optional dependency
+    from nclone_env.train import train as run_training
 
     check_episodes(episodes)
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
@@ -71,7 +70,7 @@ def train(
             check_memory(config)
         hooks = _hooks(config, resume, preparation, progress, stop) if ranks.first else Hooks(stop=stop)
         try:
-            result = loop.train(config, hooks, resume=resume, init=init, overwrite=overwrite, ranks=ranks)
+            result = run_training(config, hooks, resume=resume, init=init, overwrite=overwrite, ranks=ranks)
         except StoppedError:
             if ranks.first:
                 preparation.clear()
@@ -99,7 +98,7 @@ def _hooks(
     stop: Callable[[], bool],
 ) -> Hooks:
     """Return hooks that print how far the run is."""
-    from nclone_env.train.reports import report
+    from nclone_env.train import warm_start_text
 
     def announce(folder: Path) -> None:
         verb = "training" if resume is None else f"resuming {resume}:"
@@ -110,7 +109,7 @@ def _hooks(
 
     def cloned(done: WarmStart) -> None:
         preparation.clear()
-        print(report.warm_start_text(done), flush=True)
+        print(warm_start_text(done), flush=True)
         progress.begin()
 
     def prepared(name: str, seconds: float) -> None:
@@ -141,9 +140,7 @@ def _print_end(result: TrainResult, seconds: float) -> None:
 def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool) -> None:
     """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
     from nclone_env.cli.evaluate import evaluate_and_report
-    from nclone_env.train.levels.generated import evaluated_levels
-    from nclone_env.train.reports.plots import write_learning_curve
-    from nclone_env.train.reports.report import mean_success
+    from nclone_env.train import evaluated_levels, mean_success, write_learning_curve
 
     folder = result.checkpoint.parent
     plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
@@ -165,8 +162,7 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     if resume is None:
         return train
     require_training_extra()
-    from nclone_env.train import load_checkpoint, restore_config
-    from nclone_env.train.runs.folder import checkpoint_file
+    from nclone_env.train import checkpoint_file, load_checkpoint, restore_config
 
     source = checkpoint_file(resume)
     config = restore_config(load_checkpoint(source), source)

@@ -1,56 +1,90 @@
-"""``nclone-env warmup``: compile every kernel ahead of time."""
+"""``nclone-env warmup``: compile kernels ahead of time, all or those of a part."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import gettempdir
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from tyro.conf import Positional
 
 from nclone_env._files import temporary_beside
 from nclone_env.cli.prove import compile_proofs
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.cores import available_cores
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
-from nclone_env.gallery.tracks import Tracks
-from nclone_env.generate.levels import generate_level
+from nclone_env.gallery import Tracks
+from nclone_env.generate import generate_level
 from nclone_env.jit import cache_folder
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.plan.solver import solve
+from nclone_env.level.scenes import everything
+from nclone_env.plan import solve
+from nclone_env.render import world_picture
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import require_training_extra
 
+if TYPE_CHECKING:
+    from nclone_env.train import TrainConfig
 
-def warmup() -> int:
-    """Compile all kernels into the cache and report progress; a few seconds if they are cached."""
+Part = Literal["sim", "env", "observations", "plan", "generate", "prove", "replay", "gallery", "train"]
+"""What can be compiled: the simulator, environments with the default and with all observations, and rooms by name."""
+
+
+def warmup(parts: Positional[tuple[Part, ...]] = ()) -> int:
+    """Compile kernels into the cache and report progress; a few seconds if they are cached.
+
+    Args:
+        parts: what to compile, for example train; everything by default.
+    """
     os.environ["NCLONE_ENV_QUIET"] = "1"  # in processes started here too: tasks have lines of their own
     print(f"kernels in {cache_folder() or 'memory only'}", flush=True)
-    if available_cores() == 1:
-        for lane in range(len(_LANES)):
+    chosen = tasks(parts)
+    lanes = [[task for task in chosen if task.lane == lane] for lane in range(3)]
+    beside = [lane for lane in lanes[:2] if lane]
+    if len(beside) == 1 or available_cores() == 1:
+        for lane in beside:
             _compile(lane)
-        return 0
-    with ProcessPoolExecutor(len(_LANES), get_context("spawn")) as executor:
-        for future in [executor.submit(_compile, lane) for lane in range(len(_LANES))]:
-            future.result()
+    else:
+        with ProcessPoolExecutor(len(beside), get_context("spawn")) as executor:
+            for future in [executor.submit(_compile, lane) for lane in beside]:
+                future.result()
+    _compile(lanes[2])
     return 0
 
 
-def _compile(lane: int) -> None:
-    """Do the tasks of a lane, with a line for each."""
-    for name, task in _LANES[lane]:
+class Task(NamedTuple):
+    """Something that compiles kernels."""
+
+    part: Part
+    name: str
+    lane: int
+    """Two lanes run beside each other, each in a process; a third after them."""
+    run: Callable[[], None]
+
+
+def tasks(parts: Sequence[Part] = ()) -> list[Task]:
+    """Return the tasks of some parts, by default of all, in an order that they can be run in."""
+    return [task for task in _TASKS if not parts or task.part in parts]
+
+
+def _compile(tasks: Sequence[Task]) -> None:
+    """Do tasks one after the other, with a line for each."""
+    for task in tasks:
         started = time.perf_counter()
-        task()
-        print(f"  {name} ... {time.perf_counter() - started:.1f} s", flush=True)
+        task.run()
+        print(f"  {task.name} ... {time.perf_counter() - started:.1f} s", flush=True)
 
 
 def _simulate() -> None:
@@ -62,7 +96,9 @@ def _measure() -> None:
 
 
 def _play() -> None:
-    Session(_any_level()).tick(0)
+    session = Session(everything())  # which has beams
+    session.tick(0)
+    world_picture(session.levels, session.worlds, 0)
 
 
 def _show() -> None:
@@ -98,32 +134,49 @@ def _use(config: EnvironmentConfig) -> None:
     env.close()
 
 
+def _learn() -> None:
+    """Compile network and update; nothing without the optional dependencies of the trainer."""
+    if _can_train():
+        from nclone_env.train import compile_learner
+
+        compile_learner(_short_run())
+
+
 def _train() -> None:
     """Make two updates of the default network; nothing without the optional dependencies of the trainer."""
+    if _can_train():
+        from nclone_env.train import train
+
+        with temporary_beside(Path(gettempdir(), "warmup"), folder=True) as folder:
+            train(_short_run(output=folder))
+
+
+def _short_run(**fields: Any) -> TrainConfig:
+    from nclone_env.train import TrainConfig
+
+    return TrainConfig.of(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, **fields)
+
+
+def _can_train() -> bool:
     try:
         require_training_extra()
     except MissingExtraError:
-        return
-    from nclone_env.train import TrainConfig, train
-
-    with temporary_beside(Path(gettempdir(), "warmup"), folder=True) as folder:
-        train(TrainConfig.of(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, output=folder))
+        return False
+    return True
 
 
-_LANES = (
-    (
-        ("simulator", _simulate),
-        ("distances", _measure),
-        ("environment", _step),
-        ("more observations", _observe),
-    ),
-    (
-        ("planner", _plan),
-        ("generator", _generate),
-        ("proofs", compile_proofs),
-        ("replay", _play),
-        ("gallery", _show),
-        ("trainer", _train),
-    ),
+_TASKS = (
+    Task("sim", "simulator", 0, _simulate),
+    Task("env", "distances", 0, _measure),
+    Task("env", "environment", 0, _step),
+    Task("train", "environment of the trainer", 0, _step),
+    Task("observations", "more observations", 0, _observe),
+    Task("train", "network and update", 1, _learn),
+    Task("plan", "planner", 1, _plan),
+    Task("generate", "generator", 1, _generate),
+    Task("prove", "proofs", 1, compile_proofs),
+    Task("replay", "replay", 1, _play),
+    Task("gallery", "gallery", 1, _show),
+    Task("train", "trainer", 2, _train),
 )
-"""What to compile in each of two processes. Tasks of a lane share most of their kernels; both take about as long."""
+"""What to compile. Tasks of a lane share most of their kernels; both lanes take about as long."""

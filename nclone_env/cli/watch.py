@@ -15,15 +15,13 @@ from nclone_env.cli.play import check_scale
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import CheckpointError, ConfigError, shortened
-from nclone_env.level.formats.attract import is_attract
-from nclone_env.level.formats.reader import appearance, read_bytes
+from nclone_env.level.formats import appearance, read_bytes
 from nclone_env.options import check_integer
-from nclone_env.replay.recording import is_recording, load_any_recording
-from nclone_env.replay.video import VIDEO_SUFFIXES, frame_rate, named_level, write_video
+from nclone_env.replay import VIDEO_SUFFIXES, frame_rate, is_any_recording, load_any_recording, named_level, write_video
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.replay.watch import WatchedRun
+    from nclone_env.replay import WatchedRun
 
 _CHECKPOINT_MAGIC = b"PK\x03\x04"
 _HOLD = FRAMES_PER_SECOND  # frames for which the end of a run stays
@@ -75,7 +73,10 @@ def watch_runs(
     if output is None:
         show(shown, scale, theme, len(sources))
         return 0
-    from nclone_env.replay.watch import arranged, grid_pictures  # OpenCV is only needed to draw
+    from nclone_env.replay import (
+        arranged,  # OpenCV is only needed to draw
+        grid_pictures,  # OpenCV is only needed to draw
+    )
 
     grid = arranged(shown.levels, scale, len(sources))
     rate = frame_rate(output)
@@ -87,11 +88,10 @@ def watch_runs(
 
 def show(shown: Views, scale: float = 1.0, theme: Theme = "light", sources: int = 1) -> None:
     """Show round after round in a window."""
-    from nclone_env.replay import play
-    from nclone_env.replay.watch import arranged, grid_pictures
+    from nclone_env.replay import arranged, grid_pictures, show
 
     grid = arranged(shown.levels, scale, sources)
-    play.show(grid_pictures(shown.endless(), grid, _HOLD, theme), "nclone-env watch", grid.size)
+    show(grid_pictures(shown.endless(), grid, _HOLD, theme), "nclone-env watch", grid.size)
 
 
 class Views:
@@ -187,10 +187,10 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _replayed(path: Path, label: str) -> Rounds:
-    from nclone_env.replay.watch import WatchedRun
+    from nclone_env.replay import WatchedRun
 
     data = read_bytes(path)
-    if not (is_recording(data) or is_attract(data)):
+    if not is_any_recording(data):
         expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"
         fix = "name what nclone-env train, play or replay record wrote"
         raise ConfigError(f"sources: {expected}, got {shortened(str(path), 200)}, {appearance(data)}; {fix}")
@@ -201,9 +201,7 @@ def _replayed(path: Path, label: str) -> Rounds:
 
 def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: str, live: bool) -> Rounds:
     require_training_extra()
-    from nclone_env.train import load_policy
-    from nclone_env.train.reports.watch import policy_runs
-    from nclone_env.train.runs.folder import checkpoint_file
+    from nclone_env.train import checkpoint_file, load_policy, policy_runs
 
     file = checkpoint_file(path)
     policy, read = load_policy(path, levels), _written(file)

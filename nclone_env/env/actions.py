@@ -22,6 +22,23 @@ def action_space(kind: str) -> gymnasium.Space:
     return gymnasium.spaces.Discrete(NUM_ACTIONS) if kind == "discrete" else gymnasium.spaces.MultiDiscrete(list(_PAIR))
 
 
+def flat_masks(masks: np.ndarray, kind: str) -> np.ndarray:
+    """Return action masks as ``MaskablePPO`` takes them.
+
+    Args:
+        masks: (..., 6), 0 where an action equals a lower one.
+        kind: name of the action space.
+
+    Returns:
+        (..., 6) bool; for ``multi_discrete`` (..., 5) bool: the directions and the two of jump that any action uses.
+    """
+    allowed = masks.astype(np.bool_)
+    if kind == "discrete":
+        return allowed
+    pairs = allowed.reshape(*allowed.shape[:-1], len(JUMP_INPUTS), NUM_DIRECTIONS)
+    return np.concatenate([pairs.any(axis=-2), pairs.any(axis=-1)], axis=-1)
+
+
 def keys_to_action(kind: str) -> dict[tuple[int, ...], Any]:
     """Return the action for each combination of held keys: one of those of ``KEYS`` for the direction, one to jump.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
@@ -11,7 +12,8 @@ from nclone_env.env.reachability.cache import FieldCounts
 from nclone_env.env.viewer import Viewer
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet
-from nclone_env.level.routes.graph import Graphs
+from nclone_env.level.load import levels_as_text
+from nclone_env.level.routes import Graphs
 from nclone_env.sim.state import WorldArrays
 
 
@@ -21,6 +23,19 @@ class BaseEnvironment:
     config: EnvironmentConfig
     _batch: Batch
     _lifecycle: Lifecycle
+
+    _spec: Any = None
+
+    @property
+    def spec(self) -> Any:
+        """Gymnasium's specification, None without ``make``. Levels in it are text, so that it can become JSON."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: Any) -> None:
+        if spec is not None and "levels" in spec.kwargs:
+            spec.kwargs = {**spec.kwargs, "levels": levels_as_text(spec.kwargs["levels"])}
+        self._spec = spec
 
     @cached_property
     def _viewer(self) -> Viewer:

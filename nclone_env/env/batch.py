@@ -30,13 +30,13 @@ from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_sna
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
 from nclone_env.level.level_set import LevelSet
-from nclone_env.level.routes.graph import Graphs, level_graphs
+from nclone_env.level.routes import Graphs, level_graphs
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode, array_node
 from nclone_env.obs.graph import NO_LATTICE
 from nclone_env.obs.reachability import NO_QUERIES
 from nclone_env.obs.spec import frame_specs, observation_specs
-from nclone_env.render.arrays import PictureArrays
+from nclone_env.render import PictureArrays
 from nclone_env.sim.copy import gather_worlds
 from nclone_env.sim.state import WorldArrays, make_worlds
 

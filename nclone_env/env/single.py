@@ -12,9 +12,9 @@ import numpy as np
 from gymnasium.utils import seeding
 
 from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.actions import action_space, check_actions, keys_to_action
+from nclone_env.env.actions import action_space, check_actions, flat_masks, keys_to_action
 from nclone_env.env.arguments import check_options, check_seed, find_level
-from nclone_env.env.arrays.buffers import Buffers, alone
+from nclone_env.env.arrays.buffers import Buffers, alone, make_buffers
 from nclone_env.env.arrays.infos import single_info
 from nclone_env.env.arrays.pool import RecyclingPool
 from nclone_env.env.base import BaseEnvironment
@@ -24,6 +24,7 @@ from nclone_env.env.compiled.reward_function import RewardFunction
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, IN_EPISODE, NOT_CLOSED, OVER, RUNNING, Lifecycle, Phase
 from nclone_env.env.spaces import observation_space
 from nclone_env.env.threads import CALLING_THREAD
+from nclone_env.errors import ConfigError
 from nclone_env.memory_tree import MemoryNode
 
 _ALL = np.ones(1, dtype=np.bool_)
@@ -246,6 +247,27 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
     def get_keys_to_action(self) -> dict[tuple[int, ...], Any]:
         """Return the action for each combination of keys, for ``gymnasium.utils.play.play``."""
         return keys_to_action(self.config.action_space)
+
+    def action_masks(self) -> np.ndarray:
+        """Return which actions the next step may take, for ``MaskablePPO``; see ``flat_masks`` in ``env.actions``.
+
+        Returns:
+            (6,) bool; (5,) with ``multi_discrete`` actions.
+
+        Raises:
+            ConfigError: if ``"action_mask"`` is not among the observations.
+            ResetNeededError: before ``reset``.
+            ClosedError: after ``close``.
+        """
+        self._lifecycle.check("action_masks", AFTER_RESET)
+        if "action_mask" not in self.config.observations:
+            raise ConfigError(
+                f"action_masks: expected 'action_mask' among the observations, got "
+                f"{', '.join(self.config.observations)}; add it"
+            )
+        buffers = make_buffers(self._batch.specs, 1)
+        self._batch.observe(0, buffers)
+        return flat_masks(buffers["action_mask"][0], self.config.action_space)
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes that this environment owns."""

@@ -20,6 +20,7 @@ The checksum detects damage. Of forged numbers, those that compiled code could n
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 import zlib
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ import numpy as np
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import SnapshotError
 from nclone_env.level.level_set import LevelSet
-from nclone_env.sim.plausible import FARTHEST, world_fault
+from nclone_env.sim.plausible import world_fault
 from nclone_env.sim.state import WorldArrays
 
 MAGIC = b"\x89NSTA\r\n\x1a"
@@ -40,6 +41,12 @@ _HEADER = struct.Struct("<8sII32s")
 _CHECKSUM = struct.Struct("<I")
 _SOURCE = "state"
 _MOST_EPISODES = 1 << 30
+_REWARDS = (
+    ("episodes", "episode_return"),
+    ("episodes", "potential"),
+    ("results", "reward"),
+    ("results", "episode_return"),
+)
 
 Rows = dict[str, np.ndarray]
 """Arrays by name; here the rows of one environment, (1, ...)."""
@@ -148,16 +155,16 @@ def _check_numbers(rows: Rows, levels: LevelSet) -> None:
         ("episodes", "steps", 0, _MOST_EPISODES),
         ("results", "level", 0, last),
         ("results", "outcome", 0, len(OUTCOMES) - 1),
-        ("episodes", "episode_return", -FARTHEST, FARTHEST),
-        ("episodes", "potential", -FARTHEST, FARTHEST),
-        ("results", "reward", -FARTHEST, FARTHEST),
-        ("results", "episode_return", -FARTHEST, FARTHEST),
     )
     for name, field, least, most in ranges:
         value = rows[name][field].item()
         if not least <= value <= most:
             what = "a level" if "level" in field else "a number"
             raise SnapshotError(_SOURCE, f"{name}.{field}", f"{what} from {least} to {most}", str(value))
+    for name, field in _REWARDS:  # of any size, as reward functions may return
+        value = rows[name][field].item()
+        if not math.isfinite(value):
+            raise SnapshotError(_SOURCE, f"{name}.{field}", "a finite number", str(value))
     fault = world_fault(WorldArrays(*(rows[name] for name in WorldArrays._fields)), levels)
     if fault is not None:
         raise SnapshotError(_SOURCE, *fault)

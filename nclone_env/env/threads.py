@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
 from time import perf_counter, sleep
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from nclone_env.cores import available_cores
 from nclone_env.errors import StepOrderError
@@ -16,6 +16,14 @@ from nclone_env.sim.pace import Pace
 
 Task = Callable[[int, int, int], None]
 """Called as ``task(worker, first, last)``; no two calls with the same worker slot run at the same time."""
+
+
+@runtime_checkable
+class _Interruptible(Protocol):
+    """A task that ends early when no one waits for it."""
+
+    given_up: bool
+
 
 CALLING_THREAD = 0
 """Worker slot of the thread that calls."""
@@ -101,6 +109,8 @@ class Job:
         """Start no further chunk, and wait for those that threads of this process are processing, if any are left."""
         if not self._outstanding:
             return
+        if isinstance(self._task, _Interruptible):
+            self._task.given_up = True
         for _ in self._numbers:
             pass
         self._busy.discard(CALLING_THREAD)

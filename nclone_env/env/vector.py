@@ -52,6 +52,8 @@ class NPlusPlusVectorEnv(VectorSteps):
             ``final_obs`` as an array of objects, all arrays new (``env.arrays.infos``). Costs time in every step.
         reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
             replaces the configured one. Numba compiles it unless it is compiled already.
+        max_episode_steps: steps after which an episode is truncated, as ``gymnasium.make_vec`` passes them: lowers
+            ``max_frames`` to so many steps of ``frame_skip`` frames.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:
@@ -174,11 +176,11 @@ class NPlusPlusVectorEnv(VectorSteps):
     def exchange_levels(self, levels: Any) -> None:
         """Play other levels in future episodes, without stopping those under way.
 
-        Episodes under way end on the levels that they began on, which stay in ``level_names``, behind the others, until
-        the next exchange; no further episodes begin on them. ``info["level"]`` counts in the new ``level_names``; of an
-        episode that ended in the last step, on a level that has left, it tells the level of the one that has begun.
-        Weights are equal again; assignments, requested levels and start states are dropped. Snapshots taken before do
-        not fit any more, and ``worlds`` and ``level_set`` are others.
+        Running episodes end on their levels. These stay in ``level_names``, behind the new ones, until the next
+        exchange; no further episode begins on them. ``info["level"]`` indexes the new ``level_names``; for an episode
+        that ended in the last step, on a removed level, it gives the level of the next episode. Weights become equal;
+        assignments, requested levels and start states are dropped. Earlier snapshots no longer fit, and ``worlds`` and
+        ``level_set`` are replaced.
 
         Args:
             levels: as ``EnvironmentConfig.levels``: names, files, packs, map bytes or loaded levels.

@@ -52,10 +52,15 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         num_groups: int = 1,
         gymnasium_infos: bool = False,
         reward_function: RewardFunction | None = None,
+        max_episode_steps: int | None = None,
         **fields: Any,
     ):
         self.closed = True  # for now: Gymnasium's __del__ closes environments that are not, even half-built ones
         self.config = config_from(config, fields)
+        if max_episode_steps is not None:
+            check_integer("max_episode_steps", max_episode_steps, low=1)
+            frames = min(self.config.max_frames, int(max_episode_steps) * self.config.frame_skip)
+            self.config = self.config.replace(max_frames=frames)
         check_integer("num_envs", num_envs, low=1, high=_MAX_ENVS)
         if num_threads is not None:
             check_integer("num_threads", num_threads, low=1, high=_MAX_THREADS)

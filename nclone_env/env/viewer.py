@@ -13,8 +13,7 @@ from nclone_env.memory_limit import check_fits
 if TYPE_CHECKING:
     from nclone_env.env.batch import Batch
     from nclone_env.level.level_set import LevelSet
-    from nclone_env.render.area import Area
-    from nclone_env.render.window import Window
+    from nclone_env.render import Area, Window
 
 
 class Viewer:
@@ -28,15 +27,15 @@ class Viewer:
         self._area: tuple[LevelSet, Area] | None = None
 
     def picture(self, batch: Batch, index: int = 0) -> np.ndarray:
-        """Return the picture of a world, (height, width, 3) uint8."""
-        from nclone_env.render.area import WORLD, union
-        from nclone_env.render.picture import used_area_of, world_picture
+        """Return the picture of a world, (height, width, 3) uint8; both are even, as the usual video formats need."""
+        from nclone_env.render import WORLD, union, used_area_of, world_picture
 
         options, levels = self._config.render, batch.level_set
         if self._area is None or self._area[0] is not levels:
             self._area = levels, union(used_area_of(level.raw) for level in levels.levels) if options.crop else WORLD
         scale, area = options.picture_scale, self._area[1]
-        return world_picture(levels.arrays, batch.worlds, index, scale, area, theme=options.theme)
+        picture = world_picture(levels.arrays, batch.worlds, index, scale, area, theme=options.theme)
+        return np.ascontiguousarray(picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2])
 
     def pictures(self, batch: Batch, indices: Sequence[int]) -> tuple[np.ndarray, ...]:
         """Return the pictures of some worlds, in the order of the indices.
@@ -55,7 +54,7 @@ class Viewer:
         """Show the first world in a window."""
         picture = self.picture(batch)
         if self._window is None:
-            from nclone_env.render.window import Window
+            from nclone_env.render import Window
 
             size = (picture.shape[1], picture.shape[0])
             self._window = Window(size, frames_per_second=self._config.frames_per_second)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nclone_env.gallery.collect import Entry
+from nclone_env.gallery.entries import Entry
 from nclone_env.gallery.facts import seconds
 from nclone_env.gallery.markup import Markup, escaped, fill, joined, script_data
 from nclone_env.gallery.runs import GalleryRun
 from nclone_env.gallery.tracks import STEPS, Tracks
-from nclone_env.render.beams import BEAM_COLOURS, BEAM_WIDTHS
-from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE
-from nclone_env.replay.verification import STATE_NAMES
+from nclone_env.render import BEAM_COLOURS, BEAM_WIDTHS, SHEET_COLUMNS, SPRITE
+from nclone_env.replay import STATE_NAMES
 
 MAGNIFICATION = 4
 """Pixels of a sprite per pixel of the world."""

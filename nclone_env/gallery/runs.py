@@ -10,11 +10,10 @@ import numpy as np
 
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import LevelFormatError, RecordingError
-from nclone_env.level.formats.attract import is_attract
+from nclone_env.level.formats import is_attract
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
-from nclone_env.replay.recording import is_recording, load_verified
-from nclone_env.replay.verification import STATE_NAMES, Verdict, verdict
+from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Verdict, is_recording, load_verified, verdict
 from nclone_env.sim.simulate import simulate
 
 _START = 1 << 16  # bytes that show whether a file is a recording: a level has at most so many before its inputs
@@ -106,7 +105,7 @@ def recording_files(path: Path) -> list[Path]:
 def _starts_as_recording(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(_START)
-    return is_recording(start) or is_attract(start)
+    return is_recording(start) or is_attract(start) or path.suffix == RECORDING_SUFFIX
 
 
 def without_copies(runs: Sequence[GalleryRun]) -> list[GalleryRun]:

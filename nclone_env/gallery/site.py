@@ -15,20 +15,26 @@ from nclone_env._files import replace_folder, temporary_beside
 from nclone_env.constants import RUNNING
 from nclone_env.cores import available_cores
 from nclone_env.errors import ConfigError, RecordingError
-from nclone_env.gallery.collect import Entry, OnFault
+from nclone_env.gallery.entries import Entry, OnFault
 from nclone_env.gallery.markup import ASSETS
 from nclone_env.gallery.pages import MAGNIFICATION, index_page, level_page
 from nclone_env.gallery.runs import GalleryRun
 from nclone_env.gallery.tracks import Tracks, shown_frames
 from nclone_env.kinds import NINJA
 from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.render.arrays import FACES_RIGHT
-from nclone_env.render.files import reduced, write_picture
-from nclone_env.render.glyphs import glyphs
-from nclone_env.render.overlay import with_path
-from nclone_env.render.picture import level_picture
-from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls_picture
-from nclone_env.replay.recording import SUFFIX, Recording, write_recording
+from nclone_env.render import (
+    FACES_RIGHT,
+    SHEET_COLUMNS,
+    SPRITE,
+    all_glyphs,
+    level_picture,
+    reduced,
+    sprite_sheet,
+    walls_picture,
+    with_path,
+    write_picture,
+)
+from nclone_env.replay import RECORDING_SUFFIX, Recording, write_recording
 from nclone_env.sim.session import Session
 
 MARK = '<meta name="generator" content="nclone-env gallery">'
@@ -58,7 +64,7 @@ def write_site(
     Raises:
         OSError: if it cannot be written; what was there is unchanged.
     """
-    glyphs()  # once, before there are threads
+    all_glyphs()  # once, before there are threads
     output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
     output.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(output, folder=True) as folder:
@@ -148,7 +154,7 @@ class _Writer:
         """Write the recording of each run, to be downloaded."""
         for number, run in enumerate(entry.runs, start=1):
             recording = Recording.of(entry.level, run.inputs, {"level": entry.level.name})
-            (self.folder / f"{entry.page}-{number}{SUFFIX}").write_bytes(write_recording(recording))
+            (self.folder / f"{entry.page}-{number}{RECORDING_SUFFIX}").write_bytes(write_recording(recording))
 
 
 def path_of(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
@@ -165,5 +171,5 @@ def _write_assets(folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
     sheet, side = sprite_sheet(MAGNIFICATION), MAGNIFICATION * SPRITE
     write_picture(folder / "sprites.webp", sheet)
-    row, column = divmod(int(glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]), SHEET_COLUMNS)
+    row, column = divmod(int(all_glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]), SHEET_COLUMNS)
     write_picture(folder / "icon.png", sheet[row * side :, column * side :][:side, :side])

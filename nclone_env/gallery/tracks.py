@@ -32,8 +32,7 @@ import numpy as np
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, ROCKET_TURRET, bits
 from nclone_env.level.level_set import LevelSet
-from nclone_env.render.compose import list_sprites
-from nclone_env.render.glyphs import glyphs
+from nclone_env.render import all_glyphs, list_sprites
 from nclone_env.sim.beams import beam_of
 from nclone_env.sim.geometry import greater, lesser
 from nclone_env.sim.rays import NO_BEAM
@@ -111,7 +110,7 @@ class Tracks:
         worlds = WorldArrays(frames.ninjas, frames.entity_states, frames.movers, np.zeros((count, 1, 2)))
         size = PER_SPRITE * self.sprites + PER_SHOOTER * self.shooters + OF_RUN
         rows = np.zeros((count, size), np.int32)
-        write_rows(levels.arrays, worlds, glyphs(), np.zeros((self.sprites, PER_SPRITE)), rows)
+        write_rows(levels.arrays, worlds, all_glyphs(), np.zeros((self.sprites, PER_SPRITE)), rows)
         return rows
 
 

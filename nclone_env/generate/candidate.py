@@ -19,7 +19,7 @@ from nclone_env.generate.search import edited, first_solution, shorter_solution
 from nclone_env.generate.splits import split_of
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.validate import validate
-from nclone_env.plan.searches import make_task
+from nclone_env.plan import make_task
 
 _FEWEST_FRAMES, _MOST_FRAMES = 30_000, 150_000
 """Frames that the search for a first solution may simulate, at an aim of 0 and of 100."""

@@ -21,8 +21,8 @@ from nclone_env._files import naming, synchronise, temporary_beside, write_file
 from nclone_env._processes import begin_worker
 from nclone_env.constants import CELEBRATING
 from nclone_env.generate.levels import GeneratedLevel, generate_level
-from nclone_env.level.formats.pack_text import write_pack
-from nclone_env.replay.recording import SUFFIX, recording_name, write_recording
+from nclone_env.level.formats import write_pack
+from nclone_env.replay import RECORDING_SUFFIX, recording_name, write_recording
 
 TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"
 _AHEAD = 4
@@ -53,13 +53,9 @@ class CollectionFiles:
 
     def recordings(self, numbers: Container[int]) -> list[Path]:
         """Return the recordings of levels by their numbers; files with other names are not recordings."""
-        files = sorted(self.folder.glob(f"*{SUFFIX}"))
+        files = sorted(self.folder.glob(f"*{RECORDING_SUFFIX}"))
         named = [(re.match("[0-9]+", file.name), file) for file in files]
         return [file for number, file in named if number and int(number[0]) in numbers]
-
-    def existing(self) -> list[Path]:
-        """Return those that exist."""
-        return [path for path in (self.pack, self.table, self.folder) if path.exists()]
 
 
 @dataclass(frozen=True)
@@ -195,4 +191,4 @@ def _recordings_in(table: Path) -> set[str]:
         names = {str(row["recording"]) for row in rows}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return set()
-    return {name for name in names if name.endswith(SUFFIX) and Path(name).name == name}
+    return {name for name in names if name.endswith(RECORDING_SUFFIX) and Path(name).name == name}

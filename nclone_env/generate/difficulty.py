@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nclone_env.errors import ConfigError, shortened
 
-LEAST, MOST = 0, 100
+LEAST_DIFFICULTY, MOST_DIFFICULTY = 0, 100
 EASIEST = 25
 """Difficulties below this are the easiest band, in which random play may complete a level more often."""
 RANDOM_LIMIT = 5
@@ -82,8 +82,8 @@ def check_range(name: str, low: int, high: int) -> None:
     Raises:
         ConfigError: if they are no range within 0..100.
     """
-    if not LEAST <= low <= high <= MOST:
-        expected = f"a range within {LEAST}..{MOST}, the smaller number first"
+    if not LEAST_DIFFICULTY <= low <= high <= MOST_DIFFICULTY:
+        expected = f"a range within {LEAST_DIFFICULTY}..{MOST_DIFFICULTY}, the smaller number first"
         raise ConfigError(f"{name}: expected {expected}, got {low}..{high}")
 
 

@@ -20,16 +20,16 @@ import numpy as np
 
 from nclone_env.errors import ConfigError, did_you_mean, shortened
 from nclone_env.generate.candidate import Accepted, try_sketch
-from nclone_env.generate.difficulty import LEAST, MOST, Difficulty, check_range
+from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.matters import RecordGroup
 from nclone_env.generate.route import Unusable
-from nclone_env.generate.splits import SPLITS, TRAIN
+from nclone_env.generate.splits import SPLITS, TRAIN_SPLIT
 from nclone_env.kinds import kind_name
 from nclone_env.level.level import Level
 from nclone_env.options import check_integer
-from nclone_env.replay.recording import Recording
+from nclone_env.replay import Recording
 
 ATTEMPTS = 400
 """Sketches that are tried for one level before an error says that none was accepted."""
@@ -92,8 +92,8 @@ def generate_level(
     seed: int = 0,
     number: int = 0,
     *,
-    split: str = TRAIN,
-    difficulty: tuple[int, int] = (LEAST, MOST),
+    split: str = TRAIN_SPLIT,
+    difficulty: tuple[int, int] = (LEAST_DIFFICULTY, MOST_DIFFICULTY),
 ) -> GeneratedLevel:
     """Make one level: the first of a sequence of sketches that is accepted.
 
@@ -110,7 +110,7 @@ def generate_level(
     Raises:
         ConfigError: if an argument is out of range, or no sketch was accepted.
     """
-    check_arguments(family, seed, number, split, difficulty)
+    check_generation(family, seed, number, split, difficulty)
     rejected: Counter[str] = Counter()
     for attempt in range(ATTEMPTS):
         try:
@@ -130,8 +130,8 @@ def generated_levels(
     families: Sequence[str] = tuple(FAMILIES),
     seed: int = 0,
     *,
-    split: str = TRAIN,
-    difficulty: tuple[int, int] = (LEAST, MOST),
+    split: str = TRAIN_SPLIT,
+    difficulty: tuple[int, int] = (LEAST_DIFFICULTY, MOST_DIFFICULTY),
 ) -> Iterator[GeneratedLevel]:
     """Yield levels 0, 1, 2, ... of a collection without end; the families take turns.
 
@@ -171,7 +171,7 @@ def _named(
     )
 
 
-def check_arguments(family: str, seed: int, number: int, split: str, difficulty: tuple[int, int]) -> None:
+def check_generation(family: str, seed: int, number: int, split: str, difficulty: tuple[int, int]) -> None:
     """Check the arguments of :func:`generate_level`.
 
     Raises:

@@ -35,7 +35,7 @@ from nclone_env.kinds import (
 )
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.plan.searches import Task, make_task
+from nclone_env.plan import Task, make_task
 
 _UNCHECKED = (NINJA, GOLD, EXIT, EXIT_SWITCH, MINE, TOGGLE_MINE, *DOOR_SWITCHES.values())
 LANDMARKS = (REGULAR_DOOR, LOCKED_DOOR)

@@ -13,7 +13,7 @@ from nclone_env.generate.search import Found, first_solution, shorter_solution, 
 from nclone_env.generate.sketch import Proposal, Sketch
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.plan.searches import Task, make_task
+from nclone_env.plan import Task, make_task
 
 _SHORTER_FRAMES = 20_000
 

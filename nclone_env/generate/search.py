@@ -8,10 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.level.level_set import LevelSet
-from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
-from nclone_env.plan.objective import Replayed
-from nclone_env.plan.origin import origin_of
-from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, Task
+from nclone_env.plan import (
+    Archive,
+    ArchiveSearch,
+    PolishSearch,
+    Replayed,
+    Rules,
+    Search,
+    Task,
+    cells_that_fit,
+    make_archive,
+    origin_of,
+)
 from nclone_env.sim.keys import key_parts
 
 MAX_FRAMES = 3600

@@ -11,8 +11,8 @@ import numpy as np
 
 from nclone_env.level.mirror import mirrored_tiles
 
-TRAIN, HELD_OUT = "train", "held-out"
-SPLITS = (TRAIN, HELD_OUT)
+TRAIN_SPLIT, HELD_OUT_SPLIT = "train", "held-out"
+SPLITS = (TRAIN_SPLIT, HELD_OUT_SPLIT)
 
 
 def split_of(tiles: np.ndarray) -> str:

@@ -20,8 +20,7 @@ from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.options import check_integer
-from nclone_env.plan.archive import Rules
-from nclone_env.plan.searches import ArchiveSearch, Task, make_task
+from nclone_env.plan import ArchiveSearch, Rules, Task, make_task
 
 Place = list[int]
 """x and y in units of records."""
@@ -45,7 +44,7 @@ class Variant:
     Attributes:
         level: the variant, None if none was found; its name is that of the level with its number behind it.
         inputs: (T,) uint8; a solution, one input byte a frame; empty without one.
-        tried: arrangements that were tried for it.
+        tried: number of arrangements tried.
     """
 
     level: Level | None

@@ -1,8 +1,8 @@
 """The only door to Numba: decorators for kernels, building blocks for them, and the code cache.
 
 ``decorators`` makes kernels, with the building blocks of ``scratch``; ``dispatcher`` chooses between Numba's
-compilation and the faster one of ``inner``; ``cache`` keeps compiled code in ``folder`` under the digests of
-``sources``.
+compilation and the faster one of ``inner``, which compiles for ``target``; ``cache`` keeps compiled code in ``folder``
+under the digests of ``sources``; ``shipped`` is the code that wheels bring.
 """
 
 from nclone_env.jit.decorators import called_kernel, kernel, numeric_kernel, specialised

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels on disk.
+"""The cache of compiled kernels on disk, and behind it the code that came with the package.
 
 Numba's private locator classes decide where code is cached and when it is stale. They are replaced here for kernels
 alone: the public setting, ``NUMBA_CACHE_DIR``, would apply to every package of the process. A Numba without them fails
@@ -25,13 +25,16 @@ from nclone_env._files import write_file
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, remove_unused_code
 from nclone_env.jit.notice import notice
+from nclone_env.jit.shipped import say_unused, shipped_code
 from nclone_env.jit.sources import code_digest
+from nclone_env.jit.target import target
 
 
 class KernelCache(caching.NullCache):
     """Opens the cache of a kernel on its first call: only then is everything defined that the kernel refers to.
 
-    Functions without a ``code_digest`` are not cached, and none is without a ``cache_folder``.
+    Functions without a ``code_digest`` are not cached. Without a ``cache_folder`` there is only the code that came with
+    the package.
     """
 
     def __init__(self, function: Callable[..., Any]):
@@ -39,13 +42,13 @@ class KernelCache(caching.NullCache):
 
     @cached_property
     def _files(self) -> caching.NullCache | caching.FunctionCache:
-        cached = code_digest(self._function) is not None and cache_folder() is not None
-        return _Files(self._function) if cached else caching.NullCache()
+        return caching.NullCache() if code_digest(self._function) is None else _Files(self._function)
 
     @property
     def cache_path(self) -> str | None:
         """The folder, None if the kernel is not cached."""
-        return self._files.cache_path
+        folder = cache_folder() if isinstance(self._files, _Files) else None
+        return None if folder is None else os.fspath(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code for a signature; None if there is none, so it is about to be compiled."""
@@ -71,7 +74,7 @@ class _Locator(caching._CacheLocator):
         self._key = f"{code_digest(function)} {'plain' if IS_PLAIN else 'fast'} {place}"
 
     def get_cache_path(self) -> str:
-        return str(cache_folder())
+        return ""  # not before it is needed: code that came with the package needs none
 
     def ensure_cache_path(self) -> None:
         """Do nothing: ``cache_folder`` has created it."""
@@ -90,39 +93,59 @@ class _Locator(caching._CacheLocator):
 class _FilesFormat(caching.CompileResultCacheImpl):
     _locator_classes = [_Locator]  # noqa: RUF012 - the name and type Numba reads
 
+    def reduce(self, compiled: Any) -> Any:
+        return super().reduce(compiled._replace(type_annotation=""))
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        if not IS_PLAIN:
+            from nclone_env.jit.inner import loading_context  # which may not be there if the plain way is used
+
+            target_context = loading_context(target_context, payload[0])
+        return None if target_context is None else super().rebuild(target_context, payload)
+
 
 class _Files(caching.FunctionCache):
     _impl_class = _FilesFormat
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__(function)
-        self._cache_file = CodeFiles(Path(self._cache_path), self._impl.filename_base)
+        self._cache_file = CodeFiles(self._impl.filename_base)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        if IS_PLAIN:
+            return super().load_overload(sig, target_context)
+        return self._load_overload(sig, target_context)
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        sig, numbas, function = super()._index_key(sig, codegen)
+        return sig, numbas if IS_PLAIN else tuple(target()), function
 
 
 class CodeFiles:
-    """The files of a kernel, one for each signature: CRC-32 of the rest, then the pickle of a key and the code.
+    """The files of a kernel, one for each signature: CRC-32 of the rest, then the packed pickle of a key and the code.
+
+    Packed files have a tenth of the size, as most of machine code is names; unpacking takes a few milliseconds.
 
     Args:
-        folder: where they are.
         name: begins their names.
+        folder: returns where they are kept; None if nothing is. It is not called for what came with the package.
     """
 
-    def __init__(self, folder: Path, name: str):
-        self._folder, self._name = folder, name
+    def __init__(self, name: str, folder: Callable[[], Path | None] = cache_folder):
+        self._name, self._folder = name, folder
 
     def load(self, key: tuple[Any, ...]) -> Any:
-        """Return the code of a key; None if there is no file, or it is damaged. The file is marked as used."""
-        path = self._path(key)
-        try:
-            data = path.read_bytes()
-        except OSError:
-            return None
-        with suppress(OSError):  # a folder that can only be read
-            os.utime(path)
-        if int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]) or len(data) <= 4:
-            return None
-        stored, code = pickle.loads(data[4:])
-        return code if stored == key else None
+        """Return the code of a key, as it came with the package or from the cache; None if neither has valid code."""
+        name = self._file_name(key)
+        shipped, reason = shipped_code(name)
+        code = None if shipped is None else _unpacked(shipped, key)
+        folder = self._folder() if code is None else None
+        if folder is not None:
+            cached = _read(folder / name)
+            code = None if cached is None else _unpacked(cached, key)
+        if code is None and reason:
+            say_unused(reason)
+        return code
 
     def save(self, key: tuple[Any, ...], code: Any) -> None:
         """Write the code of a key.
@@ -130,9 +153,34 @@ class CodeFiles:
         Raises:
             OSError: if the file cannot be written.
         """
-        remove_unused_code(self._folder)
-        data = caching.dumps((key, code))
-        write_file(self._path(key), zlib.crc32(data).to_bytes(4, "little") + data)
+        folder = self._folder()
+        if folder is None:
+            return
+        remove_unused_code(folder)
+        data = zlib.compress(caching.dumps((key, code)), level=1)
+        write_file(folder / self._file_name(key), zlib.crc32(data).to_bytes(4, "little") + data)
 
-    def _path(self, key: tuple[Any, ...]) -> Path:
-        return self._folder / f"{self._name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}{CODE_SUFFIX}"
+    def _file_name(self, key: tuple[Any, ...]) -> str:
+        return f"{self._name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}{CODE_SUFFIX}"
+
+
+def _read(path: Path) -> bytes | None:
+    """Return the contents of a file of the cache, and mark it as used; None if there is none."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    with suppress(OSError):  # a folder that can only be read
+        os.utime(path)
+    return data
+
+
+def _unpacked(data: bytes, key: tuple[Any, ...]) -> Any:
+    """Return the code in a file; None if it is damaged, or of another key."""
+    if int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]) or len(data) <= 4:
+        return None
+    try:
+        stored, code = pickle.loads(zlib.decompress(data[4:]))
+    except Exception:  # noqa: BLE001 - whatever is raised for what this package did not write
+        return None
+    return code if stored == key else None

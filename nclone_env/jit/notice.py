@@ -47,7 +47,7 @@ class Notice:
         self._known |= inside
         self._name, self._count, self._done = function.__name__, len(inside), 0
         self._began = self._drawn = time.monotonic()
-        _say(f"nclone_env: compiling {self._name} and {self._count - 1} functions in it, once: about {seconds:.0f} s\n")
+        say(f"nclone_env: compiling {self._name} and {self._count - 1} functions in it, once: about {seconds:.0f} s\n")
 
     def advance(self) -> None:
         """Count a function that was compiled as a part of the announced kernel, and draw the bar on a terminal."""
@@ -55,19 +55,20 @@ class Notice:
         now = time.monotonic()
         if self._name and now - self._drawn > _BETWEEN and _has_terminal():
             self._drawn = now
-            _say(self._bar(min(1.0, self._done / self._count) * _INSIDE, now))
+            say(self._bar(min(1.0, self._done / self._count) * _INSIDE, now))
 
     def end(self, is_done: bool) -> None:
         """End the line of the bar: the announced kernel is compiled, or an error or Ctrl-C has ended it."""
         if self._name and self._drawn > self._began:
-            _say((self._bar(1.0, time.monotonic()) if is_done else "") + "\n")
+            say((self._bar(1.0, time.monotonic()) if is_done else "") + "\n")
         self._name = ""
 
     def _bar(self, share: float, now: float) -> str:
         return f"\r\x1b[K{bar(share)} {share:4.0%} {now - self._began:3.0f} s"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Write to stderr, if there is one."""
     with suppress(OSError, ValueError, AttributeError):  # no stderr, or a closed one
         sys.stderr.write(text)
         sys.stderr.flush()

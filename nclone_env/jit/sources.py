@@ -21,6 +21,10 @@ from numba.core import config
 _PACKAGE = Path(__file__).parents[1]
 _DIGESTED = (_PACKAGE.name, "numba", "numpy")
 """Packages whose sources or versions are in the digests."""
+_WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "shipped", "sources")}
+"""Modules of this package that keep compiled code and do not contribute to it; ``_FORMAT`` stands for them."""
+_FORMAT = 2
+"""Increased with each change in the files of compiled code."""
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|[^#\n]*)|import ({_PACKAGE.name}[\w.]*))", re.MULTILINE
 )
@@ -29,11 +33,14 @@ _FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re
 
 @lru_cache(maxsize=1)
 def compiler_digest() -> str:
-    """Return 16 hex digits that change with the versions of Numba and NumPy and with ``NUMBA_BOUNDSCHECK``.
+    """Return 16 hex digits that change with the versions that compiled code depends on and ``NUMBA_BOUNDSCHECK``.
 
-    Numba ignores that variable where code is cached.
+    Numba ignores that variable where code is cached. Its version counts as a whole. That of NumPy counts by its first
+    number, with which the layout of arrays changes: kernels call no function of NumPy, and what Numba makes of their
+    arithmetic and of items of arrays is the same for NumPy 2.2 and 2.5, to the byte.
     """
-    return hashlib.sha256(f"{numba.__version__} {np.__version__} {config.BOUNDSCHECK}".encode()).hexdigest()[:16]
+    text = f"{_FORMAT} {numba.__version__} {np.__version__.partition('.')[0]} {config.BOUNDSCHECK}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @cache
@@ -47,7 +54,7 @@ def module_digest(name: str) -> str:
     digest = hashlib.sha256(compiler_digest().encode())
     for module in sorted(_reached(name)):
         digest.update(module.encode() + b"\0")
-        digest.update(_source(module) or b"")
+        digest.update(_parts_of(module)[0].encode())
     return digest.hexdigest()
 
 
@@ -57,14 +64,14 @@ def _reached(name: str) -> set[str]:
     pending = [name]
     while pending:
         module = pending.pop()
-        if module not in reached and _source(module) is not None:
+        if module not in reached | _WITHOUT_CODE and _source(module) is not None:
             reached.add(module)
             pending += _imports(module)
     return reached
 
 
 @cache
-def _source(module: str) -> bytes | None:
+def _source(module: str) -> str | None:
     """Return the source of a module, None if it is none of the package."""
     first, *parts = module.split(".")
     if first != _PACKAGE.name:
@@ -72,18 +79,34 @@ def _source(module: str) -> bytes | None:
     path = _PACKAGE.joinpath(*parts)
     for file in (path / "__init__.py", path.with_suffix(".py")):
         if file.is_file():
-            return file.read_bytes()
+            return file.read_text(encoding="utf-8")
     return None
 
 
 @cache
+def _parts_of(module: str) -> tuple[str, str]:
+    """Return the source of a module without its imports for type checkers, and these imports."""
+    source = _source(module) or ""
+    return _FOR_TYPE_CHECKERS.sub("", source), "".join(_FOR_TYPE_CHECKERS.findall(source))
+
+
+@cache
 def _imports(module: str) -> list[str]:
-    """Return the package of a module, the modules that it imports from, and the names that it imports, as modules."""
-    text = _FOR_TYPE_CHECKERS.sub("", (_source(module) or b"").decode())
+    """Return the package of a module, the modules that it imports from, and the names that it imports, as modules.
+
+    A name on the face of a package (``nclone_env._faces``) is followed to its module.
+    """
     found = [module.rpartition(".")[0]]
-    for origin, names, whole in _IMPORT.findall(text):
-        found += [whole] if whole else [origin, *(f"{origin}.{name}" for name in re.findall(r"\w+", names))]
+    for origin, names, whole in _IMPORT.findall(_parts_of(module)[0]):
+        found += [whole] if whole else [part for name in re.findall(r"\w+", names) for part in _way(origin, name)]
     return found
+
+
+@cache
+def _way(origin: str, name: str) -> list[str]:
+    """Return the modules that a name comes through, from the one that it is imported from, and the name as a module."""
+    home = re.search(rf"^[ \t]+from ([\w.]+) import {name}\b", _parts_of(origin)[1], re.MULTILINE)
+    return [origin, *(_way(home[1], name) if home else [f"{origin}.{name}"])]
 
 
 def code_digest(function: Callable[..., Any]) -> str | None:

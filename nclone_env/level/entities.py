@@ -8,7 +8,7 @@ import numpy as np
 
 from nclone_env.constants import CELL_SIZE, COLUMNS, FACING_X, FACING_Y, ROWS
 from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF
-from nclone_env.level.records import count_exits
+from nclone_env.level.records import count_exits, played_records
 from nclone_env.level.segments import DOOR, sort_by_cell
 
 ENTITY = np.dtype(
@@ -54,6 +54,7 @@ class EntityTable(NamedTuple):
 
 def entity_table(records: np.ndarray) -> EntityTable:
     """Create the entities of a level from its (N, 5) uint8 records, in the order of the records."""
+    records = played_records(records)
     created = np.array(_create(records), dtype=np.int64).reshape(-1, 5)
     kinds = created[:, 2]
     slots = np.argsort(np.where(kinds == EXIT_SWITCH, EXIT, kinds), kind="stable")  # type lists (section 4.2)

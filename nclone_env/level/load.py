@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import itertools
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
+from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import loading_fault
-from nclone_env.level.reference import OpenedPacks, listed_names, resolve
+from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
 
+_TEXT = "base64:"
+"""Begins a text that holds map bytes: a level for JSON."""
 LevelSource = str | Path | bytes | RawLevel | Level
 
 
@@ -21,7 +27,7 @@ def load_level(source: LevelSource) -> Level:
 
     Args:
         source: name of a built-in level, path of a level file, level of a pack (``pack.txt#12``), bytes of a level
-            file, a :class:`RawLevel`, or a level, which is returned as it is.
+            file, a text of :func:`levels_as_text`, a :class:`RawLevel`, or a level, which is returned as it is.
 
     Raises:
         LevelFormatError: if the data are malformed.
@@ -34,6 +40,8 @@ def load_level(source: LevelSource) -> Level:
         return Level.of(source)
     if isinstance(source, bytes):
         return Level.of(LevelFile(source).level())
+    if isinstance(source, str) and source.startswith(_TEXT):
+        return _level_of_text(source)
     if not isinstance(source, (str, Path)):
         raise UnknownLevelError(f"level: expected a name, a path, bytes or a loaded level, got {shortened(source)}")
     refs = resolve(source)
@@ -51,20 +59,73 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
         sources: sources as :func:`load_level` takes them, or just one; a name may denote a whole set, folder or pack.
 
     No two have the same name: files of the same name get their folders in front, ``caves/train.txt#0``, and other
-    levels a number behind, ``one.toml (2)``.
+    levels a number behind, ``one.toml (2)``. Of a name that denotes several levels, those that cannot be read are left
+    out, with a warning that names each.
 
     Raises:
-        LevelFormatError: if the data are malformed.
+        LevelFormatError: if the data of one level, or of all levels of a name, are malformed.
         UnknownLevelError: if a name is neither built in nor a file.
     """
     levels: list[Level] = []
     packs: OpenedPacks = {}
     for source in [sources] if isinstance(sources, LevelSource) else sources:
-        if isinstance(source, (str, Path)):
-            levels.extend(ref.load() for ref in resolve(source, packs))
+        if isinstance(source, (str, Path)) and not str(source).startswith(_TEXT):
+            levels.extend(level for _, level in readable(resolve(source, packs)))
         else:
             levels.append(load_level(source))
     return _with_distinct_names(levels)
+
+
+def levels_as_text(sources: LevelSource | Iterable[LevelSource]) -> tuple[str, ...]:
+    """Return level sources as texts that JSON can hold and :func:`load_levels` takes; names and paths stay.
+
+    Other levels become their names and map bytes: ``base64:`` with the name in UTF-8, a zero byte and the map bytes.
+
+    Raises:
+        LevelFormatError: if a level cannot be read, or map bytes cannot hold it.
+        UnknownLevelError: if a source is none.
+    """
+    return tuple(_as_text(source) for source in ([sources] if isinstance(sources, LevelSource) else sources))
+
+
+def _as_text(source: LevelSource) -> str:
+    if isinstance(source, (str, Path)):
+        return str(source)
+    level = load_level(source)
+    data = level.name.encode(errors="replace") + b"\0" + write_map(level.raw)
+    return _TEXT + base64.b64encode(data).decode()
+
+
+def _level_of_text(text: str) -> Level:
+    try:
+        name, mark, data = base64.b64decode(text[len(_TEXT) :], validate=True).partition(b"\0")
+        shown = name.decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise LevelFormatError(shortened(text), "text", "a name and map bytes in base64", str(error)) from error
+    if not mark:
+        raise LevelFormatError(shortened(text), "text", "a zero byte behind the name", "none")
+    return Level(LevelFile(data).level(), shown)
+
+
+def readable(refs: Sequence[LevelRef]) -> Iterator[tuple[LevelRef, Level]]:
+    """Yield the levels of a name; of several, warn of those that cannot be read, and leave them out.
+
+    Raises:
+        LevelFormatError: if none of them can be read.
+    """
+    fault: LevelFormatError | None = None
+    found = 0
+    for ref in refs:
+        try:
+            yield ref, ref.load()
+            found += 1
+        except LevelFormatError as error:
+            if len(refs) == 1:
+                raise
+            warnings.warn(f"left out: {error}", RuntimeWarning, stacklevel=2)
+            fault = fault or error
+    if fault is not None and not found:
+        raise fault
 
 
 def _with_distinct_names(levels: list[Level]) -> list[Level]:

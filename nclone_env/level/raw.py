@@ -36,11 +36,12 @@ class RawLevel:
     Attributes:
         tiles: (23, 42) uint8, read-only; tile number of each playable cell, row by row.
         records: (N, 5) uint8, read-only; the fields of a :class:`Record`. Row 0 is the ninja.
-        title: level name, at most 128 Latin-1 characters.
-        author: author name, at most 16 Latin-1 characters.
+        title: level name, at most 128 bytes.
+        author: author name, at most 16 bytes.
         level_id: number the game gave the level; ``UNPUBLISHED`` if none.
         game_mode: 0 solo, 1 co-op, 2 race, 4 unset (physics 01, section 14.1).
         source: file the level came from, for messages.
+        notes: what its file contains that is wrong but did not prevent reading it, one sentence each.
     """
 
     tiles: np.ndarray
@@ -50,6 +51,7 @@ class RawLevel:
     level_id: int = UNPUBLISHED
     game_mode: int = 0
     source: str = field(default="<bytes>")
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Freeze private copies of both arrays."""

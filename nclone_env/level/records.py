@@ -16,10 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.kind import UNLIMITED
 from nclone_env.kinds import DOOR_SWITCHES, EXIT, KINDS, NINJA, SWITCH_OF, kind_name
 
 MAX_TYPE = 39  # the counts block has room for types 0..39
-MAX_RECORDS = 32767  # indices of entities are 16-bit
+MAX_RECORDS = UNLIMITED
+_ORIENTATIONS = np.array([kind.orientations for kind in KINDS])
+_MODES = np.array([kind.modes for kind in KINDS])
 
 
 class RecordFault(NamedTuple):
@@ -49,7 +52,7 @@ def loading_fault(records: np.ndarray) -> RecordFault | None:
         return crowd
     exits = count_exits(records)
     for index, row in enumerate(rows):
-        fault = _value_fault(index, row) or _partner_missing(index, row, exits, len(rows))
+        fault = _partner_missing(index, row, exits, len(rows))
         if fault:
             return fault
     return None
@@ -73,6 +76,19 @@ def writing_fault(records: np.ndarray) -> RecordFault | None:
     return None
 
 
+def played_records(records: np.ndarray) -> np.ndarray:
+    """Return (N, 5) uint8 records as they are played: each orientation and mode modulo the number that its kind has.
+
+    Levels with greater ones, edited by other means than the game's editor, are public, and the game plays them.
+    """
+    played = records.copy()
+    known = records[:, 0] < len(KINDS)
+    kinds = records[known, 0]
+    played[known, 3] = records[known, 3] % _ORIENTATIONS[kinds]
+    played[known, 4] = records[known, 4] % _MODES[kinds]
+    return played
+
+
 def count_exits(records: np.ndarray) -> int:
     """Return the number of exit records in (N, 5) records."""
     return int(np.count_nonzero(records[:, 0] == EXIT))
@@ -92,18 +108,6 @@ def _crowd_fault(records: np.ndarray) -> RecordFault | None:
         if counts[kind.number] > kind.most:
             first = int(np.flatnonzero(records[:, 0] == kind.number)[kind.most])
             return RecordFault(first, f"at most {kind.most} {kind.name} records in a level", f"{counts[kind.number]}")
-    return None
-
-
-def _value_fault(index: int, row: Sequence[int]) -> RecordFault | None:
-    number, _, _, orientation, mode = row
-    if number >= len(KINDS):
-        return None
-    kind = KINDS[number]
-    if orientation >= kind.orientations:
-        return RecordFault(index, f"an orientation of 0..{kind.orientations - 1} for {kind.name}", str(orientation))
-    if mode >= kind.modes:
-        return RecordFault(index, f"a mode of 0..{kind.modes - 1} for {kind.name}", str(mode))
     return None
 
 

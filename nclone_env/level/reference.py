@@ -9,13 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
+from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, LevelFile
 from nclone_env.level.level import Level
 
 _LEVEL_SUFFIXES = (TEXT_SUFFIX, MAP_SUFFIX, "")  # the game's own files have no suffix
 _NUMBERS = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
+
+_NOT_INSTALLED = "none, as the package is in a zip file or not complete; install it"
 
 OpenedPacks = dict[Path, LevelFile | None]
 """Opened files by path that may be packs; None for unreadable ones."""
@@ -28,7 +30,8 @@ class LevelRef:
     Attributes:
         path: the file.
         number: number of the level in a pack, from 0; None for a file of one level.
-        name: ``set/level`` for a built-in level, ``pack.txt#12`` for a level of a pack, else the file name.
+        name: ``set/level`` for a built-in level, ``pack.txt#12`` for a level of a pack, else the file name, with
+            escapes for characters that are not printable.
     """
 
     path: Path
@@ -109,10 +112,11 @@ def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
     try:
         paths = sorted(path for path in folder.iterdir() if path.is_file() and _looks_like_level(path))
     except OSError as error:
-        raise UnknownLevelError(f"{folder}: expected a readable folder of level files, got {error}") from error
+        expected = "expected a readable folder of level files"
+        raise UnknownLevelError(f"{plain(folder)}: {expected}, got {plain(error)}") from error
     if not paths:
         expected = "expected a folder of level files (.toml, .map or no suffix), got none in it"
-        raise UnknownLevelError(f"{folder}: {expected}")
+        raise UnknownLevelError(f"{plain(folder)}: {expected}")
     return tuple(LevelRef(path, None, _file_name(path)) for path in paths)
 
 
@@ -184,12 +188,12 @@ def _opened(path: Path) -> LevelFile | None:
 
 
 def _pack_ref(path: Path, number: int, file: LevelFile) -> LevelRef:
-    return LevelRef(path, number, f"{path.name}#{number}", file)
+    return LevelRef(path, number, f"{plain(path.name)}#{number}", file)
 
 
 def _file_name(path: Path) -> str:
     built_in = path.parent.parent == levels_folder()
-    return f"{path.parent.name}/{path.stem}" if built_in else path.name
+    return f"{path.parent.name}/{path.stem}" if built_in else plain(path.name)
 
 
 def _looks_like_level(path: Path) -> bool:
@@ -210,5 +214,5 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
     )
     return (
         f"level: expected a built-in set or level, a file or a folder, got {shortened(name, 200)}{hint}"
-        f" Built-in sets and their levels: {listed or 'none'}"
+        f" Built-in sets and their levels: {listed or _NOT_INSTALLED}"
     )

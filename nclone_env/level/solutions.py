@@ -42,7 +42,7 @@ def known_solutions(folder: Path | None = None) -> dict[str, bytes]:
     if not path.exists():
         return {}
     try:
-        table = tomllib.loads(path.read_text())
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LevelFormatError(str(path), "file", "TOML", str(error)) from error
     return {name: parse_inputs(text, f"{path}: {name}") for name, text in table.items()}

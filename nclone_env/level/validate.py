@@ -11,7 +11,7 @@ import numpy as np
 from nclone_env.constants import CELL_SIZE, COLUMNS, MAP_UNIT, MAX_TILE, ROWS, TILE_COLUMNS, TILE_ROWS
 from nclone_env.kinds import EXIT, NINJA, kind_name
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.records import has_behaviour, writing_fault
+from nclone_env.level.records import has_behaviour, played_records, writing_fault
 
 FULL_BLOCK = 1
 UNITS_PER_CELL = int(CELL_SIZE / MAP_UNIT)
@@ -32,6 +32,8 @@ def validate(raw: RawLevel) -> list[Finding]:
         _start(raw),
         _ignored(raw),
         _outside(raw),
+        _turned(raw),
+        (Finding("warning", note) for note in raw.notes),
         _unwritable(raw),
     )
     findings = [finding for check in checks for finding in check]
@@ -82,6 +84,13 @@ def _outside(raw: RawLevel) -> Iterator[Finding]:
     if len(outside):
         counts = _count_by_name(outside, set(outside[:, 0].tolist()))
         yield Finding("warning", f"entities outside the world: {_listed(counts)}")
+
+
+def _turned(raw: RawLevel) -> Iterator[Finding]:
+    other = raw.records[(raw.records != played_records(raw.records)).any(axis=1)]
+    if len(other):
+        listed = _listed(_count_by_name(other, set(other[:, 0].tolist())))
+        yield Finding("warning", f"orientations and modes that do not exist are taken modulo their number: {listed}")
 
 
 def _unwritable(raw: RawLevel) -> Iterator[Finding]:

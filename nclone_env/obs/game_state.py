@@ -17,7 +17,7 @@ from nclone_env.constants import (
 )
 from nclone_env.jit import kernel, local_f64
 from nclone_env.kinds import MINE, TOGGLE_MINE
-from nclone_env.level.routes.distance import direction_to, follow, nearest_node
+from nclone_env.level.routes import direction_to, follow, nearest_node
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective, open_exit_count
 from nclone_env.obs.spec import GAME_STATE, columns

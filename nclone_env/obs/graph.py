@@ -8,8 +8,7 @@ import numpy as np
 
 from nclone_env.jit import kernel
 from nclone_env.kinds import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
-from nclone_env.level.routes.distance import SPACING
-from nclone_env.level.routes.graph import NO_NODE
+from nclone_env.level.routes import NO_NODE, SPACING
 from nclone_env.obs.entity_states import matters
 from nclone_env.sim.entities.door import is_closed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nclone_env.jit import kernel
-from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.routes import distance_at
 
 
 @kernel

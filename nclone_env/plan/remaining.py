@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.jit import kernel
-from nclone_env.level.routes.lattice import FAR, length_at
+from nclone_env.level.routes import FAR, length_at
 
 
 @kernel

@@ -23,10 +23,10 @@ from nclone_env._container import UNREADABLE
 from nclone_env._files import fill_file
 from nclone_env.errors import FormatError, shortened
 from nclone_env.jit import module_digest
-from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.formats import write_map
 from nclone_env.level.level import Level
 
-SUFFIX = ".search.npz"
+SEARCH_SUFFIX = ".search.npz"
 _FORMAT = 1
 _MOST_SEARCHES = 1000
 

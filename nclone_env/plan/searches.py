@@ -13,7 +13,7 @@ from nclone_env.errors import UnsupportedLevelError
 from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
-from nclone_env.level.routes.guide import Guide, make_guide
+from nclone_env.level.routes import Guide, make_guide
 from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive
 from nclone_env.plan.objective import PRICES, Replayed
 from nclone_env.plan.origin import Start, origin_of
@@ -92,7 +92,7 @@ class Search(ABC):
         task: the level.
         progress: (1,) record, whose ``frames`` are those simulated since it began.
         known: solutions cost less.
-        stage: name of what it does.
+        stage: name of the stage.
         weight: its share of a round.
     """
 
@@ -147,7 +147,7 @@ class Search(ABC):
 
 
 class ArchiveSearch(Search):
-    """Looks for the exit from an archive of worlds.
+    """A search for the exit from an archive of worlds.
 
     Args:
         task: the level.
@@ -155,7 +155,7 @@ class ArchiveSearch(Search):
         rules: its settings.
         seed: of its random numbers.
         best: the best solution so far, None without one.
-        stage: name of what it does.
+        stage: name of the stage.
         weight: its share of a round.
     """
 
@@ -208,7 +208,7 @@ class PolishSearch(Search):
         longest: frames of its longest solution.
         seed: of its random numbers.
         best: the solution to begin with.
-        stage: name of what it does.
+        stage: name of the stage.
         weight: its share of a round.
     """
 

@@ -13,10 +13,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env._optional import optional_module
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.autoreset import AUTORESET_CODES
-from nclone_env.env.create import create_environment
-from nclone_env.env.ids import ENVIRONMENT_ID
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment
 from nclone_env.memory.growth import FLOORS
 from nclone_env.memory.measurements import PhaseTime
 from nclone_env.memory.plan import extrapolated

@@ -14,16 +14,23 @@ import numpy as np
 
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.arrays.buffers import Buffers, make_buffers
-from nclone_env.env.arrays.final import FinalPool
-from nclone_env.env.batch import Batch
-from nclone_env.env.compiled.action_mask import ActionMasks
-from nclone_env.env.compiled.action_outcomes import ActionOutcomes
-from nclone_env.env.compiled.passes import Call, Pass, StepPass
-from nclone_env.env.compiled.records import DISABLED, SAME_STEP
-from nclone_env.env.compiled.step import play_step, simulate_frames
-from nclone_env.env.reachability.answer import Reachability
-from nclone_env.env.threads import CALLING_THREAD
+from nclone_env.env import (
+    CALLING_THREAD,
+    DISABLED,
+    SAME_STEP,
+    ActionMasks,
+    ActionOutcomes,
+    Batch,
+    Buffers,
+    Call,
+    FinalPool,
+    Pass,
+    Reachability,
+    StepPass,
+    make_buffers,
+    play_step,
+    simulate_frames,
+)
 from nclone_env.jit import kernel, specialised
 from nclone_env.obs.spec import frame_specs
 

@@ -17,8 +17,7 @@ from nclone_env.memory.measurements import PhaseTime
 from nclone_env.memory.subject import Subject
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.options import leaves
-from nclone_env.train import require_training_extra
-from nclone_env.train.config import TrainConfig
+from nclone_env.train import TrainConfig, require_training_extra
 
 _PHASE_UPDATES = 20
 _MOST_UPDATES = 200  # that a run is made for; its learning curve grows beyond them
@@ -79,10 +78,9 @@ class TrainingSubject:
 
     def __init__(self, config: TrainConfig):
         require_training_extra()
-        from nclone_env.train import loop  # requires torch, an optional dependency
-        from nclone_env.train.runs.begin import begun_run
+        from nclone_env.train import advance, begun_run  # requires torch, an optional dependency
 
-        self._advance = loop.advance
+        self._advance = advance
         with ExitStack() as stack:
             temporary = stack.enter_context(temporary_beside(Path(gettempdir(), "profile"), folder=True))
             config = config.replace(output=temporary, name="profiled")

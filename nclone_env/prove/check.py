@@ -24,7 +24,7 @@ from nclone_env.prove.proof import Certificate
 from nclone_env.sim.session import Session, play_worlds, start_worlds
 from nclone_env.sim.state import WorldArrays, make_worlds
 
-MEMORY = 4_000_000_000
+CHECK_MEMORY = 4_000_000_000
 _UNREAD = ("gold", "facing", "finish_fraction")
 _ALL_INPUTS = np.arange(8, dtype=np.uint8)
 """Every input byte but those with suicide."""
@@ -50,7 +50,7 @@ class Check:
     states: int = 0
 
 
-def check_certificate(certificate: Certificate, level: LevelSource, memory: int = MEMORY) -> Check:
+def check_certificate(certificate: Certificate, level: LevelSource, memory: int = CHECK_MEMORY) -> Check:
     """Check that a certificate holds for a level.
 
     Args:

@@ -32,14 +32,12 @@ from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.solutions import format_inputs, parse_inputs
-from nclone_env.plan.objective import replay
-from nclone_env.plan.origin import origin_of
-from nclone_env.plan.solver import solve
+from nclone_env.plan import origin_of, replay, solve
 from nclone_env.prove.bounds import Bound, lower_bound
 from nclone_env.prove.exhaustive import make_reach, search, search_bytes, states_that_fit
 
 FORMAT = 1
-MEMORY = 1_000_000_000
+PROOF_MEMORY = 1_000_000_000
 _LEAST_STATES = 10
 _WIDTHS = (1e-2, 3e-3, 1e-3, 2e-4)
 """Widths of the intervals of a bound, in the order they are tried; each takes several times as long as the last."""
@@ -99,7 +97,7 @@ def prove(
     inputs: np.ndarray | None = None,
     *,
     frames: int = 4_000_000,
-    memory: int = MEMORY,
+    memory: int = PROOF_MEMORY,
 ) -> Proof:
     """Search for the fastest solution of a level and a proof that it is the fastest.
 

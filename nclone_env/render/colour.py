@@ -53,7 +53,7 @@ def walls(tiles: bytes, magnification: int, theme: Theme = "light") -> np.ndarra
 
 @lru_cache(maxsize=2)
 def _mixtures(theme: Theme) -> np.ndarray:
-    """Return (65 * 65, 3) uint8: the colour of a pixel by the parts of it that walls, and their inside, cover."""
+    """Return (65 * 65, 3) uint8: the colour of a pixel by the shares of it that walls and their insides cover."""
     solid, inner = (part[..., None] / _PARTS for part in np.mgrid[: _PARTS + 1, : _PARTS + 1])
     look = LOOKS[theme]
     air, line, wall = map(np.array, (look.paints["background"], look.edge, look.paints["solid"]))

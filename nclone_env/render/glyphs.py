@@ -18,7 +18,7 @@ from nclone_env.render.shapes import PAINTS, tile_outline
 
 
 @lru_cache(maxsize=1)
-def glyphs() -> Glyphs:
+def all_glyphs() -> Glyphs:
     """Return the glyphs, created on the first call."""
     _, numbers, door_numbers = numbered()
     result = Glyphs(_tiles(), numbers, door_numbers)

@@ -14,13 +14,14 @@ from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS
 from nclone_env.kinds import KINDS, NINJA, initial_state
 from nclone_env.level.level import Level
 from nclone_env.level.raw import RawLevel
+from nclone_env.level.records import played_records
 from nclone_env.render.area import WORLD, Area, used_area
 from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
 from nclone_env.render.bar import title_bar
 from nclone_env.render.beams import BEAM_COLOURS, draw_beams
 from nclone_env.render.colour import Stamp, colour_stamp, walls
 from nclone_env.render.compose import list_sprites
-from nclone_env.render.glyphs import glyphs, numbered
+from nclone_env.render.glyphs import all_glyphs, numbered
 from nclone_env.render.looks import (
     Appearance,
     appearance,
@@ -62,7 +63,7 @@ def world_picture(
     ninja = worlds.ninjas[index]
     header, shown = levels.header[ninja["level"]], numbered()[0]
     rows = np.empty((int(header["door_count"] + 2 * header["entity_count"] + 1), 3))
-    count = list_sprites(levels, worlds, index, glyphs(), rows)
+    count = list_sprites(levels, worlds, index, all_glyphs(), rows)
     sprites = [(x, y, shown[int(number)] if number >= 0 else None) for number, x, y in rows[:count].tolist()]
     canvas = PictureCanvas(levels.tiles[ninja["level"]], scale, area, theme)
     _draw_beams(levels, worlds, index, canvas)
@@ -109,7 +110,7 @@ def level_picture(
     tiles = np.ones((ROWS, COLUMNS), dtype=np.uint8)
     tiles[1:-1, 1:-1] = raw.tiles
     items: list[Item] = []
-    for kind, x, y, orientation, _ in sorted(raw.records[1:].tolist(), key=_drawing_order):
+    for kind, x, y, orientation, _ in sorted(played_records(raw.records)[1:].tolist(), key=_drawing_order):
         if kind != NINJA:  # further ninjas are for levels with two players
             shown = appearance(kind, orientation, initial_state(kind, orientation))
             items.append((x * MAP_UNIT, y * MAP_UNIT, shown))

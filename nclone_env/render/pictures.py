@@ -22,7 +22,7 @@ def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelS
     has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
     if not has_frame and not has_view:
         return NO_PICTURES
-    from nclone_env.render.glyphs import glyphs
+    from nclone_env.render.glyphs import all_glyphs
     from nclone_env.render.resolution import frame_resolution, static_layers, view_resolution
 
     def draw(scale: tuple[float, float], shape: tuple[int, int]) -> np.ndarray:
@@ -34,7 +34,7 @@ def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelS
         return owner.derived(name, layout, lambda: {"layers": static_layers(levels, scale, shape)})["layers"]
 
     return PictureArrays(
-        glyphs(),
+        all_glyphs(),
         frame_resolution(config.render, draw) if has_frame else NO_RESOLUTION,
         view_resolution(config.render, draw) if has_view else NO_RESOLUTION,
     )

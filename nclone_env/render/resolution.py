@@ -17,7 +17,7 @@ from nclone_env.config import RenderConfig
 from nclone_env.constants import COLUMNS, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level.level_set import LevelArrays
 from nclone_env.render.arrays import CELL, NO_LAYERS, PHASES, Resolution
-from nclone_env.render.glyphs import full_size_planes, glyphs, round_half_up
+from nclone_env.render.glyphs import all_glyphs, full_size_planes, round_half_up
 from nclone_env.render.shapes import PAINTS
 
 Scale = tuple[float, float]
@@ -64,7 +64,7 @@ def static_layers(levels: LevelArrays, scale: Scale, shape: tuple[int, int]) -> 
     layers = np.empty((len(levels.tiles), *shape), dtype=np.uint8)
     beyond = [(0, max(math.ceil(n * s) - m, 0)) for n, s, m in zip(shape, scale[::-1], (WORLD_HEIGHT, WORLD_WIDTH))]
     for tiles, layer in zip(levels.tiles, layers, strict=True):
-        cells = glyphs().tiles[np.where(tiles > MAX_TILE, 0, tiles)]
+        cells = all_glyphs().tiles[np.where(tiles > MAX_TILE, 0, tiles)]
         picture = cells.transpose(0, 2, 1, 3).reshape(ROWS * CELL, COLUMNS * CELL)
         picture = np.pad(picture, beyond, constant_values=PAINTS["solid"].grey)
         layer[:] = round_half_up(area_average(picture, scale, shape))

@@ -1,7 +1,7 @@
-"""What a program of another language needs to draw a world: its walls, and every appearance as a sprite on one sheet.
+"""The data with which another language draws a world: its walls, and each appearance as a sprite on one sheet.
 
-The sprite of an appearance has its number in the tables of the glyphs, so what selects a stamp of the grey pictures
-selects the sprite as well.
+The sprite of an appearance has its number in the tables of the glyphs, so the number of a stamp in
+the grey pictures is also that of the sprite.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from nclone_env.errors import NcloneError
 from nclone_env.level.level import Level
-from nclone_env.plan.solver import Solution, solve
+from nclone_env.plan import Solution, solve
 from nclone_env.sim.session import Session
 
 SECONDS = 3.0

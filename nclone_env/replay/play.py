@@ -12,7 +12,7 @@ from nclone_env.actions import KEYS
 from nclone_env.config import Theme
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
-from nclone_env.render.window import Window, check_display
+from nclone_env.render import Window, check_display
 from nclone_env.replay.assistant import Search
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.take import Take
@@ -177,8 +177,7 @@ class Play:
 
     def picture(self) -> np.ndarray:
         """Return what the window shows, (h, w, 3) uint8, RGB."""
-        from nclone_env.render.bar import GROUND
-        from nclone_env.render.overlay import draw_message, draw_table  # OpenCV is only needed to draw
+        from nclone_env.render import GROUND, draw_message, draw_table  # OpenCV is only needed to draw
 
         bar = self._bar()
         width, height = self._window.size
@@ -195,7 +194,7 @@ class Play:
         return np.vstack([whole, bar])
 
     def _bar(self) -> np.ndarray:
-        from nclone_env.render.bar import BAD, DIM, GOOD
+        from nclone_env.render import BAD, DIM, GOOD
 
         take, notes = self._take, []
         best = self._best.get(take.view.level.raw.digest)
@@ -420,8 +419,7 @@ class _WatchKeys:
         """Return a picture with the keys, or that it stands still, written over it."""
         if not (self._paused or self._shows_help):
             return picture
-        from nclone_env.render.bar import bar_height
-        from nclone_env.render.overlay import draw_message, draw_table  # OpenCV is only needed to draw
+        from nclone_env.render import bar_height, draw_message, draw_table  # OpenCV is only needed to draw
 
         picture = picture.copy()
         if self._shows_help:

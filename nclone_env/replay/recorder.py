@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.env.actions import check_actions
-from nclone_env.env.single import NPlusPlusEnv
+from nclone_env.env import NPlusPlusEnv, check_actions
 from nclone_env.errors import RecordingError
 from nclone_env.replay.recording import Recording
 

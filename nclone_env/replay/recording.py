@@ -40,20 +40,31 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import write_file
-from nclone_env.errors import InputsError, LevelFormatError, RecordingError
-from nclone_env.level.formats.attract import AttractFile, is_attract, read_attract
-from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
-from nclone_env.level.formats.reader import appearance, read_bytes
+from nclone_env.errors import InputsError, LevelFormatError, RecordingError, plain
+from nclone_env.level.formats import (
+    RECORD_SIZE,
+    RECORDS_OFFSET,
+    AttractFile,
+    PeerFile,
+    appearance,
+    is_attract,
+    is_peer,
+    read_attract,
+    read_bytes,
+    read_map,
+    read_peer,
+    write_map,
+)
 from nclone_env.level.load import LevelSource, load_level
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
-from nclone_env.replay.verification import Verdict, verdict, verify
+from nclone_env.replay.verification import Verdict, verdict, verify, verify_peer
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.simulate import Trajectory, simulate
 
 MAGIC = b"\x89NREP\r\n\x1a"
 VERSION = 1
-SUFFIX = ".replay"
+RECORDING_SUFFIX = ".replay"
 MAX_FRAMES = 1 << 24
 """More than three days at 60 frames per second."""
 
@@ -131,7 +142,7 @@ def trajectory_hash(run: Trajectory) -> str:
 def recording_name(number: int, level: str) -> str:
     """Return a file name for the recording of a level: its number among others, and what of its name files may have."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", level)[-60:].lstrip("-.")
-    return f"{number:03d}-{name}{SUFFIX}"
+    return f"{number:03d}-{name}{RECORDING_SUFFIX}"
 
 
 def is_recording(data: bytes) -> bool:
@@ -147,11 +158,11 @@ def load_recording(path: Path) -> Recording:
         LevelFormatError: if the file cannot be read.
         RecordingError: if the file is malformed.
     """
-    return read_recording(read_bytes(path), str(path))
+    return read_recording(read_bytes(path), plain(path))
 
 
 def load_any_recording(path: Path) -> Recording:
-    """Read a recording from a ``.replay`` file or from an attract file of the game.
+    """Read a recording from a ``.replay`` file, an attract file of the game, or a recording of nclone.
 
     Raises:
         UnknownLevelError, LevelFormatError, RecordingError: as :func:`load_recording`.
@@ -160,23 +171,33 @@ def load_any_recording(path: Path) -> Recording:
     return file if isinstance(file, Recording) else Recording.of(file.level, file.inputs)
 
 
-def load_verified(path: Path) -> tuple[Recording | AttractFile, Verdict]:
-    """Read a ``.replay`` file or an attract file of the game, and check that the simulator reproduces it.
+def load_verified(path: Path) -> tuple[Recording | AttractFile | PeerFile, Verdict]:
+    """Read a recording of any kind, and check that the simulator reproduces it.
 
     Raises:
         UnknownLevelError, LevelFormatError, RecordingError: as :func:`load_recording`.
     """
     file = _load_either(path)
-    return file, file.verify() if isinstance(file, Recording) else verify(file)
+    if isinstance(file, Recording):
+        return file, file.verify()
+    return file, verify_peer(file) if isinstance(file, PeerFile) else verify(file)
 
 
-def _load_either(path: Path) -> Recording | AttractFile:
-    data, source = read_bytes(path), str(path)
+def is_any_recording(data: bytes) -> bool:
+    """Return whether data begin like a recording that :func:`load_any_recording` reads; all data may be needed."""
+    return is_recording(data) or is_attract(data) or is_peer(data)
+
+
+def _load_either(path: Path) -> Recording | AttractFile | PeerFile:
+    data, source = read_bytes(path), plain(path)
     if is_recording(data):
         return read_recording(data, source)
-    if not is_attract(data):
-        raise LevelFormatError(source, "file", "a recording: a .replay or an attract file", appearance(data))
-    return read_attract(data, source)
+    if is_attract(data):
+        return read_attract(data, source)
+    if not is_peer(data):
+        expected = "a recording: a .replay, an attract file or a recording of nclone"
+        raise LevelFormatError(source, "file", expected, appearance(data))
+    return read_peer(data, source)
 
 
 def write_recording(recording: Recording) -> bytes:

@@ -1,4 +1,4 @@
-"""Verification of the simulator against attract files of the game.
+"""Verification of the simulator against attract files of the game and recordings of nclone.
 
 An attract file determines how its run ended, but not the positions in between (physics 03, section 5). Without input
 bit 3, the ninja must die exactly in the frame of the last byte. Otherwise the player gave up at the first byte with
@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env.constants import CELEBRATING, DEAD, IMMOBILE, INPUT_SUICIDE
-from nclone_env.level.formats.attract import AttractFile, read_attract
-from nclone_env.level.formats.reader import read_bytes
+from nclone_env.level.formats import AttractFile, PeerFile, read_attract, read_bytes
 from nclone_env.sim.simulate import Trajectory, simulate
 
 STATE_NAMES = (
@@ -67,6 +66,17 @@ def verify(file: AttractFile | str | Path) -> Verdict:
     states = [IMMOBILE, *run.state.tolist()]
     agrees, reason = _death(states) if first_flag is None else _suicide(states, first_flag)
     return verdict(agrees, reason, run, len(file.inputs))
+
+
+def verify_peer(file: PeerFile) -> Verdict:
+    """Replay a recording of nclone and check that it reaches the exit as its file states, or as its kind implies."""
+    run = simulate(file.level, file.inputs)
+    won = len(run) > 0 and int(run.state[-1]) == CELEBRATING
+    expected = file.won is not False
+    end = "reaches the exit" if won else "does not reach the exit"
+    wanted = "as the file states" if file.won is not None else "as all files of this kind do"
+    reason = f"{end}, {wanted}" if won == expected else f"{end}, not {wanted}"
+    return verdict(won == expected, reason, run, len(file.inputs))
 
 
 def verdict(agrees: bool, reason: str, run: Trajectory, frames: int) -> Verdict:

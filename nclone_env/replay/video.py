@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import itertools
+import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from nclone_env.level.level import Level
 if TYPE_CHECKING:
     from nclone_env.replay.recording import Recording
 
+
+_APART: dict[str, Any] = {"creationflags": 0x200} if os.name == "nt" else {"process_group": 0}
+"""Arguments that start a process in a group of its own."""
 
 VIDEO_SUFFIXES = (".mp4", ".webm", ".gif")
 _CODECS = {
@@ -100,7 +104,7 @@ def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
 
     def write(temporary: Path) -> None:
         nonlocal count
-        count = _encode([*command, str(temporary)], cropped)
+        count = _encode([*command, f"file:{temporary}"], cropped)
 
     fill_file(path, write)
     return count
@@ -114,7 +118,7 @@ def _encode(command: list[str], pictures: Iterable[np.ndarray]) -> int:
     """
     count = 0
     with subprocess.Popen(  # in a group of its own, which Ctrl-C does not reach
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, process_group=0
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **_APART
     ) as process:
         assert process.stdin is not None
         try:

@@ -10,10 +10,19 @@ from nclone_env.config import Theme
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.kinds import GOLD
 from nclone_env.level.level import Level
-from nclone_env.render.area import zoom_of
-from nclone_env.render.bar import BAD, BRIGHT, DIM, GOOD, Colour, bar_height, write_bar
-from nclone_env.render.bar import GOLD as YELLOW
-from nclone_env.render.picture import used_area_of, world_picture
+from nclone_env.render import (
+    BAD,
+    BRIGHT,
+    DIM,
+    GOOD,
+    Colour,
+    bar_height,
+    used_area_of,
+    world_picture,
+    write_bar,
+    zoom_of,
+)
+from nclone_env.render import GOLD as YELLOW
 from nclone_env.sim.session import Session
 
 

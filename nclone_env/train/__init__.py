@@ -52,6 +52,30 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.runs.policy import load_policy as load_policy
     from nclone_env.train.sb3 import NPlusPlusVecEnv as NPlusPlusVecEnv
 
+if TYPE_CHECKING:  # for other rooms
+    from nclone_env.train.collect.evaluate import Mode as Mode
+    from nclone_env.train.collect.evaluate import best_episode as best_episode
+    from nclone_env.train.collect.evaluate import compare as compare
+    from nclone_env.train.levels.generated import evaluated_levels as evaluated_levels
+    from nclone_env.train.levels.split import level_digests as level_digests
+    from nclone_env.train.loop import advance as advance
+    from nclone_env.train.reports.comparison import comparison_table as comparison_table
+    from nclone_env.train.reports.comparison import level_table as level_table
+    from nclone_env.train.reports.comparison import read_runs as read_runs
+    from nclone_env.train.reports.plots import write_comparison as write_comparison
+    from nclone_env.train.reports.plots import write_learning_curve as write_learning_curve
+    from nclone_env.train.reports.report import mean_success as mean_success
+    from nclone_env.train.reports.report import success_table as success_table
+    from nclone_env.train.reports.report import warm_start_text as warm_start_text
+    from nclone_env.train.reports.report import write_results as write_results
+    from nclone_env.train.reports.watch import evaluated_run as evaluated_run
+    from nclone_env.train.reports.watch import policy_runs as policy_runs
+    from nclone_env.train.runs.begin import begun_run as begun_run
+    from nclone_env.train.runs.begin import compile_learner as compile_learner
+    from nclone_env.train.runs.estimate import check_memory as check_memory
+    from nclone_env.train.runs.folder import checkpoint_file as checkpoint_file
+    from nclone_env.train.runs.warm_start import WarmStart as WarmStart
+
 __all__, _load, __dir__ = face(__name__)
 
 

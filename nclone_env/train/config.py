@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, shortened
-from nclone_env.generate.difficulty import LEAST, MOST, read_range
-from nclone_env.generate.families import NAMES
+from nclone_env.generate import FAMILY_NAMES, LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
 from nclone_env.options import Within, check, check_value, from_flat, group, option
 
 CurriculumName = Literal["even", "progress"]
@@ -24,6 +23,10 @@ _LONGEST_NAME = 100  # characters of the levels in the name of a run folder
 _Count = Annotated[int, Within(1, 65536)]
 _Interval = Annotated[int, Within(1, 10**9)]
 _Seed = Annotated[int, Within(0, 2**31 - 1)]
+
+
+_MOST_TRIED, _MOST_LISTED = 4096, 16
+"""Divisors named in a message."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +55,18 @@ class GeneratedConfig:
     """Generated levels and variants that are trained on at a time."""
     interval: _Interval = option(50, key="generated_interval")
     """Updates after which the next ones take their place."""
-    families: tuple[str, ...] = option(NAMES, key="generated_families")
+    families: tuple[str, ...] = option(FAMILY_NAMES, key="generated_families")
     """Families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes."""
-    difficulty: str = option(f"{LEAST}..{MOST}", key="generated_difficulty")
+    difficulty: str = option(f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}", key="generated_difficulty")
     """Least and greatest measured difficulty, 0..100."""
 
     def __post_init__(self) -> None:
         """Reject values out of range."""
         check(self)
-        unknown = [family for family in self.families if family not in NAMES]
+        unknown = [family for family in self.families if family not in FAMILY_NAMES]
         if unknown or not self.families:
             got = shortened(unknown[0]) if unknown else "none"
-            raise ConfigError(f"generated_families: expected some of {', '.join(NAMES)}, got {got}")
+            raise ConfigError(f"generated_families: expected some of {', '.join(FAMILY_NAMES)}, got {got}")
         read_range("generated_difficulty", self.difficulty)
 
 
@@ -71,7 +74,7 @@ class GeneratedConfig:
 class PPOConfig:
     """Settings of proximal policy optimisation; the discount factor is ``reward.gamma`` of the environment."""
 
-    update_epochs: Annotated[int, Within(1, 100)] = 3
+    update_epochs: Annotated[int, Within(1, 100)] = 4
     """Epochs over the rollout per update."""
     num_minibatches: _Count = 8
     """Minibatches per epoch; must divide num_envs * num_steps."""
@@ -142,9 +145,9 @@ class TrainConfig:
     stop_at_success: Annotated[float, Within(0, 1)] | None = None
     """Stop early at this recent success rate on every level; None trains to the end, which helps argmax."""
 
-    hidden_size: Annotated[int, Within(1, 4096)] = option(96, fixed="policy")
+    hidden_size: Annotated[int, Within(1, 4096)] = option(64, fixed="policy")
     """Units of each of the two hidden layers."""
-    shared_trunk: bool = option(False, fixed="policy")
+    shared_trunk: bool = option(True, fixed="policy")
     """Share the hidden layers between policy and value function; otherwise each has its own."""
     learner: str = option("ppo", fixed="run")
     """Algorithm by its name in ``train.learn.learners``."""
@@ -181,7 +184,7 @@ class TrainConfig:
         if self.batch_size % self.ppo.num_minibatches:
             raise ConfigError(
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
-                f"got {self.ppo.num_minibatches}; choose a power of two"
+                f"got {self.ppo.num_minibatches}; choose one of {_listed_divisors(self.batch_size)}"
             )
         for name in ("amp", "compile"):
             if getattr(self, name) and self.device == "cpu":
@@ -305,3 +308,9 @@ def _check_generated(config: TrainConfig) -> None:
             f"generated_interval: expected at least {math.ceil(steps / config.num_steps)} updates of "
             f"{config.num_steps} steps, the longest episode, got {given.interval}"
         )
+
+
+def _listed_divisors(number: int) -> str:
+    """Return the divisors of a number for a message; of many, the smallest ones."""
+    found = [divisor for divisor in range(1, min(number, _MOST_TRIED) + 1) if number % divisor == 0]
+    return ", ".join(map(str, found[:_MOST_LISTED])) + (", ..." if len(found) > _MOST_LISTED else "")

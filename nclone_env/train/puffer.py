@@ -8,9 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.arguments import check_seed
-from nclone_env.env.compiled.records import OUTCOMES, WON
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.env import OUTCOMES, WON, NPlusPlusVectorEnv, check_seed
 from nclone_env.errors import MissingExtraError
 from nclone_env.memory_tree import MemoryNode
 

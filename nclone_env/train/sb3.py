@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
 from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.compiled.records import OUTCOMES
-from nclone_env.env.vector import NPlusPlusVectorEnv
-from nclone_env.errors import ConfigError
+from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, flat_masks
+from nclone_env.errors import ConfigError, ResetNeededError
 from nclone_env.memory_tree import MemoryNode
 
 _VecEnv: Any = optional_module("stable_baselines3.common.vec_env", "sb3").VecEnv
+_Monitor: Any = optional_module("stable_baselines3.common.monitor", "sb3").Monitor
+_MASK = "action_mask"
 
 
 class NPlusPlusVecEnv(_VecEnv):
@@ -53,7 +55,10 @@ class NPlusPlusVecEnv(_VecEnv):
             config_from(config, fields), num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=num_threads
         )
         self._actions: Any = None
-        super().__init__(self.native.num_envs, self.native.single_observation_space, self.native.single_action_space)
+        self._masks: np.ndarray | None = None
+        # Copies: wrappers such as VecNormalize change the spaces of what they wrap.
+        spaces = deepcopy((self.native.single_observation_space, self.native.single_action_space))
+        super().__init__(self.native.num_envs, *spaces)
 
     def reset(self) -> Any:
         """Start new episodes with the seeds of ``seed()`` and the options of ``set_options()``, then clear both.
@@ -66,6 +71,7 @@ class NPlusPlusVecEnv(_VecEnv):
         self.reset_infos = [{"level": self.native.level_names[level]} for level in info["level"]]
         self._reset_seeds()
         self._reset_options()
+        self._note_masks(observations)
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
@@ -82,6 +88,7 @@ class NPlusPlusVecEnv(_VecEnv):
             ActionError, ResetNeededError, ClosedError: as for the native environment.
         """
         observations, rewards, terminated, truncated, info = self.native.step(self._actions)
+        self._note_masks(observations)
         ended = terminated | truncated
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for place, index in enumerate(np.flatnonzero(ended).tolist()):
@@ -89,9 +96,38 @@ class NPlusPlusVecEnv(_VecEnv):
             infos[index]["terminal_observation"] = self._last_observation(info["final_obs"], place)
         return observations, rewards, ended, infos
 
+    def action_masks(self) -> np.ndarray:
+        """Return which actions the next step may take, for ``MaskablePPO``.
+
+        Returns:
+            (num_envs, 6) bool; with ``multi_discrete`` actions (num_envs, 5), the directions and the two of jump that
+            any action uses. Needs ``"action_mask"`` among the observations, from which it is taken.
+
+        Raises:
+            ConfigError: if there is no such observation.
+            ResetNeededError: before ``reset``.
+        """
+        if self._masks is None:
+            if _MASK not in self.native.config.observations:
+                raise ConfigError(
+                    f"action_masks: expected {_MASK!r} among the observations, got "
+                    f"{', '.join(self.native.config.observations)}; add it"
+                )
+            raise ResetNeededError("action_masks() was called before reset(); call reset() first")
+        return flat_masks(self._masks, self.native.config.action_space)
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Return whether an attribute can be read: of this object, or of the native environment."""
+        return hasattr(self, attr_name) or hasattr(self.native, attr_name)
+
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the native environment once per index."""
-        return [getattr(self.native, attr_name)] * len(self._chosen(indices))
+        """Return an attribute of this object, or of the native environment, once per index.
+
+        Raises:
+            AttributeError: if there is none of this name.
+        """
+        owner = self.native if hasattr(self.native, attr_name) else self
+        return [getattr(owner, attr_name)] * len(self._chosen(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Not supported: one object holds all environments.
@@ -105,25 +141,33 @@ class NPlusPlusVecEnv(_VecEnv):
         )
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Render environments; ``"render"`` is the only supported method.
+        """Render environments, or return their action masks.
+
+        Args:
+            method_name: ``"render"`` or ``"action_masks"``.
+            *args: none.
+            indices: environments; all by default.
+            **kwargs: none.
 
         Raises:
-            ConfigError: for any other method.
+            ConfigError: for any other method; as :meth:`action_masks`.
         """
+        chosen = self._chosen(indices)
+        if method_name == "action_masks":
+            return list(self.action_masks()[chosen])
         if method_name != "render":
             raise ConfigError(
-                f"env_method: expected 'render', as one object holds all environments, got {method_name!r}; "
-                f"call the methods of .native, which take an index"
+                f"env_method: expected 'render' or 'action_masks', as one object holds all environments, got "
+                f"{method_name!r}; call the methods of .native, which take an index"
             )
-        chosen = self._chosen(indices)
         if self.native.render_mode == "rgb_array":
             return list(self.native.pictures(chosen))
         self.native.render()
         return [None] * len(chosen)
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Return False for every environment: none is wrapped."""
-        return [False] * len(self._chosen(indices))
+        """Return True for ``Monitor``, whose ``episode`` the infos have, else False, for every environment."""
+        return [issubclass(wrapper_class, _Monitor)] * len(self._chosen(indices))
 
     def get_images(self) -> Sequence[np.ndarray | None]:
         """Return the picture of each environment, (height, width, 3) uint8; none in other modes than ``rgb_array``."""
@@ -136,6 +180,11 @@ class NPlusPlusVecEnv(_VecEnv):
     def close(self) -> None:
         """Stop the threads and close the window; idempotent."""
         self.native.close()
+
+    def _note_masks(self, observations: Any) -> None:
+        if _MASK in self.native.config.observations:
+            masks = observations[_MASK] if self.native.config.dict_observations else observations
+            self._masks = masks.copy()  # a reference would keep the whole batch of observations from being reused
 
     def _last_observation(self, final: Any, row: int) -> Any:
         """Return a copy of a row of ``final_obs``."""

@@ -1,11 +1,12 @@
 """One hash for what environments do and one for what they see, however they are run.
 
-    python -m profiling.checks.determinism [--python python3.13 ...]
+    python -m profiling.checks.determinism [--python python3.13 ...] [--processor x86-64-v2 ...]
     python -m profiling.checks.determinism --short-steps 1000000
 
 Twelve environments play 300 steps of random actions on levels with every kind of entity, in each autoreset mode. The
 rows of the table differ in threads, batches, processes, contracts and snapshots; all must have the hashes of the first
-row. The last rows are controls, which must not. ``--python`` names interpreters that have the package's dependencies.
+row. The last rows are controls, which must not. ``--python`` names interpreters that have the package's dependencies,
+``--processor`` what kernels are compiled for, as LLVM names it.
 ``--short-steps`` makes so many steps of 14 environments with 1, 2, 4 and 7 threads, and prints a checksum of each:
 steps so short that threads meet in every order.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import multiprocessing
+import os
 import subprocess
 import sys
 import time
@@ -27,6 +29,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.level.scenes import everything, moving
+from profiling.measure import compiled_for
 
 ENVS, STEPS, SEED = 12, 300, 100
 FIELDS: dict[str, Any] = {
@@ -142,6 +145,14 @@ def spawned(way: Way, mode: str) -> Hashes:
         return pool.apply(hashes, (way, mode))
 
 
+def elsewhere(mode: str, python: str = sys.executable, **variables: str) -> Hashes:
+    """Return the hashes of a process of an interpreter with additional environment variables."""
+    command = [python, "-m", "profiling.checks.determinism", "--one", mode]
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return Hashes(*done.stdout.split())
+
+
 def short_steps(threads: int, steps: int) -> int:
     """Return a checksum over the rewards and worlds of so many short steps."""
     envs = NPlusPlusVectorEnv(None, 14, num_threads=threads, levels="hazards", observations="game_state", frame_skip=1)
@@ -172,6 +183,7 @@ def main() -> int:
     """Print the table; return 1 if a row differs that must not, or a control does not."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--python", nargs="*", default=[], help="other interpreters")
+    parser.add_argument("--processor", nargs="*", default=[], help="other processors")
     parser.add_argument("--one", choices=MODES, help="print the hashes of the first row in one mode alone")
     parser.add_argument("--short-steps", type=int, help="compare so many short steps instead")
     arguments = parser.parse_args()
@@ -186,9 +198,8 @@ def main() -> int:
         print(f"{mode}: trajectory {expected.trajectory}, observations {expected.observations}")
         rows = {name: hashes(way, mode) for name, way in WAYS.items()}
         rows["a spawned process"] = spawned(Way(threads=2), mode)
-        for python in arguments.python:
-            command = [python, "-m", "profiling.checks.determinism", "--one", mode]
-            rows[python] = Hashes(*subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+        rows |= {python: elsewhere(mode, python) for python in arguments.python}
+        rows |= {name: elsewhere(mode, **compiled_for(name)) for name in arguments.processor}
         controls = {name: hashes(way, mode) for name, way in CONTROLS.items()}
         for name, found in rows.items():
             wrong += found != expected

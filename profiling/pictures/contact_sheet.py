@@ -15,7 +15,7 @@ from nclone_env.level.load import load_level
 from nclone_env.render import raster
 from nclone_env.render.colour import colour_stamp
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.glyphs import glyphs
+from nclone_env.render.glyphs import all_glyphs
 from nclone_env.render.looks import LOOKS, Appearance, appearance, layers_of
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS, tile_outline
@@ -89,7 +89,7 @@ def main(path: Positional[Path] = Path("runs/contact_sheet.png")) -> None:
     solid, background = (np.array(PAINTS[name].colour) for name in ("solid", "background"))
     covered = [raster.coverage([tile_outline(tile)])[..., None] for tile in range(38)]
     colour_tiles = [zoomed(background + part * (solid - background)) for part in covered]
-    blocks = [grid([zoomed(tile) for tile in glyphs().tiles]), grid(colour_tiles)]
+    blocks = [grid([zoomed(tile) for tile in all_glyphs().tiles]), grid(colour_tiles)]
     for colours in (False, True):
         for below in ("background", "solid"):
             blocks.append(grid([zoomed(on_background(item, colours, below)) for item in appearances()]))

@@ -15,10 +15,10 @@ import cv2
 import numpy as np
 import tyro
 
-from nclone_env.generate.difficulty import LEAST, MOST
+from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import GeneratedLevel, generate_level
-from nclone_env.generate.splits import TRAIN
+from nclone_env.generate.splits import TRAIN_SPLIT
 from nclone_env.generate.variants import make_variant
 from nclone_env.level.load import load_levels
 from nclone_env.render.picture import level_picture
@@ -128,7 +128,7 @@ def main(
     families: tuple[str, ...] = tuple(FAMILIES),
     count: int = 20,
     seed: int = 0,
-    split: str = TRAIN,
+    split: str = TRAIN_SPLIT,
     shown: int = 60,
     varied: tuple[str, ...] = ("jumps", "hazards"),
     sheet: Path = Path("runs/generated-levels.png"),
@@ -152,7 +152,7 @@ def main(
     print(f"variants of {', '.join(varied)}: {variants_per_second(varied, count, seed):.1f} a second")
     write_picture(contact_sheet(made, shown), sheet)
     plot(made, figure)
-    print(f"difficulties {LEAST}..{MOST}; contact sheet in {sheet}, plot in {figure}")
+    print(f"difficulties {LEAST_DIFFICULTY}..{MOST_DIFFICULTY}; contact sheet in {sheet}, plot in {figure}")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.errors import NcloneError
-from nclone_env.gallery.collect import Entry, collect
+from nclone_env.gallery.entries import Entry, collect
 from nclone_env.gallery.pages import level_page
 from nclone_env.gallery.site import write_site
 from nclone_env.gallery.tracks import Tracks

@@ -11,7 +11,7 @@ import numpy as np
 def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
     """Return steps/s of PPO as a single-file implementation writes it: torch tensors, one loop, autograd, Adam.
 
-    The hyperparameters and the network are this trainer's defaults of separate towers; rewards, observations and ends
+    The hyperparameters and the network are this trainer's defaults; rewards, observations and ends
     pass through ``torch.as_tensor``, advantages are computed by a loop over tensors.
     """
     import torch
@@ -79,7 +79,7 @@ def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
 def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, Any]) -> float:
     """Return steps/s of Stable-Baselines3's PPO; nan if it is not installed.
 
-    It has the encoders, the towers and the hyperparameters of this trainer's configuration with ``fields``.
+    It has the encoders, the hidden layers and the hyperparameters of this trainer's configuration with ``fields``.
     """
     try:
         from stable_baselines3 import PPO
@@ -90,7 +90,8 @@ def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, 
     from nclone_env.train import NPlusPlusVecEnv, TrainConfig
 
     config = TrainConfig.of(levels=levels, **fields)
-    towers = {"pi": [config.hidden_size] * 2, "vf": [config.hidden_size] * 2}
+    hidden = [config.hidden_size] * 2
+    trunk, towers = (hidden, []) if config.shared_trunk else ([], {"pi": hidden, "vf": hidden})
     hyperparameters: dict[str, Any] = {
         "n_steps": config.num_steps,
         "batch_size": config.minibatch_size,
@@ -98,7 +99,7 @@ def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, 
         "gamma": config.environment.reward.gamma,
         "learning_rate": config.ppo.learning_rate,
         "policy_kwargs": {
-            "features_extractor_class": _extractor_class(),
+            "features_extractor_class": _extractor_class(trunk),
             "net_arch": towers,
             "activation_fn": nn.ReLU,
         },
@@ -114,10 +115,10 @@ def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, 
     return float(np.divide(calls * config.batch_size, passed))
 
 
-def _extractor_class() -> Any:
-    """Return a class of Stable-Baselines3 feature extractors: this trainer's encoders, vectors unchanged."""
+def _extractor_class(trunk: list[int]) -> Any:
+    """Return a class of Stable-Baselines3 feature extractors: this trainer's encoders and layers of those widths."""
     import torch
-    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_mlp
     from torch import nn
 
     from nclone_env.train.network.encoders import make_encoders
@@ -126,12 +127,13 @@ def _extractor_class() -> Any:
         def __init__(self, space: Any):
             encoders = make_encoders({name: part.shape for name, part in space.items()})
             widths = (encoder.width if encoder else np.prod(space[name].shape) for name, encoder in encoders.items())
-            super().__init__(space, int(sum(widths)))
-            self.encoders = encoders
+            width = int(sum(widths))
+            super().__init__(space, trunk[-1] if trunk else width)
+            self.encoders, self.trunk = encoders, nn.Sequential(*create_mlp(width, -1, trunk, nn.ReLU))
             self.modules_of_encoders = nn.ModuleList(filter(None, encoders.values()))
 
         def forward(self, observations: Any) -> Any:
-            return torch.cat([_encoded(observations, *item) for item in self.encoders.items()], dim=1)
+            return self.trunk(torch.cat([_encoded(observations, *item) for item in self.encoders.items()], dim=1))
 
     return Extractor
 

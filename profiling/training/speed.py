@@ -4,11 +4,11 @@ Each row is measured in a process of its own, and the rows take turns, so that b
 table shows medians and the median of the ratios to the first row. Every trainer has the same network, environments and
 hyperparameters unless the row says otherwise. Rows:
 
-- ``default``, ``one thread``, ``small shared``: this trainer; small shared is a trunk of 64 units, 4 epochs;
+- ``default``, ``one thread``, ``two towers``: this trainer; two towers of 96 units each learn for 3 epochs;
 - ``wide``: towers of 128 units, 3 epochs over rollouts of 64 steps;
 - ``stub environment``: the environments do nothing, so what is left is the trainer's ceiling;
 - ``stub policy``: the network does nothing, so what is left are environments and bookkeeping;
-- ``products alone``: the matrix products of the default network and nothing else, on all threads; and of small shared;
+- ``products alone``: the matrix products of the default network and nothing else, on all threads; and of two towers;
 - ``plain loop``: a loop over torch tensors in the manner of single-file implementations such as CleanRL's;
 - ``Stable-Baselines3``: through ``nclone_env.train.sb3``, if it is installed;
 - ``pictures 64``, ``pictures 128``: two stacked frames of that size alone, 64 environments and 64 steps; and
@@ -30,12 +30,12 @@ from typing import Any
 import numpy as np
 import tyro
 
-from profiling.measure import describe, in_fresh_process, ratios
+from profiling.measure import blas_kernel, describe, in_fresh_process, ratios
 from profiling.training.limits import StubEnvironments, products, stub_network
 from profiling.training.peers import plain_loop, stable_baselines
 
-WIDE = {"hidden_size": 128, "update_epochs": 3, "num_steps": 64, "num_minibatches": 4}
-SMALL_SHARED = {"hidden_size": 64, "shared_trunk": True, "update_epochs": 4}
+WIDE = {"hidden_size": 128, "shared_trunk": False, "update_epochs": 3, "num_steps": 64, "num_minibatches": 4}
+TOWERS = {"hidden_size": 96, "shared_trunk": False, "update_epochs": 3}
 PICTURES = {"observations": ("player_frame",), "frame_stack": 2, "num_envs": 64, "num_steps": 64}
 WARM_UPDATES = 2
 
@@ -174,18 +174,18 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
     """
     from nclone_env.train import TrainConfig
 
-    print(describe())
+    print(f"{describe()}; BLAS kernel {in_fresh_process(blas_kernel)}")
     defaults = TrainConfig()
     rows: dict[str, tuple[Any, ...]] = {
         "default": (ours, levels, seconds, {}),
         "one thread": (ours, levels, seconds, {"num_threads": 1}),
-        "small shared": (ours, levels, seconds, SMALL_SHARED),
+        "two towers": (ours, levels, seconds, TOWERS),
         "wide": (ours, levels, seconds, WIDE),
         "wide, one thread": (ours, levels, seconds, {**WIDE, "num_threads": 1}),
         "stub environment": (ours, levels, seconds, {}, "environment"),
         "stub policy": (ours, levels, seconds, {}, "policy"),
-        "products alone": (products, seconds, defaults.hidden_size, 2, defaults.update_epochs),
-        "products, small shared": (products, seconds, 64, 1, 4),
+        "products alone": (products, seconds, defaults.hidden_size, 1, defaults.ppo.update_epochs),
+        "products, two towers": (products, seconds, 96, 2, 3),
         **{f"pictures {size}": (ours, levels, seconds, {**PICTURES, "picture_size": size}) for size in (64, 128)},
     }
     if peers:

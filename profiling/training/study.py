@@ -26,11 +26,12 @@ from profiling.measure import describe
 SETS = ("first-steps", "jumps", "hazards")
 VARIANTS: dict[str, dict[str, Any]] = {
     "defaults": {},
-    "shared trunk": {"shared_trunk": True},
-    "64 units": {"hidden_size": 64},
-    "128 units": {"hidden_size": 128},
+    "two towers": {"shared_trunk": False},
+    "32 units": {"hidden_size": 32},
+    "96 units": {"hidden_size": 96},
     "2 epochs": {"update_epochs": 2},
-    "4 epochs": {"update_epochs": 4},
+    "3 epochs": {"update_epochs": 3},
+    "two towers of 96 units, 3 epochs": {"shared_trunk": False, "hidden_size": 96, "update_epochs": 3},
     "4 minibatches": {"num_minibatches": 4},
     "16 minibatches": {"num_minibatches": 16},
     "rate 0.0005": {"learning_rate": 5e-4},

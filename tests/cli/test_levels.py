@@ -9,6 +9,7 @@ import pytest
 
 from nclone_env.cli.app import main
 from nclone_env.cli.levels import convert_level, list_levels, show_level, validate_levels
+from nclone_env.cli.output import release_claims
 from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError
 from nclone_env.level import catalog
 from nclone_env.level.formats.map_bytes import write_map
@@ -81,6 +82,7 @@ def test_invalid_targets_are_refused(tmp_path, level):
     (tmp_path / "folder.map").mkdir()
     with pytest.raises(IsADirectoryError, match=r"folder\.map"):
         convert_level(str(level), tmp_path / "folder.map", force=True)
+    release_claims()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.map", "small.toml"]
 
 

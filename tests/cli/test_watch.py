@@ -42,7 +42,7 @@ def runner(towards=ALWAYS_RIGHT):
     with torch.no_grad():
         for parameter in policy.actor.parameters():
             parameter.zero_()
-        policy.actor[4].bias[towards] = 1.0
+        policy.actor.bias[towards] = 1.0
     return policy
 
 

@@ -58,13 +58,13 @@ def test_what_is_being_written_is_left_alone(tmp_path, folder):
 def test_a_file_taken_for_abandoned_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
     taken = []
 
-    def lock(descriptor, real=_files._lock):
+    def lock(descriptor, real=_files.lock_descriptor):
         if not taken:
             taken.extend(tmp_path.iterdir())
             remove_temporaries(tmp_path)
-        real(descriptor)
+        return real(descriptor)
 
-    monkeypatch.setattr(_files, "_lock", lock)
+    monkeypatch.setattr(_files, "lock_descriptor", lock)
     write_file(tmp_path / "a", b"x")
     assert len(taken) == 1
     assert names(tmp_path) == ["a"]

@@ -12,7 +12,7 @@ import pytest
 
 from nclone_env.errors import RecordingError
 from nclone_env.gallery import site as site_module
-from nclone_env.gallery.collect import collect, page_names
+from nclone_env.gallery.entries import collect, page_names
 from nclone_env.gallery.facts import facts_of
 from nclone_env.gallery.markup import escaped, script_data
 from nclone_env.gallery.runs import run_of, solution_of

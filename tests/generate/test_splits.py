@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.generate.splits import HELD_OUT, TRAIN, split_of
+from nclone_env.generate.splits import HELD_OUT_SPLIT, TRAIN_SPLIT, split_of
 from nclone_env.level.mirror import mirrored_tiles as mirrored
 from nclone_env.level.tiles import SOLID_SAMPLES
 
@@ -14,8 +14,8 @@ def random_tiles(seed):
 
 def test_both_splits_are_as_large():
     splits = [split_of(random_tiles(seed)) for seed in range(200)]
-    assert {*splits} == {TRAIN, HELD_OUT}
-    assert 70 < splits.count(TRAIN) < 130
+    assert {*splits} == {TRAIN_SPLIT, HELD_OUT_SPLIT}
+    assert 70 < splits.count(TRAIN_SPLIT) < 130
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -92,7 +92,7 @@ def key(number):
 
 
 def test_code_is_found_by_its_key_alone(tmp_path):
-    files = CodeFiles(tmp_path, "kernel")
+    files = CodeFiles("kernel", lambda: tmp_path)
     files.save(("one",), "code of one")
     files.save(("two",), "code of two")
     assert [files.load((name,)) for name in ("one", "two", "three")] == ["code of one", "code of two", None]
@@ -103,7 +103,7 @@ def test_code_is_found_by_its_key_alone(tmp_path):
 
 @pytest.mark.parametrize("size", [0, 3, 4, 5, -1])
 def test_damaged_code_is_none(tmp_path, size):
-    files = CodeFiles(tmp_path, "kernel")
+    files = CodeFiles("kernel", lambda: tmp_path)
     files.save(("one",), "code")
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()

@@ -115,11 +115,11 @@ def test_use_is_noted(tmp_path, monkeypatch):
 
 
 def test_compiling_removes_the_code_that_was_not_used_for_a_month(tmp_path):
-    files = CodeFiles(tmp_path, "kernel")
+    files = CodeFiles("kernel", lambda: tmp_path)
     for name, days in (("old", 31), ("used", 31), ("recent", 29)):
         files.save((name,), "code")
         then = time.time() - days * 86400
-        os.utime(files._path((name,)), (then, then))
+        os.utime(tmp_path / files._file_name((name,)), (then, then))
     assert files.load(("used",)) == "code"
     remove_unused_code.cache_clear()
     files.save(("new",), "code")

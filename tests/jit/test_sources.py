@@ -61,7 +61,11 @@ def unrelated(x):
 PACKAGE = {
     "__init__": "if TYPE_CHECKING:\n    from package.late import x\n\n    from package.other import y\nVERSION = 1\n",
     "sim/__init__": "",
-    "sim/tick": "from package.sim import (\n    touch,\n)\nfrom package.constants import A, B  # as numbers\n",
+    "face/__init__": "if TYPE_CHECKING:\n    from package.face.part import x\n    from package.other import y\n",
+    "face/part/__init__": "if TYPE_CHECKING:\n    from package.face.part.home import x\n",
+    "face/part/home": "",
+    "sim/tick": "from package.sim import (\n    touch,\n)\nfrom package.constants import A, B  # as numbers\n"
+    "from package.face import x\n",
     "sim/touch": "def call():\n    import package.late\n",
     "constants": "",
     "late": "",
@@ -80,8 +84,8 @@ def package(tmp_path, monkeypatch):
     pattern = sources._IMPORT.pattern.replace("nclone_env", "package")
     monkeypatch.setattr(sources, "_PACKAGE", folder)
     monkeypatch.setattr(sources, "_IMPORT", re.compile(pattern, re.MULTILINE))
-    monkeypatch.setattr(sources, "_source", sources._source.__wrapped__)
-    monkeypatch.setattr(sources, "_imports", sources._imports.__wrapped__)
+    for cached in ("_source", "_parts_of", "_imports", "_way"):
+        monkeypatch.setattr(sources, cached, getattr(sources, cached).__wrapped__)
 
     def digest(edited: str | None = None) -> str:
         if edited is not None:
@@ -91,7 +95,9 @@ def package(tmp_path, monkeypatch):
     return digest
 
 
-@pytest.mark.parametrize("edited", ["__init__", "sim/__init__", "sim/tick", "sim/touch", "constants", "late"])
+@pytest.mark.parametrize(
+    "edited", ["__init__", "sim/__init__", "sim/tick", "sim/touch", "constants", "late", "face/part/home"]
+)
 def test_a_digest_changes_with_every_module_that_imports_reach(package, edited):
     before = package()
     assert package() == before
@@ -101,6 +107,14 @@ def test_a_digest_changes_with_every_module_that_imports_reach(package, edited):
 def test_a_digest_does_not_change_with_other_modules(package):
     before = package()
     assert package("other") == before  # which imports the kernel, and which the package imports for type checkers alone
+
+
+def test_a_digest_does_not_change_with_a_name_more_on_a_face(package, tmp_path):
+    before, face = package(), tmp_path / "package" / "face" / "__init__.py"
+    face.write_text(f"{PACKAGE['face/__init__']}    from package.other import z as z\n")
+    assert package() == before
+    face.write_text(PACKAGE["face/__init__"].replace("package.face.part", "package.other"))
+    assert package() != before
 
 
 def test_modules_outside_the_package_have_the_digest_of_the_compiler():

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env.kinds import KINDS
-from nclone_env.render.glyphs import glyphs
+from nclone_env.render.glyphs import all_glyphs
 from nclone_env.render.looks import appearance, layers_of
 from nclone_env.render.raster import GREYS, stamp
 from nclone_env.render.shapes import PAINTS
@@ -29,7 +29,7 @@ def full_size():
 
 
 def full_grey(tiles):
-    return np.block([[glyphs().tiles[tile] for tile in row] for row in tiles])
+    return np.block([[all_glyphs().tiles[tile] for tile in row] for row in tiles])
 
 
 @lru_cache(maxsize=1000)

@@ -47,14 +47,14 @@ def test_a_run_begins_from_it_with_new_counters(tmp_path):
     assert not len(begun.curve["values"])
     for name, value in begun.policy.items():
         assert torch.equal(value, (fresh if name.startswith("critic") else saved).policy[name])
-    assert not torch.equal(fresh.policy["actor.0.weight"], saved.policy["actor.0.weight"])
+    assert not torch.equal(fresh.policy["trunk.0.weight"], saved.policy["trunk.0.weight"])
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"hidden_size": 16}, "expected a policy with hidden_size 16, got 32; pass --hidden-size 32$"),
-        ({"shared_trunk": True}, "expected a policy with shared_trunk True, got False; pass --no-shared-trunk$"),
+        ({"shared_trunk": False}, "expected a policy with shared_trunk False, got True; pass --shared-trunk$"),
         ({"frame_stack": 2}, "expected a policy with frame_stack 2, got 1"),
         ({"local_position": True}, "expected a policy with local_position True, got False; pass --no-local-position$"),
         ({"paths": "doors"}, "expected a policy with paths doors, got tiles; pass --paths tiles$"),

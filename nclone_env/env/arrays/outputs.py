@@ -163,6 +163,8 @@ class OutputMemory:
         return self._finals.take() if self._finals else None
 
     def _written_into(self, out: Mapping[str, np.ndarray]) -> Outputs:
+        if isinstance(out, Mapping):  # read once, as plain arrays: what is checked is what is written
+            out = {name: np.asarray(a) if isinstance(a, np.ndarray) else a for name, a in out.items()}
         check_buffers(out, self._specs, RESULT_SPECS, self._num_envs)
         outputs = self._beside_out.take()
         for made in self._beside_out.made:

@@ -5,23 +5,37 @@ Environments without this observation do not compile it.
 
 from __future__ import annotations
 
+import warnings
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.passes import Call
 from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import kernel, specialised
 from nclone_env.level.level_set import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.obs.action_outcomes import SCRATCH_WORLDS, write_outcomes
+from nclone_env.obs.action_outcomes import (
+    ENVIRONMENT,
+    FRAME,
+    PROGRESS,
+    SCRATCH_WORLDS,
+    TURN,
+    VALUES,
+    write_outcomes,
+)
 from nclone_env.obs.half import words
 from nclone_env.obs.spec import frame_specs
+from nclone_env.sim.pace import Pace
+from nclone_env.sim.speed import slow_frames_per_second
 from nclone_env.sim.state import WorldArrays, make_worlds
 
 _NAME = "action_outcomes"
 _OWN_ROWS = np.zeros(0, np.int32)
+_LONG = 0.1  # seconds of an observation, of which a warning tells
 
 
 class ActionOutcomes:
@@ -45,18 +59,52 @@ class ActionOutcomes:
         self.ended = make_worlds(len(arrays.episodes) if with_final else 0, levels, config.max_frames)
         # Up to the time limit no trail is overwritten, so that more rows, for the frames beyond it, change no index.
         self._tried = make_worlds(SCRATCH_WORLDS * slots, levels, config.max_frames + self._frames)
+        self._progress = np.zeros((slots, PROGRESS), np.int64), np.zeros((slots, VALUES))
+        self._paces = [Pace() for _ in range(slots)]
         unused = words(np.zeros((0, *spec.shape), spec.dtype))
         inputs = self._inputs(arrays, arrays.worlds)
-        self._write = specialised(outcome_range, *inputs, unused, _OWN_ROWS, arrays.results, 0, 0, 0, 0)
+        self._write = specialised(outcome_range, *inputs, 0, unused, _OWN_ROWS, arrays.results, 0, 0, 0, 0)
+        self._warn_of_slow(levels)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Write the outcomes of environments ``first`` to ``last - 1``, and of their episodes that ended."""
         arrays, out = call.arrays, words(call.out[_NAME])
-        scope = arrays.results, call.base, worker, first, last
-        self._write(*self._inputs(arrays, arrays.worlds), out, _OWN_ROWS, *scope)
+        self._run(call, self._inputs(arrays, arrays.worlds), out, _OWN_ROWS, worker, first, last)
         if call.final is not None:
             final = call.final.kernel_arrays[_NAME]
-            self._write(*self._inputs(arrays, self.ended), final, call.final.places, *scope)
+            self._run(call, self._inputs(arrays, self.ended), final, call.final.places, worker, first, last)
+
+    def _run(
+        self,
+        call: Call,
+        inputs: tuple[Any, ...],
+        out: np.ndarray,
+        places: np.ndarray,
+        worker: int,
+        first: int,
+        last: int,
+    ) -> None:
+        """Write rows in pieces, between which Ctrl-C is answered, also within an environment: some need a minute."""
+        progress, pace = self._progress[0][worker], self._paces[worker]
+        progress[:] = 0
+        progress[ENVIRONMENT] = first
+        while progress[ENVIRONMENT] < last and not call.given_up:
+            budget, began = pace.size, perf_counter()
+            left = self._write(*inputs, budget, out, places, call.arrays.results, call.base, worker, first, last)
+            pace.adjust(budget - left, perf_counter() - began)
+
+    def _warn_of_slow(self, levels: LevelSet) -> None:
+        """Warn of a level on which an observation takes long."""
+        for level in levels.levels:
+            speed = slow_frames_per_second(level.raw)
+            seconds = NUM_ACTIONS * self._frames / speed if speed else 0.0
+            if seconds > _LONG:
+                warnings.warn(
+                    f"action_outcomes: each observation of {level.name!r} simulates {NUM_ACTIONS} actions for "
+                    f"{self._frames} frames, about {seconds:.1f} s at {speed:,.0f} frames/s; lower outcome_frames",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the worlds on which actions are tried, and of those of ended episodes."""
@@ -64,12 +112,14 @@ class ActionOutcomes:
         return MemoryNode(_NAME, children=(tried, array_group("ended worlds", self.ended._asdict(), shared=False)))
 
     def _inputs(self, arrays: StepArrays, worlds: WorldArrays) -> tuple[Any, ...]:
-        return arrays.levels, arrays.paths, worlds, self._tried, self._frames
+        return arrays.levels, arrays.paths, worlds, self._tried, self._frames, *self._progress
 
 
 @kernel
-def outcome_range(levels, paths, worlds, tried, frames, out, places, results, base, worker, first, last):
-    """Write the outcomes of environments ``first`` to ``last - 1``.
+def outcome_range(
+    levels, paths, worlds, tried, frames, progress, values, budget, out, places, results, base, worker, first, last
+):
+    """Write the outcomes of environments from ``progress[worker, ENVIRONMENT]`` to ``last - 1``, or a part of them.
 
     Args:
         levels: ``LevelArrays``.
@@ -77,6 +127,9 @@ def outcome_range(levels, paths, worlds, tried, frames, out, places, results, ba
         worlds: ``WorldArrays``, one row for each environment.
         tried: ``WorldArrays`` with two rows per worker slot, overwritten.
         frames: frames for which actions are held.
+        progress: (slots, 4) int64, as of ``write_outcomes``.
+        values: (slots, 9) float64, likewise.
+        budget: frames to simulate at most, above 0.
         out: (n, 6, 8) float32, or the words of float32 or float16 (``obs.half``).
         places: (n,) int32, the row of each environment whose episode ended, the only ones written; (0,): write all
             environments, in their own rows.
@@ -85,12 +138,33 @@ def outcome_range(levels, paths, worlds, tried, frames, out, places, results, ba
         worker: worker slot.
         first: first environment.
         last: one past the last environment.
+
+    Returns:
+        The frames that are left of the budget.
     """
     only_ended = places.shape[0] > 0
-    for index in range(first, last):
+    mine = progress[worker]
+    while mine[ENVIRONMENT] < last and budget > 0:
+        index = mine[ENVIRONMENT]
         place = index - base
         if only_ended:
             if not (results[index]["terminated"] or results[index]["truncated"]):
+                mine[ENVIRONMENT] += 1
                 continue
             place = int(places[index - base])
-        write_outcomes(levels, paths, worlds, index, frames, tried, SCRATCH_WORLDS * worker, out[place])
+        budget = write_outcomes(
+            levels,
+            paths,
+            worlds,
+            index,
+            frames,
+            tried,
+            SCRATCH_WORLDS * worker,
+            mine,
+            values[worker],
+            budget,
+            out[place],
+        )
+        if mine[TURN] == 0 and mine[FRAME] == 0:
+            mine[ENVIRONMENT] += 1
+    return budget

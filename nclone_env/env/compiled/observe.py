@@ -16,7 +16,7 @@ from nclone_env.obs.half import words
 from nclone_env.obs.locals import write_hazards, write_locals, write_progress
 from nclone_env.obs.reachability import NO_QUERIES, write_query
 from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
-from nclone_env.render.compose import write_global_view, write_player_frame
+from nclone_env.render import write_global_view, write_player_frame
 from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
 
 _NOT_EXTRAS = frozenset({"game_state", "player_frame", "global_view", "action_mask", "action_outcomes"})

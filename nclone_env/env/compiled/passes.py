@@ -41,6 +41,7 @@ class Call:
         final_view: ``final`` as kernels take it.
         base: environment of the first row of ``out`` and of ``final.places``.
         reset: (n,) bool, the environments of the batch in which a reset begins an episode; not read by steps.
+        given_up: set when no one waits for the call any more; long passes look at it between their pieces.
     """
 
     passes: tuple[Pass, ...]
@@ -51,6 +52,7 @@ class Call:
     final_view: FinalArrays
     base: int
     reset: np.ndarray
+    given_up: bool = False
 
     def __call__(self, worker: int, first: int, last: int) -> None:
         """Run all passes over environments ``first`` to ``last - 1``."""

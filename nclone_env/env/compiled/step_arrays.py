@@ -11,12 +11,10 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, equal_thresholds, make_settings
 from nclone_env.env.compiled.starts import StartArrays, no_starts
 from nclone_env.level.level_set import LevelArrays, LevelSet
-from nclone_env.level.routes.door_paths import door_paths
-from nclone_env.level.routes.paths import Paths
+from nclone_env.level.routes import Paths, paths_with_doors
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs.spec import frame_specs
-from nclone_env.render.arrays import PictureArrays
-from nclone_env.render.pictures import picture_arrays
+from nclone_env.render import PictureArrays, picture_arrays
 from nclone_env.sim.state import WorldArrays, make_worlds
 
 STREAMED_BYTES = 16 * 1024**2
@@ -122,7 +120,7 @@ def level_arrays(config: EnvironmentConfig, levels: LevelSet, pictures: PictureA
     """Return the fields of ``StepArrays`` that follow from the levels alone; pictures are made if None."""
     return {
         "levels": levels.arrays,
-        "paths": door_paths(levels) if config.paths == "doors" else levels.paths,
+        "paths": paths_with_doors(levels) if config.paths == "doors" else levels.paths,
         "pictures": pictures or picture_arrays(config, levels.arrays, levels),
     }
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from nclone_env.kinds import REGULAR_DOOR
 from nclone_env.level.level_set import LevelSet
-from nclone_env.level.routes.distance import FIELD_SHAPE
-from nclone_env.level.routes.doors import PLANES, free_nodes, write_reach_fields
+from nclone_env.level.routes import FIELD_SHAPE, PLANES, free_nodes, write_reach_fields
 from nclone_env.memory_tree import MemoryNode, array_node, arrays_node
 from nclone_env.obs.reachability import key_bits, key_width
 

@@ -1,4 +1,8 @@
-"""The header fields of a level that every format shares: title, author, level id, game mode."""
+"""The header fields of a level that every format shares: title, author, level id, game mode.
+
+Titles and authors are UTF-8, or Latin-1 where only that is short enough. Files of other programs also have control
+characters and longer titles: readers take what is not UTF-8 for Latin-1, drop control characters and cut the rest.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import NamedTuple
 
 from nclone_env.level.raw import UNPUBLISHED, RawLevel
 
-MAX_TITLE, MAX_AUTHOR = 128, 16  # characters
+MAX_TITLE, MAX_AUTHOR = 128, 16  # bytes
 GAME_MODES = {"solo": 0, "co-op": 1, "race": 2, "unset": 4}  # physics 01, section 14.1
 GAME_MODE_NAMES = {number: name for name, number in GAME_MODES.items()}
 
@@ -20,19 +24,50 @@ class HeaderFault(NamedTuple):
 
 
 def printable(character: str) -> bool:
-    """Return whether a title may contain a character: Latin-1 and not a control character."""
-    code = ord(character)
-    return 32 <= code < 127 or 160 <= code < 256
+    """Return whether a title may contain a character: one that is no control character, and that UTF-8 has."""
+    return character.isprintable() or 160 <= ord(character) < 256
+
+
+def read_name(data: bytes, limit: int) -> str:
+    """Return the title or author that a file of any program holds, so that a file of any format can hold it.
+
+    Args:
+        data: its bytes.
+        limit: most bytes of the name in a file.
+    """
+    name = _decoded(data)[:limit]
+    while encoded_name(name, limit) is None:
+        name = name[:-1]
+    return name
+
+
+def encoded_name(text: str, limit: int) -> bytes | None:
+    """Return the bytes of a title or author, None if there are too many: Latin-1 only where UTF-8 is too long."""
+    for encoding in ("utf-8", "latin-1"):
+        data = text.encode(encoding, errors="replace")
+        if len(data) <= limit and _decoded(data) == text:
+            return data
+    return None
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return "".join(filter(printable, text))
 
 
 def header_fault(raw: RawLevel) -> HeaderFault | None:
     """Return the first header field that cannot be written, or None."""
     for field, text, limit in (("title", raw.title, MAX_TITLE), ("author", raw.author, MAX_AUTHOR)):
-        if len(text) > limit:
-            return HeaderFault(field, f"at most {limit} characters", f"{len(text)}")
         unprintable = next((character for character in text if not printable(character)), None)
         if unprintable is not None:
-            return HeaderFault(field, "printable Latin-1 characters", f"{unprintable!a}")
+            return HeaderFault(field, "printable characters", f"{unprintable!a}")
+        if len(text) > limit:
+            return HeaderFault(field, f"at most {limit} characters", f"{len(text)}")
+        if encoded_name(text, limit) is None:
+            return HeaderFault(field, f"at most {limit} bytes in UTF-8", f"{len(text.encode())}")
     if not 0 <= raw.level_id <= UNPUBLISHED:
         return HeaderFault("level_id", f"a number from 0 to {UNPUBLISHED}", str(raw.level_id))
     if raw.game_mode not in GAME_MODE_NAMES:

@@ -10,8 +10,8 @@ offset size  content
 16     4     0x25
 20     4     author id; 0xFFFFFFFF in level files
 24     14    zero
-38     129   title, Latin-1, ended by a zero byte and padded with zeros: at most 128 characters
-167    17    author, likewise: at most 16 characters
+38     129   title, UTF-8, ended by a zero byte and padded with zeros: at most 128 bytes
+167    17    author, likewise: at most 16 bytes
 184    966   tiles: the byte at 184 + i + 42 * j is the tile in column i = 0..41 and row j = 0..22
 1150   80    counts: for each type 0..39 the number of its records, two bytes each
 1230   5 * N records: type, x, y, orientation, mode; x and y in units of 6 pixels of the bordered level
@@ -21,8 +21,9 @@ N is the sum of the counts of all types except 7 and 9, plus those of types 6 an
 trap door has a switch record, whether or not the file counts the switches. Bytes after the N records are not
 part of the level.
 
-Readers ignore unreliable fields: the lengths, unknown game modes (read as unset) and control characters in
-names (dropped). Writers produce one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for
+Readers ignore unreliable fields: the lengths, unknown game modes (read as unset) and what
+:mod:`nclone_env.level.formats.header` says of names. Where the counts contradict the records that they count, or leave
+out the exits, as in the files of a public level generator, the records go on to the end of the data. Writers produce one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for
 types 7 and 9.
 """
 
@@ -35,7 +36,15 @@ import numpy as np
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import DOOR_SWITCHES, EXIT
-from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, header_fault, printable
+from nclone_env.level.formats.header import (
+    GAME_MODE_NAMES,
+    GAME_MODES,
+    MAX_AUTHOR,
+    MAX_TITLE,
+    encoded_name,
+    header_fault,
+    read_name,
+)
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_TYPE, RecordFault, loading_fault, writing_fault
 
@@ -63,14 +72,7 @@ def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
     if len(data) < RECORDS_OFFSET:
         raise LevelFormatError(source, f"offset {len(data)}", f"a map of at least {RECORDS_OFFSET} bytes", "the end")
     counts = np.frombuffer(data, "<u2", MAX_TYPE + 1, COUNTS_OFFSET)
-    records = _read_records(data, record_count(counts), source)
-    fault = loading_fault(records)
-    if fault:
-        raise _error(source, fault)
-    exits = int(np.count_nonzero(records[:, 0] == EXIT))
-    if exits != counts[EXIT]:  # the count of exits determines where their switches are
-        expected = f"{counts[EXIT]} exit records, as the count at {COUNTS_OFFSET + 2 * EXIT} says"
-        raise _error(source, RecordFault(len(records), expected, str(exits)))
+    records, notes = _read_records(data, counts, source)
     _, _, level_id, game_mode, _, _ = _HEAD.unpack_from(data)
     return RawLevel(
         tiles=np.frombuffer(data, np.uint8, TILES_SIZE, TILES_OFFSET).reshape(TILE_ROWS, TILE_COLUMNS),
@@ -80,6 +82,7 @@ def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
         level_id=level_id,
         game_mode=game_mode if game_mode in GAME_MODE_NAMES else GAME_MODES["unset"],
         source=source,
+        notes=notes,
     )
 
 
@@ -99,8 +102,8 @@ def write_map(raw: RawLevel) -> bytes:
     counts[list(DOOR_SWITCHES.values())] = 0
     size = RECORDS_OFFSET + raw.records.size
     head = _HEAD.pack(0, size, raw.level_id, raw.game_mode, _LEVEL_FILE_CONSTANT, _NO_AUTHOR)
-    title = raw.title.encode("latin-1").ljust(TITLE_SIZE, b"\0")
-    author = raw.author.encode("latin-1").ljust(AUTHOR_SIZE, b"\0")
+    title = (encoded_name(raw.title, MAX_TITLE) or b"").ljust(TITLE_SIZE, b"\0")
+    author = (encoded_name(raw.author, MAX_AUTHOR) or b"").ljust(AUTHOR_SIZE, b"\0")
     return head + title + author + raw.tiles.tobytes() + counts.tobytes() + raw.records.tobytes()
 
 
@@ -112,19 +115,45 @@ def record_count(counts: np.ndarray) -> int:
     return total
 
 
-def _read_records(data: bytes, count: int, source: str) -> np.ndarray:
-    """Return the (count, 5) records, or raise if the data end before them."""
-    end = RECORDS_OFFSET + count * RECORD_SIZE
-    if len(data) < end:
-        whole = (len(data) - RECORDS_OFFSET) // RECORD_SIZE
-        expected = f"{count} records up to offset {end}, as the counts at {COUNTS_OFFSET} say"
-        raise LevelFormatError(source, f"offset {len(data)}", expected, f"the end after {whole}")
-    return np.frombuffer(data, np.uint8, count * RECORD_SIZE, RECORDS_OFFSET).reshape(count, RECORD_SIZE)
+def _read_records(data: bytes, counts: np.ndarray, source: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the (N, 5) records and notes on them.
+
+    Raises:
+        LevelFormatError: if the data end before the records, or these have no meaning as a level.
+    """
+    count, whole = record_count(counts), (len(data) - RECORDS_OFFSET) // RECORD_SIZE
+    records = np.frombuffer(data, np.uint8, whole * RECORD_SIZE, RECORDS_OFFSET).reshape(whole, RECORD_SIZE)
+    if count > whole:
+        expected = f"{count} records up to offset {RECORDS_OFFSET + count * RECORD_SIZE}"
+        raise LevelFormatError(
+            source, f"offset {len(data)}", f"{expected}, as the counts at {COUNTS_OFFSET} say", f"the end after {whole}"
+        )
+    counted = records[: max(count, 0)]
+    notes: tuple[str, ...] = ()
+    if _are_counted(counted[:, 0], counts) and (EXIT in counted[:, 0] or EXIT not in records[:, 0]):
+        if whole > count:
+            behind = f"{whole - count} records behind the {count} that the counts at {COUNTS_OFFSET} cover are ignored"
+            notes = (behind,)
+        records = counted
+    else:
+        cover = f"the counts at {COUNTS_OFFSET} are not those of the records"
+        notes = (f"{cover}: they cover {len(counted)} of {whole}; all are read",)
+    fault = loading_fault(records)
+    if fault:
+        raise _error(source, fault)
+    return records, notes
+
+
+def _are_counted(types: np.ndarray, counts: np.ndarray) -> bool:
+    """Return whether there are as many records of each type as the counts say; switches of doors need no count."""
+    expected = counts.astype(np.int64)
+    for door, switch in DOOR_SWITCHES.items():
+        expected[switch] = counts[door]
+    return np.array_equal(np.bincount(types, minlength=len(expected)), expected)
 
 
 def _read_name(data: bytes, offset: int, size: int) -> str:
-    name = data[offset : offset + size - 1].split(b"\0")[0].decode("latin-1")
-    return "".join(filter(printable, name))
+    return read_name(data[offset : offset + size - 1].split(b"\0")[0], size - 1)
 
 
 def _error(source: str, fault: RecordFault) -> LevelFormatError:

@@ -1,6 +1,6 @@
 """The game's text format for packs of levels: one level a line, ``$title#hex#``.
 
-The title is Latin-1. The hex digits encode bytes, **low nibble first**: "10" is the byte 0x01. The bytes of a level:
+The title is UTF-8; :mod:`nclone_env.level.formats.header` states how others are read. The hex digits encode bytes, **low nibble first**: "10" is the byte 0x01. The bytes of a level:
 
 ===== =====================================================================================================
 size  content
@@ -15,12 +15,17 @@ A record is x and y, in units of 6 pixels of the bordered level, then the furthe
 and the x and y of the switch of an exit or door. In a :class:`RawLevel` switches are separate records: those of exits
 follow all exits, in the same order; that of a door follows its door.
 
-Readers skip blank lines. A pack has no author, level id or game mode.
+Readers skip a byte order mark, blank lines and comments: lines that begin with ``#``, ``;`` or ``//``. A pack has no
+author, level id or game mode.
+
+Levels of N v1.4, the game before N++, are ``$title#author#type#tiles|objects#``, in other units and with other tiles:
+readers only name them.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -28,7 +33,7 @@ import numpy as np
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, kind_name
-from nclone_env.level.formats.header import header_fault
+from nclone_env.level.formats.header import MAX_TITLE, encoded_name, header_fault, read_name
 from nclone_env.level.raw import RawLevel, Record
 from nclone_env.level.records import loading_fault
 
@@ -36,6 +41,11 @@ LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}
 """The bytes of a record by type, in the order of the format: x, y, orientation, mode, X and Y of the switch."""
 
 _START, _END = b"$", b"#"
+_COMMENTS = (b"#", b";", b"//")
+_MARK = b"\xef\xbb\xbf"  # that some editors write before UTF-8
+_OLDER = re.compile(rb"[!-~]{713}\|")
+"""The tiles of a level of N v1.4, 31 columns of 23, as the end of a run of characters without spaces."""
+OLDER = "a level of N v1.4, an older game with other tiles and objects, which is not supported"
 _ZEROS = bytes(4)
 _TILES = TILE_COLUMNS * TILE_ROWS
 
@@ -53,14 +63,14 @@ class Pack:
         self._lines = list(_line_ends(data))
 
     def __len__(self) -> int:
-        """Return the number of levels: of lines that are not blank."""
+        """Return the number of levels: of lines that are neither blank nor comments."""
         return len(self._lines)
 
     @property
     def titles(self) -> tuple[str, ...]:
         """The title of each level; nothing is checked."""
         lines = (self._data[first:last].strip() for _, first, last in self._lines)
-        return tuple(line[1:-1].rpartition(_END)[0].decode("latin-1") for line in lines)
+        return tuple(read_name(line[1:-1].rpartition(_END)[0], MAX_TITLE) for line in lines)
 
     def level(self, number: int) -> RawLevel:
         """Parse one level.
@@ -93,12 +103,13 @@ class Pack:
 
 
 def _line_ends(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield number, start and end of each line that is not blank; lines are not copied, a pack can be large."""
-    first = 0
+    """Yield number, start and end of each line with a level; only their beginnings are copied, a pack can be large."""
+    first = len(_MARK) if data.startswith(_MARK) else 0
     for number in itertools.count(1):
         last = data.find(b"\n", first)
         end = len(data) if last < 0 else last
-        if data[first:end].strip():
+        beginning = data[first:end].lstrip()[:2]
+        if beginning and not beginning.startswith(_COMMENTS):
             yield number, first, end
         if last < 0:
             return
@@ -107,7 +118,13 @@ def _line_ends(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 def is_pack(data: bytes) -> bool:
     """Return whether data begin like a pack of levels."""
-    return data.lstrip()[:1] == _START
+    line = next(_line_ends(data), None)
+    return line is not None and data[line[1] : line[2]].lstrip()[:1] == _START
+
+
+def is_older(data: bytes) -> bool:
+    """Return whether data begin like a level of N v1.4."""
+    return _OLDER.search(data[:2000]) is not None
 
 
 def read_pack(data: bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:
@@ -140,7 +157,7 @@ def _encoded_title(raw: RawLevel) -> bytes:
     fault = header_fault(raw)
     if fault:
         raise LevelFormatError(raw.source, fault.field, fault.expected, fault.got)
-    return raw.title.encode("latin-1")
+    return encoded_name(raw.title, MAX_TITLE) or b""
 
 
 def _digits_of(raw: RawLevel) -> bytes:
@@ -173,6 +190,8 @@ def _parse_line(line: bytes, source: str) -> RawLevel:
     title, mark, digits = line[1:-1].rpartition(_END)
     if line[:1] != _START or line[-1:] != _END or not mark:
         raise _LineError("$title#hex#", f"{line[:20]!r} ... {line[-5:]!r}" if len(line) > 25 else repr(line))
+    if is_older(line):
+        raise _LineError("a level of N++, $title#hex#", OLDER)
     data = _bytes_of(digits)
     if data[:4] != _ZEROS or len(data) < 4 + _TILES:
         raise _LineError(f"4 zero bytes and {_TILES} tiles", f"{len(data)} bytes from {data[:4].hex(' ')}")
@@ -181,11 +200,7 @@ def _parse_line(line: bytes, source: str) -> RawLevel:
     fault = loading_fault(records)
     if fault:
         raise _LineError(f"{fault.expected} in record {fault.record}", fault.got)
-    raw = RawLevel(tiles=tiles, records=records, title=title.decode("latin-1"), source=source)
-    wrong = header_fault(raw)
-    if wrong:
-        raise _LineError(f"a {wrong.field} of {wrong.expected}", wrong.got)
-    return raw
+    return RawLevel(tiles=tiles, records=records, title=read_name(title, MAX_TITLE), source=source)
 
 
 def _bytes_of(digits: bytes) -> bytes:

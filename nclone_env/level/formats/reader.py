@@ -1,23 +1,29 @@
-"""Level files of any known format: text, pack, attract file, or map bytes."""
+"""Level files of any known format: text, pack, attract file, recording of nclone, or map bytes; plain or in gzip."""
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import stat
+import zlib
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
-from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
+from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.formats.attract import is_attract, read_attract
 from nclone_env.level.formats.map_bytes import read_map
-from nclone_env.level.formats.pack_text import Pack, is_pack
+from nclone_env.level.formats.pack_text import OLDER, Pack, is_older, is_pack
+from nclone_env.level.formats.peer import is_peer, read_peer
 from nclone_env.level.formats.text import parse_text
 from nclone_env.level.raw import RawLevel
 
 TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
 MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26
 """Bytes of a file with one level, and of a pack: hours of recorded inputs, or 20,000 levels, are smaller."""
+_GZIP, _GZIP_SUFFIX = b"\x1f\x8b", ".gz"
 _PART = 1 << 16  # bytes read at a time: Python provides as many before it reads
 _OTHER_KINDS = (
     (0, b"\x89PNG", "a PNG picture"),
@@ -54,7 +60,8 @@ class LevelFile:
             UnknownLevelError: if there is no file at the path.
             LevelFormatError: if the file cannot be read.
         """
-        return cls(read_bytes(path), str(path), path.suffix == TEXT_SUFFIX)
+        name = path.with_suffix("") if path.suffix == _GZIP_SUFFIX else path
+        return cls(read_bytes(path), plain(path), name.suffix == TEXT_SUFFIX)
 
     @cached_property
     def pack(self) -> Pack | None:
@@ -75,32 +82,41 @@ class LevelFile:
             raise LevelFormatError(source, "offset 0", "a level file (text, map bytes or attract file)", "no data")
         if self.pack is not None:
             return self.pack.only_level() if number is None else self.pack.level(number)
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise LevelFormatError(source, "file", "UTF-8 text or a level in bytes", "UTF-16 text; save it as UTF-8")
         if len(data) > MAX_LEVEL_SIZE:
             raise LevelFormatError(source, "file", f"at most {MAX_LEVEL_SIZE} bytes for a level", f"{len(data)}")
         if self.is_text or 0 not in data[:_PROBE]:
+            if is_older(data):
+                raise LevelFormatError(source, "file", "a level of N++", OLDER)
             return parse_text(data, source)
+        if is_peer(data):
+            return read_peer(data, source).level
         return read_attract(data, source).level if is_attract(data) else read_map(data, source)
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file; devices, pipes and folders are refused unread.
+    """Return the contents of a file, unpacked if it is in gzip; devices, pipes and folders are refused unread.
 
     Raises:
         UnknownLevelError: if there is no file at the path.
         LevelFormatError: if it cannot be read, or is too large for a level file.
     """
+    source = plain(path)
     try:
         mode = path.stat().st_mode
         data = _read_start(path) if stat.S_ISREG(mode) else None
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise UnknownLevelError(f"{path}: expected the path of a level file, got no such file") from error
+        raise UnknownLevelError(f"{source}: expected the path of a level file, got no such file") from error
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
-        raise LevelFormatError(str(path), "file", "a readable level file", str(error)) from error
+        raise LevelFormatError(source, "file", "a readable level file", plain(error)) from error
+    except (EOFError, zlib.error) as error:
+        raise LevelFormatError(source, "file", "a complete gzip file", plain(error)) from error
     if data is None:
         kind = "a folder; name a file in it" if stat.S_ISDIR(mode) else "a device or pipe"
-        raise LevelFormatError(str(path), "file", "a level file", kind)
+        raise LevelFormatError(source, "file", "a level file", kind)
     if len(data) > MAX_FILE_SIZE:
-        raise LevelFormatError(str(path), "file", f"at most {MAX_FILE_SIZE} bytes", "more")
+        raise LevelFormatError(source, "file", f"at most {MAX_FILE_SIZE} bytes", "more")
     return data
 
 
@@ -118,7 +134,14 @@ def appearance(data: bytes) -> str:
 
 
 def _read_start(path: Path) -> bytes:
-    """Return the bytes of a file, at most a part beyond the limit."""
+    """Return the bytes of a file, unpacked if it is in gzip, at most a part beyond the limit.
+
+    Raises:
+        OSError, EOFError, zlib.error: if it cannot be read or unpacked.
+    """
     with path.open("rb") as file:
-        parts = iter(partial(file.read, _PART), b"")
-        return b"".join(islice(parts, MAX_FILE_SIZE // _PART + 1))
+        packed = file.read(len(_GZIP)) == _GZIP
+        file.seek(0)
+        with gzip.open(file) if packed else nullcontext(file) as contents:
+            parts = iter(partial(contents.read, _PART), b"")
+            return b"".join(islice(parts, MAX_FILE_SIZE // _PART + 1))

@@ -15,7 +15,7 @@ from nclone_env.level.routes.paths import Paths
 _LAYOUT = {"header": LEVEL_HEADER, "fields": np.dtype(np.float32), "landmarks": np.dtype(np.int16)}
 
 
-def door_paths(levels: LevelSet) -> Paths:
+def paths_with_doors(levels: LevelSet) -> Paths:
     """Return paths by the landmarks of the guides (``level.routes.guide``); computed once per machine.
 
     Locked doors are closed until their switch is taken, and steps near mines are longer than they are.

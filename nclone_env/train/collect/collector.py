@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.actions import NUM_ACTIONS
-from nclone_env.env.arrays.buffers import Buffers
+from nclone_env.env import Buffers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.collect.environments import VectorEnvironment

@@ -10,8 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.compiled.records import WON
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.env import WON, NPlusPlusVectorEnv
 from nclone_env.memory_tree import MemoryNode
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from nclone_env.env.compiled.records import WON
+from nclone_env.env import WON
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 

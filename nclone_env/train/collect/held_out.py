@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.actions import NUM_ACTIONS
-from nclone_env.env.threads import Job, Workers
+from nclone_env.env import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
 from nclone_env.train.network.protocols import Actor

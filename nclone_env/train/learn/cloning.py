@@ -84,11 +84,11 @@ def clone(
 
     Args:
         policy: the policy to begin from; not changed.
-        trajectories: what to imitate, as for ``TrajectoryBuffer.fill``.
+        trajectories: demonstrations, as for ``TrajectoryBuffer.fill``.
         observation_space: the ``Dict`` space of one environment.
         frame_stack: depth of the stacks that the policy sees.
         settings: hyperparameters.
-        seed: seed of what is held out and of the order of the steps.
+        seed: seed of the choice of held-out steps and of the order of the others.
 
     Raises:
         TrajectoryError: if the trajectories are malformed, or have no steps.

@@ -16,15 +16,13 @@ import numpy as np
 
 from nclone_env.actions import NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.compiled.records import WON
-from nclone_env.env.playable import playable_levels
-from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import resolve
 from nclone_env.level.solutions import known_solutions
-from nclone_env.replay.recording import load_any_recording
+from nclone_env.replay import load_any_recording
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.holding import held_actions
 from nclone_env.train.levels.solutions import PLANNED, Planner, winning_inputs

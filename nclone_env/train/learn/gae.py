@@ -54,7 +54,7 @@ def estimate_episode_advantages(
         values: (n,) float32, values of the observations before each step.
         starts: (E + 1,) int64, first step of each episode, and n; an episode may be empty.
         terminated: (E,) bool, whether an episode ended in a terminal state.
-        bootstrap_values: (E,) float32, value of what follows the last step of an episode; not read where terminated.
+        bootstrap_values: (E,) float32, value of the observation after an episode; not read where terminated.
         gamma: discount factor per step.
         gae_lambda: the lambda of GAE, 0 to 1.
         advantages: (n,) float32, written.

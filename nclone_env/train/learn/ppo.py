@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone_env.env.threads import Job, Workers
+from nclone_env.env import Job, Workers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.sim.random_numbers import mix

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from nclone_env.actions import NUM_ACTIONS
-from nclone_env.env.threads import Job, Workers
+from nclone_env.env import Job, Workers
 from nclone_env.jit import numeric_kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage

@@ -14,12 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.single import NPlusPlusEnv
+from nclone_env.env import NPlusPlusEnv
 from nclone_env.errors import ConfigError
-from nclone_env.generate.difficulty import read_range
-from nclone_env.generate.levels import ATTEMPTS, generate_level
-from nclone_env.generate.splits import HELD_OUT, TRAIN
-from nclone_env.generate.variants import make_variant
+from nclone_env.generate import ATTEMPTS, HELD_OUT_SPLIT, TRAIN_SPLIT, generate_level, make_variant, read_range
 from nclone_env.kinds import EXIT
 from nclone_env.level.level import Level
 from nclone_env.level.mirror import mirrored
@@ -198,7 +195,7 @@ def held_out_collection(config: TrainConfig) -> Collection:
     """Return the levels that measure a run; none of them is in the ``train`` split of any seed."""
     bounds = read_range("generated_difficulty", config.generated.difficulty)
     return Collection(
-        config.generated.families, bounds, config.environment.max_frames, config.evaluation.split_seed, HELD_OUT
+        config.generated.families, bounds, config.environment.max_frames, config.evaluation.split_seed, HELD_OUT_SPLIT
     )
 
 
@@ -214,7 +211,7 @@ def training_collection(config: TrainConfig, fixed: Sequence[Level], held_out: S
     varied = tuple(level for level in fixed if (level.raw.records[:, 0] == EXIT).any()) if config.varies else ()
     if config.varies and not varied:
         raise ConfigError(f"levels: expected levels with an exit beside {VARIED!r}, got none")
-    return Collection(families, bounds, config.environment.max_frames, config.seed, TRAIN, marks, varied)
+    return Collection(families, bounds, config.environment.max_frames, config.seed, TRAIN_SPLIT, marks, varied)
 
 
 def held_out_count(config: TrainConfig) -> int:

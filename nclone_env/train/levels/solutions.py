@@ -24,9 +24,8 @@ from nclone_env.level.level_set import LevelSet, content_digest, pack
 from nclone_env.level.mirror import mirrored, mirrored_inputs
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.solutions import known_solutions_of
-from nclone_env.plan.smooth import smooth
-from nclone_env.plan.solver import solve
-from nclone_env.replay.recording import Recording, load_any_recording
+from nclone_env.plan import smooth, solve
+from nclone_env.replay import Recording, load_any_recording
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.hooks import SILENT, Hooks

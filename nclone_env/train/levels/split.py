@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nclone_env.errors import ConfigError
-from nclone_env.level.load import LevelSource, load_levels
+from nclone_env.level.load import LevelSource, load_levels, readable
 from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
 from nclone_env.options import check_integer
 from nclone_env.train.config import TrainConfig
@@ -77,8 +77,8 @@ def distinct_levels(levels: Sequence[str]) -> list[LevelRef]:
     packs: OpenedPacks = {}
     found: dict[str, LevelRef] = {}
     for name in levels:
-        for ref in resolve(name, packs):
-            found.setdefault(ref.load().raw.digest, ref)
+        for ref, level in readable(resolve(name, packs)):
+            found.setdefault(level.raw.digest, ref)
     return list(found.values())
 
 

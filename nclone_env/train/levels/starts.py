@@ -15,8 +15,7 @@ import numpy as np
 from nclone_env.actions import ACTION_OF_INPUT
 from nclone_env.config import EnvironmentConfig, ObservationConfig
 from nclone_env.constants import INPUT_SUICIDE
-from nclone_env.env.playable import playable_levels
-from nclone_env.env.single import NPlusPlusEnv
+from nclone_env.env import NPlusPlusEnv, playable_levels
 from nclone_env.errors import ConfigError, InputsError
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.options import check_integer

@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env._processes import Background
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.playable import playable_levels
+from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level, load_levels
@@ -103,7 +103,7 @@ class LevelStream:
         return ready
 
     def advance(self, updates: int) -> float:
-        """Wait for the next batch and make it the current one; return the seconds that were waited for it in all.
+        """Wait for the next batch and make it the current one; return the seconds spent waiting for it.
 
         Raises:
             BackgroundError: if the process that makes it has ended.

@@ -41,8 +41,8 @@ class ActorCritic(nn.Module):
         self,
         observation_shapes: Mapping[str, tuple[int, ...]],
         *,
-        hidden_size: int = 128,
-        shared_trunk: bool = False,
+        hidden_size: int = 64,
+        shared_trunk: bool = True,
         generator: torch.Generator | None = None,
     ):
         super().__init__()

@@ -7,18 +7,24 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
+from gymnasium import spaces
 
 from nclone_env.errors import ConfigError
+from nclone_env.obs.spec import frame_specs
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.collect.episodes import FINISHED
+from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.gae import write_returns
+from nclone_env.train.learn.learners import make_learner
+from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.fixed_options import check_resumable, initialise_policy
 from nclone_env.train.runs.folder import checkpoint_file, config_in
 from nclone_env.train.runs.resume import Source, load_source, restore_run, saved_levels, take_over_folder
-from nclone_env.train.runs.run import Run, one_thread_per_call, set_up
+from nclone_env.train.runs.run import Run, learner_parts, make_workers, one_thread_per_call, set_up
 from nclone_env.train.runs.torchrun import lock_folder_for_all
 from nclone_env.train.runs.warm_start import warm_start
 
@@ -71,6 +77,21 @@ def warm_up(run: Run) -> None:
     if run.held_out is not None:
         with run.hooks.stage("held-out levels"):
             run.held_out.warm_up(run.workers, run.job)
+
+
+def compile_learner(config: TrainConfig) -> None:
+    """Compile the kernels of network and update, which need no environments, only the shapes of observations.
+
+    Args:
+        config: of a run with vectors as observations.
+    """
+    boxes = {spec.name: spaces.Box(-1, 1, spec.shape, spec.dtype.type) for spec in frame_specs(config.environment)}
+    policy = make_policy(config, {name: box.shape or () for name, box in boxes.items()})
+    storage = RolloutStorage(config.num_steps, config.num_envs, spaces.Dict({**boxes}))
+    with closing(make_workers(config, ALONE)) as workers:
+        parts = learner_parts(config, policy, FlatParameters(policy), storage, workers, ALONE, None)
+        parts.network.outputs(0, {name: rows[0] for name, rows in storage.observation_arrays.items()})
+        make_learner(parts).warm_up()
 
 
 def _play(run: Run, seat: int, first: int, last: int) -> None:

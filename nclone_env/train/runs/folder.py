@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import itertools
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from nclone_env._files import naming, remove_temporaries, temporary_beside
+from nclone_env._locks import FileLock
 from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train.config import TrainConfig
 
@@ -21,7 +19,6 @@ _REPORTS = ("learning_curve.png", "evaluation.txt", "evaluation.csv", "episode.m
 _LOCK = ".lock"
 JOB = ".job"
 """File that names the launchers of a job of several processes, one a line; see ``train.runs.torchrun``."""
-_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
 
 
 class RunFolder:
@@ -37,7 +34,12 @@ class RunFolder:
     def __init__(self, path: Path):
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(path / _LOCK)
+        try:
+            self._lock = FileLock(path / _LOCK)
+        except BlockingIOError as error:
+            raise RunFolderError(
+                f"{path}: another process is training in this folder; wait for it, or pass another --name"
+            ) from error
         remove_temporaries(path)
 
     @property
@@ -74,11 +76,11 @@ class RunFolder:
 
     def close(self) -> None:
         """Release the folder; remove it if nothing was written to it."""
-        if not holds_run(self.path):
-            (self.path / _LOCK).unlink(missing_ok=True)
+        holds = holds_run(self.path)
+        self._lock.release(remove=not holds)
+        if not holds:
             with suppress(OSError):  # not empty
                 self.path.rmdir()
-        os.close(self._lock)
 
 
 class SharedFolder(RunFolder):
@@ -189,24 +191,3 @@ def _same(one: Path, other: Path) -> bool:
 def _parent(source: Path) -> Path:
     """Return the folder of a file such that it has a name of its own."""
     return source.parent if source.parent.name not in ("", "..") else source.resolve().parent
-
-
-def _lock(path: Path) -> int:
-    """Lock a file and return its descriptor; the lock ends with the process at the latest."""
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                return descriptor
-            os.close(descriptor)
-            if not isinstance(error, BlockingIOError):
-                raise
-            raise RunFolderError(
-                f"{path.parent}: another process is training in this folder; wait for it, or pass another --name"
-            ) from error
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), path.stat()):
-                return descriptor
-        os.close(descriptor)  # its last owner removed the file in between

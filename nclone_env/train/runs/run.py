@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.cores import available_cores
-from nclone_env.env.threads import Job, Workers
+from nclone_env.env import Job, Workers
 from nclone_env.level.load import LevelSource, load_levels
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.collector import Collector
@@ -100,7 +100,7 @@ class Run:
     """Memory per environment in KB (1,024 bytes) at the beginning, without memory shared by all environments."""
 
     def measure_environments(self) -> None:
-        """Note the memory of the environments; before a run is restored, so that all its parts note the same."""
+        """Record the memory of the environments, before a run is restored: then all its parts record the same value."""
         trees = (collector.envs.memory() for collector in self.collectors)
         used = sum(tree.bytes_where(shared=False) for tree in trees)
         self.kilobytes_per_environment = used / self.storage.num_envs / 1024

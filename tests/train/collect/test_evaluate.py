@@ -19,12 +19,12 @@ def walker(scale):
     """Return a policy that prefers to walk towards the goal: east for a goal at +0.75, west for -0.75."""
     policy = ActorCritic({"game_state": (30,)}, hidden_size=8)
     with torch.no_grad():
-        for parameter in policy.actor.parameters():
+        for parameter in (*policy.trunk.parameters(), *policy.actor.parameters()):
             parameter.zero_()
         for unit, sign in enumerate((1, -1)):  # one for each side of the goal
-            policy.actor[0].weight[unit, 1] = sign / 0.75
-            policy.actor[2].weight[unit, unit] = 1.0
-            policy.actor[4].weight[1, unit], policy.actor[4].weight[2, unit] = -sign * scale, sign * scale
+            policy.trunk[0].weight[unit, 1] = sign / 0.75
+            policy.trunk[2].weight[unit, unit] = 1.0
+            policy.actor.weight[1, unit], policy.actor.weight[2, unit] = -sign * scale, sign * scale
     return policy
 
 

@@ -77,7 +77,7 @@ def test_each_attempt_is_counted_once_and_belongs_to_its_level():
     """Walkers who always go east win on one level and lose on the other, in two steps from the goal or more."""
     policy = walker(0.0)
     with torch.no_grad():
-        policy.actor[4].bias[2] = 50.0
+        policy.actor.bias[2] = 50.0
     row, results = play(policy, attempts=11)
     assert [result[:2] for result in results] == [(11, 11), (11, 0)]
     assert row == {"held_out_success": 0.5, "held_out_any": 0.5}

@@ -64,7 +64,7 @@ def test_both_networks_make_the_same_clone(monkeypatch):
     for name, value in by_hand.policy.state_dict().items():
         torch.testing.assert_close(through_torch.policy.state_dict()[name], value, rtol=0, atol=1e-4)
     other = clone(policy(True), taught(5, masked=True), space(True), settings=fixed)
-    assert not torch.allclose(other.policy.state_dict()["actor.0.weight"], by_hand.policy.actor[0].weight, atol=1e-4)
+    assert not torch.allclose(other.policy.state_dict()["trunk.0.weight"], by_hand.policy.trunk[0].weight, atol=1e-4)
 
 
 @pytest.mark.parametrize("shared_trunk", [False, True])
@@ -81,7 +81,7 @@ def test_the_seed_decides():
     first, second, other = (clone(policy(), taught(), space(), settings=SETTINGS, seed=seed) for seed in (1, 1, 2))
     assert first[1:] == second[1:]
     assert all(torch.equal(a, b) for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True))
-    assert not torch.equal(first.policy.actor[0].weight, other.policy.actor[0].weight)
+    assert not torch.equal(first.policy.trunk[0].weight, other.policy.trunk[0].weight)
 
 
 def test_the_number_of_epochs_follows_the_held_out_loss():

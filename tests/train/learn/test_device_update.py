@@ -224,7 +224,7 @@ def vector(result):
 RUNS = {
     "MLP": (LineWorld, {}),
     "stacks": (LineWorld, {"frame_stack": 3, "num_envs": 80, "total_timesteps": 80 * 16 * 4}),
-    "shared trunk": (LineWorld, {"shared_trunk": True}),
+    "two towers": (LineWorld, {"shared_trunk": False}),
     "held-out levels": (LineWorld, {"held_out": 0.33, "evaluation_interval": 1, "curriculum": "progress"}),
     "masks": (make_environments, {"observations": ("game_state", "action_mask"), "max_frames": 40}),
 }

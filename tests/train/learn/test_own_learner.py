@@ -89,7 +89,7 @@ def test_a_resumed_run_is_the_whole_run(tmp_path):
     by_ppo = train(config(tmp_path, name="ppo", learning_rate=0.3), make_envs=LineWorld)
     other = load_checkpoint(by_ppo.checkpoint)
     assert not np.array_equal(
-        other.policy["actor.0.weight"], load_checkpoint(whole.checkpoint).policy["actor.0.weight"]
+        other.policy["trunk.0.weight"], load_checkpoint(whole.checkpoint).policy["trunk.0.weight"]
     )
     with pytest.raises(CheckpointError, match="learner: expected ppo, as in the run to resume, got reinforce"):
         train(config(tmp_path, **fields), resume=by_ppo.checkpoint, make_envs=LineWorld)

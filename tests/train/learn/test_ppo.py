@@ -111,7 +111,7 @@ def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam(network):
     )
     ppo, storage, policy = trainer(network, config)
     with torch.no_grad():
-        policy.actor[-1].bias.copy_(torch.tensor([1.0, 0.5, 0.0, -0.5, 0.2, 0.1]))  # away from full entropy
+        policy.actor.bias.copy_(torch.tensor([1.0, 0.5, 0.0, -0.5, 0.2, 0.1]))  # away from full entropy
     expected = copy.deepcopy(policy)
     praise(storage, 2)
     logits, values = expected({"game_state": torch.zeros(128, 4)})

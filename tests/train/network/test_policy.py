@@ -30,7 +30,7 @@ def kinds_of(module):
 
 
 def test_separate_towers_bind_by_name():
-    policy = make(hidden_size=16)
+    policy = make(hidden_size=16, shared_trunk=False)
     assert kinds_of(policy.actor) == kinds_of(policy.critic) == ["Linear", "ReLU", "Linear", "ReLU", "Linear"]
     shapes = {name: tuple(value.shape) for name, value in policy.state_dict().items()}
     assert shapes == {
@@ -42,7 +42,7 @@ def test_separate_towers_bind_by_name():
 
 
 def test_a_shared_trunk_binds_by_name():
-    policy = make(hidden_size=16, shared_trunk=True)
+    policy = make(hidden_size=16)
     assert kinds_of(policy.trunk) == ["Linear", "ReLU", "Linear", "ReLU"]
     shapes = {name: tuple(value.shape) for name, value in policy.state_dict().items() if "weight" in name}
     assert shapes == {
@@ -101,7 +101,7 @@ def test_first_policy_is_nearly_uniform():
 
 def test_weights_are_orthogonal_with_the_gain_of_the_activation():
     policy = make()
-    for layer, expected in ((policy.actor[2], 2**0.5), (policy.actor[4], 0.01), (policy.critic[4], 1.0)):
+    for layer, expected in ((policy.trunk[2], 2**0.5), (policy.actor, 0.01), (policy.critic, 1.0)):
         gram = layer.weight @ layer.weight.T
         torch.testing.assert_close(gram, expected**2 * torch.eye(len(gram)), atol=1e-5, rtol=1e-4)
         assert (layer.bias == 0).all()

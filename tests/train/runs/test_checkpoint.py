@@ -202,17 +202,16 @@ def test_claims_that_the_file_does_not_hold(saved, claim, message):
 def test_a_number_that_stands_for_a_large_parameter(saved):
     path, checkpoint = saved
     claimed = dataclasses.replace(checkpoint, observation_shapes={"game_state": [10**9]})
-    for name in ("actor.0.weight", "critic.0.weight"):
-        claimed.policy[name] = torch.zeros(1, 1).expand(8, 10**9)
-    with pytest.raises(CheckpointError, match=r"actor\.0\.weight: expected a contiguous float32 tensor"):
+    claimed.policy["trunk.0.weight"] = torch.zeros(1, 1).expand(8, 10**9)
+    with pytest.raises(CheckpointError, match=r"trunk\.0\.weight: expected a contiguous float32 tensor"):
         restore_policy(claimed, path)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_parameters_that_are_not_finite(saved, value):
     path, checkpoint = saved
-    checkpoint.policy["critic.4.bias"][0] = value
-    with pytest.raises(CheckpointError, match=r"critic.4.bias: expected finite parameters"):
+    checkpoint.policy["critic.bias"][0] = value
+    with pytest.raises(CheckpointError, match=r"critic.bias: expected finite parameters"):
         restore_policy(checkpoint, path)
 
 

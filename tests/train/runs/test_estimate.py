@@ -15,7 +15,7 @@ VARIANTS = {
     "many groups": {"num_envs": 400, "num_minibatches": 1},
     "warm start": {"warm_start": ("first-steps/01-walk",), "max_frames": 300},
     "warm start with stacks": {"warm_start": ("first-steps/01-walk",), "frame_stack": 2, "max_frames": 300},
-    "shared": {"shared_trunk": True, "num_threads": 3},
+    "two towers": {"shared_trunk": False, "num_threads": 3},
     "stacks": {"frame_stack": 3},
     "held-out levels": {
         "held_out": 0.4,

@@ -162,7 +162,7 @@ def test_levels_of_the_real_environment_are_named(tmp_path):
 def test_parameters(tmp_path, monkeypatch):
     def poison(run):
         if run.counters.updates == BAD_UPDATE - 1:
-            run.parameters.views(run.parameters.vector)["critic.2.weight"][1, 1] = np.nan
+            run.parameters.views(run.parameters.vector)["critic.weight"][0, 1] = np.nan
         collect_rollout(run)
 
     monkeypatch.setattr(loop, "collect_rollout", poison)
@@ -179,13 +179,13 @@ def test_parameters_of_the_policy_alone(tmp_path, monkeypatch):
 
     def poison(run):
         if run.counters.updates == BAD_UPDATE - 1:
-            run.parameters.views(run.parameters.vector)["actor.4.bias"][2] = np.nan
+            run.parameters.views(run.parameters.vector)["actor.bias"][2] = np.nan
         collect_rollout(run)
 
     monkeypatch.setattr(loop, "collect_rollout", poison)
     message, updates = stopped(tmp_path)
     assert updates == BAD_UPDATE - 1
-    assert "actor.4.bias" in message
+    assert "actor.bias" in message
 
 
 def test_gradients(tmp_path, monkeypatch):
@@ -197,7 +197,7 @@ def test_gradients(tmp_path, monkeypatch):
         def gradient(seat, rows, scaling, out, sums):
             real(seat, rows, scaling, out, sums)
             if run.counters.updates == BAD_UPDATE:
-                run.parameters.views(out)["actor.0.bias"][3] = np.inf
+                run.parameters.views(out)["trunk.0.bias"][3] = np.inf
 
         if run.counters.updates == 0:
             monkeypatch.setattr(run.network, "gradient", gradient)
@@ -210,7 +210,7 @@ def test_gradients(tmp_path, monkeypatch):
     assert "grad_norm = " in message
     assert "from a finite rollout; " in message
     assert "not finite by now: parameters " in message
-    assert "actor.0.bias" in message
+    assert "trunk.0.bias" in message
 
 
 def test_a_healthy_run_is_not_stopped(tmp_path):

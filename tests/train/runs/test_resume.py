@@ -13,7 +13,7 @@ CASES = pytest.mark.parametrize(
     ("make_envs", "fields"),
     [
         (LineWorld, {}),
-        (LineWorld, {"num_envs": 80, "total_timesteps": 80 * 16 * 4, "shared_trunk": True}),
+        (LineWorld, {"num_envs": 80, "total_timesteps": 80 * 16 * 4, "shared_trunk": False}),
         (LineWorld, {"frame_stack": 3}),
         (make_environments, {"levels": ("first-steps", "hazards"), "frame_skip": 8}),
         (make_environments, {"frame_stack": 2, "num_envs": 8}),

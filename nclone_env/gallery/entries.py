@@ -11,7 +11,7 @@ from typing import Any
 from nclone_env.errors import FormatError, NcloneError, RecordingError
 from nclone_env.gallery.facts import Facts, facts_of, read_table
 from nclone_env.gallery.runs import GalleryRun, load_run, recording_files, solution_of, without_copies
-from nclone_env.generate.collection import CollectionFiles
+from nclone_env.generate import CollectionFiles
 from nclone_env.level.level import Level
 from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
 from nclone_env.level.solutions import known_solutions_of
@@ -29,7 +29,7 @@ class Entry:
     Attributes:
         page: name of its files, without suffix: letters, digits and hyphens.
         level: the level.
-        facts: what is stated about it.
+        facts: its properties.
         runs: by rank, the best one first.
     """
 

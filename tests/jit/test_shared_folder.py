@@ -1,0 +1,83 @@
+"""Machines of one architecture share a cache: keys contain no path, no modification time and no exact processor."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from numba.core import config
+
+from nclone_env.jit.dispatcher import IS_PLAIN
+from nclone_env.jit.target import X86_BASELINES, target
+
+from ..processes import REPOSITORY
+
+pytestmark = pytest.mark.skipif(
+    bool(config.DISABLE_JIT) or IS_PLAIN or target().processor not in X86_BASELINES, reason="needs kernels for x86-64"
+)
+MACHINES = {"x86-64": "", "nehalem": "adx aes sha"}
+"""Names of their processors, and what they lack of the features of the one at hand."""
+KERNELS = """
+from nclone_env.jit import kernel
+
+@kernel
+def part(values, index):
+    return values[index] * 2.0
+
+@kernel
+def total(values):
+    result = 0.0
+    for index in range(len(values)):
+        result += part(values, index)
+    return result
+"""
+MAIN = """
+import sys
+import llvmlite.binding
+features = llvmlite.binding.get_host_cpu_features()
+features.update(dict.fromkeys(sys.argv[2:], False))
+llvmlite.binding.get_host_cpu_name = lambda: sys.argv[1]
+llvmlite.binding.get_host_cpu_features = lambda: features
+
+import numpy as np
+from shared_kernels import total
+results = [total(np.arange(100, dtype=kind)) for kind in ("f8", "f4", "i8")]
+print(*results, sum(total.stats.cache_hits.values()))
+"""
+
+
+def start(folder, machine, number, cache):
+    """Start a process of a machine that has the sources in a folder of its own, with times of its own."""
+    place = folder / machine
+    place.mkdir(exist_ok=True)
+    for name, text in (("shared_kernels", KERNELS), ("main", MAIN)):
+        (place / f"{name}.py").write_text(text)
+        os.utime(place / f"{name}.py", (number, number))
+    environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{place}", "NCLONE_ENV_CACHE_DIR": str(cache)}
+    for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
+        environment.pop(name, None)
+    command = [sys.executable, "-m", "main", machine, *MACHINES[machine].split()]
+    return subprocess.Popen(command, cwd=place, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def ended(process):
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()
+    assert errors == b""
+    return out.split()
+
+
+def test_eight_processes_of_two_machines_share_a_folder(tmp_path):
+    names = list(MACHINES) * 4
+    processes = [start(tmp_path, name, 1000 * number, tmp_path / "cache") for number, name in enumerate(names)]
+    assert {tuple(ended(process)[:3]) for process in processes} == {(b"9900.0", b"9900.0", b"9900.0")}
+    files = sorted(path.name for path in (tmp_path / "cache").rglob("*.nbc"))
+    assert len(files) == 3  # one for each type of argument, whoever wrote it last
+    for number, name in enumerate(MACHINES):
+        assert ended(start(tmp_path, name, number, tmp_path / "cache"))[3] == b"3"
+    assert sorted(path.name for path in (tmp_path / "cache").rglob("*")) == sorted([*files, files_folder(tmp_path)])
+
+
+def files_folder(tmp_path):
+    (folder,) = (tmp_path / "cache").iterdir()
+    return folder.name
