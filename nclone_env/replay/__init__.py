@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.replay.play import Play as Play
     from nclone_env.replay.play import ghosts_of as ghosts_of
     from nclone_env.replay.play import open_window as open_window
-    from nclone_env.replay.play import show as show
     from nclone_env.replay.play import window_size as window_size
     from nclone_env.replay.recording import RECORDING_SUFFIX as RECORDING_SUFFIX
     from nclone_env.replay.recording import is_any_recording as is_any_recording
@@ -28,6 +27,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.replay.recording import load_verified as load_verified
     from nclone_env.replay.recording import recording_name as recording_name
     from nclone_env.replay.recording import write_recording as write_recording
+    from nclone_env.replay.showing import show as show
     from nclone_env.replay.verification import STATE_NAMES as STATE_NAMES
     from nclone_env.replay.verification import verdict as verdict
     from nclone_env.replay.video import VIDEO_SUFFIXES as VIDEO_SUFFIXES

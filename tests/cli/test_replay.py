@@ -5,7 +5,7 @@ import pytest
 from nclone_env.cli.app import main
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.render.window import Window
-from nclone_env.replay import play
+from nclone_env.replay import play, showing
 from nclone_env.replay.recording import load_recording
 
 from ..level.level_bases import make_attract
@@ -131,8 +131,8 @@ def test_play_shows_every_frame(folder, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setattr(play, "FRAMES_PER_SECOND", 0)
     shown = []
-    watch = play.watch
-    monkeypatch.setattr(play, "watch", lambda pictures, window: shown.append(watch(pictures, window)))
+    watch = showing.watch
+    monkeypatch.setattr(showing, "watch", lambda pictures, window: shown.append(watch(pictures, window)))
     assert run("play", "good", "--scale", "0.1") == 0
     assert shown == [DEATH + 2]
 

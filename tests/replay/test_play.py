@@ -12,8 +12,9 @@ from nclone_env.render.bar import bar_height
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.window import Window
 from nclone_env.replay import assistant
-from nclone_env.replay.play import Play, ghosts_of, input_byte, watch, window_size
+from nclone_env.replay.play import Play, ghosts_of, input_byte, window_size
 from nclone_env.replay.recording import Recording
+from nclone_env.replay.showing import watch
 from nclone_env.replay.video import recording_pictures
 from nclone_env.replay.view import view_size
 from nclone_env.sim.session import Session
