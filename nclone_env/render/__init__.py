@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.render.glyphs import all_glyphs as all_glyphs
     from nclone_env.render.overlay import draw_message as draw_message
     from nclone_env.render.overlay import draw_table as draw_table
+    from nclone_env.render.overlay import with_path as with_path
     from nclone_env.render.picture import level_picture as level_picture
     from nclone_env.render.picture import used_area_of as used_area_of
     from nclone_env.render.picture import world_picture as world_picture

@@ -11,7 +11,7 @@ MISTAKES = [
     ("trian", "got 'trian'; did you mean 'train'?"),
     ("levels", "command: expected one of list, show, validate, convert, cache, generate, got none; nclone-env levels"),
     ("levels shw jumps", "got 'shw'; did you mean 'show'?"),
-    ("replay", "command: expected one of verify, record, play, video, got none; nclone-env replay --help explains"),
+    ("replay", "command: expected one of verify, convert, record, play, video, got none; nclone-env replay"),
     ("replay vidoe", "did you mean 'video'?"),
     ("profile vecto", "expected one of vector, single, gym, sync, async, sb3, train, script, compare, got 'vecto'"),
     (
