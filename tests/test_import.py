@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pygame", "cv2", "matplotlib", "psutil", "imageio_ffmpeg", "tensorboard", "tyro")
 COMPILER = ("numba", "llvmlite", "scipy")  # Numba imports SciPy if it is there
 ROOMS = "env", "gallery", "generate", "level.formats", "level.routes", "plan", "prove", "render", "replay"
+SOURCES = sorted(Path(nclone_env.__file__).parent.rglob("*.py"))
 FACES = "nclone_env", *(f"nclone_env.{room}" for room in ROOMS)
 
 
@@ -135,6 +136,19 @@ def test_no_module_hides_a_public_name(name):
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)} & names
     assert modules == ({"train"} if name == "nclone_env" else set())
     assert callable(nclone_env.train)  # that one is a package and its function
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_what_modules_import_from_a_face_is_on_it(name):
+    """Type checkers do not see it, since a face has ``__getattr__``."""
+    package = importlib.import_module(name)
+    known = set(vars(package)).union(*imported_for_types(Path(package.__file__).read_text()))
+    nodes = (node for path in SOURCES for node in ast.walk(ast.parse(path.read_text())))
+    imported = {
+        part.name for node in nodes if isinstance(node, ast.ImportFrom) if node.module == name for part in node.names
+    }
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert imported <= known | modules
 
 
 def test_names_are_imported_on_first_use():

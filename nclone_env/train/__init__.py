@@ -59,9 +59,12 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.levels.generated import evaluated_levels as evaluated_levels
     from nclone_env.train.levels.split import level_digests as level_digests
     from nclone_env.train.loop import advance as advance
+    from nclone_env.train.reports.comparison import by_levels as by_levels
     from nclone_env.train.reports.comparison import comparison_table as comparison_table
     from nclone_env.train.reports.comparison import level_table as level_table
     from nclone_env.train.reports.comparison import read_runs as read_runs
+    from nclone_env.train.reports.comparison import selected as selected
+    from nclone_env.train.reports.comparison import write_csv as write_csv
     from nclone_env.train.reports.plots import write_comparison as write_comparison
     from nclone_env.train.reports.plots import write_learning_curve as write_learning_curve
     from nclone_env.train.reports.report import mean_success as mean_success

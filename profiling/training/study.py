@@ -27,10 +27,14 @@ SETS = ("first-steps", "jumps", "hazards")
 VARIANTS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "two towers": {"shared_trunk": False},
+    "shared trunk": {"shared_trunk": True},
     "32 units": {"hidden_size": 32},
+    "64 units": {"hidden_size": 64},
     "96 units": {"hidden_size": 96},
+    "128 units": {"hidden_size": 128},
     "2 epochs": {"update_epochs": 2},
     "3 epochs": {"update_epochs": 3},
+    "4 epochs": {"update_epochs": 4},
     "two towers of 96 units, 3 epochs": {"shared_trunk": False, "hidden_size": 96, "update_epochs": 3},
     "4 minibatches": {"num_minibatches": 4},
     "16 minibatches": {"num_minibatches": 16},
@@ -46,7 +50,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "death -3": {"reward": {"death": -3.0}},
     "not annealed": {"anneal": False},
 }
-"""One setting of the defaults changed at a time."""
+"""Settings changed one at a time, and the network of two towers."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ def main(
         timesteps: environment steps of a run.
         processes: runs at a time.
         results: JSON lines of finished runs; they are not repeated.
-        fields: more fields of the configuration for all variants, as JSON.
+        fields: fields of the configuration that all variants start from, as JSON; by default the defaults.
     """
     print(describe())
     done = read(results)
@@ -147,7 +151,7 @@ def main(
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), max_tasks_per_child=1) as executor:
         futures = [
             executor.submit(
-                run_once, variant, {**VARIANTS[variant], **json.loads(fields)}, tuple(name.split("+")), seed, timesteps
+                run_once, variant, {**json.loads(fields), **VARIANTS[variant]}, tuple(name.split("+")), seed, timesteps
             )
             for seed in range(seeds)
             for name in levels
