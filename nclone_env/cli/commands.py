@@ -53,7 +53,7 @@ SUMMARIES: Mapping[str, str] = {
     "check-proof": "Check a certificate of prove.",
     "profile": "Measure memory and time of environments, training runs and scripts.",
     "gallery": "Write a web site of levels, with a player for the runs on them.",
-    "warmup": "Compile kernels into the cache, all or those of a part.",
+    "warmup": "Compile kernels into the cache.",
     "levels": "List, show, validate, convert and generate levels.",
     "replay": "Verify, convert, record and play recordings, and export them as video.",
 }

@@ -126,6 +126,7 @@ def _observe() -> None:
 
 
 def _use(config: EnvironmentConfig) -> None:
+    NPlusPlusVectorEnv(config, 1, autoreset_mode="SameStep").close()
     env = NPlusPlusVectorEnv(config, 1)
     env.reset(seed=0)
     env.step(np.zeros(1, dtype=np.int64))

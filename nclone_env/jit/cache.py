@@ -1,4 +1,4 @@
-"""The cache of compiled kernels on disk, and behind it the code that came with the package.
+"""The cache of compiled kernels on disk, and before it the code that came with the package.
 
 Numba's private locator classes decide where code is cached and when it is stale. They are replaced here for kernels
 alone: the public setting, ``NUMBA_CACHE_DIR``, would apply to every package of the process. A Numba without them fails

@@ -31,7 +31,7 @@ class Target(NamedTuple):
     """What code is compiled for, in LLVM's names; code for equal targets can be exchanged."""
 
     triple: str
-    """Architecture and system."""
+    """Architecture and system, without a version of the system."""
     processor: str
     features: str
     """Those beyond the ones that the processor's name implies."""
@@ -42,7 +42,8 @@ class Target(NamedTuple):
 @lru_cache(maxsize=1)
 def target() -> Target:
     """Return what kernels of this process are compiled for."""
-    triple, name, features = llvmlite.binding.get_process_triple(), config.CPU_NAME, config.CPU_FEATURES
+    triple = llvmlite.binding.get_process_triple().rstrip("0123456789.")  # of macOS it ends with the version
+    name, features = config.CPU_NAME, config.CPU_FEATURES
     has = codegen.get_host_cpu_features() if features is None else features
     if name is None and features is None:
         baseline = baseline_of(triple, frozenset(part[1:] for part in has.split(",") if part[:1] == "+"))

@@ -46,13 +46,21 @@ print(*results, sum(total.stats.cache_hits.values()))
 """
 
 
-def start(folder, machine, number, cache):
-    """Start a process of a machine that has the sources in a folder of its own, with times of its own."""
-    place = folder / machine
-    place.mkdir(exist_ok=True)
-    for name, text in (("shared_kernels", KERNELS), ("main", MAIN)):
-        (place / f"{name}.py").write_text(text)
-        os.utime(place / f"{name}.py", (number, number))
+@pytest.fixture
+def folder(tmp_path):
+    """The sources in a folder of each machine, with times of their own."""
+    for number, machine in enumerate(MACHINES):
+        place = tmp_path / machine
+        place.mkdir()
+        for name, text in (("shared_kernels", KERNELS), ("main", MAIN)):
+            (place / f"{name}.py").write_text(text)
+            os.utime(place / f"{name}.py", (1000 * number, 1000 * number))
+    return tmp_path
+
+
+def start(folder, machine):
+    """Start a process of a machine."""
+    place, cache = folder / machine, folder / "cache"
     environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{place}", "NCLONE_ENV_CACHE_DIR": str(cache)}
     for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
         environment.pop(name, None)
@@ -67,17 +75,12 @@ def ended(process):
     return out.split()
 
 
-def test_eight_processes_of_two_machines_share_a_folder(tmp_path):
-    names = list(MACHINES) * 4
-    processes = [start(tmp_path, name, 1000 * number, tmp_path / "cache") for number, name in enumerate(names)]
+def test_eight_processes_of_two_machines_share_a_folder(folder):
+    processes = [start(folder, machine) for machine in list(MACHINES) * 4]
     assert {tuple(ended(process)[:3]) for process in processes} == {(b"9900.0", b"9900.0", b"9900.0")}
-    files = sorted(path.name for path in (tmp_path / "cache").rglob("*.nbc"))
-    assert len(files) == 3  # one for each type of argument, whoever wrote it last
-    for number, name in enumerate(MACHINES):
-        assert ended(start(tmp_path, name, number, tmp_path / "cache"))[3] == b"3"
-    assert sorted(path.name for path in (tmp_path / "cache").rglob("*")) == sorted([*files, files_folder(tmp_path)])
-
-
-def files_folder(tmp_path):
-    (folder,) = (tmp_path / "cache").iterdir()
-    return folder.name
+    files = sorted((folder / "cache").rglob("*.nbc"))
+    assert len(files) == 3  # one for each type of argument, of the last process that wrote it
+    for machine in MACHINES:
+        assert ended(start(folder, machine))[3] == b"3"
+    (kernels,) = (folder / "cache").iterdir()
+    assert sorted(kernels.iterdir()) == files  # nothing else is left

@@ -117,6 +117,13 @@ def test_a_digest_does_not_change_with_a_name_more_on_a_face(package, tmp_path):
     assert package() != before
 
 
+def test_modules_that_only_keep_code_do_not_count():
+    reached = sources._reached("nclone_env.sim.tick")
+    assert {f"nclone_env.jit.{name}" for name in ("decorators", "dispatcher", "inner", "target")} <= reached
+    assert not reached & sources._WITHOUT_CODE
+    assert all(sources._source(name) for name in sources._WITHOUT_CODE)
+
+
 def test_modules_outside_the_package_have_the_digest_of_the_compiler():
     assert module_digest("json") == module_digest("user_kernels") != module_digest("nclone_env.sim.tick")
 

@@ -52,6 +52,12 @@ def test_machines_with_a_baseline_share_a_target(chosen):
     assert chosen(",".join(flags)) == chosen(",".join(["+avx512f", *flags, "-sse4a"])) == ("x86-64-v3", "")
 
 
+@pytest.mark.parametrize("version", ["23.1.0", "24.0.0"])
+def test_the_version_of_the_system_does_not_count(monkeypatch, version):
+    monkeypatch.setattr(target.llvmlite.binding, "get_process_triple", lambda: f"arm64-apple-darwin{version}")
+    assert target.target.__wrapped__().triple == "arm64-apple-darwin"
+
+
 def test_a_processor_without_one_gets_code_of_its_own(chosen):
     assert chosen("+sse3,-avx2") == ("thishost", "+sse3,-avx2")
 
@@ -72,7 +78,7 @@ def test_other_functions_of_the_process_are_compiled_as_before():
     assert ours(2) == numbas(2) == 4
     (own,), (other,) = ours.overloads.values(), numbas.overloads.values()
     assert own.library.codegen.magic_tuple()[1:] == target.target()[1:3]
-    assert other.library.codegen.magic_tuple()[1] == config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    assert other.library.codegen.magic_tuple()[1] == (config.CPU_NAME or llvmlite.binding.get_host_cpu_name())
     assert own.library.codegen is not other.library.codegen
 
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from profiling.checks.determinism import CONTROLS, WAYS, Way, hashes, short_steps
+from nclone_env.jit.target import X86_BASELINES, target
+from profiling.checks.determinism import CONTROLS, WAYS, Way, elsewhere, hashes, short_steps
+from profiling.measure import compiled_for
 
 GOLDEN = {
     "NextStep": ("7c09f36821a3e94c", "7497e42441eb79c8"),
@@ -32,3 +34,11 @@ def test_short_steps_with_some_threads():
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_in_every_mode(way, mode):
     assert hashes(WAYS[way], mode) == GOLDEN[mode]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processor", ["host", *X86_BASELINES])
+def test_every_baseline(processor):
+    if processor != "host" and target().processor not in X86_BASELINES:
+        pytest.skip("not an x86-64 processor")
+    assert elsewhere("NextStep", **compiled_for(processor)) == GOLDEN["NextStep"]
