@@ -136,6 +136,10 @@ def _read_records(data: bytes, counts: np.ndarray, source: str) -> tuple[np.ndar
             notes = (behind,)
         records = counted
     else:
+        over = (len(data) - RECORDS_OFFSET) % RECORD_SIZE
+        if over:
+            expected = f"whole records up to the end, as the counts at {COUNTS_OFFSET} are not those of the records"
+            raise LevelFormatError(source, f"offset {len(data)}", expected, f"{over} bytes over: the map is damaged")
         cover = f"the counts at {COUNTS_OFFSET} are not those of the records"
         notes = (f"{cover}: they cover {len(counted)} of {whole}; all are read",)
     fault = loading_fault(records)
