@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from nclone_env._files import write_file
+from nclone_env._files import open_regular, write_file
 from nclone_env._optional import optional_module
 from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import LiveLine
@@ -35,6 +35,7 @@ from nclone_env.sim.simulate import simulate
 
 TABLE = "solutions.jsonl"
 _DEFAULT_SECONDS = 4.0
+_MOST_BYTES = 1 << 28  # of a table
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,8 @@ def _rows_before(output: Path, resume: bool, force: bool) -> list[dict[str, Any]
     if not resume:
         raise ConfigError(f"output: {table} exists already; --resume goes on, --force replaces it, or name another")
     try:
-        rows: list[dict[str, Any]] = [json.loads(line) for line in table.read_bytes().splitlines()]
+        with open_regular(table, _MOST_BYTES) as file:
+            rows: list[dict[str, Any]] = [json.loads(line) for line in file.read().splitlines()]
         _ = [row["level"] for row in rows]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ConfigError(f"output: expected the rows of 'solve' in {table}, got others; move the file") from error

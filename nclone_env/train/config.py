@@ -190,7 +190,7 @@ class TrainConfig:
         for name in ("amp", "compile"):
             if getattr(self, name) and self.device == "cpu":
                 raise ConfigError(f"{name}: expected False with device cpu, got True; use it with device cuda or auto")
-        if Path(self.name).name != self.name or self.name == "..":
+        if Path(self.name).name != self.name or self.name == ".." or "\0" in self.name:
             raise ConfigError(
                 f"name: expected a folder name without separators, neither . nor .., got {shortened(self.name)}"
             )
