@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, plain, shortened
 from nclone_env.generate.difficulty import LEAST, MOST, read_range
 from nclone_env.generate.families import NAMES
 from nclone_env.options import Within, check, check_value, from_flat, group, option
@@ -273,7 +273,8 @@ class TrainConfig:
     @property
     def run_folder(self) -> Path:
         """Output folder of this run, before ``train.runs.folder`` numbers it."""
-        levels = "+".join(Path(level).name or "level" for level in self.environment.levels[:3])
+        names = (plain(Path(level).name).replace("\\", "-") for level in self.environment.levels[:3])
+        levels = "+".join(name or "level" for name in names)
         return self.output / (self.name or f"{levels[:_LONGEST_NAME]}-seed{self.seed}")
 
 
