@@ -1,7 +1,7 @@
 """Locks on files between processes: held until they are released, and at the latest until the process ends.
 
-They are those of ``flock`` where there is ``fcntl``, of ``LockFileEx`` on Windows. On file systems without locks nothing
-is ever taken.
+They are those of ``flock`` where there is ``fcntl``, of ``LockFileEx`` on Windows. On file systems without locks every
+lock is free.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Takes from Python what Windows and macOS lack, as far as a Linux can pretend: ``python -m pytest -p tests.platform_shim``.
+"""Takes from Python what Windows and macOS lack, as far as a Linux can pretend.
 
-Modules: ``fcntl``, ``resource``, ``pwd``, ``grp``, ``termios``. Of ``os``: ``fork``, ``nice``, ``getuid``, ``sched_getaffinity``,
-``O_NOFOLLOW`` and others. Signals that Windows lacks. ``/proc`` and ``/sys``. ``mallinfo2`` and ``renameat2`` of the C library. What
-``msvcrt`` locks is locked as Windows does it, one byte, which ends with the process.
+    python -m pytest -p tests.platform_shim tests/level
+
+Gone are modules such as ``fcntl`` and ``resource``; of ``os``, ``fork``, ``nice``, user numbers, ``sched_getaffinity``
+and flags of ``open``; signals that Windows lacks; ``/proc`` and ``/sys``; ``mallinfo2`` and ``renameat2`` of the C
+library. ``msvcrt`` is a stand-in that locks as Windows does: the lock ends with the process.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog")
 OF_OS = (
     "fork",
     "forkpty",
-    "register_at_fork",
     "nice",
     "getuid",
     "geteuid",
@@ -96,11 +97,10 @@ _CDLL = ctypes.CDLL
 
 def hide() -> None:
     """Remove everything, for this process."""
-    import subprocess  # noqa: F401 - with multiprocessing, imported while it can be: they have other code for Windows
-    import multiprocessing.util  # noqa: F401
-    import tempfile  # noqa: F401
-
     import fcntl
+    import multiprocessing.util  # noqa: F401 - as the two below while it can be: they have other code for Windows
+    import subprocess  # noqa: F401
+    import tempfile  # noqa: F401
 
     sys.modules["msvcrt"] = _msvcrt(fcntl)
     for name in MODULES:
@@ -119,8 +119,4 @@ def hide() -> None:
 
 
 def pytest_configure() -> None:
-    hide()
-
-
-if os.environ.get("NCLONE_ENV_SHIM"):  # for child processes, from sitecustomize
     hide()

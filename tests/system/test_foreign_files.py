@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ PACKS = sorted((SHARED / "maps").rglob("*.txt")) if SHARED else []
 DAMAGED = {("SL2.txt", 213)}
 """Levels whose lines end too early."""
 UNLIKE = {
-    "20251023_113733_train_simple_100004.replay": "dead, as a guard does not start so early here (physics 03, section 4)",
+    "20251023_113733_train_simple_100004.replay": "a guard starts later here (physics 03, section 4)",
     "20251023_153053_train_very_simple_100024.replay": "its map is shifted by a byte",
     "20251023_153108_train_very_simple_100038.replay": "its map is shifted by a byte",
 }
@@ -114,14 +115,14 @@ def test_a_sample_of_the_levels():
 def test_all_levels(capsys):
     totals = sweep(every=1, observe_every=80)
     with capsys.disabled():
-        print(f"\n{totals}")
+        sys.stdout.write(f"\n{totals}\n")
     assert set(totals.refused) == DAMAGED
     assert totals.read == totals.levels - 1
     assert totals.levels > 8000
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("SS2.txt", 9), ("SSS.txt", 12), ("SSS.txt", 18), ("SSS2.txt", 22)], ids=lambda value: str(value)
+    ("name", "number"), [("SS2.txt", 9), ("SSS.txt", 12), ("SSS.txt", 18), ("SSS2.txt", 22)], ids=str
 )
 def test_levels_of_the_game_that_are_out_of_the_ordinary(name, number):
     """Hundreds of doors, and a title with a typographic apostrophe."""
@@ -146,8 +147,7 @@ def agreeing(paths: list[Path]) -> list[str]:
     for path in paths:
         try:
             file, verdict = load_verified(path)
-        except FormatError as error:
-            assert path.name in str(error)
+        except FormatError:
             continue
         assert verdict.frames == len(file.inputs)
         if verdict.agrees:

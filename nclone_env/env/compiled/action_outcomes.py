@@ -75,7 +75,14 @@ class ActionOutcomes:
             self._run(call, self._inputs(arrays, self.ended), final, call.final.places, worker, first, last)
 
     def _run(
-        self, call: Call, inputs: tuple[Any, ...], out: np.ndarray, places: np.ndarray, worker: int, first: int, last: int
+        self,
+        call: Call,
+        inputs: tuple[Any, ...],
+        out: np.ndarray,
+        places: np.ndarray,
+        worker: int,
+        first: int,
+        last: int,
     ) -> None:
         """Write rows in pieces, between which Ctrl-C is answered, also within an environment: some need a minute."""
         progress, pace = self._progress[0][worker], self._paces[worker]
@@ -145,8 +152,9 @@ def outcome_range(
                 mine[ENVIRONMENT] += 1
                 continue
             place = int(places[index - base])
+        scratch, mine_values = SCRATCH_WORLDS * worker, values[worker]
         budget = write_outcomes(
-            levels, paths, worlds, index, frames, tried, SCRATCH_WORLDS * worker, mine, values[worker], budget, out[place]
+            levels, paths, worlds, index, frames, tried, scratch, mine, mine_values, budget, out[place]
         )
         if mine[TURN] == 0 and mine[FRAME] == 0:
             mine[ENVIRONMENT] += 1
