@@ -48,7 +48,7 @@ def _run(args: list[str]) -> int:
         warnings.showwarning = before
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print a warning as one line, without the line of source that gives it."""
     sys.stderr.write(f"{PROGRAM}: {category.__name__}: {plain(message)}\n")
 

@@ -56,7 +56,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_core_path(tmp_path):
     done = run(f"for command in {COMMANDS!r}: assert main(command) == 0, command", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert not [path for path in tmp_path.rglob(".nclone_env-*")]
+    assert not list(tmp_path.rglob(".nclone_env-*"))
 
 
 def test_training(tmp_path):

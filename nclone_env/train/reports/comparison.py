@@ -192,7 +192,7 @@ def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
                 text = file.read().decode()
             for row in csv.DictReader(text.splitlines()):
                 if int(row["timesteps"]) == timesteps:
-                    results.setdefault(plain(row["mode"]), {})[plain(row["level"])] = _rate(row["success_rate"])
+                    results.setdefault(plain(row["mode"]), {})[plain(row["level"])] = _success_of(row["success_rate"])
         except OSError as error:
             raise CheckpointError(f"{path}: expected a table of results, got {error.strerror}") from error
         except (ValueError, TypeError, KeyError, csv.Error) as error:  # UnicodeDecodeError is a ValueError
@@ -201,7 +201,7 @@ def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
     return results
 
 
-def _rate(text: str) -> float:
+def _success_of(text: str) -> float:
     """Return a success rate.
 
     Raises:
