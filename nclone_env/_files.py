@@ -12,11 +12,12 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from nclone_env._locks import lock_descriptor
 
@@ -53,6 +54,26 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
         synchronise(temporary)
         temporary.replace(path)
         synchronise(path.parent)
+
+
+def open_regular(path: Path, most: int) -> BinaryIO:
+    """Open a file for reading; pipes and devices, which may have no end, are refused unread.
+
+    Args:
+        path: the file.
+        most: bytes that it may have.
+
+    Raises:
+        OSError: if it cannot be read, is no file, or is too large; it names ``path``.
+    """
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "expected a file, got a device or pipe", str(path))
+    if status.st_size > most:
+        raise OSError(errno.EFBIG, f"expected at most {most:,} bytes, got {status.st_size:,}", str(path))
+    return path.open("rb")
 
 
 @contextmanager

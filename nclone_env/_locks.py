@@ -1,7 +1,7 @@
 """Locks on files between processes: held until they are released, and at the latest until the process ends.
 
-They are those of ``flock`` where there is ``fcntl``, of ``LockFileEx`` on Windows. On file systems without locks nothing
-is ever taken.
+They are those of ``flock`` where there is ``fcntl``, of ``LockFileEx`` on Windows. On file systems without locks every
+lock is free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def lock_descriptor(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         else:
             os.lseek(descriptor, 0, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
     except OSError as error:
         if error.errno in _NO_LOCKS:
             return True

@@ -75,6 +75,8 @@ class Background:
         """Wait some seconds at most; return whether the only missing answer is there, or the process has ended."""
         assert self._process is not None, "ready() was called before submit()"
         assert self._process.stdout is not None
+        if os.name == "nt":
+            return True  # select takes only sockets there, so that result() waits
         return bool(select.select([self._process.stdout], [], [], seconds)[0])
 
     def close(self) -> None:
@@ -102,7 +104,8 @@ def serve() -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    os.nice(_NICENESS)
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(_NICENESS)
     requests: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
     with os.fdopen(os.dup(1), "wb") as answers, open(0, "rb", closefd=False) as stream:
         os.dup2(2, 1)  # so that nothing that is printed gets among the answers

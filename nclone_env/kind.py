@@ -52,8 +52,9 @@ class Kind:
     vanishes: bool = False
     """Whether it is no longer active once its state byte is not 0 (physics 02, section 4.1)."""
     most: int = 4096
-    """Most records of it in a level, which bounds the time of a frame and the memory of a world: far more than the game's
-    editor allows (physics 02, section 10.9), and than any level known; ``UNLIMITED`` for kinds that cost little."""
+    """Most records of it in a level, which bounds the time of a frame and the memory of a world: far more than the
+    game's editor allows (physics 02, section 10.9) and than any known level has; ``UNLIMITED`` for those that cost
+    little."""
     radii: tuple[float, ...] = (0.0,)
     """Radius or half side, pixels: one for all states, or one for each state byte."""
     states: Mapping[str, int] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, sho
 
 PROGRAM = "nclone-env"
 _COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")
+_NO_THREAD = "can't start new thread"
 _SHELLS = ("bash", "zsh", "fish")
 
 
@@ -35,6 +36,11 @@ def _run(args: list[str]) -> int:
     except NcloneError as error:
         sys.stderr.write(f"{PROGRAM}: {_shown(error)}\n")
         return 2
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and str(error) != _NO_THREAD:
+            raise
+        sys.stderr.write(f"{PROGRAM}: not enough memory: {plain(error) or 'an allocation failed'}\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write(f"{PROGRAM}: interrupted\n")
         return 130
@@ -42,7 +48,7 @@ def _run(args: list[str]) -> int:
         warnings.showwarning = before
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print a warning as one line, without the line of source that gives it."""
     sys.stderr.write(f"{PROGRAM}: {category.__name__}: {plain(message)}\n")
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from nclone_env._files import write_file
+from nclone_env._files import open_regular, write_file
 from nclone_env._optional import optional_module
 from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import LiveLine
@@ -33,6 +33,7 @@ from nclone_env.sim.simulate import simulate
 
 TABLE = "solutions.jsonl"
 _DEFAULT_SECONDS = 4.0
+_MOST_BYTES = 1 << 28  # of a table
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ def _rows_before(output: Path, names: Set[str], resume: bool, force: bool) -> li
     if not table.exists():
         return []
     try:
-        rows: list[dict[str, Any]] = [json.loads(line) for line in table.read_bytes().splitlines()]
+        with open_regular(table, _MOST_BYTES) as file:
+            rows: list[dict[str, Any]] = [json.loads(line) for line in file.read().splitlines()]
         known = [row["level"] for row in rows if row["level"] in names]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ConfigError(f"output: expected the rows of 'solve' in {table}, got others; move the file") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -38,6 +39,8 @@ def guarded(command: Callable[[], int]) -> int:
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - Python flushes it at the end
         if broken:
             return _BROKEN_PIPE
+        if error.filename is None and error.errno == errno.ENOENT and not _has_working_directory():
+            error = FileNotFoundError(errno.ENOENT, "the working directory was removed; change to another", os.curdir)
         where = f"{plain(_cut(str(error.filename)))}: " if error.filename else ""
         with suppress(OSError):
             sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")
@@ -49,6 +52,14 @@ def _show_everything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _has_working_directory() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _cut(name: str) -> str:

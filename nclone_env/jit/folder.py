@@ -36,7 +36,8 @@ def cache_root() -> Path:
     try:
         return Path(caches or Path.home() / ".cache") / "nclone_env"
     except RuntimeError:  # no HOME, and a user without an entry in passwd, as in containers
-        return Path(os.environ.get("TMPDIR") or "/tmp") / f"nclone_env-{os.getuid()}"
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        return Path(os.environ.get("TMPDIR") or os.environ.get("TEMP") or "/tmp") / f"nclone_env-{user}"
 
 
 @lru_cache(maxsize=1)
@@ -81,6 +82,8 @@ def distrust(folder: Path) -> str:
             status = path.stat()
         except OSError as error:
             return f"{path}: {error.strerror}"
+        if not hasattr(os, "geteuid"):
+            continue  # on Windows, folders in the home folder are private
         if status.st_uid not in (os.geteuid(), 0):
             return f"{path}: belongs to user {status.st_uid}"
         others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

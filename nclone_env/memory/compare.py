@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nclone_env._files import open_regular
 from nclone_env._table import table
 from nclone_env.errors import ConfigError
 from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.report import JSON_FORMAT, JSON_VERSION
+
+_MOST_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,9 @@ def load_profile(path: Path) -> dict[str, Any]:
     """
     how = "write one with nclone-env profile ... --json"
     try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        with open_regular(path, _MOST_BYTES) as file:
+            content = json.loads(file.read())
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: expected a memory profile as JSON, got {error}; {how}") from error
     found = (content.get("format"), content.get("version")) if isinstance(content, dict) else content
     if found != (JSON_FORMAT, JSON_VERSION):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.objective import replay as replay
     from nclone_env.plan.origin import origin_of as origin_of
     from nclone_env.plan.saved import SEARCH_SUFFIX as SEARCH_SUFFIX
-    from nclone_env.plan.searches import ArchiveSearch as ArchiveSearch
     from nclone_env.plan.searches import MOST_FRAMES as MOST_FRAMES
+    from nclone_env.plan.searches import ArchiveSearch as ArchiveSearch
     from nclone_env.plan.searches import PolishSearch as PolishSearch
     from nclone_env.plan.searches import Search as Search
     from nclone_env.plan.searches import Task as Task

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from nclone_env._container import UNREADABLE
-from nclone_env._files import fill_file
+from nclone_env._files import fill_file, open_regular
 from nclone_env.errors import FormatError, shortened
 from nclone_env.jit import module_digest
 from nclone_env.level.formats import write_map
@@ -29,6 +29,7 @@ from nclone_env.level.level import Level
 SEARCH_SUFFIX = ".search.npz"
 _FORMAT = 1
 _MOST_SEARCHES = 1000
+_MOST_BYTES = 1 << 36
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ def load_search(path: Path, level: Level, arguments: Mapping[str, Any]) -> Saved
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays of a file by name, and its text."""
-    with path.open("rb") as opened:
+    with open_regular(path, _MOST_BYTES) as opened:
         try:
             _check_sizes(opened)
             with np.load(opened, allow_pickle=False) as file:

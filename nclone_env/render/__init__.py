@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
-    from nclone_env.render.area import Area as Area
     from nclone_env.render.area import WORLD as WORLD
+    from nclone_env.render.area import Area as Area
     from nclone_env.render.area import union as union
     from nclone_env.render.area import zoom_of as zoom_of
     from nclone_env.render.arrays import FACES_RIGHT as FACES_RIGHT
     from nclone_env.render.arrays import PictureArrays as PictureArrays
     from nclone_env.render.bar import BAD as BAD
     from nclone_env.render.bar import BRIGHT as BRIGHT
-    from nclone_env.render.bar import Colour as Colour
     from nclone_env.render.bar import DIM as DIM
     from nclone_env.render.bar import GOLD as GOLD
     from nclone_env.render.bar import GOOD as GOOD
     from nclone_env.render.bar import GROUND as GROUND
+    from nclone_env.render.bar import Colour as Colour
     from nclone_env.render.bar import bar_height as bar_height
     from nclone_env.render.bar import write_bar as write_bar
     from nclone_env.render.beams import BEAM_COLOURS as BEAM_COLOURS

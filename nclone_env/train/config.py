@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, plain, shortened
 from nclone_env.generate import FAMILY_NAMES, LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
 from nclone_env.options import Within, check, check_value, from_flat, group, option
 
@@ -189,7 +189,7 @@ class TrainConfig:
         for name in ("amp", "compile"):
             if getattr(self, name) and self.device == "cpu":
                 raise ConfigError(f"{name}: expected False with device cpu, got True; use it with device cuda or auto")
-        if Path(self.name).name != self.name or self.name == "..":
+        if Path(self.name).name != self.name or self.name == ".." or "\0" in self.name:
             raise ConfigError(
                 f"name: expected a folder name without separators, neither . nor .., got {shortened(self.name)}"
             )
@@ -272,7 +272,8 @@ class TrainConfig:
     @property
     def run_folder(self) -> Path:
         """Output folder of this run, before ``train.runs.folder`` numbers it."""
-        levels = "+".join(Path(level).name or "level" for level in self.environment.levels[:3])
+        names = (plain(Path(level).name).replace("\\", "-") for level in self.environment.levels[:3])
+        levels = "+".join(name or "level" for name in names)
         return self.output / (self.name or f"{levels[:_LONGEST_NAME]}-seed{self.seed}")
 
 

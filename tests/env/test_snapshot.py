@@ -548,3 +548,15 @@ def test_other_settings_do_not_matter(pair):
 def test_the_error_survives_a_process_boundary():
     error = SnapshotError("state", "offset 8", "format version 1", "2")
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == "state: offset 8: expected format version 1, got 2"
+
+
+@pytest.mark.parametrize("weight", [-1e7, 1e9, -1e300])
+def test_rewards_of_any_size_are_restored(weight):
+    """Returns are beyond what coordinates may be after some steps."""
+    env = NPlusPlusEnv(levels="first-steps/01-walk", reward={"time": weight})
+    env.reset(seed=0)
+    for _ in range(100):
+        env.step(0)
+    expected = env.step(0)[4]["episode_return"]
+    assert abs(expected) > 2**29
+    assert env.set_state(env.get_state())[1]["episode_return"] == expected

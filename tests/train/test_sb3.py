@@ -40,6 +40,9 @@ def sb3(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3", ModuleType("stable_baselines3"))
     monkeypatch.setitem(sys.modules, "stable_baselines3.common", ModuleType("stable_baselines3.common"))
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", module)
+    monitor = ModuleType("stable_baselines3.common.monitor")
+    monitor.Monitor = type("Monitor", (), {})
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.monitor", monitor)
     monkeypatch.delitem(sys.modules, "nclone_env.train.sb3", raising=False)
     yield importlib.import_module("nclone_env.train.sb3")
     sys.modules.pop("nclone_env.train.sb3")
@@ -64,6 +67,34 @@ def test_only_the_pictures_asked_for_are_drawn(sb3, monkeypatch):
     np.testing.assert_array_equal(picture, env.get_images()[2])
     assert drawn == [2, 0, 1, 2]
     assert len(env.env_method("render")) == 3
+
+
+@pytest.mark.parametrize(("action_space", "size"), [("discrete", 6), ("multi_discrete", 5)])
+def test_action_masks_are_those_of_the_observation(sb3, action_space, size):
+    env = sb3.NPlusPlusVecEnv(num_envs=3, observations=("game_state", "action_mask"), action_space=action_space)
+    with pytest.raises(errors.ResetNeededError, match="action_masks"):
+        env.action_masks()
+    seen = env.reset()["action_mask"].astype(bool)
+    masks = env.action_masks()
+    assert masks.shape == (3, size)
+    assert masks.dtype == bool
+    if action_space == "discrete":
+        np.testing.assert_array_equal(masks, seen)
+    np.testing.assert_array_equal(env.env_method("action_masks", indices=[1])[0], masks[1])
+    assert env.has_attr("action_masks")
+    assert len(env.get_attr("action_masks")) == 3
+    assert not env.has_attr("nonsense")
+    without = sb3.NPlusPlusVecEnv(num_envs=1, observations=("game_state",))
+    without.reset()
+    with pytest.raises(errors.ConfigError, match="expected 'action_mask' among the observations, got game_state"):
+        without.action_masks()
+
+
+def test_it_counts_as_wrapped_by_monitor_alone(sb3):
+    env = sb3.NPlusPlusVecEnv(num_envs=2)
+    monitor = sys.modules["stable_baselines3.common.monitor"].Monitor
+    assert env.env_is_wrapped(monitor) == [True, True]
+    assert env.env_is_wrapped(dict) == [False, False]
 
 
 def test_without_pictures_there_are_none(sb3):

@@ -152,18 +152,9 @@ def outcome_range(
                 mine[ENVIRONMENT] += 1
                 continue
             place = int(places[index - base])
+        scratch, mine_values = SCRATCH_WORLDS * worker, values[worker]
         budget = write_outcomes(
-            levels,
-            paths,
-            worlds,
-            index,
-            frames,
-            tried,
-            SCRATCH_WORLDS * worker,
-            mine,
-            values[worker],
-            budget,
-            out[place],
+            levels, paths, worlds, index, frames, tried, scratch, mine, mine_values, budget, out[place]
         )
         if mine[TURN] == 0 and mine[FRAME] == 0:
             mine[ENVIRONMENT] += 1

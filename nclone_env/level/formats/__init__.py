@@ -11,8 +11,8 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.level.formats.attract import is_attract as is_attract
     from nclone_env.level.formats.attract import read_attract as read_attract
     from nclone_env.level.formats.header import GAME_MODE_NAMES as GAME_MODE_NAMES
-    from nclone_env.level.formats.map_bytes import RECORDS_OFFSET as RECORDS_OFFSET
     from nclone_env.level.formats.map_bytes import RECORD_SIZE as RECORD_SIZE
+    from nclone_env.level.formats.map_bytes import RECORDS_OFFSET as RECORDS_OFFSET
     from nclone_env.level.formats.map_bytes import read_map as read_map
     from nclone_env.level.formats.map_bytes import write_map as write_map
     from nclone_env.level.formats.pack_text import write_pack as write_pack

@@ -23,8 +23,9 @@ part of the level.
 
 Readers ignore unreliable fields: the lengths, unknown game modes (read as unset) and what
 :mod:`nclone_env.level.formats.header` says of names. Where the counts contradict the records that they count, or leave
-out the exits, as in the files of a public level generator, the records go on to the end of the data. Writers produce one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for
-types 7 and 9.
+out the exits, as in the files of a public level generator, the records go on to the end of the data.
+
+Writers produce one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for types 7 and 9.
 """
 
 from __future__ import annotations
@@ -136,6 +137,10 @@ def _read_records(data: bytes, counts: np.ndarray, source: str) -> tuple[np.ndar
             notes = (behind,)
         records = counted
     else:
+        over = (len(data) - RECORDS_OFFSET) % RECORD_SIZE
+        if over:
+            expected = f"whole records up to the end, as the counts at {COUNTS_OFFSET} are not those of the records"
+            raise LevelFormatError(source, f"offset {len(data)}", expected, f"{over} bytes over: the map is damaged")
         cover = f"the counts at {COUNTS_OFFSET} are not those of the records"
         notes = (f"{cover}: they cover {len(counted)} of {whole}; all are read",)
     fault = loading_fault(records)

@@ -1,6 +1,7 @@
 """The game's text format for packs of levels: one level a line, ``$title#hex#``.
 
-The title is UTF-8; :mod:`nclone_env.level.formats.header` states how others are read. The hex digits encode bytes, **low nibble first**: "10" is the byte 0x01. The bytes of a level:
+The title is UTF-8; :mod:`nclone_env.level.formats.header` states how others are read. The hex digits encode bytes,
+**low nibble first**: "10" is the byte 0x01. The bytes of a level:
 
 ===== =====================================================================================================
 size  content

@@ -22,8 +22,8 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.level.routes.doors import crosses as crosses
     from nclone_env.level.routes.doors import free_nodes as free_nodes
     from nclone_env.level.routes.doors import write_reach_fields as write_reach_fields
-    from nclone_env.level.routes.graph import Graphs as Graphs
     from nclone_env.level.routes.graph import NO_NODE as NO_NODE
+    from nclone_env.level.routes.graph import Graphs as Graphs
     from nclone_env.level.routes.graph import level_graphs as level_graphs
     from nclone_env.level.routes.guide import Guide as Guide
     from nclone_env.level.routes.guide import make_guide as make_guide

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env._files import write_file
+from nclone_env._files import open_regular, write_file
 from nclone_env._table import table
-from nclone_env.errors import CheckpointError, ConfigError, did_you_mean
+from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, plain
 from nclone_env.options import flat
 from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config
@@ -28,6 +28,7 @@ _POINTS = 400
 WIDTH = 110
 """Most columns of a table."""
 _LONGEST = 60  # characters of a value
+_MOST_BYTES = 1 << 26  # of a table
 
 
 @dataclass(frozen=True)
@@ -279,13 +280,29 @@ def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
     results: dict[str, dict[str, float]] = {}
     if path.exists():
         try:
-            for row in csv.DictReader(path.read_text().splitlines()):
+            with open_regular(path, _MOST_BYTES) as file:
+                text = file.read().decode()
+            for row in csv.DictReader(text.splitlines()):
                 if int(row["timesteps"]) == timesteps:
-                    results.setdefault(row["mode"], {})[row["level"]] = float(row["success_rate"])
+                    results.setdefault(plain(row["mode"]), {})[plain(row["level"])] = _success_of(row["success_rate"])
+        except OSError as error:
+            raise CheckpointError(f"{path}: expected a table of results, got {error.strerror}") from error
         except (ValueError, TypeError, KeyError, csv.Error) as error:  # UnicodeDecodeError is a ValueError
             expected = f"a table with the columns {', '.join(RESULT_COLUMNS)}"
             raise CheckpointError(f"{path}: expected {expected}, got another; evaluate the run again") from error
     return results
+
+
+def _success_of(text: str) -> float:
+    """Return a success rate.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    rate = float(text)
+    if not 0 <= rate <= 1:
+        raise ValueError(f"a success rate of {rate}")
+    return rate
 
 
 def _known(curve: Sequence[Mapping[str, float]], column: str) -> np.ndarray:

@@ -129,6 +129,12 @@ def test_counts_that_are_not_those_of_the_records(counts):
     assert note.endswith(" of 16; all are read")
 
 
+def test_wrong_counts_and_no_whole_records():
+    data = write_map(make_level())
+    with pytest.raises(LevelFormatError, match=r"offset 1309: expected whole records .*, got 4 bytes over: the map is"):
+        read_map(data[:1150] + bytes(80) + data[1230:-1])
+
+
 def test_right_counts_leave_no_note():
     assert read_map(write_map(make_level())).notes == ()
     assert read_map(write_map(make_level()) + b"\0" * 10).notes == (
