@@ -198,9 +198,7 @@ def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, t
 
     def take(step: int) -> None:
         gc.collect()
-        if step in with_lines:
-            log.take_lines(step, always=True)
-        log.take(step)
+        log.take(step, lines=step in with_lines, always=True)
 
     with tracing():
         live_lines()  # its caches are not traced below

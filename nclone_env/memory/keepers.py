@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import types
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -20,11 +20,14 @@ _SAMPLES = 3  # survivors of a line that are followed
 _CANDIDATES = 300  # of which they are chosen
 _DEPTH = 14
 _WIDTH = 12  # objects of a level that are followed
+_ENOUGH = 60  # for lines whose memory the collector does not track
 _LOOK = 4096  # objects between two looks at the clock
 _GRAPH = 5_000  # operations of a graph that are counted
 _FOLDER = str(Path(__file__).parent) + os.sep
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _CACHE = type(lru_cache(lambda: None))
+_CONTAINERS = (list, dict, set, deque)
+_LARGEST = 200  # containers that are searched first
 _NO_HOLDERS = (types.ModuleType, types.CodeType, types.BuiltinFunctionType)
 
 
@@ -51,7 +54,7 @@ def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tupl
     deadline = time.perf_counter() + seconds
     by_place = {place: name for name, places in lines.items() for place in places}
     found = _survivors(by_place, deadline)
-    walk = _Walk(deadline)
+    walk = _Walk(deadline + seconds)
     keepers = []
     for line, things in found.items():
         step = max(1, len(things) // _SAMPLES)
@@ -92,7 +95,7 @@ def _operations(grad_fn: Any) -> int:
 
 
 def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list[Any]]:
-    """Return objects that were allocated at each line, oldest first."""
+    """Return objects that were allocated at each line, newest first."""
     from _tracemalloc import _get_object_traceback as traceback_of
 
     found: dict[str, list[Any]] = {}
@@ -104,15 +107,20 @@ def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list
         if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
             found[line].append(thing)
 
-    things = [thing for generation in (2, 1, 0) for thing in gc.get_objects(generation)]
+    things = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]  # newest first
     for number, thing in enumerate(things):
-        if number % _LOOK == 0 and time.perf_counter() > deadline:
+        if number % _LOOK == 0 and (time.perf_counter() > deadline or all(map(found.get, by_place.values()))):
             break
         note(thing)
     missing = set(by_place.values()) - set(found)
     if missing:  # what the collector does not track is only found in what it is part of
+        for thing in _largest(things):
+            parts = list(thing.values()) if isinstance(thing, dict) else list(thing)
+            for part in parts[:: max(1, len(parts) // _ENOUGH)]:
+                if not gc.is_tracked(part):
+                    note(part)
         for thing in things:
-            if time.perf_counter() > deadline:
+            if time.perf_counter() > deadline or all(len(found.get(line, ())) >= _ENOUGH for line in missing):
                 break
             if not isinstance(thing, _NO_HOLDERS):
                 for part in gc.get_referents(thing):
@@ -121,12 +129,19 @@ def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list
     return found
 
 
+def _largest(things: Sequence[Any]) -> list[Any]:
+    """Return the largest containers: what grows is among them, as a rule."""
+    containers = [thing for thing in things if type(thing) in _CONTAINERS]
+    return sorted(containers, key=len, reverse=True)[:_LARGEST]
+
+
 class _Walk:
     """Search through referrers, breadth first, until a name is found."""
 
     def __init__(self, deadline: float):
         self._deadline = deadline
         self._modules = {id(vars(module)): name for name, module in list(sys.modules.items()) if _has_dict(module)}
+        self._modules[id(vars(sys.modules["__main__"]))] = "__main__"
         self._locals = {id(value): name for name, value in _locals()}
 
     def chain(self, thing: Any) -> tuple[str, str] | None:

@@ -164,11 +164,12 @@ def _blame(stats: Stats) -> str:
 def _doubt(stats: Stats) -> str:
     found = stats.measurements
     first, last = judged_steps(found)
-    if found.unit == TIME_UNIT:
+    if found.unit == TIME_UNIT and last - first < 1000:
         loading = f", imports and compilation took {found.loading:.0%} of the run" if found.loading > 0.1 else ""
         return f"{(last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
     snapshots = min((item.snapshots for item in stats.growths), default=0)
-    return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; take more steps"
+    longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
+    return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
 
 
 def _per(stats: Stats) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nclone_env.memory.growth import MIN_SNAPSHOTS, Growth, Verdict, combined_verdict, growth, least_squares
+from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, Growth, Verdict, combined_verdict, growth, least_squares
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,
@@ -308,9 +308,10 @@ def _grown_line(
         return None
     rate, error = by / (steps[-1] - steps[0]) * 1000, 0.0
     if len(steps) >= MIN_SNAPSHOTS:
-        fitted = growth("line", list(zip(steps, sizes)), steps[0], 0)
-        rate, error = fitted.slope, fitted.error
-        if rate <= error:
+        middle = sizes[len(sizes) // 2]
+        slope, deviation = least_squares(np.array(steps) / 1000, np.array(sizes, dtype=np.float64))
+        rate, error = slope, STANDARD_ERRORS * deviation
+        if rate <= error or not sizes[0] < middle < sizes[-1]:  # noise, or a single jump
             return None
     most = max(group, key=lambda line: line.live_bytes[kept[-1]] - line.live_bytes[kept[0]])
     behind = f"{most.file}:{most.line}"

@@ -20,12 +20,12 @@ from nclone_env.memory.measurements import Place, SourceLine, Traced
 
 _FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
 _LINE_SNAPSHOTS = 16
-_COST = 20
-"""Line snapshots take at most a twentieth of the time."""
+_COST = 10
+"""Line snapshots take at most a tenth of the time."""
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _FOLDER = str(Path(__file__).parent) + os.sep
-_CALLING = ("collect.py", "plugin.py")  # modules of the profiler that call what is profiled
+_CALLING = ("collect.py", "flat.py")  # modules of the profiler that call what is profiled
 _LIBRARIES = tuple(
     folder + os.sep
     for folder in {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), site.getusersitepackages()}
@@ -79,8 +79,8 @@ def is_own(file: str) -> bool:
 
 def place_of(stack: tuple[Frame, ...]) -> Place | None:
     """Return the place of a call stack, innermost frame first; None for memory of the profiler."""
-    for file, line in stack:
-        if file.startswith(_FOLDER) and not file.endswith(_CALLING):
+    for number, (file, line) in enumerate(stack):
+        if file.startswith(_FOLDER) and not (number and file.endswith(_CALLING)):
             return None
         if is_own(file):
             return Place(*stack[0], f"{file}:{line}")
@@ -140,25 +140,28 @@ class TracedLog:
         self.whole = True
         """Whether tracemalloc ran at every snapshot: the code may stop it."""
 
-    def take(self, step: float) -> None:
-        """Note the traced bytes at a step."""
-        self.whole &= tracemalloc.is_tracing()
-        self._values[self._count] = step, tracemalloc.get_traced_memory()[0] - self._own
-        self._count += 1
-
-    def take_lines(self, step: float, always: bool = False) -> bool:
-        """Note the lines with live memory, and by the way how much the profiler itself has allocated.
+    def take(self, step: float, lines: bool = False, always: bool = False) -> None:
+        """Note the traced bytes at a step.
 
         Args:
             step: of the snapshot.
+            lines: also note the lines, after the total, which they would disturb; the first ones before it.
             always: even if the last time was so recently that it takes too large a share of the time.
-
-        Returns:
-            Whether lines were noted.
         """
+        first = lines and not self._lines
+        if first:
+            self._take_lines(step, always)
+        self.whole &= tracemalloc.is_tracing()
+        self._values[self._count] = step, tracemalloc.get_traced_memory()[0] - self._own
+        self._count += 1
+        if lines and not first:
+            self._take_lines(step, always)
+
+    def _take_lines(self, step: float, always: bool) -> None:
+        """Note the lines with live memory, and by the way how much the profiler itself has allocated."""
         start = time.perf_counter()
         if not tracemalloc.is_tracing() or (start < self._next and not always):
-            return False
+            return
         if len(self._lines) == _LINE_SNAPSHOTS:
             del self._lines[1::2]
         lines = live_lines()
@@ -170,11 +173,11 @@ class TracedLog:
         for place, (size, blocks, *_) in lines.items():
             values[self._numbers[place]] = size, blocks
         self._lines.append((step, values))
-        self._own = tracemalloc.get_traced_memory()[0] - int(values[:, 0].sum())
-        del lines
+        live = int(values[:, 0].sum())
+        del lines, place, values
+        self._own = tracemalloc.get_traced_memory()[0] - live
         now = time.perf_counter()
         self._next = now + _COST * (now - start)
-        return True
 
     def clear(self) -> None:
         """Drop all snapshots and lines."""

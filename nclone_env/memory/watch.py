@@ -32,11 +32,11 @@ _FIRST_INTERVAL = 0.05  # seconds
 _QUIET, _QUIET_SHARE = 0.5, 0.2
 """Seconds, and share of the run so far, without imports and compilation after which tracing starts."""
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
-_COST = 20
-"""Snapshots by time take at most a twentieth of the time."""
+_COST = 10
+"""Snapshots by time take at most a tenth of the time."""
 _LINES_EVERY = 2  # snapshots
-_SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a twentieth of the time
-_SEARCH_SECONDS = 2.0
+_SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
+_SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.5, 3.0
 _NAMED_LINES = 3
 _NOTHING = MemoryNode("nothing reported")
 Notify = Callable[[float], object]
@@ -189,21 +189,20 @@ class Watch:
             self._every *= 2
         self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING)
         if self._wants_trace:
-            if last or (len(self._log) - 1) % _LINES_EVERY == 0:
-                self._traced.take_lines(place, always=last)
-            self._traced.take(place)
+            self._traced.take(place, lines=last or (len(self._log) - 1) % _LINES_EVERY == 0, always=last)
 
     def _search(self, measurements: Measurements | None) -> None:
         """Look for the keepers of the lines that grew most."""
         if self._wants_trace and len(self._traced.line_steps()) >= (MIN_SNAPSHOTS if measurements is None else 2):
             start = time.perf_counter()
+            seconds = _SEARCH_SECONDS if measurements is None else _LAST_SEARCH_SECONDS
             found = self._grown() if measurements is None else compute(measurements).grown_lines
             lines = {line.place: line.places for line in found[:_NAMED_LINES] if line.place not in self._keepers}
             if lines and tracemalloc.is_tracing():
-                self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, _SEARCH_SECONDS)}
+                self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
             self._searched += time.perf_counter() - start
         if measurements is not None and any(item.verdict == "growing" for item in compute(measurements).growths):
-            self._keepers |= {keeper.line: keeper for keeper in find_graphs(_SEARCH_SECONDS)}
+            self._keepers |= {keeper.line: keeper for keeper in find_graphs(_LAST_SEARCH_SECONDS)}
 
     def _grown(self) -> tuple[GrownLine, ...]:
         first, last = self._judged()
