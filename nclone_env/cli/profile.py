@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from nclone_env import memory
+from nclone_env.cli.profile_script import GROWING, UNDECIDED, OutputFolder, script
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.memory import collect, report, stats
@@ -31,13 +31,11 @@ from nclone_env.profiler.environments import (
     SyncTarget,
     VectorTarget,
 )
-from nclone_env.profiler.script import runner
 from nclone_env.profiler.training import TrainingTarget
 from nclone_env.train import TrainConfig
 
-_Output = Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])]
-GROWING, EXCEEDED = 1, 1
-"""Exit statuses: growth was found, with ``--fail-on-growth``; a profile is larger than the one compared with."""
+EXCEEDED = 1
+"""Exit status: a profile is larger than the one compared with."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class ReportOptions:
     """Steps of each pass; by default enough for a verdict."""
     interval: int | None = None
     """Most steps between two snapshots; by default a twentieth of the steps."""
-    output_dir: _Output = Path(".")
+    output_dir: OutputFolder = Path(".")
     """Folder of the reports."""
     json: bool = False
     """Also write the statistics as JSON, which ``nclone-env profile compare`` reads."""
@@ -62,7 +60,7 @@ class ReportOptions:
     """With --estimate: memory that may be used, such as 8GB or 512MB; by default what is available in the cgroup or the
     machine."""
     fail_on_growth: bool = False
-    """Exit with status 1 if memory grows."""
+    """Exit with status 1 if memory grows, with 2 if there is too little to tell."""
 
 
 @dataclass(frozen=True)
@@ -147,28 +145,6 @@ def train(training: _Training = _TRAINING, options: _Report = _REPORT) -> int:
     return profile(TrainingTarget(training), training.num_envs, 40, options)
 
 
-def script(
-    path: tyro.conf.Positional[str],
-    arguments: tyro.conf.Positional[tuple[str, ...]] = (),
-    output_dir: _Output = Path("."),
-) -> int:
-    """Profile a script, or a function without arguments given as MODULE:FUNCTION.
-
-    Snapshots are taken by time. For growth per step, call ``nclone_env.memory.profile`` in the script instead.
-
-    Args:
-        path: file to run, or MODULE:FUNCTION to call.
-        arguments: arguments of the script.
-        output_dir: folder of the reports.
-    """
-    run = runner(path, arguments)
-    with memory.profile(path, output_dir=output_dir) as watch:
-        status = run()
-    print(watch)
-    print(f"wrote the reports to {output_dir}")
-    return status
-
-
 def compare(
     before: tyro.conf.Positional[Path],
     after: tyro.conf.Positional[Path],
@@ -222,7 +198,8 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     print()
     print(text_of([summary(found)]))
     print("wrote " + ", ".join(map(str, paths)))
-    return GROWING if options.fail_on_growth and found.verdict == "growing" else 0
+    verdicts = {"growing": GROWING, "undecided": UNDECIDED}
+    return verdicts.get(found.verdict, 0) if options.fail_on_growth else 0
 
 
 def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:

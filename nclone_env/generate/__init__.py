@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.generate.difficulty import MOST_DIFFICULTY as MOST_DIFFICULTY
     from nclone_env.generate.difficulty import read_range as read_range
     from nclone_env.generate.families import FAMILY_NAMES as FAMILY_NAMES
-    from nclone_env.generate.families import NAMES as NAMES
     from nclone_env.generate.families.table import FAMILIES as FAMILIES
     from nclone_env.generate.levels import ATTEMPTS as ATTEMPTS
     from nclone_env.generate.levels import check_generation as check_generation

@@ -1,7 +1,7 @@
 """Collecting: passes over a subject that do not disturb each other.
 
 1. Plain: stages, peaks, resident memory, the allocator's bytes in use, time of each step; nothing is traced.
-2. Traced: tracemalloc, started before the subject is made. Only totals and the lines of two snapshots are kept.
+2. Traced: tracemalloc, started before the subject is made. Totals of all snapshots are kept, and the lines of some.
 3. Profiled: cProfile around the steps.
 4. Phases: parts of a step, timed alone by targets that can.
 5. Sizes: fresh processes with different numbers of environments (``memory.sizes``).
@@ -33,9 +33,7 @@ from nclone_env.memory.measurements import (
     Measurements,
     OwnedNode,
     ProfileSettings,
-    SourceLine,
     Stage,
-    Traced,
 )
 from nclone_env.memory.owners import owned_nodes
 from nclone_env.memory.process import bare_interpreter, machine, restart_peak, stage
@@ -48,6 +46,7 @@ from nclone_env.options import check_integer
 
 _FIRST_STEPS = 10  # after them most buffers were used
 _PHASE_STEPS = 200
+_LINE_SNAPSHOTS = 8
 Notify = Callable[[str], None]
 
 
@@ -82,7 +81,7 @@ def collect(
     notify(f"pass 1 {passes}: stages, resident memory, time of each step")
     plain = plain_pass(target, settings)
     notify(f"pass 2 {passes}: traced memory")
-    traced, first_lines, last_lines, peaks = traced_pass(target, settings)
+    traced, peaks = traced_pass(target, settings)
     notify(f"pass 3 {passes}: time by function and by phase")
     functions, profile, profiled_seconds = profiled_pass(target, settings)
     phases = target.phases(settings.num_envs, min(settings.steps, _PHASE_STEPS))
@@ -102,10 +101,10 @@ def collect(
         snapshots=plain.log.snapshots(),
         stages=plain.stages,
         owners=plain.owners,
-        traced=traced,
+        traced=traced.records(),
         traced_floor=target.traced_floor,
-        first_lines=first_lines,
-        last_lines=last_lines,
+        line_steps=traced.line_steps(),
+        lines=traced.lines(),
         step_peaks=peaks,
         sizes=sizes,
         allocating_lines=allocations.lines,
@@ -186,32 +185,26 @@ def _per_environment(owners: tuple[OwnedNode, ...], num_envs: int) -> float:
     return owners[0].environment_bytes / num_envs if owners else 0.0
 
 
-def traced_pass(
-    target: Target, settings: ProfileSettings
-) -> tuple[tuple[Traced, ...], tuple[SourceLine, ...], tuple[SourceLine, ...], tuple[int, ...]]:
+def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, tuple[int, ...]]:
     """Measure live memory by line with tracemalloc.
 
     Returns:
-        Traced memory at each snapshot, the lines of the first snapshot after the warm-up, those of the last, and the
-        peak of each step above its start.
+        The totals and the lines at each snapshot, and the peak of each step above its start.
     """
     places = settings.snapshot_steps()
     log, peaks = TracedLog(len(places)), np.full(settings.steps, -1, dtype=np.int64)
-    with_lines = {next(step for step in places if step >= settings.warm_up_steps), settings.steps}
+    judged = [step for step in places if step >= settings.warm_up_steps]
+    with_lines = {*judged[:: max(1, len(judged) // _LINE_SNAPSHOTS)], settings.steps}
 
     def take(step: int) -> None:
         gc.collect()
-        if step in with_lines:
-            log.take_lines()
-        log.take(step)
+        log.take(step, lines=step in with_lines, always=True)
 
     with tracing():
-        held = bytearray(64)  # warms up the filter, so that its caches are not traced below
-        live_lines()
-        del held
+        live_lines()  # its caches are not traced below
     with tracing(), closing(target.make(settings.num_envs)) as subject:
         drive(PeakMeter(subject, peaks), settings, take)
-    return log.records(), log.first, log.last, tuple(peaks.tolist())
+    return log, tuple(peaks.tolist())
 
 
 class PeakMeter:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from nclone_env.memory.growth import FLOORS, WARM_UP_SHARE
 
@@ -18,6 +19,8 @@ INTERPRETER, LIBRARIES, COMPILED_CODE, MADE, FIRST_STEPS, STEPS = (
     "first steps",
     "steps",
 )
+TIME_UNIT = "millisecond"
+"""Unit of code that counts no steps."""
 FEWEST_SNAPSHOTS = 10
 """Snapshots of a run that has as many steps; a larger interval is shortened."""
 _DEFAULT_SNAPSHOTS = 20
@@ -105,7 +108,7 @@ class Snapshot:
     worker_bytes: int
     """The same of all child processes."""
     native_bytes: int
-    """Bytes in use according to the C library's allocator; -1 if unknown."""
+    """Bytes in use according to the C library's allocator, without the tables of tracemalloc; -1 if unknown."""
     owned_bytes: int
     """Bytes that the subject reports, without mapped files."""
     committed_bytes: int
@@ -120,16 +123,40 @@ class Traced:
     traced_bytes: int
 
 
+class Place(NamedTuple):
+    """The identity of a line in the report."""
+
+    file: str
+    line: int
+    own: str
+    """``file:line`` of the innermost call in the user's own files; empty: none."""
+
+
 @dataclass(frozen=True)
 class SourceLine:
     """Live memory allocated by one source line."""
 
     file: str
     line: int
-    live_bytes: int
-    blocks: int
+    live_bytes: tuple[int, ...]
+    """At each line snapshot."""
+    blocks: tuple[int, ...]
     callers: tuple[str, ...] = ()
     """``file:line`` of the calls that led to the line, innermost first; of the largest part of its memory."""
+    own: str = ""
+    """``file:line`` of the innermost call in the user's own files; empty: none."""
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """An object that keeps memory from being freed."""
+
+    line: str
+    """``file:line`` that allocated what is kept, or the kind of memory."""
+    name: str
+    """Names that lead to it, such as ``Keep.kept < env (train.py)``."""
+    kind: str
+    """What is kept: its type, and shape and dtype of arrays and tensors."""
 
 
 @dataclass(frozen=True)
@@ -206,10 +233,16 @@ class Measurements:
     owners: tuple[OwnedNode, ...] = ()
     """The memory tree after the last step, parents first."""
     traced: tuple[Traced, ...] = ()
-    first_lines: tuple[SourceLine, ...] = ()
-    """All lines with live memory at the first snapshot after the warm-up."""
-    last_lines: tuple[SourceLine, ...] = ()
-    """All lines with live memory at the last snapshot."""
+    line_steps: tuple[float, ...] = ()
+    """Step of each line snapshot."""
+    lines: tuple[SourceLine, ...] = ()
+    """All lines that had live memory at one of them."""
+    keepers: tuple[Keeper, ...] = ()
+    """Of memory that grew."""
+    judged: tuple[float, float] | None = None
+    """First and last step of the part that is judged; None: all after the warm-up of ``settings``."""
+    loading: float = 0.0
+    """Share of the run in which code was imported or compiled, which is not judged."""
     step_peaks: tuple[int, ...] = ()
     """Bytes that each step of the traced pass allocated at most above its start."""
     sizes: tuple[SizePoint, ...] = ()

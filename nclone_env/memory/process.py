@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from nclone_env._optional import installation
 from nclone_env.cores import available_cores
@@ -33,6 +33,8 @@ class ResidentBytes(NamedTuple):
     """Proportional set size: pages shared by several processes count in proportion."""
     data: int
     """PSS without file-backed pages."""
+    anonymous: int
+    """Pages without a file, shared ones whole: what another process does to pages it shares leaves it as it is."""
 
 
 def resident_bytes() -> ResidentBytes:
@@ -45,12 +47,13 @@ def resident_bytes() -> ResidentBytes:
 
 
 def _read_rollup(path: Path) -> ResidentBytes:
-    found = dict.fromkeys(("Rss:", "Pss:", "Pss_File:"), 0)
+    found = dict.fromkeys(("Rss:", "Pss:", "Pss_File:", "Pss_Shmem:", "Anonymous:"), 0)
     for line in path.read_text().splitlines():
         name, _, rest = line.partition(" ")
         if name in found:
             found[name] = int(rest.split()[0]) * 1024
-    return ResidentBytes(found["Rss:"], found["Pss:"], found["Pss:"] - found["Pss_File:"])
+    data, anonymous = found["Pss:"] - found["Pss_File:"], found["Anonymous:"] + found["Pss_Shmem:"]
+    return ResidentBytes(found["Rss:"], found["Pss:"], data, anonymous)
 
 
 def _resident_by_psutil() -> ResidentBytes:
@@ -61,15 +64,15 @@ def _resident_by_psutil() -> ResidentBytes:
             f"resident memory: expected /proc/self/smaps_rollup or psutil, found neither; {installation('profile')}"
         ) from error
     info = psutil.Process().memory_full_info()
-    return ResidentBytes(info.rss, getattr(info, "pss", info.rss), info.uss)  # PSS exists only on Linux
+    return ResidentBytes(info.rss, getattr(info, "pss", info.rss), info.uss, info.uss)  # PSS exists only on Linux
 
 
-def worker_bytes() -> int:
-    """Return the PSS without file-backed pages of all descendants of this process; 0 where ``/proc`` is missing."""
+def worker_bytes(field: Literal["data", "anonymous"] = "data") -> int:
+    """Return a field of the resident memory of all descendants of this process; 0 where ``/proc`` is missing."""
     total = 0
     for child in _descendants(os.getpid()):
         try:
-            total += _read_rollup(_PROC / str(child) / _ROLLUP).data
+            total += getattr(_read_rollup(_PROC / str(child) / _ROLLUP), field)
         except (FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended by now
             continue
     return total
@@ -122,7 +125,8 @@ def stage(name: str, how: str) -> Stage:
     """
     gc.collect()
     peak = peak_bytes()
-    return Stage(name, *resident_bytes(), peak, how)
+    rss, pss, data, _ = resident_bytes()
+    return Stage(name, rss, pss, data, peak, how)
 
 
 def machine() -> Machine:

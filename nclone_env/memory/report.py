@@ -25,6 +25,7 @@ JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 2
 _JSON_KEYS = (
     *("name", "unit", "facts", "machine", "settings", "verdict", "growths", "per_environment", "sizes", "owners"),
     *("stages", "warm_up_steps", "snapshots", "traced", "largest_lines", "grown_lines", "step_peak", "churn", "phases"),
+    *("keepers", "judged", "loading"),
     *("by_cumulative", "by_own", "speed", "env_steps"),
 )
 _TEMPLATE = Path(__file__).with_name("report.html.jinja")

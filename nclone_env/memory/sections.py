@@ -10,11 +10,12 @@ from nclone_env._table import is_numeric, table
 from nclone_env.memory.charts import Chart, Line, chart
 from nclone_env.memory.formatting import format_bytes, format_seconds, location
 from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, WARM_UP_SHARE, Growth
-from nclone_env.memory.measurements import AllocatingLine, FunctionTime, SourceLine
+from nclone_env.memory.measurements import TIME_UNIT, AllocatingLine, FunctionTime
 from nclone_env.memory.owners import folded, or_dash, owner_rows
-from nclone_env.memory.stats import GrownLine, PerEnvironment, Stats, series
+from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, judged_steps, series
 
 _CALLERS = 4  # of a line, in the report
+_NAMED = 3  # lines in the summary
 _QUANTITIES = {
     "traced": "live memory of Python and NumPy, traced by tracemalloc",
     "native": "blocks in use, counted by the C library's allocator",
@@ -98,6 +99,8 @@ def summary(stats: Stats) -> Section:
 def _answers(stats: Stats) -> Iterator[Row]:
     found, owners = stats.per_environment, stats.measurements.owners
     yield "growth", f"{stats.verdict.upper()}{_blame(stats)}"
+    if stats.verdict == "growing":
+        yield from _culprits(stats)
     if found is not None:
         yield (
             "memory",
@@ -144,15 +147,49 @@ def _subject(stats: Stats) -> str:
 
 
 def _blame(stats: Stats) -> str:
-    """Return which quantities grow by how much, or why there is no verdict."""
+    """Return which quantities grow by how much, how much growth would have shown, or why there is no verdict."""
     growing = [item for item in stats.growths if item.verdict == "growing"]
     if growing:
         rates = (f"{item.quantity} {format_bytes(item.slope, sign=True)}" for item in growing)
-        return f": {', '.join(rates)} per 1,000 {stats.measurements.unit}s"
+        return f": {', '.join(rates)} {_per(stats)}"
     if stats.verdict == "undecided":
-        snapshots = min((item.snapshots for item in stats.growths), default=0)
-        return f": {snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; take more steps"
-    return ""
+        return f": {_doubt(stats)}"
+    margins = {item.quantity: format_bytes(item.margin) for item in stats.growths}
+    traced, native = margins.get("traced"), margins.get("native", margins.get("process"))
+    if traced is None:
+        return f": more than {native} {_per(stats)} would have shown"
+    return f": more than {traced} {_per(stats)} would have shown" + (f" (native code: {native})" if native else "")
+
+
+def _doubt(stats: Stats) -> str:
+    found = stats.measurements
+    first, last = judged_steps(found)
+    if found.unit == TIME_UNIT and last - first < 1000:
+        loading = f", imports and compilation took {found.loading:.0%} of the run" if found.loading > 0.1 else ""
+        return f"{(last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
+    snapshots = min((item.snapshots for item in stats.growths), default=0)
+    longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
+    return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
+
+
+def _per(stats: Stats) -> str:
+    """Return the unit of time of rates."""
+    unit = stats.measurements.unit
+    return "per second" if unit == TIME_UNIT else f"per 1,000 {unit}s"
+
+
+def _culprits(stats: Stats) -> Iterator[Row]:
+    """Yield the lines that grew most, and what keeps their memory."""
+    title = "grew"
+    for line in stats.grown_lines[:_NAMED]:
+        behind = f", in {location(line.behind)}" if line.behind else ""
+        yield title, f"{location(line.place)} {format_bytes(line.rate, sign=True)} {_per(stats)}{behind}"
+        title = ""
+        if line.keeper:
+            yield "", f"  kept by {line.keeper}"
+    for keeper in stats.measurements.keepers:
+        if not keeper.line.rpartition(":")[2].isdigit():
+            yield "", f"{keeper.line}: kept by {keeper.name} ({keeper.kind})"
 
 
 def run(stats: Stats) -> Section:
@@ -234,10 +271,9 @@ def _stages(stats: Stats) -> Section:
 
 
 def _growths(stats: Stats) -> Section:
-    unit = f"bytes per 1,000 {stats.measurements.unit}s"
+    first, last = judged_steps(stats.measurements)
     notes = (
-        f"Fitted are the snapshots from {stats.measurements.settings.warm_up_steps:,.0f} on; "
-        f"the first {WARM_UP_SHARE:.0%} are warm-up.",
+        f"Fitted are the snapshots from {first:,.0f} to {last:,.0f}; before them are {WARM_UP_SHARE:.0%} of warm-up.",
         "Slope: a line is fitted to each half of them; the smaller slope counts, so that a single jump does not.",
         f"Error: {STANDARD_ERRORS:g} standard errors of that slope. Floor: variation without a leak.",
         "Growing: the slope exceeds the larger of error and floor. Change: first to last snapshot, jumps included.",
@@ -245,7 +281,7 @@ def _growths(stats: Stats) -> Section:
     return Section(
         f"Growth: {stats.verdict}",
         [_growth_row(item) for item in stats.growths],
-        (unit, "snapshots", "slope", "error", "floor", "change", "verdict"),
+        (f"bytes {_per(stats)}", "snapshots", "slope", "error", "floor", "change", "verdict"),
         notes,
         charts=[_growth_chart(stats, item) for item in stats.growths if item.verdict != "undecided"],
     )
@@ -273,16 +309,17 @@ def _growth_chart(stats: Stats, item: Growth) -> Chart:
 
 def _snapshots(stats: Stats) -> Section:
     found = stats.measurements
+    first, last = judged_steps(found)
     rows = [
         (
-            f"{item.step:,.0f}" + (" *" if item.step < found.settings.warm_up_steps else ""),
+            f"{item.step:,.0f}" + ("" if first <= item.step <= last else " *"),
             *map(format_bytes, (item.rss_bytes, item.pss_bytes, item.data_bytes)),
             format_bytes(item.native_bytes) if item.native_bytes >= 0 else "-",
             *map(format_bytes, (item.owned_bytes, item.committed_bytes)),
         )
         for item in found.snapshots
     ]
-    title = f"Snapshots (* warm-up, not fitted; RSS, PSS and data from {found.machine.resident_source})"
+    title = f"Snapshots (* not fitted; RSS, PSS and data from {found.machine.resident_source})"
     return Section(title, rows, (found.unit, "RSS", "PSS", "data", "native", "reported", "committed"))
 
 
@@ -326,12 +363,24 @@ def _grown(stats: Stats) -> Section:
     rows = [
         row
         for line in stats.grown_lines
-        for row in _line_rows(line, format_bytes(line.grown_bytes, sign=True), f"{line.grown_blocks:+,}")
+        for row in _grown_rows(line, format_bytes(line.rate, sign=True), format_bytes(line.error))
     ]
-    return Section("Lines that grew most after the warm-up (tracemalloc)", rows, ("line", "growth", "blocks"))
+    title = f"Lines that grew (tracemalloc; bytes {_per(stats)}; the user's own line first)"
+    return Section(title, rows, ("line", "rate", "error", "growth", "blocks"))
 
 
-def _line_rows(line: SourceLine | AllocatingLine | GrownLine, *cells: str) -> Iterator[Row]:
+def _grown_rows(line: GrownLine, rate: str, error: str) -> Iterator[Row]:
+    """Yield the row of a line, then its keeper, then those of the calls that led to the line behind it."""
+    growth = format_bytes(line.grown_bytes, sign=True)
+    yield location(line.place), rate, error if line.error else "-", growth, f"{line.grown_blocks:+,}"
+    if line.keeper:
+        yield (f"  kept by {line.keeper}",)
+    if line.behind:
+        yield (f"  in {location(line.behind)}",)
+    yield from ((f"  < {location(place)}",) for place in line.callers[:_CALLERS])
+
+
+def _line_rows(line: LiveLine | AllocatingLine, *cells: str) -> Iterator[Row]:
     """Yield the row of a line, then those of the calls that led to it."""
     yield location(f"{line.file}:{line.line}"), *cells
     yield from ((f"  < {location(place)}",) for place in line.callers[:_CALLERS])

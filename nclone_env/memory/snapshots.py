@@ -8,6 +8,7 @@ from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.measurements import Snapshot
 from nclone_env.memory.pages import committed_tree_bytes
 from nclone_env.memory.process import resident_bytes, worker_bytes
+from nclone_env.memory.traced import table_bytes
 from nclone_env.memory_tree import MemoryNode
 
 
@@ -38,12 +39,14 @@ class SnapshotLog:
             step: number of the step, or time.
             tree: what the subject reports now.
         """
-        resident, heap = resident_bytes(), heap_bytes()
+        resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes()
         self._values[self._count] = (
             step,
-            *resident,
-            worker_bytes(),
-            heap.in_use if heap else -1,
+            resident.rss,
+            resident.pss,
+            resident.anonymous - tables,
+            worker_bytes("anonymous"),
+            heap.in_use - tables if heap else -1,
             owned_bytes(tree),
             committed_tree_bytes(tree),
         )

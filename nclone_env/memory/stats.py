@@ -6,24 +6,36 @@ Sizes are in bytes, rates in bytes per 1,000 steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nclone_env.memory.growth import Growth, Verdict, combined_verdict, growth, least_squares
+from nclone_env.memory.growth import (
+    MIN_SNAPSHOTS,
+    STANDARD_ERRORS,
+    Growth,
+    Verdict,
+    combined_verdict,
+    growth,
+    least_squares,
+)
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,
     LIBRARIES,
+    TIME_UNIT,
     AllocatingLine,
     FunctionTime,
     Measurements,
+    Place,
     SizePoint,
     SourceLine,
 )
 
 _OWNED_SHARE = 0.01
 """Share of the reported bytes by which they may vary: memory for final observations follows the episodes that end."""
+_SHORTEST = 1000.0
+"""Milliseconds of a run without counted steps below which there is no verdict."""
 TOP_LINES = 15
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
@@ -56,12 +68,38 @@ class PerEnvironment:
 
 @dataclass(frozen=True)
 class GrownLine:
-    """A source line whose live memory grew between the first snapshot after the warm-up and the last."""
+    """A line whose live memory grew: of the user where there is one, else the one that allocated."""
 
     file: str
     line: int
+    behind: str
+    """``file:line`` that allocated most of it, where that is another line; else empty."""
+    rate: float
+    """Bytes per 1,000 steps."""
+    error: float
+    """Three standard errors of the rate; 0 where there were too few snapshots of lines to tell."""
     grown_bytes: int
     grown_blocks: int
+    callers: tuple[str, ...]
+    places: tuple[Place, ...] = ()
+    """All that allocate on behalf of the line."""
+    keeper: str = ""
+    """What keeps the memory from being freed, as far as it was found."""
+
+    @property
+    def place(self) -> str:
+        """Return ``file:line``."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class LiveLine:
+    """A source line with live memory at the end."""
+
+    file: str
+    line: int
+    live_bytes: int
+    blocks: int
     callers: tuple[str, ...]
 
 
@@ -108,7 +146,7 @@ class Stats:
     verdict: Verdict
     growths: tuple[Growth, ...]
     per_environment: PerEnvironment | None
-    largest_lines: tuple[SourceLine, ...]
+    largest_lines: tuple[LiveLine, ...]
     grown_lines: tuple[GrownLine, ...]
     step_peak: StepPeak | None
     churn: Churn | None
@@ -131,8 +169,8 @@ def compute(measured: Measurements) -> Stats:
         verdict=combined_verdict(growths),
         growths=growths,
         per_environment=per_environment(measured.sizes),
-        largest_lines=largest_lines(measured.last_lines),
-        grown_lines=grown_lines(measured.first_lines, measured.last_lines),
+        largest_lines=largest_lines(measured.lines),
+        grown_lines=kept_lines(grown_lines(measured.lines, measured.line_steps, *judged_steps(measured)), measured),
         step_peak=step_peak(measured.step_peaks, measured.settings.warm_up_steps),
         churn=churn(measured),
         by_cumulative=_top(measured.functions, "cumulative_seconds", measured.profiled_seconds),
@@ -147,8 +185,18 @@ def growths_of(measured: Measurements) -> tuple[Growth, ...]:
     floors = {"traced": measured.traced_floor}
     if "owners" in found:
         floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
-    warm_up = measured.settings.warm_up_steps
-    return tuple(growth(name, points, warm_up, floors.get(name)) for name, points in found.items())
+    first, last = judged_steps(measured)
+    if measured.unit == TIME_UNIT and last - first < _SHORTEST:
+        found = {name: [] for name in found}
+    judged = {name: [point for point in points if point[0] <= last] for name, points in found.items()}
+    return tuple(growth(name, points, first, floors.get(name)) for name, points in judged.items())
+
+
+def judged_steps(measured: Measurements) -> tuple[float, float]:
+    """Return the first and the last step whose snapshots are judged."""
+    if measured.judged is not None:
+        return measured.judged
+    return measured.settings.warm_up_steps, measured.settings.steps
 
 
 def series(measured: Measurements) -> dict[str, list[tuple[float, int]]]:
@@ -218,23 +266,81 @@ def churn(measured: Measurements) -> Churn | None:
     return Churn(blocks / steps, size / steps, steps, tuple(most))
 
 
-def largest_lines(lines: Sequence[SourceLine]) -> tuple[SourceLine, ...]:
-    """Return the lines with the most live memory, largest first."""
-    return tuple(sorted(lines, key=lambda line: (-line.live_bytes, line.file, line.line))[:TOP_LINES])
+def largest_lines(lines: Sequence[SourceLine]) -> tuple[LiveLine, ...]:
+    """Return the lines with the most live memory at the end, largest first."""
+    found: dict[tuple[str, int], LiveLine] = {}
+    for line in sorted(lines, key=lambda line: -line.live_bytes[-1]):
+        key, size, blocks = (line.file, line.line), line.live_bytes[-1], line.blocks[-1]
+        old = found.get(key)
+        if old is not None:
+            found[key] = replace(old, live_bytes=old.live_bytes + size, blocks=old.blocks + blocks)
+        elif size:
+            found[key] = LiveLine(line.file, line.line, size, blocks, line.callers)
+    return tuple(sorted(found.values(), key=lambda line: (-line.live_bytes, line.file, line.line))[:TOP_LINES])
 
 
-def grown_lines(first: Sequence[SourceLine], last: Sequence[SourceLine]) -> tuple[GrownLine, ...]:
-    """Return the lines whose live memory grew from ``first`` to ``last``, most grown first."""
-    before = {(line.file, line.line): line for line in first}
-    grown = []
-    for line in last:
-        old = before.get((line.file, line.line))
-        by, blocks = (
-            (line.live_bytes - old.live_bytes, line.blocks - old.blocks) if old else (line.live_bytes, line.blocks)
-        )
-        if by > 0:
-            grown.append(GrownLine(line.file, line.line, by, blocks, line.callers))
-    return tuple(sorted(grown, key=lambda line: (-line.grown_bytes, line.file, line.line))[:TOP_LINES])
+def grown_lines(
+    lines: Sequence[SourceLine], steps: Sequence[float], first: float, last: float
+) -> tuple[GrownLine, ...]:
+    """Return the lines whose live memory grew between two steps, fastest first.
+
+    Args:
+        lines: with their memory at each of ``steps``.
+        steps: of the line snapshots.
+        first: step from which on they are judged; the last one before it counts if there are fewer than two.
+        last: step until which they are judged; later ones count if there are fewer than ``MIN_SNAPSHOTS``.
+    """
+    kept = [number for number, step in enumerate(steps) if first <= step <= last]
+    if len(kept) < MIN_SNAPSHOTS:
+        kept = [number for number, step in enumerate(steps) if step >= first]
+    if len(kept) < 2:
+        kept = list(range(len(steps)))[-2:]
+    if len(kept) < 2:
+        return ()
+    groups: dict[str, list[SourceLine]] = {}
+    for line in lines:
+        groups.setdefault(line.own or f"{line.file}:{line.line}", []).append(line)
+    places = [steps[number] for number in kept]
+    found = (_grown_line(name, group, kept, places) for name, group in groups.items())
+    grown = [line for line in found if line is not None]
+    return tuple(sorted(grown, key=lambda line: (-line.rate, line.file, line.line))[:TOP_LINES])
+
+
+def _grown_line(
+    name: str, group: Sequence[SourceLine], kept: Sequence[int], steps: Sequence[float]
+) -> GrownLine | None:
+    """Fit the memory of all places behind a line; None if it did not grow."""
+    sizes = [sum(line.live_bytes[number] for line in group) for number in kept]
+    by = sizes[-1] - sizes[0]
+    if by <= 0:
+        return None
+    rate, error = by / (steps[-1] - steps[0]) * 1000, 0.0
+    if len(steps) >= MIN_SNAPSHOTS:
+        middle = sizes[len(sizes) // 2]
+        slope, deviation = least_squares(np.array(steps) / 1000, np.array(sizes, dtype=np.float64))
+        rate, error = slope, STANDARD_ERRORS * deviation
+        if rate <= error or not sizes[0] < middle < sizes[-1]:  # noise, or a single jump
+            return None
+    most = max(group, key=lambda line: line.live_bytes[kept[-1]] - line.live_bytes[kept[0]])
+    behind = f"{most.file}:{most.line}"
+    file, _, number = name.rpartition(":")
+    return GrownLine(
+        file=file,
+        line=int(number),
+        behind="" if behind == name else behind,
+        rate=rate,
+        error=error,
+        grown_bytes=by,
+        grown_blocks=sum(line.blocks[kept[-1]] - line.blocks[kept[0]] for line in group),
+        callers=most.callers,
+        places=tuple(Place(line.file, line.line, line.own) for line in group),
+    )
+
+
+def kept_lines(lines: Sequence[GrownLine], measured: Measurements) -> tuple[GrownLine, ...]:
+    """Return lines with their keepers."""
+    keepers = {keeper.line: f"{keeper.name} ({keeper.kind})" for keeper in measured.keepers}
+    return tuple(replace(line, keeper=keepers.get(line.place, "")) for line in lines)
 
 
 def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[FunctionTime, ...]:

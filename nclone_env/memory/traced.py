@@ -1,27 +1,37 @@
-"""Memory traced by tracemalloc: totals at every snapshot, and source lines with their callers at a few."""
+"""Memory traced by tracemalloc: totals at every snapshot, and source lines at some of them."""
 
 from __future__ import annotations
 
-import gc
-import glob
 import os
+import site
+import sysconfig
+import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from nclone_env.memory.measurements import SourceLine, Traced
+from nclone_env.memory.allocator import heap_bytes
+from nclone_env.memory.measurements import Place, SourceLine, Traced
 
-_FRAMES = 6  # of the call stack of each traced block
-# Allocations of tracemalloc and of the profiler itself.
-_OWN_MEMORY = (
-    tracemalloc.Filter(False, tracemalloc.__file__),
-    tracemalloc.Filter(False, glob.escape(str(Path(__file__).parent)) + os.sep + "*"),
+_FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
+_LINE_SNAPSHOTS = 16
+_COST = 10
+"""Line snapshots take at most a tenth of the time."""
+_PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+_FOLDER = str(Path(__file__).parent) + os.sep
+_CALLING = ("collect.py", "flat.py")  # modules of the profiler that call what is profiled
+_LIBRARIES = tuple(
+    folder + os.sep
+    for folder in {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), site.getusersitepackages()}
 )
 
-Lines = tuple[SourceLine, ...]
+Frame = tuple[str, int]
 
 
 @contextmanager
@@ -29,7 +39,7 @@ def tracing() -> Iterator[None]:
     """Run tracemalloc inside the block; leave it running if it was running before."""
     already_tracing = tracemalloc.is_tracing()
     if not already_tracing:
-        tracemalloc.start(_FRAMES)
+        start_tracing()
     try:
         yield
     finally:
@@ -37,24 +47,79 @@ def tracing() -> Iterator[None]:
             tracemalloc.stop()
 
 
-def live_lines() -> Lines:
-    """Return every line with live traced memory and what called it, without the memory of the profiler.
+def start_tracing() -> None:
+    """Start tracemalloc with call stacks deep enough for the report."""
+    tracemalloc.start(_FRAMES)
 
-    It takes up to a second. The lines are created while tracing; being allocated in this file, they are filtered out.
-    """
-    found: dict[tuple[str, int], SourceLine] = {}
-    statistics = tracemalloc.take_snapshot().filter_traces(_OWN_MEMORY).statistics("traceback")  # largest first
-    for item in statistics:
-        place, *callers = reversed(item.traceback)
-        key = (place.filename, place.lineno)
-        before = found.get(key)
-        if before is None:
-            stack = tuple(f"{frame.filename}:{frame.lineno}" for frame in callers)
-            found[key] = SourceLine(*key, item.size, item.count, stack)
+
+def table_bytes() -> int:
+    """Return the bytes of the allocator that tracemalloc's own tables take."""
+    return int(tracemalloc.get_tracemalloc_memory() * _table_factor()) if tracemalloc.is_tracing() else 0
+
+
+@cache
+def _table_factor() -> float:
+    """Measure how much more of the allocator's memory the tables take than tracemalloc says: headers of blocks."""
+    before = heap_bytes()
+    if before is None:
+        return 1.0
+    reported, kept = tracemalloc.get_tracemalloc_memory(), [None] * _PROBES
+    for number in range(_PROBES):
+        kept[number] = object()  # type: ignore[call-overload]
+    after = heap_bytes()
+    assert after is not None
+    return max(1.0, (after.in_use - before.in_use) / (tracemalloc.get_tracemalloc_memory() - reported))
+
+
+@cache
+def is_own(file: str) -> bool:
+    """Return whether a file is the user's: no library, nor part of this package."""
+    return not (file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or file == "<string>")
+
+
+def place_of(stack: tuple[Frame, ...]) -> Place | None:
+    """Return the place of a call stack, innermost frame first; None for memory of the profiler."""
+    for number, (file, line) in enumerate(stack):
+        if file.startswith(_FOLDER) and not (number and file.endswith(_CALLING)):
+            return None
+        if is_own(file):
+            return Place(*stack[0], f"{file}:{line}")
+    return Place(*stack[0], "")
+
+
+def raw_traces() -> list[tuple[int, int, tuple[Frame, ...], int]]:
+    """Return (domain, bytes, call stack, its full length) of each traced block; equal stacks are one object."""
+    import _tracemalloc  # tracemalloc.take_snapshot() makes several objects of each trace, which takes far longer
+
+    found: list[Any] = _tracemalloc._get_traces()
+    return found
+
+
+def live_lines() -> dict[Place, list[Any]]:
+    """Return [bytes, blocks, call stack] of every line with live traced memory, without that of the profiler."""
+    stacks: dict[int, list[Any]] = {}
+    traces = raw_traces()
+    for _, size, stack, _ in traces:
+        entry = stacks.get(id(stack))
+        if entry is None:
+            stacks[id(stack)] = [size, 1, stack]
         else:
-            size, count = before.live_bytes + item.size, before.blocks + item.count
-            found[key] = SourceLine(*key, size, count, before.callers)
-    return tuple(found.values())
+            entry[0] += size
+            entry[1] += 1
+    found: dict[Place, list[Any]] = {}
+    for size, blocks, stack in stacks.values():
+        place = place_of(stack)
+        if place is None:
+            continue
+        entry = found.get(place)
+        if entry is None:
+            found[place] = [size, blocks, stack, size]
+        else:
+            entry[0] += size
+            entry[1] += blocks
+            if size > entry[3]:
+                entry[2:] = stack, size
+    return found
 
 
 class TracedLog:
@@ -68,26 +133,56 @@ class TracedLog:
         self._values = np.full((capacity, 2), -1.0)
         self._count = 0
         self._own = 0  # traced bytes of the profiler itself
-        self.first: Lines = ()
-        """Lines of the earlier of the last two calls of :meth:`take_lines`; of the only one if there was one."""
-        self.last: Lines = ()
-        """Lines of the last call."""
+        self._numbers: dict[Place, int] = {}
+        self._stacks: list[tuple[Frame, ...]] = []
+        self._lines: list[tuple[float, np.ndarray]] = []
+        self._next = 0.0
+        self.whole = True
+        """Whether tracemalloc ran at every snapshot: the code may stop it."""
 
-    def take(self, step: float) -> None:
-        """Note the traced bytes at a step."""
+    def take(self, step: float, lines: bool = False, always: bool = False) -> None:
+        """Note the traced bytes at a step.
+
+        Args:
+            step: of the snapshot.
+            lines: also note the lines, after the total, which they would disturb; the first ones before it.
+            always: even if the last time was so recently that it takes too large a share of the time.
+        """
+        first = lines and not self._lines
+        if first:
+            self._take_lines(step, always)
+        self.whole &= tracemalloc.is_tracing()
         self._values[self._count] = step, tracemalloc.get_traced_memory()[0] - self._own
         self._count += 1
+        if lines and not first:
+            self._take_lines(step, always)
 
-    def take_lines(self) -> None:
+    def _take_lines(self, step: float, always: bool) -> None:
         """Note the lines with live memory, and by the way how much the profiler itself has allocated."""
+        start = time.perf_counter()
+        if not tracemalloc.is_tracing() or (start < self._next and not always):
+            return
+        if len(self._lines) == _LINE_SNAPSHOTS:
+            del self._lines[1::2]
         lines = live_lines()
-        self.first, self.last = self.last or lines, lines
-        gc.collect()  # tracemalloc's snapshots are part of reference cycles
-        self._own = tracemalloc.get_traced_memory()[0] - sum(line.live_bytes for line in lines)
+        for place, (_, _, stack, *_) in lines.items():
+            if place not in self._numbers:
+                self._numbers[place] = len(self._stacks)
+                self._stacks.append(stack)
+        values = np.zeros((len(self._stacks), 2), np.int64)
+        for place, (size, blocks, *_) in lines.items():
+            values[self._numbers[place]] = size, blocks
+        self._lines.append((step, values))
+        live = int(values[:, 0].sum())
+        del lines, place, values
+        self._own = tracemalloc.get_traced_memory()[0] - live
+        now = time.perf_counter()
+        self._next = now + _COST * (now - start)
 
     def clear(self) -> None:
         """Drop all snapshots and lines."""
-        self._count, self.first, self.last = 0, (), ()
+        self._count, self._next, self.whole = 0, 0.0, True
+        self._lines.clear()
 
     def thin(self) -> None:
         """Drop every second snapshot, but not the first."""
@@ -96,5 +191,24 @@ class TracedLog:
         self._count = len(kept)
 
     def records(self) -> tuple[Traced, ...]:
-        """Return the snapshots in order."""
+        """Return the snapshots in order; none if tracemalloc did not run all the time."""
+        if not self.whole:
+            return ()
         return tuple(Traced(float(step), int(size)) for step, size in self._values[: self._count])
+
+    def line_steps(self) -> tuple[float, ...]:
+        """Return the step of each line snapshot."""
+        return tuple(step for step, _ in self._lines)
+
+    def lines(self) -> tuple[SourceLine, ...]:
+        """Return every line that had live memory at a line snapshot."""
+        table = np.zeros((len(self._lines), len(self._stacks), 2), np.int64)
+        for number, (_, values) in enumerate(self._lines):
+            table[number, : len(values)] = values
+        rows = []
+        for place, number in self._numbers.items():
+            sizes, blocks = table[:, number].T.tolist()
+            if any(sizes):
+                callers = tuple(f"{file}:{line}" for file, line in self._stacks[number][1:])
+                rows.append(SourceLine(place.file, place.line, tuple(sizes), tuple(blocks), callers, place.own))
+        return tuple(rows)

@@ -4,55 +4,81 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import threading
 import time
+import tracemalloc
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
-from nclone_env.memory.growth import FREE_LISTS
-from nclone_env.memory.measurements import Measurements, ProfileSettings, Stage
+from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
+from nclone_env.memory.keepers import find_graphs, find_keepers
+from nclone_env.memory.loading import Loading
+from nclone_env.memory.measurements import TIME_UNIT, Keeper, Measurements, ProfileSettings, Stage
 from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.sections import summary, text_of
 from nclone_env.memory.snapshots import SnapshotLog
-from nclone_env.memory.stats import Stats, compute
-from nclone_env.memory.traced import TracedLog, tracing
+from nclone_env.memory.stats import GrownLine, Stats, compute, grown_lines
+from nclone_env.memory.traced import TracedLog, start_tracing
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
 _CAPACITY = 64
 """Snapshots kept; when there are more, every second one is dropped and the interval doubles."""
+_TICK = 0.025  # seconds between two looks at what the threads do
 _FIRST_INTERVAL = 0.05  # seconds
+_QUIET, _QUIET_SHARE = 0.5, 0.2
+"""Seconds, and share of the run so far, without imports and compilation after which tracing starts."""
+_EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
+_COST = 10
+"""Snapshots by time take at most a tenth of the time."""
+_LINES_EVERY = 2  # snapshots
+_SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
+_SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.5, 3.0
+_NAMED_LINES = 3
 _NOTHING = MemoryNode("nothing reported")
+Notify = Callable[[float], object]
 
 
 class Watch:
     """Snapshots of the memory of this process while a block of code runs; see :func:`profile`."""
 
-    def __init__(self, name: str, owner: MemoryOwner | None, num_envs: int, output_dir: Path | None, traced: bool):
+    def __init__(
+        self,
+        name: str,
+        owner: MemoryOwner | None,
+        num_envs: int,
+        output_dir: Path | None,
+        traced: bool,
+        notify: Notify | None = None,
+    ):
         self._name, self._owner, self._num_envs, self._folder = name, owner, num_envs, output_dir
+        self._notify = notify
         self._log = SnapshotLog(_CAPACITY)
         self._traced = TracedLog(_CAPACITY)
-        self._tracing = tracing() if traced else None
+        self._loading = Loading()
+        self._wants_trace = traced
+        self._began_trace = self._frozen = False
+        self._settled = 0.0  # milliseconds at which the part began that is judged
         self._steps = 0
         self._every = 1  # step of the code, or of the clock, has a snapshot
+        self._next = 0.0  # snapshot by time
         self._stages: list[Stage] = []
-        self._clock = threading.Thread(target=self._watch_clock, daemon=True)
+        self._keepers: dict[str, Keeper] = {}
+        self._searched = 0.0  # seconds
+        self._clock = threading.Thread(target=self._watch_clock, daemon=True, name="memory profiler")
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._began = 0.0
-        self._frozen = False
+        self._process = os.getpid()
         self.stats: Stats | None = None
         """The statistics, once the block has ended."""
 
     def __enter__(self) -> Watch:
         """Begin to take snapshots."""
         restart_peak()
-        gc.collect()
-        if not gc.get_freeze_count():
-            gc.freeze()  # what exists already is not searched again at every snapshot
-            self._frozen = True
-        if self._tracing is not None:
-            self._tracing.__enter__()
+        self._process = os.getpid()
         self._stages.append(stage("before", "at the beginning of the block"))
         self._began = time.perf_counter()
         self._clock.start()
@@ -60,9 +86,11 @@ class Watch:
 
     def step(self) -> None:
         """Count a step: call it where the code repeats, so that growth is measured per step rather than per time."""
+        if os.getpid() != self._process:  # a copy of the process, in which no clock runs
+            return
         with self._lock:
             if not self._steps:
-                self._restart()
+                self._count_steps()
             self._steps += 1
             if self._steps % self._every == 0:
                 gc.collect()
@@ -72,15 +100,19 @@ class Watch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Take the last snapshot, compute the statistics and write the reports, after an error too."""
+        if os.getpid() != self._process:
+            return
         self._ended.set()
         self._clock.join()
-        gc.collect()
-        self._take(self._steps or self._milliseconds())
-        self._stages.append(stage("after", "at the end of the block"))
-        if self._tracing is not None:
-            self._tracing.__exit__(None, None, None)
         if self._frozen:
             gc.unfreeze()
+        gc.collect()
+        self._take(self._steps or self._milliseconds(), last=True)
+        self._stages.append(stage("after", "at the end of the block"))
+        measurements = self._measurements()
+        self._search(measurements)
+        if self._began_trace:
+            tracemalloc.stop()
         self.stats = compute(self._measurements())
         if self._folder is not None:
             write_reports(self.stats, self._folder, as_json=True, as_html=find_spec("jinja2") is not None)
@@ -90,34 +122,102 @@ class Watch:
         return "still running" if self.stats is None else text_of([summary(self.stats)])
 
     def _watch_clock(self) -> None:
-        """Take snapshots by time until a step is counted or the block ends."""
-        while not self._ended.wait(_FIRST_INTERVAL * self._every):
-            with self._lock:
-                if self._steps:
-                    return
-                self._take(self._milliseconds())
+        """Look at the threads, and take snapshots by time until a step is counted, until the block ends."""
+        while not self._ended.wait(_TICK):
+            try:
+                with self._lock:
+                    self._tick()
+            except OSError:  # no file descriptor is left for /proc: the code has all of them
+                continue
+            if self._notify is not None:
+                self._notify(time.perf_counter() - self._began)
+
+    def _tick(self) -> None:
+        now = self._milliseconds()
+        loads = self._loading.look(self._steps or now, now)
+        if self._steps:
+            return
+        quiet = now - self._loading.last
+        if self._settled and loads and now - self._settled < max(self._settled, 1000 * _EARLY):
+            self._unsettle()
+        elif not self._settled and not loads and quiet > max(1000 * _QUIET, _QUIET_SHARE * now):
+            self._settle("imports and compilation", "until nothing was imported or compiled")
+        if now >= self._next:
+            start = time.perf_counter()
+            self._take(now)
+            took = time.perf_counter() - start
+            self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, _COST * took)
+            if self._searched * _COST < now / 1000 - _SEARCH_AFTER and not self._frozen:
+                self._search(None)
+
+    def _settle(self, name: str, how: str) -> None:
+        """Begin what is judged: start to trace, forget the snapshots before."""
+        self._stages.append(stage(name, how))
+        if self._wants_trace and not tracemalloc.is_tracing():
+            start_tracing()
+            self._began_trace = True
+        self._log.clear()
+        self._traced.clear()
+        self._loading.restart()
+        self._every = 1
+        self._settled = self._milliseconds()
+
+    def _unsettle(self) -> None:
+        """Wait again: most of the run so far was imports and compilation, and they go on, many times as slow if traced."""
+        self._stages.pop()
+        self._settled = 0.0
+        if self._began_trace:
+            tracemalloc.stop()
+            self._began_trace = False
+
+    def _count_steps(self) -> None:
+        """Forget the snapshots by time, and leave what exists already out of the collections of garbage."""
+        gc.collect()
+        if not gc.get_freeze_count():
+            gc.freeze()
+            self._frozen = True
+        self._settle("first step", "before the first step was counted")
 
     def _milliseconds(self) -> float:
         return (time.perf_counter() - self._began) * 1000
 
-    def _restart(self) -> None:
-        """Forget the snapshots by time."""
-        self._log.clear()
-        self._traced.clear()
-        self._every = 1
-
-    def _take(self, place: float) -> None:
+    def _take(self, place: float, last: bool = False) -> None:
         """Take a snapshot at a step, or at a time in milliseconds."""
         if len(self._log) == _CAPACITY:
             self._log.thin()
             self._traced.thin()
             self._every *= 2
         self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING)
-        if self._tracing is not None:
-            count = len(self._log)
-            if count & (count - 1) == 0 or self._ended.is_set():  # lines take long: at 1, 2, 4, 8 ... and at the end
-                self._traced.take_lines()
-            self._traced.take(place)
+        if self._wants_trace:
+            self._traced.take(place, lines=last or (len(self._log) - 1) % _LINES_EVERY == 0, always=last)
+
+    def _search(self, measurements: Measurements | None) -> None:
+        """Look for the keepers of the lines that grew most."""
+        if self._wants_trace and len(self._traced.line_steps()) >= (MIN_SNAPSHOTS if measurements is None else 2):
+            start = time.perf_counter()
+            seconds = _SEARCH_SECONDS if measurements is None else _LAST_SEARCH_SECONDS
+            found = self._grown() if measurements is None else compute(measurements).grown_lines
+            lines = {line.place: line.places for line in found[:_NAMED_LINES] if line.place not in self._keepers}
+            if lines and tracemalloc.is_tracing():
+                self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
+            self._searched += time.perf_counter() - start
+        if measurements is not None and any(item.verdict == "growing" for item in compute(measurements).growths):
+            self._keepers |= {keeper.line: keeper for keeper in find_graphs(_LAST_SEARCH_SECONDS)}
+
+    def _grown(self) -> tuple[GrownLine, ...]:
+        first, last = self._judged()
+        return grown_lines(self._traced.lines(), self._traced.line_steps(), first, last)
+
+    def _judged(self) -> tuple[float, float]:
+        """Return the bounds of the longest part without imports and compilation, without its warm-up."""
+        snapshots = self._log.snapshots()
+        if not snapshots:
+            return 0.0, 0.0
+        steps = [item.step for item in snapshots]
+        if not self._steps and self._ended.is_set() and len(steps) > MIN_SNAPSHOTS:
+            steps.pop()  # what the code held is gone when its function has returned
+        first, last = self._loading.longest_without(steps[0] if not self._steps else 0.0, steps[-1])
+        return first + WARM_UP_SHARE * (last - first), last
 
     def _measurements(self) -> Measurements:
         snapshots = self._log.snapshots()
@@ -126,15 +226,18 @@ class Watch:
             machine=machine(),
             settings=ProfileSettings(self._num_envs, steps=max(1, math.ceil(last))),
             name=self._name,
-            unit="step" if self._steps else "millisecond",
+            unit="step" if self._steps else TIME_UNIT,
             facts=(),
             env_steps=0,
             snapshots=snapshots,
             stages=tuple(self._stages),
-            traced=self._traced.records(),
+            traced=self._traced.records() if self._wants_trace else (),
             traced_floor=FREE_LISTS,
-            first_lines=self._traced.first,
-            last_lines=self._traced.last,
+            line_steps=self._traced.line_steps(),
+            lines=self._traced.lines(),
+            keepers=tuple(self._keepers.values()),
+            judged=self._judged(),
+            loading=self._loading.milliseconds / max(1.0, self._milliseconds()),
         )
 
 
@@ -149,7 +252,7 @@ def profile(
     """Return a context manager that profiles the memory of the block it encloses.
 
     Snapshots are taken at every call of ``step()`` of the returned object, ever fewer in long runs, or by time if the
-    block makes none. The verdict is that of ``nclone-env profile``.
+    block makes none. Imports and compilation are left out. The verdict is that of ``nclone-env profile``.
 
     Args:
         name: what is profiled, for the report.
@@ -157,7 +260,7 @@ def profile(
         num_envs: number of environments, if the block has any.
         output_dir: folder for the reports, with a page of HTML if Jinja2 is installed; None: none are written,
             ``str()`` of the object is the answer.
-        trace: find the source lines by tracemalloc, which slows Python code down by a factor of up to three.
+        trace: find the source lines by tracemalloc, which slows down code that makes many small objects.
 
     Returns:
         An object with ``step()``, and with ``stats`` once the block has ended.

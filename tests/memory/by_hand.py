@@ -9,6 +9,7 @@ from nclone_env.memory.measurements import (
     MADE,
     AllocatingLine,
     FunctionTime,
+    Keeper,
     Machine,
     Measurements,
     OwnedNode,
@@ -50,12 +51,15 @@ def measurements(traced_per_step: int = 0, native_per_step: int = 0) -> Measurem
             OwnedNode(1, "second detail", 0, 12, 12, mapped=False),
         ),
         traced=tuple(Traced(step, 5_000 + traced_per_step * step) for step in STEPS),
-        first_lines=(SourceLine("a.py", 1, 100, 1), SourceLine("b.py", 2, 900, 3)),
-        last_lines=(
-            SourceLine("a.py", 1, 400, 2, ("caller.py:7", "main.py:1")),
-            SourceLine("b.py", 2, 900, 3),
-            SourceLine("c.py", 3, 50, 1),
+        line_steps=(200, 1000),
+        lines=(
+            SourceLine("a.py", 1, (100, 400), (1, 2), ("caller.py:7", "main.py:1")),
+            SourceLine("b.py", 2, (900, 900), (3, 3)),
+            SourceLine("c.py", 3, (0, 50), (0, 1), ("mine.py:5",), "mine.py:5"),
         ),
+        keepers=(Keeper("a.py:1", "Keep.kept < env", "list of 2: bytes"),),
+        judged=(200, 1000),
+        loading=0.01,
         step_peaks=(9_999,) * 200 + (300,) * 799 + (500,),
         sizes=(
             SizePoint(10, 21_000, 0, 10_000, 13_000, None),

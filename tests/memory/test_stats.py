@@ -84,15 +84,29 @@ def test_the_peak_is_that_since_the_environments_were_made():
 
 
 def test_lines_are_sorted_by_size():
-    lines = largest_lines([SourceLine("a", 1, 5, 1), SourceLine("b", 1, 9, 1), SourceLine("c", 1, 9, 1)])
+    lines = largest_lines([SourceLine(name, 1, (0, size), (0, 1)) for name, size in (("a", 5), ("b", 9), ("c", 9))])
     assert [line.file for line in lines] == ["b", "c", "a"]
 
 
-def test_grown_lines_are_those_with_more_than_before():
-    made = measurements()
-    grown = grown_lines(made.first_lines, made.last_lines)
-    assert [(line.file, line.grown_bytes, line.grown_blocks) for line in grown] == [("a.py", 300, 1), ("c.py", 50, 1)]
-    assert grown[0].callers == ("caller.py:7", "main.py:1")
+def test_grown_lines_are_those_with_more_than_before_at_a_rate():
+    found = compute(measurements()).grown_lines
+    assert [(line.place, line.grown_bytes, line.grown_blocks) for line in found] == [
+        ("a.py:1", 300, 1),
+        ("mine.py:5", 50, 1),
+    ]
+    assert found[0].rate == pytest.approx(300 / 0.8)
+    assert found[0].callers == ("caller.py:7", "main.py:1")
+    assert found[0].keeper == "Keep.kept < env (list of 2: bytes)"
+    assert found[1].behind == "c.py:3"  # the user's own line comes first
+
+
+def test_the_rate_of_a_line_has_an_error_and_a_jump_is_none():
+    steps = tuple(range(200, 1001, 100))
+    steady = SourceLine("steady.py", 1, tuple(257 * step for step in steps), (1,) * 9)
+    jump = SourceLine("jump.py", 1, tuple(90_000 * (step > 500) for step in steps), (1,) * 9)
+    (found,) = grown_lines([steady, jump], steps, 200, 1000)
+    assert (found.file, found.rate) == ("steady.py", pytest.approx(257_000))
+    assert found.error == pytest.approx(0, abs=1e-3)
 
 
 def test_functions_below_a_thousandth_of_the_time_are_left_out():

@@ -1,0 +1,283 @@
+"""Who keeps memory: from sampled survivors of a line, through their referrers, to a name that a person knows."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+import types
+from collections import Counter, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nclone_env.memory.measurements import Keeper, Place
+from nclone_env.memory.traced import place_of
+
+_SAMPLES = 3  # survivors of a line that are followed
+_CANDIDATES = 300  # of which they are chosen
+_DEPTH = 14
+_WIDTH = 12  # objects of a level that are followed
+_ENOUGH = 60  # for lines whose memory the collector does not track
+_LOOK = 4096  # objects between two looks at the clock
+_GRAPH = 5_000  # operations of a graph that are counted
+_FOLDER = str(Path(__file__).parent) + os.sep
+_FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+_CACHE = type(lru_cache(lambda: None))
+_CONTAINERS = (list, dict, set, deque)
+_LARGEST = 200  # containers that are searched first
+_NO_HOLDERS = (types.ModuleType, types.CodeType, types.BuiltinFunctionType)
+
+
+class _Node(NamedTuple):
+    """An object on the way from a survivor to a name."""
+
+    thing: Any
+    names: tuple[str, ...]
+    """From the survivor on."""
+    count: int
+    """Length of the largest container so far."""
+    container: str
+    key: str
+    """Under which the object below is in ``thing``, if that is a dictionary."""
+
+
+def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tuple[Keeper, ...]:
+    """Return the keeper of each line for which one is found.
+
+    Args:
+        lines: the places of each line by its name in the report.
+        seconds: to search in at most.
+    """
+    deadline = time.perf_counter() + seconds
+    by_place = {place: name for name, places in lines.items() for place in places}
+    found = _survivors(by_place, deadline)
+    walk = _Walk(deadline + seconds)
+    keepers = []
+    for line, things in found.items():
+        step = max(1, len(things) // _SAMPLES)
+        chains = [chain for thing in things[::step][:_SAMPLES] if (chain := walk.chain(thing))]
+        if chains:
+            (name, kind), _ = Counter(chains).most_common(1)[0]
+            keepers.append(Keeper(line, name, kind))
+    return tuple(keepers)
+
+
+def find_graphs(seconds: float) -> tuple[Keeper, ...]:
+    """Return the tensor of torch whose graph of operations is the largest, if torch is loaded and there is one."""
+    torch = sys.modules.get("torch")
+    if not hasattr(torch, "Tensor"):
+        return ()
+    deadline = time.perf_counter() + seconds
+    tensors = [thing for thing in gc.get_objects() if type(thing) is torch.Tensor and thing.grad_fn is not None]  # type: ignore[union-attr]
+    sizes = [(_operations(tensor.grad_fn), -number) for number, tensor in enumerate(tensors)]
+    if not sizes:
+        return ()
+    operations, number = max(sizes)
+    tensor = tensors[-number]
+    del tensors
+    chain = _Walk(deadline).chain(tensor)
+    name = chain[0] if chain else "a tensor"
+    head, *others = name.split(" < ")
+    return (Keeper("native memory", " < ".join((f"{head}.grad_fn", *others)), f"graph of {operations:,} operations"),)
+
+
+def _operations(grad_fn: Any) -> int:
+    seen, waiting = {grad_fn}, [grad_fn]
+    while waiting and len(seen) < _GRAPH:
+        for following, _ in waiting.pop().next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return len(seen)
+
+
+def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list[Any]]:
+    """Return objects that were allocated at each line, newest first."""
+    from _tracemalloc import _get_object_traceback as traceback_of
+
+    found: dict[str, list[Any]] = {}
+
+    def note(thing: Any) -> None:
+        stack = traceback_of(thing)
+        place = place_of(stack) if stack else None
+        line = by_place.get(place) if place else None
+        if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
+            found[line].append(thing)
+
+    things = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]  # newest first
+    for number, thing in enumerate(things):
+        if number % _LOOK == 0 and (time.perf_counter() > deadline or all(map(found.get, by_place.values()))):
+            break
+        note(thing)
+    missing = set(by_place.values()) - set(found)
+    if missing:  # what the collector does not track is only found in what it is part of
+        for thing in _largest(things):
+            parts = list(thing.values()) if isinstance(thing, dict) else list(thing)
+            for part in parts[:: max(1, len(parts) // _ENOUGH)]:
+                if not gc.is_tracked(part):
+                    note(part)
+        for thing in things:
+            if time.perf_counter() > deadline or all(len(found.get(line, ())) >= _ENOUGH for line in missing):
+                break
+            if not isinstance(thing, _NO_HOLDERS):
+                for part in gc.get_referents(thing):
+                    if not gc.is_tracked(part):
+                        note(part)
+    return found
+
+
+def _largest(things: Sequence[Any]) -> list[Any]:
+    """Return the largest containers: what grows is among them, as a rule."""
+    containers = [thing for thing in things if type(thing) in _CONTAINERS]
+    return sorted(containers, key=len, reverse=True)[:_LARGEST]
+
+
+class _Walk:
+    """Search through referrers, breadth first, until a name is found."""
+
+    def __init__(self, deadline: float):
+        self._deadline = deadline
+        self._modules = {id(vars(module)): name for name, module in list(sys.modules.items()) if _has_dict(module)}
+        self._modules[id(vars(sys.modules["__main__"]))] = "__main__"
+        self._locals = {id(value): name for name, value in _locals()}
+
+    def chain(self, thing: Any) -> tuple[str, str] | None:
+        """Return the names that lead to an object, and what is kept; None if no name is found."""
+        level = [_Node(thing, (), 0, "", "")]
+        seen = {id(thing), id(level), id(self.__dict__)}
+        best: tuple[str, str] | None = None
+        for _ in range(_DEPTH):
+            following: list[_Node] = []
+            seen.add(id(following))
+            for node in level[:_WIDTH]:
+                if id(node.thing) in self._locals:
+                    return _answer(thing, node, self._locals[id(node.thing)])
+                if time.perf_counter() > self._deadline:
+                    return best
+                seen.add(id(node))
+                for referrer in gc.get_referrers(node.thing):
+                    if id(referrer) in seen or _is_ours(referrer) or isinstance(referrer, _Node):
+                        continue
+                    seen.add(id(referrer))
+                    name, is_root = self._name(referrer, node)
+                    if is_root:
+                        return _answer(thing, node, name)
+                    following.append(_above(referrer, node, name))
+                    if name and best is None:
+                        best = _answer(thing, following[-1], "")
+            level = following
+        return best
+
+    def _name(self, holder: Any, node: _Node) -> tuple[str, bool]:
+        """Return the name under which ``holder`` has the object, and whether that is enough for a person."""
+        thing = node.thing
+        if isinstance(holder, dict):
+            module = self._modules.get(id(holder))
+            if module is None:
+                return "", False
+            name = _key(holder, thing)
+            return (name if module == "__main__" else f"{module}.{name}"), bool(name)
+        if isinstance(holder, _FRAME_TYPES):
+            frame = _frame(holder)
+            code = frame.f_code if frame is not None else None
+            local = _key(frame.f_locals, thing) if frame is not None else ""
+            return f"{code.co_name}.{local}" if code is not None and local else "", bool(local)
+        if isinstance(holder, type):
+            name = _key(vars(holder), thing)
+            return f"{holder.__name__}.{name}", bool(name)
+        if isinstance(holder, _CACHE):
+            return f"{getattr(holder, '__name__', 'function')}.cache", False
+        if isinstance(holder, types.FunctionType):
+            return _closure_name(holder, node), False
+        if type(holder).__name__ == "_local":
+            return f"thread-local {node.key}", False
+        attributes = getattr(holder, "__dict__", None)
+        if isinstance(attributes, dict) and not isinstance(holder, types.ModuleType):
+            inner = attributes is thing
+            name = node.key if inner else _key(attributes, thing)
+            return f"{type(holder).__name__}.{name}" if name else "", False
+        return "", False
+
+
+def _above(holder: Any, node: _Node, name: str) -> _Node:
+    names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
+    count, container = node.count, node.container
+    if isinstance(holder, Sequence | Mapping | set | frozenset) or type(holder).__name__ == "deque":
+        is_attributes = isinstance(holder, dict) and holder and all(isinstance(key, str) for key in holder)
+        if len(holder) > count and not is_attributes:
+            count, container = len(holder), type(holder).__name__
+    elif isinstance(holder, _CACHE):
+        count, container = holder.cache_info().currsize, "lru_cache"
+    key = _key(holder, node.thing) if isinstance(holder, dict) else node.key
+    return _Node(holder, names, count, container, key)
+
+
+def _answer(thing: Any, node: _Node, root: str) -> tuple[str, str]:
+    names = list(node.names)
+    if root and not (names and names[-1].split(".")[0] == root.rpartition(".")[2]):
+        names.append(root)
+    kept = describe(thing)
+    kind = f"{node.container} of {node.count:,}: {kept}" if node.container else kept
+    return " < ".join(names), kind
+
+
+def describe(thing: Any) -> str:
+    """Return the type of an object; with shape and dtype if it is an array or a tensor."""
+    shape, dtype = getattr(thing, "shape", None), getattr(thing, "dtype", None)
+    name = type(thing).__name__
+    if isinstance(shape, tuple) and dtype is not None:
+        return f"{name} {tuple(shape)} {str(dtype).removeprefix('torch.')}"
+    return name
+
+
+def _key(mapping: Mapping[Any, Any], thing: Any) -> str:
+    """Return the text under which a mapping has an object; empty if there is none."""
+    return next((key for key, value in list(mapping.items()) if value is thing and isinstance(key, str)), "")
+
+
+def _closure_name(function: types.FunctionType, node: _Node) -> str:
+    cells = function.__closure__ or ()
+    for name, cell in zip(function.__code__.co_freevars, cells):
+        try:
+            value = cell.cell_contents
+        except ValueError:  # still empty
+            continue
+        if cell is node.thing or (cells is node.thing and node.key == name) or value is node.thing:
+            return f"{function.__qualname__}.{name}"
+    if cells is node.thing and cells:
+        return f"{function.__qualname__}.{function.__code__.co_freevars[0]}"
+    return function.__qualname__
+
+
+def _frame(holder: Any) -> types.FrameType | None:
+    if isinstance(holder, types.FrameType):
+        return holder
+    for name in ("gi_frame", "cr_frame", "ag_frame"):
+        if hasattr(holder, name):
+            frame: types.FrameType | None = getattr(holder, name)
+            return frame
+    return None
+
+
+def _locals() -> Iterator[tuple[str, Any]]:
+    """Yield ``function.variable`` and value of all functions that run now, in all threads, without the profiler's."""
+    for outermost in sys._current_frames().values():
+        frame: types.FrameType | None = outermost
+        while frame is not None:
+            code = frame.f_code
+            if not code.co_filename.startswith(_FOLDER):
+                if code.co_name != "<module>":
+                    yield from ((f"{code.co_name}.{name}", value) for name, value in list(frame.f_locals.items()))
+            frame = frame.f_back
+
+
+def _is_ours(thing: Any) -> bool:
+    frame = _frame(thing) if isinstance(thing, _FRAME_TYPES) else None
+    return frame is not None and frame.f_code.co_filename.startswith(_FOLDER)
+
+
+def _has_dict(module: Any) -> bool:
+    return isinstance(module, types.ModuleType)

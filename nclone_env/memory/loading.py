@@ -1,0 +1,79 @@
+"""When a program imports and compiles: seen from what its threads do now and then."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+_PACKAGE = str(Path(__file__).parents[1])
+_JIT = os.path.join(_PACKAGE, "jit", "")
+_PARTS = tuple(
+    os.sep + os.path.join(*parts) + os.sep
+    for parts in (
+        ("numba", "core"),
+        ("numba", "np"),
+        ("llvmlite",),
+        ("torch", "_inductor"),
+        ("jax", "_src", "interpreters"),
+    )
+)
+_SAME = 150.0  # milliseconds within which two sightings are one
+
+
+class Loading:
+    """Stretches of a run in which code was imported or compiled."""
+
+    def __init__(self) -> None:
+        self._stretches: list[list[float]] = []
+        self.last = 0.0
+        """Milliseconds of the last sighting."""
+        self.milliseconds = 0.0
+        """In which code was seen to be imported or compiled."""
+        self._before = 0.0
+
+    def look(self, place: float, now: float) -> bool:
+        """Look at all threads.
+
+        Args:
+            place: step of the program, or milliseconds.
+            now: milliseconds.
+        """
+        loads = is_loading()
+        if loads:
+            self.milliseconds += now - self._before
+            if self._stretches and now - self.last < _SAME:
+                self._stretches[-1][1] = place
+            else:
+                self._stretches.append([place, place])
+            self.last = now
+        self._before = now
+        return loads
+
+    def restart(self) -> None:
+        """Forget the stretches so far."""
+        self._stretches.clear()
+
+    def longest_without(self, first: float, last: float) -> tuple[float, float]:
+        """Return the bounds of the longest stretch between two places in which nothing was seen."""
+        edges = [first, *(place for stretch in self._stretches for place in stretch), last]
+        gaps = [(max(first, low), min(last, high)) for low, high in zip(edges[::2], edges[1::2])]
+        return max(gaps, key=lambda gap: gap[1] - gap[0])
+
+
+def is_loading() -> bool:
+    """Return whether a thread of this process, other than the calling one, imports or compiles now."""
+    this = threading.get_ident()
+    return any(_loads(frame) for thread, frame in sys._current_frames().items() if thread != this)
+
+
+def _loads(innermost: FrameType) -> bool:
+    frame: FrameType | None = innermost
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith("<frozen importlib") or file.startswith(_JIT) or any(part in file for part in _PARTS):
+            return True
+        frame = frame.f_back
+    return False
