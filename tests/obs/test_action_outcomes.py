@@ -228,3 +228,20 @@ def test_levels_exchanged_in_mid_run():
 def test_frames_out_of_range(frames):
     with pytest.raises(ConfigError, match="outcome_frames: expected a whole number from 3 to 600, got"):
         NPlusPlusEnv(observations=NAME, observation={"outcome_frames": frames})
+
+
+def test_outcomes_do_not_depend_on_where_they_are_cut(monkeypatch):
+    """Pieces of one frame, of some, and of a whole batch give the same."""
+    from nclone_env.sim.pace import Pace
+
+    found = []
+    for size in (1, 7, 10**6):
+        monkeypatch.setattr(Pace, "adjust", lambda self, done, seconds, size=size: setattr(self, "size", size))
+        envs = NPlusPlusVectorEnv(levels="hazards", observations=("action_outcomes",), num_envs=5, num_threads=1)
+        rows = [envs.reset(seed=0)[0]["action_outcomes"].copy()]
+        rows += [envs.step(np.full(5, 2))[0]["action_outcomes"].copy() for _ in range(8)]
+        found.append(np.stack(rows))
+        envs.close()
+    assert found[0].any()
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
