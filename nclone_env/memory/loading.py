@@ -12,7 +12,13 @@ _PACKAGE = str(Path(__file__).parents[1])
 _JIT = os.path.join(_PACKAGE, "jit", "")
 _PARTS = tuple(
     os.sep + os.path.join(*parts) + os.sep
-    for parts in (("numba", "core"), ("numba", "np"), ("llvmlite",), ("torch", "_inductor"), ("jax", "_src", "interpreters"))
+    for parts in (
+        ("numba", "core"),
+        ("numba", "np"),
+        ("llvmlite",),
+        ("torch", "_inductor"),
+        ("jax", "_src", "interpreters"),
+    )
 )
 _SAME = 150.0  # milliseconds within which two sightings are one
 

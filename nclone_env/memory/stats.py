@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, Growth, Verdict, combined_verdict, growth, least_squares
+from nclone_env.memory.growth import (
+    MIN_SNAPSHOTS,
+    STANDARD_ERRORS,
+    Growth,
+    Verdict,
+    combined_verdict,
+    growth,
+    least_squares,
+)
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,

@@ -162,6 +162,8 @@ class TracedLog:
         start = time.perf_counter()
         if not tracemalloc.is_tracing() or (start < self._next and not always):
             return
+        if self._lines and self._lines[-1][0] == step:
+            del self._lines[-1]
         if len(self._lines) == _LINE_SNAPSHOTS:
             del self._lines[1::2]
         lines = live_lines()
@@ -174,7 +176,7 @@ class TracedLog:
             values[self._numbers[place]] = size, blocks
         self._lines.append((step, values))
         live = int(values[:, 0].sum())
-        del lines, place, values
+        del lines, values
         self._own = tracemalloc.get_traced_memory()[0] - live
         now = time.perf_counter()
         self._next = now + _COST * (now - start)
@@ -212,5 +214,3 @@ class TracedLog:
                 callers = tuple(f"{file}:{line}" for file, line in self._stacks[number][1:])
                 rows.append(SourceLine(place.file, place.line, tuple(sizes), tuple(blocks), callers, place.own))
         return tuple(rows)
-
-
