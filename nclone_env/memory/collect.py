@@ -46,7 +46,6 @@ from nclone_env.options import check_integer
 
 _FIRST_STEPS = 10  # after them most buffers were used
 _PHASE_STEPS = 200
-_LINE_SNAPSHOTS = 8
 Notify = Callable[[str], None]
 
 
@@ -193,8 +192,7 @@ def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, t
     """
     places = settings.snapshot_steps()
     log, peaks = TracedLog(len(places)), np.full(settings.steps, -1, dtype=np.int64)
-    judged = [step for step in places if step >= settings.warm_up_steps]
-    with_lines = {*judged[:: max(1, len(judged) // _LINE_SNAPSHOTS)], settings.steps}
+    with_lines = {next(step for step in places if step >= settings.warm_up_steps), settings.steps}
 
     def take(step: int) -> None:
         gc.collect()

@@ -91,8 +91,8 @@ def raw_traces() -> list[tuple[int, int, tuple[Frame, ...], int]]:
     """Return (domain, bytes, call stack, its full length) of each traced block; equal stacks are one object."""
     import _tracemalloc  # tracemalloc.take_snapshot() makes several objects of each trace, which takes far longer
 
-    found: list[Any] = _tracemalloc._get_traces()
-    return found
+    found: Any = _tracemalloc._get_traces()
+    return list(found)
 
 
 def live_lines() -> dict[Place, list[Any]]:

@@ -163,7 +163,7 @@ class Watch:
         self._settled = self._milliseconds()
 
     def _unsettle(self) -> None:
-        """Wait again: most of the run so far was imports and compilation, and they go on, many times as slow if traced."""
+        """Wait again: imports and compilation go on, which are many times as slow if traced."""
         self._stages.pop()
         self._settled = 0.0
         if self._began_trace:

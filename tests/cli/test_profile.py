@@ -156,7 +156,7 @@ def test_other_texts_are_refused(text):
         (["--memory-limit", "8GB"], "memory_limit: expected with --estimate, got it without; add --estimate"),
         (
             ["script", "none.py"],
-            "path: expected a script, a module or MODULE:FUNCTION, got 'none.py', which is no file",
+            "expected a script, a module or MODULE:FUNCTION, got 'none.py', which is no file",
         ),
         (["script", "nomodule:f"], "got 'nomodule:f': No module named 'nomodule'"),
         (["script", "json:nofunc"], "got 'json:nofunc': module 'json' has no attribute 'nofunc'"),
