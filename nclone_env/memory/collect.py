@@ -40,13 +40,12 @@ from nclone_env.memory.process import bare_interpreter, machine, restart_peak, s
 from nclone_env.memory.sizes import measure_sizes
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.subject import Subject, Target
-from nclone_env.memory.traced import TracedLog, live_lines, tracing
+from nclone_env.memory.traced import TracedLog, tracing
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.options import check_integer
 
 _FIRST_STEPS = 10  # after them most buffers were used
 _PHASE_STEPS = 200
-_LINE_SNAPSHOTS = 8
 Notify = Callable[[str], None]
 
 
@@ -193,15 +192,17 @@ def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, t
     """
     places = settings.snapshot_steps()
     log, peaks = TracedLog(len(places)), np.full(settings.steps, -1, dtype=np.int64)
-    judged = [step for step in places if step >= settings.warm_up_steps]
-    with_lines = {*judged[:: max(1, len(judged) // _LINE_SNAPSHOTS)], settings.steps}
+    warm = next(step for step in places if step >= settings.warm_up_steps)
+    with_lines = {places[0], warm, settings.steps}
 
     def take(step: int) -> None:
         gc.collect()
         log.take(step, lines=step in with_lines, always=True)
 
     with tracing():
-        live_lines()  # its caches are not traced below
+        spare = TracedLog(2)  # its caches are not traced below
+        spare.take(0, lines=True, always=True)
+        spare.take(1, lines=True, always=True)
     with tracing(), closing(target.make(settings.num_envs)) as subject:
         drive(PeakMeter(subject, peaks), settings, take)
     return log, tuple(peaks.tolist())

@@ -37,7 +37,7 @@ class _Node(NamedTuple):
     thing: Any
     names: tuple[str, ...]
     """From the survivor on."""
-    count: int
+    size: int
     """Length of the largest container so far."""
     container: str
     key: str
@@ -102,7 +102,7 @@ def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list
 
     def note(thing: Any) -> None:
         stack = traceback_of(thing)
-        place = place_of(stack) if stack else None
+        place = place_of(tuple(stack)) if stack else None
         line = by_place.get(place) if place else None
         if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
             found[line].append(thing)
@@ -204,7 +204,7 @@ class _Walk:
 
 def _above(holder: Any, node: _Node, name: str) -> _Node:
     names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
-    count, container = node.count, node.container
+    count, container = node.size, node.container
     if isinstance(holder, Sequence | Mapping | set | frozenset) or type(holder).__name__ == "deque":
         is_attributes = isinstance(holder, dict) and holder and all(isinstance(key, str) for key in holder)
         if len(holder) > count and not is_attributes:
@@ -220,7 +220,7 @@ def _answer(thing: Any, node: _Node, root: str) -> tuple[str, str]:
     if root and not (names and names[-1].split(".")[0] == root.rpartition(".")[2]):
         names.append(root)
     kept = describe(thing)
-    kind = f"{node.container} of {node.count:,}: {kept}" if node.container else kept
+    kind = f"{node.container} of {node.size:,}: {kept}" if node.container else kept
     return " < ".join(names), kind
 
 

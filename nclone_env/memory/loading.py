@@ -73,7 +73,7 @@ def _loads(innermost: FrameType) -> bool:
     frame: FrameType | None = innermost
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith("<frozen importlib") or file.startswith(_JIT) or any(part in file for part in _PARTS):
+        if file.startswith(("<frozen importlib", _JIT)) or any(part in file for part in _PARTS):
             return True
         frame = frame.f_back
     return False

@@ -91,8 +91,8 @@ def raw_traces() -> list[tuple[int, int, tuple[Frame, ...], int]]:
     """Return (domain, bytes, call stack, its full length) of each traced block; equal stacks are one object."""
     import _tracemalloc  # tracemalloc.take_snapshot() makes several objects of each trace, which takes far longer
 
-    found: list[Any] = _tracemalloc._get_traces()
-    return found
+    found: Any = _tracemalloc._get_traces()
+    return list(found)
 
 
 def live_lines() -> dict[Place, list[Any]]:
@@ -162,6 +162,8 @@ class TracedLog:
         start = time.perf_counter()
         if not tracemalloc.is_tracing() or (start < self._next and not always):
             return
+        if self._lines and self._lines[-1][0] == step:
+            del self._lines[-1]
         if len(self._lines) == _LINE_SNAPSHOTS:
             del self._lines[1::2]
         lines = live_lines()
@@ -174,7 +176,7 @@ class TracedLog:
             values[self._numbers[place]] = size, blocks
         self._lines.append((step, values))
         live = int(values[:, 0].sum())
-        del lines, place, values
+        del lines, values
         self._own = tracemalloc.get_traced_memory()[0] - live
         now = time.perf_counter()
         self._next = now + _COST * (now - start)

@@ -34,6 +34,7 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _COST = 10
 """Snapshots by time take at most a tenth of the time."""
+_FEW = 0.08  # of the run so far is the longest time between two snapshots by time
 _LINES_EVERY = 2  # snapshots
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.5, 3.0
@@ -146,7 +147,8 @@ class Watch:
             start = time.perf_counter()
             self._take(now)
             took = time.perf_counter() - start
-            self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, _COST * took)
+            rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
+            self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
             if self._searched * _COST < now / 1000 - _SEARCH_AFTER and not self._frozen:
                 self._search(None)
 
@@ -163,7 +165,7 @@ class Watch:
         self._settled = self._milliseconds()
 
     def _unsettle(self) -> None:
-        """Wait again: most of the run so far was imports and compilation, and they go on, many times as slow if traced."""
+        """Wait again: imports and compilation go on, which are many times as slow if traced."""
         self._stages.pop()
         self._settled = 0.0
         if self._began_trace:

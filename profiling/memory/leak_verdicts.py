@@ -120,7 +120,7 @@ def verdict(target: Target, num_envs: int, steps: int) -> tuple[str, str]:
     """Make both passes in this process; return the verdict and what grows by how much per 1,000 steps."""
     settings = ProfileSettings(num_envs, steps)
     plain = plain_pass(target, settings)
-    traced, *_ = traced_pass(target, settings)
+    traced, _ = traced_pass(target, settings)
     measurements = Measurements(
         machine=machine(),
         settings=settings,
@@ -129,7 +129,7 @@ def verdict(target: Target, num_envs: int, steps: int) -> tuple[str, str]:
         facts=(),
         env_steps=num_envs,
         snapshots=plain.log.snapshots(),
-        traced=traced,
+        traced=traced.records(),
         traced_floor=target.traced_floor,
     )
     growths = growths_of(measurements)

@@ -179,3 +179,22 @@ def test_the_exit_status_is_that_of_the_script(code, status, tmp_path):
     (tmp_path / "script.py").write_text(f"import sys; sys.exit({code})")
     assert main(["profile", "script", str(tmp_path / "script.py"), "--output-dir", str(tmp_path)]) == status
     assert (tmp_path / "memory_profiling_report.txt").exists()
+
+
+GROWING_SCRIPT = """
+import time
+kept = []
+for _ in range(3000):
+    kept.append(bytes(1000))
+    time.sleep(0.001)
+"""
+
+
+@profiles
+def test_a_leaking_script_is_told_with_its_line_and_keeper(tmp_path, capsys):
+    (tmp_path / "leak.py").write_text(GROWING_SCRIPT)
+    words = ["profile", "script", str(tmp_path / "leak.py"), "--output-dir", str(tmp_path), "--fail-on-growth"]
+    assert main(words) == 1
+    text = capsys.readouterr().out
+    assert "GROWING: traced" in text
+    assert "leak.py:5" in text
