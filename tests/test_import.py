@@ -19,9 +19,21 @@ import nclone_env
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pygame", "cv2", "matplotlib", "psutil", "imageio_ffmpeg", "tensorboard", "tyro")
 COMPILER = ("numba", "llvmlite", "scipy")  # Numba imports SciPy if it is there
-ROOMS = "env", "gallery", "generate", "level.formats", "level.routes", "plan", "prove", "render", "replay"
+ROOMS = (
+    "env",
+    "gallery",
+    "generate",
+    "level.formats",
+    "level.routes",
+    "memory",
+    "plan",
+    "prove",
+    "profiler",
+    "render",
+    "replay",
+)
 SOURCES = sorted(Path(nclone_env.__file__).parent.rglob("*.py"))
-FACES = "nclone_env", *(f"nclone_env.{room}" for room in ROOMS)
+FACES = ("nclone_env", "nclone_env.replay", *(f"nclone_env.{room}" for room in ROOMS))
 
 
 def modules_after(code: str) -> set[str]:

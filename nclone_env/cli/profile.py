@@ -12,16 +12,29 @@ import tyro
 from nclone_env.cli.profile_script import GROWING, UNDECIDED, OutputFolder, script
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, shortened
-from nclone_env.memory import collect, report, stats
-from nclone_env.memory import compare as comparison
-from nclone_env.memory.formatting import format_bytes
-from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.owners import folded, owned_nodes, owner_rows
-from nclone_env.memory.sections import Section, summary, text_of
-from nclone_env.memory.subject import Target
+from nclone_env.memory import (
+    ProfileSettings,
+    Section,
+    Target,
+    check_settings,
+    collect,
+    comparison_text,
+    compute_stats,
+    different_settings,
+    folded,
+    format_bytes,
+    load_profile,
+    owned_nodes,
+    owner_rows,
+    page_template,
+    summary,
+    text_of,
+    write_reports,
+)
+from nclone_env.memory import compare as compare_profiles
 from nclone_env.memory_limit import available_bytes, check_fits
 from nclone_env.options import group, option
-from nclone_env.profiler.environments import (
+from nclone_env.profiler import (
     AsyncTarget,
     Contract,
     GymTarget,
@@ -29,9 +42,9 @@ from nclone_env.profiler.environments import (
     SingleTarget,
     StableBaselinesTarget,
     SyncTarget,
+    TrainingTarget,
     VectorTarget,
 )
-from nclone_env.profiler.training import TrainingTarget
 from nclone_env.train import TrainConfig
 
 EXCEEDED = 1
@@ -159,11 +172,11 @@ def compare(
         percent: increase of a row that is tolerated.
         least_bytes: increase of a row that is always tolerated.
     """
-    first, second = comparison.load_profile(before), comparison.load_profile(after)
-    for line in comparison.different_settings(first, second):
+    first, second = load_profile(before), load_profile(after)
+    for line in different_settings(first, second):
         print(f"different settings: {line}")
-    changes = comparison.compare(first, second)
-    print(comparison.comparison_text(changes, percent, least_bytes))
+    changes = compare_profiles(first, second)
+    print(comparison_text(changes, percent, least_bytes))
     exceeded = sum(change.exceeds(percent, least_bytes) for change in changes)
     if exceeded:
         print(f"{exceeded} rows increased by more than {percent:g} % and {least_bytes:g} B")
@@ -186,15 +199,15 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
         ConfigError: if a number is out of range.
     """
     settings = ProfileSettings(num_envs, steps if options.steps is None else options.steps, options.interval)
-    collect.check(settings)
+    check_settings(settings)
     if options.estimate:
         return estimate(target, num_envs, options)
     if options.memory_limit is not None:
         raise ConfigError("memory_limit: expected with --estimate, got it without; add --estimate, or leave it out")
     if options.html:
-        report.page_template()  # missing: now, not after the measurements
-    found = stats.compute(collect.collect(target, settings, notify=print, memray=options.memray))
-    paths = report.write_reports(found, options.output_dir, options.json, options.html)
+        page_template()  # missing: now, not after the measurements
+    found = compute_stats(collect(target, settings, notify=print, memray=options.memray))
+    paths = write_reports(found, options.output_dir, options.json, options.html)
     print()
     print(text_of([summary(found)]))
     print("wrote " + ", ".join(map(str, paths)))

@@ -13,12 +13,8 @@ from typing import Annotated, TextIO
 import tyro
 
 from nclone_env.errors import ConfigError
-from nclone_env.memory import Watch
-from nclone_env.memory.formatting import format_bytes
-from nclone_env.memory.process import resident_bytes
-from nclone_env.memory.report import page_template, write_reports
-from nclone_env.memory.sections import summary, text_of
-from nclone_env.profiler.script import Program
+from nclone_env.memory import Watch, format_bytes, page_template, resident_bytes, summary, text_of, write_reports
+from nclone_env.profiler import Program
 
 OutputFolder = Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])]
 GROWING, UNDECIDED = 1, 2

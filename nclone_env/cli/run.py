@@ -17,7 +17,7 @@ from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError
-from nclone_env.profiler.environments import VectorTarget
+from nclone_env.profiler import VectorTarget
 from nclone_env.sim.simulate import simulate
 
 if TYPE_CHECKING:

@@ -161,7 +161,7 @@ class Stats:
         return max((stage.peak_bytes for stage in self.measurements.stages if stage.name not in before), default=0)
 
 
-def compute(measured: Measurements) -> Stats:
+def compute_stats(measured: Measurements) -> Stats:
     """Return the statistics of measurements."""
     growths = growths_of(measured)
     return Stats(

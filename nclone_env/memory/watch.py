@@ -21,7 +21,7 @@ from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.sections import summary, text_of
 from nclone_env.memory.snapshots import SnapshotLog
-from nclone_env.memory.stats import GrownLine, Stats, compute, grown_lines
+from nclone_env.memory.stats import GrownLine, Stats, compute_stats, grown_lines
 from nclone_env.memory.traced import TracedLog, start_tracing
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
@@ -114,7 +114,7 @@ class Watch:
         self._search(measurements)
         if self._began_trace:
             tracemalloc.stop()
-        self.stats = compute(self._measurements())
+        self.stats = compute_stats(self._measurements())
         if self._folder is not None:
             write_reports(self.stats, self._folder, as_json=True, as_html=find_spec("jinja2") is not None)
 
@@ -198,12 +198,12 @@ class Watch:
         if self._wants_trace and len(self._traced.line_steps()) >= (MIN_SNAPSHOTS if measurements is None else 2):
             start = time.perf_counter()
             seconds = _SEARCH_SECONDS if measurements is None else _LAST_SEARCH_SECONDS
-            found = self._grown() if measurements is None else compute(measurements).grown_lines
+            found = self._grown() if measurements is None else compute_stats(measurements).grown_lines
             lines = {line.place: line.places for line in found[:_NAMED_LINES] if line.place not in self._keepers}
             if lines and tracemalloc.is_tracing():
                 self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
             self._searched += time.perf_counter() - start
-        if measurements is not None and any(item.verdict == "growing" for item in compute(measurements).growths):
+        if measurements is not None and any(item.verdict == "growing" for item in compute_stats(measurements).growths):
             self._keepers |= {keeper.line: keeper for keeper in find_graphs(_LAST_SEARCH_SECONDS)}
 
     def _grown(self) -> tuple[GrownLine, ...]:

@@ -14,10 +14,7 @@ from nclone_env._optional import optional_module
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment
-from nclone_env.memory.growth import FLOORS
-from nclone_env.memory.measurements import PhaseTime
-from nclone_env.memory.plan import extrapolated
-from nclone_env.memory.subject import Subject
+from nclone_env.memory import FLOORS, PhaseTime, Subject, extrapolated
 from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
 from nclone_env.profiler.phases import measure_phases
 

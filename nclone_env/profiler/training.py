@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import temporary_beside
-from nclone_env.memory.growth import FLOORS
-from nclone_env.memory.measurements import PhaseTime
-from nclone_env.memory.subject import Subject
+from nclone_env.memory import FLOORS, PhaseTime, Subject
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.options import leaves
 from nclone_env.train import TrainConfig, require_training_extra

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import tyro
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
-from nclone_env.memory.collect import plain_pass, traced_pass
 from nclone_env.memory.growth import FLOORS
 from nclone_env.memory.measurements import Measurements, PhaseTime, ProfileSettings
+from nclone_env.memory.passes import plain_pass, traced_pass
 from nclone_env.memory.process import machine
 from nclone_env.memory.stats import growths_of
 from nclone_env.memory.subject import Subject, Target

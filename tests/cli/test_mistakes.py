@@ -23,7 +23,10 @@ MISTAKES = [
         "did you mean 'game_state'? nclone-env profile vector --help",
     ),
     ("profile --steps 3k", "--steps: expected a whole number, such as 1000000 or 1e6, got '3k'"),
-    ("profile script nosuch.py", "path: expected a script or MODULE:FUNCTION, got 'nosuch.py', which is no file"),
+    (
+        "profile script nosuch.py",
+        "path: expected a script, a module or MODULE:FUNCTION, got 'nosuch.py', which is no file",
+    ),
     ("train --lerning-rate 3", "--lerning-rate: there is no such option; did you mean '--learning-rate'?"),
     ("train --lerning-rate 3", "nclone-env train --help explains the arguments"),
     ("train --observations game_stat", "did you mean 'game_state'?"),

@@ -20,7 +20,7 @@ profiles = pytest.mark.usefixtures("frozen_heap")
 @pytest.fixture(autouse=True)
 def no_fresh_processes(monkeypatch):
     """Leave out the fresh processes, which tests/memory/test_sizes.py starts."""
-    monkeypatch.setattr("nclone_env.memory.collect.measure_sizes", lambda *arguments: ())
+    monkeypatch.setattr("nclone_env.memory.passes.measure_sizes", lambda *arguments: ())
 
 
 @profiles

@@ -26,7 +26,7 @@ def test_headless_prints_the_speed(capsys):
 
 @pytest.mark.usefixtures("frozen_heap")
 def test_a_profile_writes_its_reports_and_prints_the_verdict(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.collect.measure_sizes", lambda *arguments: ())
+    monkeypatch.setattr("nclone_env.memory.passes.measure_sizes", lambda *arguments: ())
     words = "--headless --profile-memory --profile-frames 200 --memory-snapshot-interval 20 --num-envs 3 --json"
     assert main(["run", *words.split(), "--output-dir", str(tmp_path / "out")]) == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}

@@ -6,8 +6,8 @@ import pytest
 
 from nclone_env.errors import MissingExtraError
 from nclone_env.memory.allocations import record_allocations
-from nclone_env.memory.collect import collect
 from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.passes import collect
 
 from .stub import StubTarget
 

@@ -11,7 +11,7 @@ from nclone_env.errors import MissingExtraError
 from nclone_env.memory.charts import HEIGHT, WIDTH, Line, chart, ticks
 from nclone_env.memory.report import html_text, page_template
 from nclone_env.memory.sections import memory_sections, time_sections
-from nclone_env.memory.stats import compute
+from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements
 
@@ -40,13 +40,13 @@ class Balance(HTMLParser):
 
 def parsed(recorded):
     page = Balance()
-    page.feed(html_text(compute(recorded)))
+    page.feed(html_text(compute_stats(recorded)))
     assert not page.open
     return page
 
 
 def test_the_page_says_what_the_texts_say():
-    stats = compute(measurements(traced_per_step=100))
+    stats = compute_stats(measurements(traced_per_step=100))
     found = parsed(measurements(traced_per_step=100)).text
     for section in (*memory_sections(stats), *time_sections(stats)):
         cells = [cell for row in (section.columns, *section.rows) for cell in row if cell]
@@ -61,7 +61,7 @@ def test_sizes_and_growth_are_drawn():
 
 
 def test_the_page_needs_no_network():
-    page = html_text(compute(measurements()))
+    page = html_text(compute_stats(measurements()))
     assert not re.search(r"https?://|src=|href=|@import|url[(]", page)
 
 
@@ -72,7 +72,7 @@ def test_bars_are_proportional_to_bytes_and_times():
 
 
 def test_names_are_escaped():
-    page = html_text(compute(dataclasses.replace(measurements(), name="<script>alert(1)</script>")))
+    page = html_text(compute_stats(dataclasses.replace(measurements(), name="<script>alert(1)</script>")))
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
 

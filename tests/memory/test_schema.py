@@ -5,7 +5,7 @@ import json
 import re
 
 from nclone_env.memory.report import json_text
-from nclone_env.memory.stats import compute
+from nclone_env.memory.stats import compute_stats
 
 from ..processes import REPOSITORY
 from .by_hand import measurements
@@ -22,7 +22,7 @@ def documented():
 
 
 def test_every_key_and_field_is_documented():
-    content, table = json.loads(json_text(compute(measurements(traced_per_step=100)))), documented()
+    content, table = json.loads(json_text(compute_stats(measurements(traced_per_step=100)))), documented()
     assert set(content) == set(table)
     for key, value in content.items():
         record = value[0] if isinstance(value, list) else value

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from nclone_env.memory.measurements import SourceLine
-from nclone_env.memory.stats import compute, grown_lines, largest_lines, per_environment
+from nclone_env.memory.stats import compute_stats, grown_lines, largest_lines, per_environment
 
 from .by_hand import measurements
 
@@ -28,11 +28,11 @@ def test_one_size_alone_is_no_fit():
 
 
 def test_every_measured_quantity_has_a_growth():
-    names = [item.quantity for item in compute(measurements()).growths]
+    names = [item.quantity for item in compute_stats(measurements()).growths]
     assert names == ["traced", "native", "process", "owners"]  # no worker used any memory
-    assert compute(measurements()).verdict == "flat"
-    assert compute(measurements(traced_per_step=10)).verdict == "growing"
-    assert compute(measurements(native_per_step=100)).verdict == "growing"
+    assert compute_stats(measurements()).verdict == "flat"
+    assert compute_stats(measurements(traced_per_step=10)).verdict == "growing"
+    assert compute_stats(measurements(native_per_step=100)).verdict == "growing"
 
 
 def test_committed_pages_of_owners_are_no_growth():
@@ -42,13 +42,13 @@ def test_committed_pages_of_owners_are_no_growth():
         for item in made.snapshots
         for late in [1000 * int(item.step)]
     )
-    assert compute(dataclasses.replace(made, snapshots=snapshots)).verdict == "flat"
+    assert compute_stats(dataclasses.replace(made, snapshots=snapshots)).verdict == "flat"
     uncommitted = tuple(dataclasses.replace(item, committed_bytes=6_000) for item in snapshots)
-    assert compute(dataclasses.replace(made, snapshots=uncommitted)).verdict == "growing"
+    assert compute_stats(dataclasses.replace(made, snapshots=uncommitted)).verdict == "growing"
 
 
 def test_speed_counts_environment_steps():
-    speed = compute(measurements()).speed
+    speed = compute_stats(measurements()).speed
     assert speed is not None
     assert speed.plain == pytest.approx(8000)
     assert speed.profiled == pytest.approx(2000)
@@ -74,13 +74,13 @@ def test_worker_processes_are_no_unexplained_memory():
 
 
 def test_step_peaks_leave_out_the_warm_up():
-    peak = compute(measurements()).step_peak
+    peak = compute_stats(measurements()).step_peak
     assert peak is not None
     assert (peak.median, peak.largest) == (300, 500)
 
 
 def test_the_peak_is_that_since_the_environments_were_made():
-    assert compute(measurements()).peak_bytes == 97_000
+    assert compute_stats(measurements()).peak_bytes == 97_000
 
 
 def test_lines_are_sorted_by_size():
@@ -89,7 +89,7 @@ def test_lines_are_sorted_by_size():
 
 
 def test_grown_lines_are_those_with_more_than_before_at_a_rate():
-    found = compute(measurements()).grown_lines
+    found = compute_stats(measurements()).grown_lines
     assert [(line.place, line.grown_bytes, line.grown_blocks) for line in found] == [
         ("a.py:1", 300, 1),
         ("mine.py:5", 50, 1),
@@ -110,6 +110,6 @@ def test_the_rate_of_a_line_has_an_error_and_a_jump_is_none():
 
 
 def test_functions_below_a_thousandth_of_the_time_are_left_out():
-    stats = compute(measurements())
+    stats = compute_stats(measurements())
     assert [item.name for item in stats.by_own] == ["inner", "outer"]
     assert [item.name for item in stats.by_cumulative] == ["outer", "inner"]

@@ -21,7 +21,7 @@ from nclone_env.memory.report import (
     write_reports,
 )
 from nclone_env.memory.sections import summary, text_of
-from nclone_env.memory.stats import compute
+from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements
 
@@ -61,7 +61,7 @@ def test_seconds_are_formatted_with_the_right_unit(seconds, text):
 
 
 def test_the_report_begins_with_the_answer():
-    lines = memory_text(compute(measurements(traced_per_step=100))).splitlines()
+    lines = memory_text(compute_stats(measurements(traced_per_step=100))).splitlines()
     assert lines[:4] == [
         "Memory profile: stub, 4 environments",
         "  growth  GROWING: traced +97.7 KB per 1,000 vector steps",
@@ -71,7 +71,7 @@ def test_the_report_begins_with_the_answer():
 
 
 def test_the_memory_report_contains_the_measurements():
-    text = memory_text(compute(measurements(traced_per_step=100)))
+    text = memory_text(compute_stats(measurements(traced_per_step=100)))
     words = " ".join(text.split())
     for expected in (
         "memory 1,000 B measured for each further environment, 1,000 B reported by the owners",
@@ -98,7 +98,7 @@ def test_an_undecided_report_says_what_is_missing():
     made = measurements()
     short = dataclasses.replace(made, traced=made.traced[-3:], snapshots=made.snapshots[-3:])
     assert "UNDECIDED: 3 snapshots after the warm-up, at least 5 required; take more steps" in text_of(
-        [summary(compute(short))]
+        [summary(compute_stats(short))]
     )
 
 
@@ -121,7 +121,7 @@ def test_small_leaves_of_one_parent_are_folded():
 
 
 def test_the_time_report_has_both_throughputs_and_sorts_functions():
-    text = time_text(compute(measurements()))
+    text = time_text(compute_stats(measurements()))
     words = " ".join(text.split())
     assert "without profiling 8,000 under cProfile 2,000" in words
     assert "a factor of 4.00" in words
@@ -131,7 +131,7 @@ def test_the_time_report_has_both_throughputs_and_sorts_functions():
 
 
 def test_json_holds_every_field_of_the_statistics():
-    stats = compute(measurements())
+    stats = compute_stats(measurements())
     content = json.loads(json_text(stats))
     assert content["format"] == "nclone_env memory profile"
     assert content["version"] == 2
@@ -140,7 +140,7 @@ def test_json_holds_every_field_of_the_statistics():
 
 
 def test_reports_are_written_atomically(tmp_path):
-    stats = compute(measurements())
+    stats = compute_stats(measurements())
     folder = tmp_path / "new" / "folder"
     texts = {MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, FLAME_GRAPH}
     assert {path.name for path in write_reports(stats, folder)} == texts
@@ -153,4 +153,4 @@ def test_reports_are_written_atomically(tmp_path):
 
 def test_files_of_what_was_not_measured_are_not_written(tmp_path):
     bare = dataclasses.replace(measurements(), functions=(), profile=b"", flame_graph=b"")
-    assert [path.name for path in write_reports(compute(bare), tmp_path)] == [MEMORY_REPORT]
+    assert [path.name for path in write_reports(compute_stats(bare), tmp_path)] == [MEMORY_REPORT]

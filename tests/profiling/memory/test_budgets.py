@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from nclone_env.memory.compare import load_profile
+from nclone_env.memory.changes import load_profile
 from nclone_env.memory.report import JSON_REPORT, write_reports
 from nclone_env.memory.stats import compute
 from profiling.memory import budgets

@@ -6,16 +6,16 @@ import json
 import pytest
 
 from nclone_env.errors import ConfigError
-from nclone_env.memory.compare import compare, comparison_text, different_settings, load_profile
+from nclone_env.memory.changes import compare, comparison_text, different_settings, load_profile
 from nclone_env.memory.report import json_text
-from nclone_env.memory.stats import compute
+from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements
 
 
 @pytest.fixture
 def written():
-    return json.loads(json_text(compute(measurements())))
+    return json.loads(json_text(compute_stats(measurements())))
 
 
 def test_equal_profiles_have_no_changes(written):
@@ -52,7 +52,7 @@ def test_both_tolerances_must_be_exceeded(written):
 
 
 def test_new_growth_exceeds(written):
-    later = json.loads(json_text(compute(measurements(traced_per_step=100))))
+    later = json.loads(json_text(compute_stats(measurements(traced_per_step=100))))
     assert any("traced" in change.row and change.exceeds(5, 64) for change in compare(written, later))
 
 

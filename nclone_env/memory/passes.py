@@ -73,7 +73,7 @@ def collect(
         ConfigError: if a setting is out of range.
         MissingExtraError: if memray is asked for and not installed.
     """
-    check(settings)
+    check_settings(settings)
     if memray:
         memray_module()
     passes = f"of {4 + memray}"
@@ -117,7 +117,7 @@ def collect(
     )
 
 
-def check(settings: ProfileSettings) -> None:
+def check_settings(settings: ProfileSettings) -> None:
     """Raise ConfigError if a setting is out of range."""
     for name in ("num_envs", "steps", "interval"):
         value = getattr(settings, name)

@@ -11,12 +11,12 @@ import pytest
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
 from nclone_env.memory.allocator import heap_bytes
-from nclone_env.memory.collect import check, collect, drive, traced_pass
 from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.passes import check_settings, collect, drive, traced_pass
 from nclone_env.memory.process import resident_bytes, worker_bytes
 from nclone_env.memory.sizes import environment_counts
 from nclone_env.memory.snapshots import SnapshotLog
-from nclone_env.memory.stats import compute
+from nclone_env.memory.stats import compute_stats
 from nclone_env.memory_tree import MemoryNode
 
 from .stub import StubTarget
@@ -29,11 +29,11 @@ SETTINGS = ProfileSettings(16)
 @pytest.fixture(autouse=True)
 def no_fresh_processes(monkeypatch):
     """Leave out the fresh processes, which test_sizes starts once."""
-    monkeypatch.setattr("nclone_env.memory.collect.measure_sizes", lambda *arguments: ())
+    monkeypatch.setattr("nclone_env.memory.passes.measure_sizes", lambda *arguments: ())
 
 
 def stats_of(**leaks):
-    return compute(collect(StubTarget(**leaks), SETTINGS))
+    return compute_stats(collect(StubTarget(**leaks), SETTINGS))
 
 
 def growth_of(stats, quantity):
@@ -151,7 +151,7 @@ def test_the_interval_adapts_to_short_runs(steps, interval, count):
 )
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message):
-        check(settings)
+        check_settings(settings)
 
 
 def test_fresh_processes_have_enough_environments_to_measure():
