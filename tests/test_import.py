@@ -6,6 +6,7 @@ import ast
 import collections
 import importlib
 import importlib.resources
+import inspect
 import json
 import pkgutil
 import subprocess
@@ -138,7 +139,7 @@ def test_public_names_are_those_that_type_checkers_see(name):
     assert len(homes) == len(public) + sum(map(len, others))
     for name, home in homes.items():
         assert getattr(package, name) is getattr(importlib.import_module(home), name)
-    assert all(getattr(package, name).__doc__ for name in public)
+    assert all(getattr(package, name).__doc__ for name in public if inspect.isroutine(getattr(package, name)))
 
 
 @pytest.mark.parametrize("name", FACES)

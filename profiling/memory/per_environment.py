@@ -64,7 +64,7 @@ def usage(case: Case, levels: tuple[str, ...], num_envs: int, steps: int) -> Usa
     callers = sum(array.nbytes for array in arguments.get("out", {}).values())
     tree = env.memory()
     env.close()
-    return Usage(*resident, tree, callers)
+    return Usage(resident.rss, resident.pss, resident.data, tree, callers)
 
 
 def growth(case: Case, levels: tuple[str, ...], few: int, many: int) -> tuple[float, Usage]:

@@ -3,6 +3,9 @@
 import runpy
 
 import numpy as np
+import pytest
+
+pytest.importorskip("onnxruntime")
 
 from tests.docs.pages import ROOT
 from tests.docs.test_examples import blocks

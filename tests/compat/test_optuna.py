@@ -4,6 +4,8 @@ import runpy
 
 import pytest
 
+pytest.importorskip("optuna")
+
 from tests.docs.pages import ROOT
 from tests.docs.test_examples import blocks
 

@@ -24,7 +24,7 @@ from nclone_env.generate.collection import CollectionFiles, PackEntry, write_col
 from nclone_env.level import array_cache
 from nclone_env.level.load import load_level
 from nclone_env.memory.report import write_reports
-from nclone_env.memory.stats import compute
+from nclone_env.memory.stats import compute_stats
 from nclone_env.plan.saved import SavedSearch, save_search
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.replay.video import write_video
@@ -114,7 +114,7 @@ def write_mp4(folder: Path, version: int) -> None:
 
 
 def write_report(folder: Path, version: int) -> None:
-    stats = compute(by_hand.measurements(traced_per_step=version))
+    stats = compute_stats(by_hand.measurements(traced_per_step=version))
     write_reports(stats, folder, as_json=True, as_html=True)
 
 

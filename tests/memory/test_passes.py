@@ -62,7 +62,7 @@ def test_a_leak_of_python_is_found_with_its_line_and_rate(size):
     assert whole * 1000 < traced.slope < (whole + 16) * 1000  # the object and its place in a list
     worst = stats.grown_lines[0]
     assert worst.file.endswith("stub.py")
-    assert any("collect.py" in caller for caller in worst.callers)
+    assert any("passes.py" in caller for caller in worst.callers)
 
 
 def test_a_slow_leak_of_python_is_found():

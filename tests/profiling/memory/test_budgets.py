@@ -6,7 +6,7 @@ import pytest
 
 from nclone_env.memory.changes import load_profile
 from nclone_env.memory.report import JSON_REPORT, write_reports
-from nclone_env.memory.stats import compute
+from nclone_env.memory.stats import compute_stats
 from profiling.memory import budgets
 from profiling.memory.budgets import BUDGETS, entries
 from tests.memory.by_hand import measurements
@@ -15,7 +15,7 @@ BUDGET = {"each": 1001, "shared": 3000, "step": 500}
 
 
 def written(folder, **leaks):
-    write_reports(compute(measurements(**leaks)), folder, as_json=True)
+    write_reports(compute_stats(measurements(**leaks)), folder, as_json=True)
     return load_profile(folder / JSON_REPORT)
 
 
