@@ -276,7 +276,8 @@ def _locals() -> Iterator[tuple[str, Any]]:
 
 def _is_ours(thing: Any) -> bool:
     frame = _frame(thing) if isinstance(thing, _FRAME_TYPES) else None
-    return frame is not None and frame.f_code.co_filename.startswith(_FOLDER)
+    code = thing.__code__ if isinstance(thing, types.FunctionType) else frame.f_code if frame is not None else None
+    return code is not None and code.co_filename.startswith(_FOLDER)
 
 
 def _has_dict(module: Any) -> bool:

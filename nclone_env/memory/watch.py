@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import math
 import os
+import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +38,7 @@ _COST = 10
 """Snapshots by time take at most a tenth of the time."""
 _FEW = 0.08  # of the run so far is the longest time between two snapshots by time
 _LINES_EVERY = 2  # snapshots
+_PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.5, 3.0
 _NAMED_LINES = 3
@@ -145,7 +148,8 @@ class Watch:
             self._settle("imports and compilation", "until nothing was imported or compiled")
         if now >= self._next:
             start = time.perf_counter()
-            self._take(now)
+            with _promptly():
+                self._take(now)
             took = time.perf_counter() - start
             rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
@@ -241,6 +245,21 @@ class Watch:
             judged=self._judged(),
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),
         )
+
+
+@contextmanager
+def _promptly() -> Iterator[None]:
+    """Let this thread run again soon after each system call.
+
+    A thread that waits for the interpreter asks for it after the switch interval, but only if nobody released it
+    meanwhile. A program that calls kernels does so all the time, and a snapshot would take seconds.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_PROMPT)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def profile(
