@@ -251,7 +251,7 @@ class Watch:
 def _promptly() -> Iterator[None]:
     """Let this thread run again soon after each system call.
 
-    A thread that waits for the interpreter asks for it after the switch interval, but only if nobody released it
+    A thread that waits for the interpreter asks for it after the switch interval, but only if no thread released it
     meanwhile. A program that calls kernels does so all the time, and a snapshot would take seconds.
     """
     before = sys.getswitchinterval()
