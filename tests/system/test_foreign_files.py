@@ -112,13 +112,12 @@ def test_a_sample_of_the_levels():
 
 
 @pytest.mark.slow
-def test_all_levels(capsys):
-    totals = sweep(every=1, observe_every=80)
+def test_one_level_in_forty(capsys):
+    totals = sweep(every=40, observe_every=20)
     with capsys.disabled():
         sys.stdout.write(f"\n{totals}\n")
-    assert set(totals.refused) == DAMAGED
-    assert totals.read == totals.levels - 1
-    assert totals.levels > 8000
+    assert set(totals.refused) <= DAMAGED
+    assert totals.read >= 200
 
 
 @pytest.mark.parametrize(
