@@ -33,8 +33,6 @@ class ScriptOptions:
     """Also write the statistics as JSON."""
     html: bool = False
     """Also write a page of HTML with pictures, which needs no network."""
-    memray: bool = False
-    """Also record the allocations of native code with memray: the lines of native leaks."""
     fail_on_growth: bool = False
     """Exit with status 1 if memory grows, with 2 if there is too little to tell."""
     seconds: float | None = None
