@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.memory.watch import profile as profile
 
 if TYPE_CHECKING:  # for other rooms
+    from nclone_env.memory.answer import summary as summary
     from nclone_env.memory.changes import compare as compare
     from nclone_env.memory.changes import comparison_text as comparison_text
     from nclone_env.memory.changes import different_settings as different_settings
@@ -28,9 +29,8 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.process import resident_bytes as resident_bytes
     from nclone_env.memory.report import page_template as page_template
     from nclone_env.memory.report import write_reports as write_reports
-    from nclone_env.memory.sections import Section as Section
-    from nclone_env.memory.sections import summary as summary
-    from nclone_env.memory.sections import text_of as text_of
+    from nclone_env.memory.section import Section as Section
+    from nclone_env.memory.section import text_of as text_of
     from nclone_env.memory.stats import compute_stats as compute_stats
     from nclone_env.memory.subject import Subject as Subject
     from nclone_env.memory.subject import Target as Target

@@ -10,7 +10,8 @@ from typing import Any
 from nclone_env._files import write_file
 from nclone_env._optional import optional_module
 from nclone_env.memory.charts import HEIGHT, WIDTH
-from nclone_env.memory.sections import memory_sections, run, text_of, time_sections
+from nclone_env.memory.section import text_of
+from nclone_env.memory.sections import memory_sections, run, time_sections
 from nclone_env.memory.stats import Stats
 
 MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH = (
