@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.memory.flat import GrowthError as GrowthError
+    from nclone_env.memory.flat import assert_flat as assert_flat
+    from nclone_env.memory.flat import flat_profile as flat_profile
     from nclone_env.memory.watch import Watch as Watch
     from nclone_env.memory.watch import profile as profile
 
