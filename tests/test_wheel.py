@@ -64,3 +64,5 @@ def test_the_installed_wheel_runs_from_any_folder(wheel, tmp_path):
     told = run(sys.executable, "-c", EXAMPLE.format(folder=str(folder)), cwd=elsewhere, env=environment)
     assert told.split()[0] == str(sum(name.startswith("first-steps/") for name in LEVELS))
     assert told.split()[1].startswith("first-steps/")
+    markers = run(sys.executable, "-m", "pytest", "--markers", cwd=elsewhere, env=environment)
+    assert "@pytest.mark.flat_memory(steps=100" in markers

@@ -74,8 +74,8 @@ def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str 
         The profile; its ``str()`` says how small a leak would have shown.
 
     Raises:
-        GrowthError: an AssertionError, if memory grows, or there were too few calls to tell. The message names the lines
-            that grew with their rates, and the objects that keep their memory.
+        GrowthError: an AssertionError, if memory grows, or there were too few calls to tell. The message names the
+            lines that grew with their rates, and the objects that keep their memory.
 
     Example:
         >>> environment = gymnasium.make("CartPole-v1")
