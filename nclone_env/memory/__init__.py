@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.changes import load_profile as load_profile
     from nclone_env.memory.formatting import format_bytes as format_bytes
     from nclone_env.memory.growth import FLOORS as FLOORS
+    from nclone_env.memory.growth import FREE_LISTS as FREE_LISTS
     from nclone_env.memory.measurements import PhaseTime as PhaseTime
     from nclone_env.memory.measurements import ProfileSettings as ProfileSettings
     from nclone_env.memory.owners import folded as folded

@@ -28,7 +28,7 @@ class EpisodeLog:
     def __init__(self, capacity: int):
         self._records = np.zeros(capacity, FINISHED)
         self._places = np.zeros((capacity, 2), np.uint16)
-        self._count = 0
+        self._count = self._written = 0
 
     @property
     def episodes(self) -> np.ndarray:
@@ -42,6 +42,7 @@ class EpisodeLog:
 
     def clear(self) -> None:
         """Begin a new rollout."""
+        self._written = max(self._written, self._count)
         self._count = 0
 
     def add(self, ended: np.ndarray, info: Mapping[str, np.ndarray], step: int) -> None:
@@ -56,8 +57,11 @@ class EpisodeLog:
         self._count = _log(ended, *columns, step, self._records, self._places, self._count)
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the log."""
-        return array_group("episodes", {"log": self._records, "places": self._places}, shared=False)
+        """Return the bytes of the log that were written: the system provides the others when they are."""
+        written = slice(max(self._written, self._count))
+        return array_group(
+            "episode log", {"records": self._records[written], "places": self._places[written]}, shared=False
+        )
 
 
 class EpisodeStatistics:

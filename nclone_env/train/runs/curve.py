@@ -106,7 +106,7 @@ class Rows(Sequence[Row]):
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
-        return arrays_node("learning curve", (self._values, self._given), shared=False)
+        return arrays_node("learning curve", (self._values, self._given), shared=True)
 
     def _grow(self) -> None:
         """Double the number of rows."""
