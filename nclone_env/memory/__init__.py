@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.owners import owner_rows as owner_rows
     from nclone_env.memory.passes import check_settings as check_settings
     from nclone_env.memory.passes import collect as collect
+    from nclone_env.memory.plan import estimated as estimated
     from nclone_env.memory.plan import extrapolated as extrapolated
     from nclone_env.memory.process import resident_bytes as resident_bytes
     from nclone_env.memory.report import page_template as page_template
