@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.memory.flat import GrowthError as GrowthError
+    from nclone_env.memory.flat import assert_flat as assert_flat
+    from nclone_env.memory.flat import flat_profile as flat_profile
     from nclone_env.memory.watch import Watch as Watch
     from nclone_env.memory.watch import profile as profile
 
@@ -24,12 +27,12 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.owners import folded as folded
     from nclone_env.memory.owners import owned_nodes as owned_nodes
     from nclone_env.memory.owners import owner_rows as owner_rows
+    from nclone_env.memory.page import page_template as page_template
     from nclone_env.memory.passes import check_settings as check_settings
     from nclone_env.memory.passes import collect as collect
     from nclone_env.memory.plan import estimated as estimated
     from nclone_env.memory.plan import extrapolated as extrapolated
     from nclone_env.memory.process import resident_bytes as resident_bytes
-    from nclone_env.memory.report import page_template as page_template
     from nclone_env.memory.report import write_reports as write_reports
     from nclone_env.memory.section import Section as Section
     from nclone_env.memory.section import text_of as text_of

@@ -10,6 +10,7 @@ from nclone_env.memory.formatting import format_bytes, format_seconds, location
 from nclone_env.memory.growth import STANDARD_ERRORS, WARM_UP_SHARE, Growth
 from nclone_env.memory.measurements import AllocatingLine, FunctionTime
 from nclone_env.memory.owners import folded, or_dash, owner_rows
+from nclone_env.memory.parts import peak_section
 from nclone_env.memory.section import Row, Section
 from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, judged_steps, series
 
@@ -26,7 +27,7 @@ _QUANTITIES = {
 def memory_sections(stats: Stats) -> list[Section]:
     """Return the report of memory."""
     makers = (
-        *(summary, run, _sizes, _numbers, _owners, _stages, _growths, _snapshots),
+        *(summary, peak_section, run, _sizes, _numbers, _owners, _stages, _growths, _snapshots),
         *(_phases, _churn, _largest, _grown, _glossary),
     )
     return [section for make in makers if (section := make(stats)).rows]

@@ -135,7 +135,7 @@ def test_json_holds_every_field_of_the_statistics():
     stats = compute_stats(measurements())
     content = json.loads(json_text(stats))
     assert content["format"] == "nclone_env memory profile"
-    assert content["version"] == 2
+    assert content["version"] == 3
     assert {field.name for field in dataclasses.fields(stats)} - {"measurements"} < set(content)
     assert content["per_environment"]["reported"] == 1000.0
 

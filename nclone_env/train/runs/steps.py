@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+import numpy as np
+
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learner import UpdateStatistics
@@ -14,6 +16,9 @@ from nclone_env.train.runs.level_exchange import on_current_levels
 from nclone_env.train.runs.rank_exchange import ended_episodes
 from nclone_env.train.runs.run import Run
 from nclone_env.train.runs.warm_start import evaluate_reference
+
+_RECENT_UPDATES = 100
+"""Updates over which the percentile of their time is taken."""
 
 
 def collect_rollout(run: Run) -> None:
@@ -103,7 +108,19 @@ def log_update(
             "steps_per_second": run.config.batch_size / (collecting + learning),
             "collect_seconds": collecting,
             "learn_seconds": learning,
+            **_slowest(run, collecting + learning),
             "kilobytes_per_environment": run.kilobytes_per_environment,
             **others,
         }
     )
+
+
+def _slowest(run: Run, seconds: float) -> Row:
+    """Return the 95th percentiles of the steps of this rollout, and of this update and those before it."""
+    steps = np.concatenate([collector.step_seconds for collector in run.collectors])
+    before = (run.curve.rows.last(name, _RECENT_UPDATES - 1) for name in ("collect_seconds", "learn_seconds"))
+    updates = np.append(np.add(*before), seconds)
+    return {
+        "step_p95_seconds": float(np.quantile(steps, 0.95)),
+        "update_p95_seconds": float(np.quantile(updates, 0.95)),
+    }
