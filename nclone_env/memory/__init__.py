@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.page import page_template as page_template
     from nclone_env.memory.passes import check_settings as check_settings
     from nclone_env.memory.passes import collect as collect
+    from nclone_env.memory.plan import estimated as estimated
     from nclone_env.memory.plan import extrapolated as extrapolated
     from nclone_env.memory.process import resident_bytes as resident_bytes
     from nclone_env.memory.report import write_reports as write_reports

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from nclone_env.env import WON
+from nclone_env.env import WON, reserve
 from nclone_env.jit import kernel
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory_tree import MemoryNode, arrays_node
 
 FINISHED = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("start", "i4"), ("success", "?")], align=True)
 """A finished episode: undiscounted return, simulated frames, index of its level, number of the start state in which it
@@ -26,8 +26,8 @@ class EpisodeLog:
     """
 
     def __init__(self, capacity: int):
-        self._records = np.zeros(capacity, FINISHED)
-        self._places = np.zeros((capacity, 2), np.uint16)
+        self._records = np.ndarray(capacity, FINISHED, reserve(capacity * FINISHED.itemsize))
+        self._places = np.ndarray((capacity, 2), np.uint16, reserve(capacity * 4))
         self._count = self._written = 0
 
     @property
@@ -57,11 +57,9 @@ class EpisodeLog:
         self._count = _log(ended, *columns, step, self._records, self._places, self._count)
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the log that were written: the system provides the others when they are."""
+        """Return the bytes of the log that were written; the system provides the others when they are."""
         written = slice(max(self._written, self._count))
-        return array_group(
-            "episode log", {"records": self._records[written], "places": self._places[written]}, shared=False
-        )
+        return arrays_node("episode log", (self._records[written], self._places[written]), shared=False)
 
 
 class EpisodeStatistics:
