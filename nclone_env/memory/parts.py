@@ -20,7 +20,7 @@ def peak_section(stats: Stats) -> Section:
     """Return the peak by part; no rows if it is not known."""
     parts = list(peak_parts(stats))
     whole = max(1, stats.peak_bytes)
-    rows = [(name, format_bytes(size), f"{size / whole:.0%}") for name, size in parts]
+    rows = [(name, format_bytes(size), f"{size / whole:.0%}" if size > whole / 200 else "<1%") for name, size in parts]
     workers = max((item.worker_bytes for item in stats.measurements.snapshots), default=0)
     notes = [f"Worker processes take {format_bytes(workers)} besides, without file pages."] if workers else []
     title = f"Peak by part: {format_bytes(stats.peak_bytes)} resident"
