@@ -29,12 +29,12 @@ def peak_section(stats: Stats) -> Section:
 
 def peak_parts(stats: Stats) -> Iterator[tuple[str, int]]:
     """Yield the name and the bytes of each part of the peak; their sum is the peak."""
-    measured, reached = stats.measurements, 0
-    for stage in measured.stages if stats.peak_bytes else ():
-        if stage.name not in _LATER and stage.rss_bytes > reached:
-            yield _LABELS.get(stage.name, stage.name), stage.rss_bytes - reached
-            reached = stage.rss_bytes
-    left = max(0, stats.peak_bytes - reached)
+    measured, left = stats.measurements, stats.peak_bytes
+    for stage in measured.stages:
+        size = min(left, stage.rss_bytes - (stats.peak_bytes - left))
+        if stage.name not in _LATER and size > 0:
+            yield _LABELS.get(stage.name, stage.name), size
+            left -= size
     for name, size in _owned(stats):
         if min(size, left):
             yield name, min(size, left)
