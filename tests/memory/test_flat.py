@@ -103,28 +103,3 @@ def test_what_pytest_records_is_no_growth(caplog):
 def test_reports_are_written(tmp_path):
     assert_flat(int, steps=50, output_dir=tmp_path, trace=False)
     assert (tmp_path / "memory_profiling_report.json").exists()
-
-
-@pytest.mark.parametrize("leaks", [False, True])
-def test_environments_of_stable_baselines3(leaks):
-    pytest.importorskip("stable_baselines3")
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
-    def make():
-        env = gymnasium.make("CartPole-v1")
-        return Leaky(env) if leaks else env
-
-    envs = DummyVecEnv([make, make])
-    model = PPO("MlpPolicy", envs, n_steps=16, device="cpu", seed=0)
-    observations = envs.reset()
-
-    def step():
-        nonlocal observations
-        observations, *_ = envs.step(model.predict(observations)[0])
-
-    if not leaks:
-        assert_flat(step, steps=200)
-        return
-    with pytest.raises(GrowthError, match=r"test_flat\.py:\d+ \+[0-9.]+ KB per 1,000 steps\n +kept by Leaky\.history"):
-        assert_flat(step, steps=200)
