@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from nclone_env.memory.measurements import TIME_UNIT
 from nclone_env.memory.watch import Watch, profile
 
 _VERDICTS = {"growing": "memory grows", "undecided": "too little to tell whether memory grows"}
@@ -43,9 +44,10 @@ class FlatProfile:
         finally:
             self._messages.__exit__(None, None, None)
         assert self._watch.stats is not None
-        verdict = self._watch.stats.verdict
+        verdict, unit = self._watch.stats.verdict, self._watch.stats.measurements.unit
         if kind is None and verdict != "flat":
-            raise GrowthError(f"{_VERDICTS[verdict]}\n{self._watch}")
+            uncounted = "; call step() of the profile where the block repeats" if unit == TIME_UNIT else ""
+            raise GrowthError(f"{_VERDICTS[verdict]}{uncounted}\n{self._watch}")
 
 
 def flat_profile(name: str = "block", **options: Any) -> FlatProfile:

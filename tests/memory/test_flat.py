@@ -78,6 +78,13 @@ def test_a_block_is_named_and_judged():
         leak()
 
 
+def test_a_block_without_steps_is_told_to_count_them():
+    profile = flat_profile(trace=False)
+    profile.__enter__()
+    with pytest.raises(GrowthError, match=r"^too little to tell .*; call step\(\) of the profile where the block"):
+        profile.__exit__(None, None, None)
+
+
 def test_an_error_of_the_block_is_not_hidden():
     def fail():
         raise ValueError("of the test")
