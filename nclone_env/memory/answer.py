@@ -36,6 +36,8 @@ def _answers(stats: Stats) -> Iterator[Row]:
         yield "", f"{format_bytes(owners[0].shared_bytes)} shared by all environments"
     if stats.peak_bytes:
         yield "peak", f"{format_bytes(stats.peak_bytes)} resident"
+    for number, advice in enumerate(stats.measurements.advice):
+        yield "" if number else "advice", advice.text
     if stats.step_peak is not None:
         yield (
             "churn",
