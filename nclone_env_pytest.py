@@ -34,20 +34,17 @@ def memory_profile(request: pytest.FixtureRequest) -> Callable[..., AbstractCont
     return begin
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Repeat a marked test."""
     marker = item.get_closest_marker(_MARKER)
     if marker is None or not isinstance(item, pytest.Function):
-        return (yield)
+        yield
+        return
     function = item.obj
-    if iscoroutinefunction(function):
-        pytest.fail(f"{_MARKER}: expected a plain function, got a coroutine function", pytrace=False)
     item.obj = _repeated(function, item.name, *marker.args, **marker.kwargs)
-    try:
-        return (yield)
-    finally:
-        item.obj = function
+    yield
+    item.obj = function
 
 
 def _repeated(function: Callable[..., object], name: str, steps: int = _STEPS, **options: Any) -> Callable[..., None]:
@@ -57,6 +54,8 @@ def _repeated(function: Callable[..., object], name: str, steps: int = _STEPS, *
     @wraps(function)
     def run(**arguments: Any) -> None:
         __tracebackhide__ = True
+        if iscoroutinefunction(function):
+            pytest.fail(f"{_MARKER}: expected a plain function, got a coroutine function", pytrace=False)
         try:
             assert_flat(partial(function, **arguments), steps, name=name, **options)
             return

@@ -20,7 +20,7 @@ def peak_section(stats: Stats) -> Section:
     """Return the peak by part; no rows if it is not known."""
     parts = list(peak_parts(stats))
     whole = max(1, stats.peak_bytes)
-    rows = [(name, format_bytes(size), f"{size / whole:.0%}") for name, size in parts]
+    rows = [(name, format_bytes(size), f"{size / whole:.0%}" if size > whole / 200 else "<1%") for name, size in parts]
     workers = max((item.worker_bytes for item in stats.measurements.snapshots), default=0)
     notes = [f"Worker processes take {format_bytes(workers)} besides, without file pages."] if workers else []
     title = f"Peak by part: {format_bytes(stats.peak_bytes)} resident"
@@ -29,12 +29,12 @@ def peak_section(stats: Stats) -> Section:
 
 def peak_parts(stats: Stats) -> Iterator[tuple[str, int]]:
     """Yield the name and the bytes of each part of the peak; their sum is the peak."""
-    measured, reached = stats.measurements, 0
-    for stage in measured.stages if stats.peak_bytes else ():
-        if stage.name not in _LATER and stage.rss_bytes > reached:
-            yield _LABELS.get(stage.name, stage.name), stage.rss_bytes - reached
-            reached = stage.rss_bytes
-    left = max(0, stats.peak_bytes - reached)
+    measured, left = stats.measurements, stats.peak_bytes
+    for stage in measured.stages:
+        size = min(left, stage.rss_bytes - (stats.peak_bytes - left))
+        if stage.name not in _LATER and size > 0:
+            yield _LABELS.get(stage.name, stage.name), size
+            left -= size
     for name, size in _owned(stats):
         if min(size, left):
             yield name, min(size, left)

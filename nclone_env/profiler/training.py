@@ -36,6 +36,11 @@ class TrainingTarget:
     config: TrainConfig = field(default_factory=TrainConfig)
     """Configuration of the run; its output folder is not used."""
 
+    def __post_init__(self) -> None:
+        """Import what a run imports: it counts as libraries, not as what the first run takes."""
+        require_training_extra()
+        from nclone_env.train import begun_run  # noqa: F401 - requires torch, an optional dependency
+
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return all options of the run that are not the default, those that define its size, and the device."""
         default = TrainConfig()

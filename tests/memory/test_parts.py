@@ -56,3 +56,11 @@ def test_workers_are_named_besides():
 def test_there_are_no_parts_without_a_peak():
     assert parts(stages=()) == {}
     assert peak_section(compute_stats(dataclasses.replace(measurements(), stages=()))).rows == []
+
+
+def test_memory_that_was_freed_before_the_peak_is_no_part_of_it():
+    stages = tuple(
+        Stage(name, rss, rss, rss, peak, "by hand")
+        for name, rss, peak in (("libraries", 50_000, 0), ("compiled code", 90_000, 95_000), ("made", 70_000, 80_000))
+    )
+    assert parts(stages=stages) == {"libraries": 50_000, "compiled code": 30_000}

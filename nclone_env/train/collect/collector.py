@@ -29,7 +29,7 @@ class Collector:
         first: number of the first of them, counted over all ranks.
         episodes: the episodes that ended in it.
         levels: (n,) int32, index of the level that each environment played in its last step.
-        step_seconds: (T,) float64, time of each step of the last rollout.
+        step_seconds: (T,) float64, times of the steps of the last rollout, in any order.
 
     Args:
         envs: n environments with same-step autoreset.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -116,11 +117,18 @@ def log_update(
 
 
 def _slowest(run: Run, seconds: float) -> Row:
-    """Return the 95th percentiles of the steps of this rollout, and of this update and those before it."""
-    steps = np.concatenate([collector.step_seconds for collector in run.collectors])
-    before = (run.curve.rows.last(name, _RECENT_UPDATES - 1) for name in ("collect_seconds", "learn_seconds"))
-    updates = np.append(np.add(*before), seconds)
-    return {
-        "step_p95_seconds": float(np.quantile(steps, 0.95)),
-        "update_p95_seconds": float(np.quantile(updates, 0.95)),
-    }
+    """Return the 95th percentiles of the steps of the slowest group, and of the updates up to this one.
+
+    Arrays would have another size in each update; NumPy keeps some of each size, which looks like a leak.
+    """
+    for collector in run.collectors:
+        collector.step_seconds.sort()
+    before = [run.curve.rows.last(name, _RECENT_UPDATES - 1).tolist() for name in ("collect_seconds", "learn_seconds")]
+    updates = sorted([seconds, *map(sum, zip(*before))])
+    steps = max(_percentile(collector.step_seconds) for collector in run.collectors)
+    return {"step_p95_seconds": steps, "update_p95_seconds": _percentile(updates)}
+
+
+def _percentile(ascending: Sequence[float] | np.ndarray) -> float:
+    """Return the smallest number that 95 % of the numbers do not exceed."""
+    return float(ascending[math.ceil(0.95 * len(ascending)) - 1])
