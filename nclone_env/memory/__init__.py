@@ -14,6 +14,9 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.memory.watch import profile as profile
 
 if TYPE_CHECKING:  # for other rooms
+    from nclone_env.memory.advice import chosen as chosen
+    from nclone_env.memory.advice import copies as copies
+    from nclone_env.memory.advice import of_kept_results as of_kept_results
     from nclone_env.memory.answer import summary as summary
     from nclone_env.memory.changes import compare as compare
     from nclone_env.memory.changes import comparison_text as comparison_text
@@ -22,6 +25,8 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.formatting import format_bytes as format_bytes
     from nclone_env.memory.growth import FLOORS as FLOORS
     from nclone_env.memory.growth import FREE_LISTS as FREE_LISTS
+    from nclone_env.memory.measurements import Advice as Advice
+    from nclone_env.memory.measurements import OwnedNode as OwnedNode
     from nclone_env.memory.measurements import PhaseTime as PhaseTime
     from nclone_env.memory.measurements import ProfileSettings as ProfileSettings
     from nclone_env.memory.owners import folded as folded

@@ -30,12 +30,15 @@ def _answers(stats: Stats) -> Iterator[Row]:
             f"{format_bytes(found.reported)} reported by the owners",
         )
     elif owners:
-        each = owners[0].environment_bytes / max(1, stats.measurements.settings.num_envs)
-        yield "memory", f"{format_bytes(each)} per environment, as reported by the owners"
+        count, reported = stats.measurements.settings.num_envs, owners[0].environment_bytes
+        each = f"{format_bytes(reported / count)} per environment" if count else format_bytes(reported)
+        yield "memory", f"{each}, as reported by the owners"
     if owners and owners[0].shared_bytes:
         yield "", f"{format_bytes(owners[0].shared_bytes)} shared by all environments"
     if stats.peak_bytes:
         yield "peak", f"{format_bytes(stats.peak_bytes)} resident"
+    for number, advice in enumerate(stats.measurements.advice):
+        yield "" if number else "advice", advice.text
     if stats.step_peak is not None:
         yield (
             "churn",

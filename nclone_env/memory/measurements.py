@@ -94,6 +94,18 @@ class OwnedNode:
 
 
 @dataclass(frozen=True)
+class Advice:
+    """A change that saves memory."""
+
+    option: str
+    """What to change: an option of the command line or of the code."""
+    saved_bytes: int
+    """Of the whole run; negative: what it takes."""
+    text: str
+    """A sentence."""
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """Memory after a step of the plain pass."""
 
@@ -232,6 +244,8 @@ class Measurements:
     """In chronological order."""
     owners: tuple[OwnedNode, ...] = ()
     """The memory tree after the last step, parents first."""
+    advice: tuple[Advice, ...] = ()
+    """What saves most first."""
     traced: tuple[Traced, ...] = ()
     line_steps: tuple[float, ...] = ()
     """Step of each line snapshot."""

@@ -24,7 +24,7 @@ JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 3
 _JSON_KEYS = (
     *("name", "unit", "facts", "machine", "settings", "verdict", "growths", "per_environment", "sizes", "owners"),
     *("stages", "warm_up_steps", "snapshots", "traced", "largest_lines", "grown_lines", "step_peak", "churn", "phases"),
-    *("keepers", "judged", "loading"),
+    *("advice", "keepers", "judged", "loading"),
     *("by_cumulative", "by_own", "speed", "env_steps"),
 )
 

@@ -42,7 +42,7 @@ class Sizes(NamedTuple):
 
 def measure_one_and_two(target: Target) -> tuple[Sizes, Sizes]:
     """Measure one and two environments in fresh processes, both at a time."""
-    processes = [Process(target, count, _steps(target), traced=False) for count in (1, 2)]
+    processes = [Process(target, count, steps_to_measure(target), traced=False) for count in (1, 2)]
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1) as executor:
         one, two = executor.map(_measure_twice, processes)
     return one, two
@@ -52,7 +52,7 @@ def _measure_twice(process: Process) -> Sizes:
     return Sizes(measure(process), measure(process._replace(traced=True)))
 
 
-def _steps(target: Target) -> int:
+def steps_to_measure(target: Target) -> int:
     """Return the steps after which most buffers were used."""
     return max(_FEWEST_STEPS, _STEPS // max(1, target.env_steps(1)))
 
@@ -66,10 +66,10 @@ def measure_sizes(target: Target, settings: ProfileSettings, reported: float) ->
         reported: bytes per environment that the subject reports.
     """
     counts = environment_counts(settings.num_envs, reported, target.most_envs)
-    steps = min(settings.steps, _steps(target))
+    steps = min(settings.steps, steps_to_measure(target))
     plain = [Process(target, count, steps, traced=False) for count in counts]
     traced = [Process(target, count, steps, traced=True) for count in (counts[0], counts[-1])]
-    return tuple(_in_fresh_process(process) for process in (*plain, *traced))
+    return tuple(in_fresh_process(process) for process in (*plain, *traced))
 
 
 def environment_counts(num_envs: int, reported: float, most_envs: int) -> tuple[int, int, int]:
@@ -79,7 +79,8 @@ def environment_counts(num_envs: int, reported: float, most_envs: int) -> tuple[
     return largest // 4, largest // 2, largest
 
 
-def _in_fresh_process(process: Process) -> SizePoint:
+def in_fresh_process(process: Process) -> SizePoint:
+    """Measure in a new process."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         return executor.submit(measure, process).result()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +14,10 @@ import numpy as np
 
 from nclone_env._files import temporary_beside
 from nclone_env.cores import available_cores
-from nclone_env.memory import FLOORS, PhaseTime, Subject
+from nclone_env.memory import FLOORS, Advice, OwnedNode, PhaseTime, Subject, chosen
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.options import leaves
+from nclone_env.profiler.advice import of_more_environments, of_observations
 from nclone_env.train import TrainConfig, require_training_extra
 
 _PHASE_UPDATES = 20
@@ -63,6 +64,11 @@ class TrainingTarget:
 
         tree: MemoryNode = estimate_bytes(self._sized(num_envs))
         return tree
+
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
+        """Return what would save most, and whether more environments would cost little."""
+        sizes = of_observations(self.config.environment, owners, num_envs, unreported)
+        return chosen((*sizes, *of_more_environments(owners, num_envs)), owners)
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         """Return the time of an update, of collecting its rollout and of learning from it."""

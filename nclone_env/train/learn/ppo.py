@@ -110,7 +110,7 @@ class PPO:
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, gradients and order."""
         gradient = array_group("first part", {"gradient": self._gradients[:1]}, shared=True)
-        arrays = {"gradients": self._gradients[1:], "order": self._order, "sums": self._sums}
+        arrays: dict[str, np.ndarray] = {"gradients": self._gradients[1:], "order": self._order, "sums": self._sums}
         parts = array_group("parts of a minibatch", arrays, shared=False)  # as many as the steps need
         return MemoryNode("update", children=(self.optimiser.memory(), gradient, parts))
 
