@@ -11,6 +11,7 @@ from typing import NamedTuple
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.memory import Advice, OwnedNode, copies, format_bytes
+from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs.spec import frame_specs
 
 _SMALL, _SMALLEST = 64, 16  # pixels
@@ -79,17 +80,27 @@ def _bytes(config: EnvironmentConfig) -> dict[str, int]:
 def _shared_bytes(config: EnvironmentConfig) -> int:
     """Return the bytes of pictures that all environments share, without mapped files."""
     with closing(NPlusPlusVectorEnv(config.replace(levels=_ANY_LEVELS), 1)) as env:
-        return sum(node.own_bytes for _, node in env.memory().walk() if node.shared and not node.mapped)
+        return _once(env.memory())
 
 
-def of_more_environments(owners: Sequence[OwnedNode], num_envs: int) -> Iterator[Advice]:
-    """Yield advice for a training run most of whose memory does not grow with the environments."""
-    growing, once = owners[0].environment_bytes, owners[0].shared_bytes
-    once -= sum(node.shared_bytes for node in owners if node.mapped)
-    if once > growing:
+def of_more_environments(num_envs: int, one: MemoryNode, two: MemoryNode) -> Iterator[Advice]:
+    """Yield advice for a training run most of whose memory does not grow with the environments.
+
+    Args:
+        num_envs: n.
+        one: tree of the run.
+        two: tree of a run of twice as many.
+    """
+    more = two.bytes_where(shared=False) - one.bytes_where(shared=False) + _once(two) - _once(one)
+    if _once(one) > more:
         yield Advice(
             f"--num-envs {2 * num_envs}",
-            -growing,
-            f"--num-envs {2 * num_envs}, twice as many, takes {format_bytes(growing)} more: parameters, optimiser and "
-            f"scratch, {format_bytes(once)}, do not grow.",
+            -more,
+            f"--num-envs {2 * num_envs}, twice as many, takes only {format_bytes(more)} more: most of the run, "
+            f"{format_bytes(_once(one))}, is parameters, optimiser and scratch.",
         )
+
+
+def _once(tree: MemoryNode) -> int:
+    """Return the bytes that all environments share, without mapped files."""
+    return sum(node.own_bytes for _, node in tree.walk() if node.shared and not node.mapped)

@@ -68,7 +68,8 @@ class TrainingTarget:
     def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
         """Return what would save most, and whether more environments would cost little."""
         sizes = of_observations(self.config.environment, owners, num_envs, unreported)
-        return chosen((*sizes, *of_more_environments(owners, num_envs)), owners)
+        trees = self.estimate(num_envs), self.estimate(2 * num_envs)
+        return chosen((*sizes, *of_more_environments(num_envs, *trees)), owners)
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         """Return the time of an update, of collecting its rollout and of learning from it."""
