@@ -35,7 +35,7 @@ from nclone_env.memory import (
 )
 from nclone_env.memory import compare as compare_profiles
 from nclone_env.memory_limit import available_bytes, check_fits
-from nclone_env.options import group, option
+from nclone_env.options import check_integer, group, option
 from nclone_env.profiler import (
     AsyncTarget,
     Contract,
@@ -152,12 +152,20 @@ def sb3(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -
     return profile(target, environment.num_envs, 1000, options)
 
 
-def train(training: _Training = _TRAINING, options: _Report = _REPORT) -> int:
+def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: int = 1) -> int:
     """Profile the updates of a training run: rollout, network, optimiser, environments.
 
     The run trains in a temporary folder.
+
+    Args:
+        training: configuration of the run.
+        options: length and reports.
+        ranks: with --estimate: processes of torchrun on this machine.
     """
-    return profile(TrainingTarget(training), training.num_envs, 40, options)
+    check_integer("ranks", ranks, low=1)
+    if ranks > 1 and not options.estimate:
+        raise ConfigError(f"ranks: expected with --estimate, got {ranks} without; one process is profiled")
+    return profile(TrainingTarget(training, ranks), training.num_envs, 40, options)
 
 
 def compare(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from nclone_env._files import temporary_beside
 from nclone_env.cores import available_cores
-from nclone_env.memory import FLOORS, Advice, OwnedNode, PhaseTime, Subject, chosen
+from nclone_env.memory import FLOORS, Advice, OwnedNode, PhaseTime, Subject, chosen, resident_bytes
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.options import leaves
 from nclone_env.profiler.advice import of_more_environments, of_observations
@@ -35,6 +35,8 @@ class TrainingTarget:
 
     config: TrainConfig = field(default_factory=TrainConfig)
     """Configuration of the run; its output folder is not used."""
+    ranks: int = 1
+    """Processes that train together on this machine, for estimates."""
 
     def __post_init__(self) -> None:
         """Import what a run imports: it counts as libraries, not as what the first run takes."""
@@ -58,12 +60,16 @@ class TrainingTarget:
         return num_envs * self.config.num_steps
 
     def estimate(self, num_envs: int) -> MemoryNode:
-        """Return the tree of a run."""
+        """Return the tree of a run, or of all its ranks."""
         require_training_extra()
-        from nclone_env.train import estimate_bytes  # requires torch, an optional dependency
+        from nclone_env.train import Ranks, estimate_bytes  # requires torch, an optional dependency
 
-        tree: MemoryNode = estimate_bytes(self._sized(num_envs))
-        return tree
+        count = self.ranks
+        tree: MemoryNode = estimate_bytes(self._sized(num_envs), ranks=Ranks(0, count, count))
+        if count == 1:
+            return tree
+        libraries = MemoryNode("libraries of the other ranks", (count - 1) * resident_bytes().data, shared=True)
+        return MemoryNode(f"training run of {count} ranks", children=(*_times(tree, count).children, libraries))
 
     def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
         """Return what would save most, and whether more environments would cost little."""
@@ -91,6 +97,12 @@ class TrainingTarget:
     def _sized(self, num_envs: int) -> TrainConfig:
         timesteps = num_envs * self.config.num_steps * _MOST_UPDATES
         return self.config.replace(num_envs=num_envs, total_timesteps=timesteps)
+
+
+def _times(tree: MemoryNode, count: int) -> MemoryNode:
+    """Return the tree of several processes; they share mapped files."""
+    own = tree.own_bytes * (1 if tree.mapped else count)
+    return replace(tree, own_bytes=own, children=tuple(_times(child, count) for child in tree.children), blocks=())
 
 
 class TrainingSubject:
