@@ -71,6 +71,7 @@ def test_the_first_screen_has_the_answer_and_all_else_is_folded():
     assert "More than this would have shown: traced 2.5 KB, native 20.0 KB" in text
     assert "a.py:1 +375 B per 1,000 vector steps kept by Keep.kept < env (list of 2: bytes)" in text
     assert "1,000 B measured for each further environment" in text
+    assert "advice --picture-size 64 saves 2.0 KB." in text
     assert "Peak by part: 94.7 KB resident interpreter 8.8 KB 9%" in text
     assert "500 us (median), 500 us (p95)" in text
     assert "Run" not in text
