@@ -112,13 +112,7 @@ def solve_levels(
         video: also export each solution as an MP4 video.
         force: replace the rows of the same levels in the table, and their recordings; those of other levels stay.
     """
-    for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
-        if value is not None:
-            check_integer(name, value, low=1)
-    if hold > MOST_FRAMES:
-        raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
-    if seconds is not None and not seconds > 0:
-        raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
+    _check_budget(threads, hold, frames, seconds)
     packs: OpenedPacks = {}
     refs = [ref for name in levels for ref in resolve(name, packs)]
     if not refs:
@@ -144,14 +138,20 @@ def solve_levels(
         task = _Task(seconds, limit, objective, seed, each, hold, smooth, output, resume, video, stop, table)
         rows = _run(task, refs, threads, output, before)
         table.clear()
-    found = sum(row.completed for row in rows)
-    simulated = sum(row.simulated for row in rows)
-    print(
-        f"{found} of {len(rows)} levels completed, {simulated:,} frames simulated, "
-        f"{time.perf_counter() - started:.1f} s; recordings and {TABLE} in {output}"
-    )
+    _print_total(rows, time.perf_counter() - started, output)
     _print_won(rows)
     return stop.exit_status if stop() else int(any(row.error for row in rows))
+
+
+def _check_budget(threads: int, hold: int, frames: int | None, seconds: float | None) -> None:
+    """Raise a ConfigError that names the option whose number is outside its range."""
+    for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
+        if value is not None:
+            check_integer(name, value, low=1)
+    if hold > MOST_FRAMES:
+        raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
+    if seconds is not None and not seconds > 0:
+        raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
 
 
 def _rows_before(output: Path, names: Set[str], resume: bool, force: bool) -> list[dict[str, Any]]:
@@ -205,6 +205,15 @@ def _remove_replaced(output: Path, row: Row, before: Sequence[Mapping[str, Any]]
             for name in {str(old.get("recording") or ""), str(old.get("video") or "")} - {"", row.recording, row.video}:
                 if Path(name).name == name:
                     (output / name).unlink(missing_ok=True)
+
+
+def _print_total(rows: list[Row], seconds: float, output: Path) -> None:
+    """Print the number of completed levels, the frames simulated and the place of the results."""
+    found, simulated = sum(row.completed for row in rows), sum(row.simulated for row in rows)
+    print(
+        f"{found} of {len(rows)} levels completed, {simulated:,} frames simulated, {seconds:.1f} s; "
+        f"recordings and {TABLE} in {output}"
+    )
 
 
 def _print_won(rows: Sequence[Row]) -> None:
