@@ -22,9 +22,7 @@ from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
-from nclone_env.level.build import build_room
-from nclone_env.level.level import Level
-from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
+from nclone_env.level import Level, LevelRef, OpenedPacks, build_room, resolve
 from nclone_env.options import check_integer
 from nclone_env.plan import MOST_FRAMES, SEARCH_SUFFIX, Solution, compile_kernels, solve
 from nclone_env.plan import smooth as smoothed

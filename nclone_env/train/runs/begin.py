@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from nclone_env.errors import ConfigError
-from nclone_env.obs.spec import frame_specs
+from nclone_env.obs import frame_specs
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutStorage

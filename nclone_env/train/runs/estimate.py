@@ -8,8 +8,7 @@ import torch
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import MemoryLimitError
-from nclone_env.level.load import LevelSource
-from nclone_env.level.scenes import everything
+from nclone_env.level import LevelSource, everything
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.collector import Collector

@@ -15,7 +15,7 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env import Job, Workers
-from nclone_env.level.load import LevelSource, load_levels
+from nclone_env.level import LevelSource, load_levels
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
