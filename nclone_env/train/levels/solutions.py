@@ -44,7 +44,7 @@ PLANNED = "planned"
 FRAMES = 2_000_000
 """Frames that are simulated for each level: less than half a second."""
 _MEMORY = 150_000_000  # bytes of a search, at most
-_KEPT_TOGETHER = 16
+_KEPT_TOGETHER = 64
 """Levels whose results are kept in one file."""
 _LAYOUT: Layout = {"inputs": np.dtype(np.uint8), "lengths": np.dtype(np.int32)}
 
