@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,7 @@ from nclone_env.memory import (
     comparison_text,
     compute_stats,
     different_settings,
+    estimated,
     folded,
     format_bytes,
     load_profile,
@@ -216,19 +218,21 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
 
 
 def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
-    """Print the memory tree that a target will have.
+    """Print the memory that a target will have.
 
     Raises:
         MemoryLimitError: if it does not fit; the tree is printed before.
     """
-    tree = target.estimate(num_envs)
     limit = parse_bytes(options.memory_limit)
+    print("measuring one and two in fresh processes", file=sys.stderr)
+    tree = estimated(target, num_envs)
     title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
     rows, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
-    note = f"{format_bytes(tree.total_bytes)} in all; {_limit_text(limit)}"
+    each, shared = tree.bytes_where(shared=False) / num_envs, tree.bytes_where(shared=True)
+    parts = f"{format_bytes(each)} for each, {format_bytes(shared)} shared"
+    note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {_limit_text(limit)}"
     print(text_of([Section(title, rows, columns, (note,))]))
-    shared = tree.bytes_where(shared=True)
-    check_fits("num_envs", num_envs, tree.bytes_where(shared=False) / num_envs, shared, limit)
+    check_fits("num_envs", num_envs, each, shared, limit)
     return 0
 
 

@@ -98,7 +98,7 @@ class Snapshot:
     """Memory after a step of the plain pass."""
 
     step: float
-    """Number of the step; seconds for code that counts no steps."""
+    """Number of the step; milliseconds for code that counts no steps."""
     rss_bytes: int
     """Resident set size: all resident pages."""
     pss_bytes: int
@@ -221,7 +221,7 @@ class Measurements:
     settings: ProfileSettings
     name: str
     unit: str
-    """What a step is; "second" if no steps were counted."""
+    """What a step is; "millisecond" if no steps were counted."""
     facts: tuple[tuple[str, str], ...]
     env_steps: int
     """Environment steps of a step; 0: they are not counted."""

@@ -192,7 +192,7 @@ def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, t
     """
     places = settings.snapshot_steps()
     log, peaks = TracedLog(len(places)), np.full(settings.steps, -1, dtype=np.int64)
-    warm = next(step for step in places if step >= settings.warm_up_steps)
+    warm = max(step for step in places if step < settings.warm_up_steps)  # what the lines take is warm-up, too
     with_lines = {places[0], warm, settings.steps}
 
     def take(step: int) -> None:

@@ -15,13 +15,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
+from nclone_env.memory.answer import summary
 from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
 from nclone_env.memory.measurements import TIME_UNIT, Keeper, Measurements, ProfileSettings, Stage
 from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
-from nclone_env.memory.sections import summary, text_of
+from nclone_env.memory.section import text_of
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, grown_lines
 from nclone_env.memory.traced import TracedLog, start_tracing

@@ -14,7 +14,7 @@ from nclone_env._optional import optional_module
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment
-from nclone_env.memory import FLOORS, PhaseTime, Subject, extrapolated
+from nclone_env.memory import FLOORS, FREE_LISTS, PhaseTime, Subject, extrapolated
 from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
 from nclone_env.profiler.phases import measure_phases
 
@@ -233,6 +233,7 @@ class AsyncTarget(SyncTarget):
 
     name = "Gymnasium's AsyncVectorEnv"
     most_envs = 8  # processes are slow to start
+    traced_floor = FREE_LISTS  # each step makes and destroys objects of all kinds
     vectorization = "async"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import temporary_beside
+from nclone_env.cores import available_cores
 from nclone_env.memory import FLOORS, PhaseTime, Subject
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.options import leaves
@@ -27,23 +29,28 @@ class TrainingTarget:
 
     name = "training run"
     unit = "update"
-    most_envs = 1024
+    most_envs = 4096
     traced_floor = FLOORS["traced"]
 
     config: TrainConfig = field(default_factory=TrainConfig)
     """Configuration of the run; its output folder is not used."""
 
+    def __post_init__(self) -> None:
+        """Import what a run imports: it counts as libraries, not as what the first run takes."""
+        require_training_extra()
+        from nclone_env.train import begun_run  # noqa: F401 - requires torch, an optional dependency
+
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return all options of the run that are not the default, and those that define its size."""
+        """Return all options of the run that are not the default, those that define its size, and the device."""
         default = TrainConfig()
         sizes = ("levels", "observations", "num_steps", "hidden_size", "num_minibatches", "update_epochs")
-        hidden = ("output", "name", "total_timesteps", "num_envs")
+        hidden = ("output", "name", "total_timesteps", "num_envs", "device", "num_threads", "amp", "compile")
         shown = [
             (option.key, option.value(self.config))
             for option in leaves(TrainConfig)
             if option.key in sizes or (option.key not in hidden and option.value(self.config) != option.value(default))
         ]
-        return tuple((key.replace("_", " "), str(value)) for key, value in shown)
+        return (*((key.replace("_", " "), str(value)) for key, value in shown), *self._computing())
 
     def env_steps(self, num_envs: int) -> int:
         """Return the steps of a rollout."""
@@ -54,7 +61,7 @@ class TrainingTarget:
         require_training_extra()
         from nclone_env.train import estimate_bytes  # requires torch, an optional dependency
 
-        tree: MemoryNode = estimate_bytes(self.config.replace(num_envs=num_envs))
+        tree: MemoryNode = estimate_bytes(self._sized(num_envs))
         return tree
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
@@ -65,6 +72,14 @@ class TrainingTarget:
     def make(self, num_envs: int) -> Subject:
         """Set up a run in a temporary folder and warm it up."""
         return TrainingSubject(self._sized(num_envs))
+
+    def _computing(self) -> Iterator[tuple[str, str]]:
+        """Yield where a run computes, and how; the version of torch is among those of the machine."""
+        config = self.config
+        yield "device", config.device
+        yield "threads", str(config.num_threads or available_cores())
+        for name, value in (("AMP", config.amp), ("compile", config.compile)):
+            yield name, "on" if value else "off"
 
     def _sized(self, num_envs: int) -> TrainConfig:
         timesteps = num_envs * self.config.num_steps * _MOST_UPDATES
