@@ -10,11 +10,8 @@ from tyro.conf import Positional
 from nclone_env._files import write_file
 from nclone_env.cli.output import check_folder, check_free, claim_folder
 from nclone_env.errors import ConfigError, FormatError, LevelFormatError, UnsupportedLevelError
+from nclone_env.level import Level, OpenedPacks, load_level, pack, resolve
 from nclone_env.level.formats import read_bytes
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.level.reference import OpenedPacks, resolve
 from nclone_env.prove import (
     CHECK_MEMORY,
     PROOF_MEMORY,

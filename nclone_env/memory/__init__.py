@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.changes import comparison_text as comparison_text
     from nclone_env.memory.changes import different_settings as different_settings
     from nclone_env.memory.changes import load_profile as load_profile
-    from nclone_env.memory.formatting import format_bytes as format_bytes
     from nclone_env.memory.growth import FLOORS as FLOORS
     from nclone_env.memory.growth import FREE_LISTS as FREE_LISTS
     from nclone_env.memory.measurements import Advice as Advice

@@ -26,7 +26,9 @@ def estimated(target: Target, num_envs: int) -> MemoryNode:
 def _unreported(target: Target, num_envs: int) -> Iterator[MemoryNode]:
     """Yield the memory of Python and of worker processes that no owner reports, by its growth from one to two."""
     one, two = measure_one_and_two(target)
-    python = one.traced.python_bytes or 0, two.traced.python_bytes or 0
+    assert one.traced.python_bytes is not None
+    assert two.traced.python_bytes is not None
+    python = one.traced.python_bytes, two.traced.python_bytes
     yield from _grown("other Python memory", *python, num_envs)
     if two.plain.worker_bytes:
         known = one.plain.committed_bytes + python[0], two.plain.committed_bytes + python[1]

@@ -121,8 +121,8 @@ def stage(name: str, how: str) -> Stage:
     """Return the resident memory of this process now, without garbage, and its peak.
 
     Args:
-        name: of the stage.
-        how: it was measured.
+        name: name of the stage.
+        how: method of the measurement.
     """
     gc.collect()
     peak = peak_bytes()

@@ -17,7 +17,7 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.plan.remaining import least_path, path_remaining, steps_taken
 from nclone_env.plan.successors import play
 from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, most_that_fit, places_for
@@ -143,7 +143,7 @@ def cells_that_fit(levels: LevelSet, memory: int) -> int:
 
 @kernel
 def begin(levels, archive, guide, parts, rules, seed):
-    """Empty an archive and put the world in which the search begins in it.
+    """Empty an archive and add the world in which the search begins.
 
     Args:
         levels: ``LevelArrays``.

@@ -14,7 +14,7 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.plan.archive import gold_price
 from nclone_env.plan.remaining import path_remaining
 from nclone_env.sim.copy import copy_world

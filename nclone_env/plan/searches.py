@@ -10,9 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.errors import UnsupportedLevelError
-from nclone_env.level.build import build_room
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelArrays, LevelSet, pack
+from nclone_env.level import Level, LevelArrays, LevelSet, build_room, pack
 from nclone_env.level.routes import Guide, make_guide
 from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive
 from nclone_env.plan.objective import PRICES, Replayed

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env.errors import ConfigError, FormatError
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
 from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay

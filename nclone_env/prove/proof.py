@@ -28,10 +28,7 @@ import numpy as np
 
 from nclone_env.constants import INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import ConfigError, FormatError, shortened
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import LevelSource, load_level
-from nclone_env.level.solutions import format_inputs, parse_inputs
+from nclone_env.level import Level, LevelSet, LevelSource, format_inputs, load_level, pack, parse_inputs
 from nclone_env.plan import origin_of, replay, solve
 from nclone_env.prove.bounds import Bound, lower_bound
 from nclone_env.prove.exhaustive import make_reach, search, search_bytes, states_that_fit

@@ -10,10 +10,10 @@ import torch
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import MemoryLimitError
-from nclone_env.level.load import LevelSource
-from nclone_env.level.scenes import everything
+from nclone_env.level import LevelSource, everything
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import (
     MakeEnvironments,
@@ -40,7 +40,6 @@ from nclone_env.train.runs.run import (
     make_storage,
     make_workers,
     most_rows,
-    one_thread_per_call,
 )
 
 _NOWHERE = torch.device("meta")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
-from threadpoolctl import threadpool_limits
 
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env import Job, Workers
-from nclone_env.level.load import LevelSource, load_levels
+from nclone_env.level import LevelSource, load_levels
 from nclone_env.memory_tree import MemoryNode, merged
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
@@ -332,15 +331,3 @@ def make_held_out(
         seed=config.seed,
         most_steps=environment.max_steps,
     )
-
-
-@contextmanager
-def one_thread_per_call() -> Iterator[None]:
-    """Make libraries compute each call on the thread that calls: the threads of the run share the cores themselves."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1, user_api="blas"):
-            yield
-    finally:
-        torch.set_num_threads(before)
