@@ -16,8 +16,8 @@ from nclone_env.sim.state import make_worlds
 from nclone_env.sim.tick import start, tick
 
 END = np.dtype([("frames", "<u4"), ("mark", "<u4"), ("won", "?"), ("whole", "?")])
-"""The end of an episode: its frames, 32 bits that depend on the last state of the ninja, on the level and on the number
-of the episode, whether it reached the exit, and whether the episode ended with its last action."""
+"""The end of an episode: its frames, 32 bits that depend on its actions, on the last state of the ninja, on the level
+and on the number of the episode, whether it reached the exit, and whether it ended with its last action."""
 
 
 class Attempts(NamedTuple):
@@ -63,15 +63,16 @@ def play_range(levels, worlds, which, starts, actions, hold, most_frames, key, e
     ninja = worlds.ninjas[0]
     for number in range(first, last):
         start(levels, worlds, 0, which[number])
-        step, over = starts[number], False
+        step, over, value = starts[number], False, FIRST
         while step < starts[number + 1] and not over:
             over = hold_action(levels, worlds, actions[step], hold, most_frames)
+            value = mix(value, np.uint64(actions[step]))
             step += 1
         end = ends[number]
         end["frames"] = ninja["frame"]
         end["won"] = ninja["state"] == CELEBRATING
         end["whole"] = over and step == starts[number + 1]
-        value = mix(mix(hash_ninja(ninja, FIRST), np.uint64(number)), np.uint64(key))
+        value = mix(mix(hash_ninja(ninja, value), np.uint64(number)), np.uint64(key))
         end["mark"] = np.uint32(finish(value) >> np.uint64(32))
 
 

@@ -67,7 +67,13 @@ def play_random(order: Order) -> Run:
     """Play random actions."""
     environment = EnvironmentConfig(observations=("game_state",))
     found = evaluate(
-        RandomPolicy(), order.track, "state", seed=order.seed, environment=environment, packs=order.packs, hooks=order.hooks
+        RandomPolicy(),
+        order.track,
+        "state",
+        seed=order.seed,
+        environment=environment,
+        packs=order.packs,
+        hooks=order.hooks,
     )
     return found.claiming({"steps": 0, "seconds": 0})
 
@@ -76,7 +82,13 @@ def play_nearest_exit(order: Order) -> Run:
     """Follow the shortest path; every attempt is the same."""
     environment = EnvironmentConfig(observations=("game_state",))
     found = evaluate(
-        nearest_exit, order.track, "state", seed=order.seed, environment=environment, packs=order.packs, hooks=order.hooks
+        nearest_exit,
+        order.track,
+        "state",
+        seed=order.seed,
+        environment=environment,
+        packs=order.packs,
+        hooks=order.hooks,
     )
     return found.claiming({"steps": 0, "seconds": 0})
 

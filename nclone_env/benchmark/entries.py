@@ -48,7 +48,9 @@ def of_run(
     held_out = {level.digest for level in track.levels} if track.source != "builtin" else set()
     seen = held_out.intersection(digest[:16] for digest in level_digests(config.fixed_levels))
     if seen:
-        raise ConfigError(f"runs: expected a policy that was not trained on levels of {track.name}, got {folder}: {seen}")
+        raise ConfigError(
+            f"runs: expected a policy that was not trained on levels of {track.name}, got {folder}: {seen}"
+        )
     found = evaluate(policy, track, mode, seed=config.seed, packs=packs, hooks=hooks)
     checkpoint = folder / "checkpoint.pt" if folder.is_dir() else folder
     curve = checkpoint.with_name("learning_curve.csv")

@@ -142,7 +142,9 @@ def _actions(given: Any, count: int) -> np.ndarray:
     actions = np.asarray(given)
     if actions.shape != (count,) or actions.dtype.kind not in "iu":
         got = f"{actions.dtype} of shape {actions.shape}"
-        raise ActionError(f"policy: expected integers of shape ({count},), one action 0..5 for each observation, got {got}")
+        raise ActionError(
+            f"policy: expected integers of shape ({count},), one action 0..5 for each observation, got {got}"
+        )
     if count and not 0 <= actions.min() <= actions.max() <= 5:
         raise ActionError(f"policy: expected actions from 0 to 5, got {actions.min()} to {actions.max()}")
     return actions

@@ -95,7 +95,12 @@ def write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Pat
         track = load_track(submission.track)
         values = np.stack([measures(track, run)["speed"] for run in submission.runs])
         axes.plot(thresholds, performance_profile(values, thresholds), label=f"{submission.title}, {submission.mode}")
-    axes.set(xlabel="speed, mean of the attempts on a level", ylabel="share of levels and seeds above", xlim=(0, 1), ylim=(0, 1))
+    axes.set(
+        xlabel="speed, mean of the attempts on a level",
+        ylabel="share of levels and seeds above",
+        xlim=(0, 1),
+        ylim=(0, 1),
+    )
     axes.set_title(entries[0][0].track)
     axes.legend(fontsize=8)
     fill_file(path, lambda temporary: figure.savefig(temporary, dpi=110, format="png"))

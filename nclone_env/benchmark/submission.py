@@ -1,6 +1,6 @@
 """The submission format, a zip file.
 
-``submission.json`` states the track and what was done, the SHA-256 of every other member, and the scores. Each run n has
+``submission.json`` states the track and the policy, the SHA-256 of every other member, and the scores. Each run n has
 the members ``n-sampled-steps.npy`` (uint32), ``n-sampled-actions.npy`` (uint8) and ``n-sampled-ends.npy`` (``END`` of
 ``attempts``), the same with ``probable``, and possibly ``n-policy.pt``, a checkpoint, and ``n-curve.csv``, a learning
 curve. Readers refuse members that are missing, unknown, too large for the track or of another digest.
@@ -13,7 +13,7 @@ import io
 import json
 import platform
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,25 @@ from nclone_env import __version__
 from nclone_env._container import UNREADABLE
 from nclone_env._files import open_regular, write_file
 from nclone_env.benchmark.attempts import END, Attempts
-from nclone_env.benchmark.scores import scores
-from nclone_env.benchmark.track import TRACK_NAMES, Track, load_track
+from nclone_env.benchmark.scores import Score, scores
+from nclone_env.benchmark.track import TRACK_NAMES, load_track
 from nclone_env.errors import FormatError, plain, shortened
 
 FORMAT = 1
 _INDEX = "submission.json"
-_KEYS = ("format", "track", "track_digest", "mode", "budget", "title", "command", "versions", "runs", "members", "scores")
+_KEYS = (
+    "format",
+    "track",
+    "track_digest",
+    "mode",
+    "budget",
+    "title",
+    "command",
+    "versions",
+    "runs",
+    "members",
+    "scores",
+)
 _MOST_BYTES, _MOST_TEXT, _MOST_RUNS = 1 << 30, 1 << 20, 64
 _MOST_POLICY = 1 << 28
 _ARRAYS: Mapping[str, np.dtype] = {"steps": np.dtype("<u4"), "actions": np.dtype("u1"), "ends": END}
@@ -45,7 +57,7 @@ class Run:
         seed: of the run.
         sampled: episodes with sampled actions, those of a level one after another.
         probable: one episode a level with the most probable actions, if the policy has any.
-        claimed: ``steps`` and ``seconds`` of training, ``frames`` simulated by a planner, and whatever else; JSON values.
+        claimed: ``steps`` and ``seconds`` of training, ``frames`` that a planner simulated, and others; JSON values.
         policy: contents of the checkpoint, from which sampled actions can be reproduced.
         curve: contents of the learning curve, CSV.
     """
@@ -123,7 +135,7 @@ def write_submission(submission: Submission) -> bytes:
         "versions": dict(submission.versions),
         "runs": [{"seed": run.seed, "claimed": dict(run.claimed)} for run in submission.runs],
         "members": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
-        "scores": stated_scores(track, submission.runs) if submission.scores is None else submission.scores,
+        "scores": as_values(scores(track, submission.runs)) if submission.scores is None else submission.scores,
     }
     text = json.dumps(index, indent=1, sort_keys=True, allow_nan=False)
     stream = io.BytesIO()
@@ -133,9 +145,9 @@ def write_submission(submission: Submission) -> bytes:
     return stream.getvalue()
 
 
-def stated_scores(track: Track, runs: Sequence[Run]) -> dict[str, dict[str, float | None]]:
-    """Return the scores of runs as JSON values."""
-    return {name: asdict(score) for name, score in scores(track, runs).items()}
+def as_values(found: Mapping[str, Score]) -> dict[str, dict[str, float | None]]:
+    """Return scores as JSON values."""
+    return {name: asdict(score) for name, score in found.items()}
 
 
 def read_submission(source: str | Path | bytes) -> Submission:
@@ -188,7 +200,10 @@ class _Reader:
             self._refuse("members", "those of its runs", shortened(sorted(used ^ set(index["members"]))))
         names = ("mode", "budget", "title")
         return Submission(
-            index["track"], *(index[name] for name in names), tuple(runs), *(index[n] for n in ("command", "versions", "scores"))
+            index["track"],
+            *(index[name] for name in names),
+            tuple(runs),
+            *(index[n] for n in ("command", "versions", "scores")),
         )
 
     def _read_index(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import hashlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,12 +142,14 @@ def check_choice(argument: str, given: Any, known: tuple[str, ...]) -> None:
         raise ConfigError(f"{argument}: {expected}, got {shortened(given)}{did_you_mean(given, known)}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _read_track(name: str) -> Track:
     data = (FOLDER / f"{name.lower()}.toml").read_bytes()
     digest = hashlib.sha256(data).hexdigest()
     if digest != DIGESTS[name]:
-        raise ConfigError(f"track: expected {name} with digest {DIGESTS[name][:16]}, got {digest[:16]}; install it again")
+        raise ConfigError(
+            f"track: expected {name} with digest {DIGESTS[name][:16]}, got {digest[:16]}; install it again"
+        )
     return parse_track(name, data)
 
 

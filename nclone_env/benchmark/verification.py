@@ -12,7 +12,7 @@ import numpy as np
 
 from nclone_env.benchmark.attempts import Attempts, replay
 from nclone_env.benchmark.scores import Score, scores
-from nclone_env.benchmark.submission import Run, Submission, read_submission, stated_scores
+from nclone_env.benchmark.submission import Run, Submission, as_values, read_submission
 from nclone_env.benchmark.track import Track, load_track
 from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.errors import FormatError, shortened
@@ -71,14 +71,19 @@ def verify(
     began = time.thread_time()
     replayed = [_replayed(track, level_set, run) for run in source.runs]
     seconds = time.thread_time() - began
-    faults = [fault for number, run in enumerate(source.runs) for fault in _faults(f"run {number}", run, replayed[number])]
+    faults = [
+        fault for number, run in enumerate(source.runs) for fault in _faults(f"run {number}", run, replayed[number])
+    ]
     faults += _other_faults(track, source)
+    found = {} if faults else scores(track, replayed)
+    if found and source.scores != (expected := as_values(found)):
+        faults.append(f"scores: expected {shortened(expected, 200)}, got {shortened(source.scores, 200)}")
     ends = [part.ends for run in replayed for part in (run.sampled, run.probable) if part is not None]
     return Verification(
         tuple(faults),
         _proved(track, source, sum(map(len, ends))),
         _claimed(track, source),
-        scores(track, replayed),
+        found,
         sum(map(len, ends)),
         sum(int(end["frames"].sum(dtype=np.int64)) for end in ends),
         seconds,
@@ -115,17 +120,16 @@ def _faults(where: str, stated: Run, found: Run) -> list[str]:
 
 
 def _other_faults(track: Track, submission: Submission) -> list[str]:
-    """Return what else contradicts: scores, budget, and runs that are there twice."""
+    """Return what else contradicts: the budget, and runs that are there twice."""
     faults = []
-    expected = stated_scores(track, submission.runs)
-    if submission.scores != expected:
-        faults.append(f"scores: expected {shortened(expected, 200)}, got {shortened(submission.scores, 200)}")
     budget = track.budgets[submission.budget]
     for number, run in enumerate(submission.runs):
         for name, most in budget.items():
             got = run.claimed.get(name)
             if type(got) not in (int, float) or not 0 <= got <= most:
-                faults.append(f"run {number}: budget {submission.budget}: expected {name} of 0 to {most}, got {shortened(got)}")
+                faults.append(
+                    f"run {number}: budget {submission.budget}: expected {name} of 0 to {most}, got {shortened(got)}"
+                )
     seeds = [run.seed for run in submission.runs]
     played = [(run.sampled.steps.tobytes(), run.sampled.actions.tobytes()) for run in submission.runs]
     for what, values in (("seeds", seeds), ("episodes", played)):
@@ -153,7 +157,8 @@ def _claimed(track: Track, submission: Submission) -> tuple[str, ...]:
     return (
         f"training: within the budget {submission.budget} ({budget}), on {track.training}",
         f"mode: {submission.mode}",
-        f"attempts: the first {track.attempts} of each level, chosen by the policy; {repeated:,} of {count:,} repeat another",
+        f"attempts: the first {track.attempts} of each level, chosen by the policy; "
+        f"{repeated:,} of {count:,} repeat another",
     )
 
 

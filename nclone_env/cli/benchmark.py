@@ -38,7 +38,10 @@ def show_track(track: Positional[str]) -> int:
         track: name of the track.
     """
     found = load_track(track)
-    budgets = [f"{name} ({', '.join(f'{most:,} {unit}' for unit, most in limits.items())})" for name, limits in found.budgets.items()]
+    budgets = [
+        f"{name} ({', '.join(f'{most:,} {unit}' for unit, most in limits.items())})"
+        for name, limits in found.budgets.items()
+    ]
     facts = {
         "question": found.title,
         "levels": f"{len(found.levels)} ({found.source})" + (f" in {found.bands} bands" if found.bands > 1 else ""),
@@ -117,7 +120,7 @@ def submit_runs(
     """Evaluate training runs, or take recordings, and write a verified submission.
 
     Args:
-        runs: folders of training runs of different seeds, or checkpoints; for Planning-v1 recordings or folders of them.
+        runs: folders of training runs of different seeds, or checkpoints; for Planning-v1 recordings or their folders.
         track: name of the track.
         mode: observations that the policy uses.
         budget: what training was allowed to take, such as 4m; by default the first of the track.
