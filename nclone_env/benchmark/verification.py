@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from nclone_env.benchmark.attempts import Attempts, replay
+from nclone_env.benchmark.evaluation import evaluate
 from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.submission import Run, Submission, as_values, read_submission
 from nclone_env.benchmark.track import Track, load_track
@@ -20,6 +22,8 @@ from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.train import Hooks
 
 _SILENT = Hooks()
+_LEAST_EQUAL = 0.99
+"""Share of the episodes that an included policy must reproduce; rounding on another processor changes a few."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,19 @@ class Verification:
 
 
 def verify(
-    source: str | Path | bytes | Submission, packs: Mapping[str, Path] | None = None, hooks: Hooks = _SILENT
+    source: str | Path | bytes | Submission,
+    packs: Mapping[str, Path] | None = None,
+    policies: bool = False,
+    hooks: Hooks = _SILENT,
 ) -> Verification:
     """Play every episode of a submission again.
 
     Args:
         source: path or contents of a submission, or one that was read.
         packs: for a track of the game, the file of each pack by name.
-        hooks: ``on_level`` is called after each level that is made.
+        policies: also let the policies that it includes choose the actions again, which takes as long as evaluating
+            them.
+        hooks: ``on_level`` is called after each level that is made, and after each batch of episodes of a policy.
 
     Raises:
         ConfigError: if a level is not the one of the track, or a pack is missing.
@@ -78,10 +87,12 @@ def verify(
     found = {} if faults else scores(track, replayed)
     if found and source.scores != (expected := as_values(found)):
         faults.append(f"scores: expected {shortened(expected, 200)}, got {shortened(source.scores, 200)}")
+    proofs, other = _reproduced(track, source, packs, hooks) if policies and not faults else ([], [])
+    faults += other
     ends = [part.ends for run in replayed for part in (run.sampled, run.probable) if part is not None]
     return Verification(
         tuple(faults),
-        _proved(track, source, sum(map(len, ends))),
+        (*_proved(track, source, sum(map(len, ends))), *proofs),
         _claimed(track, source),
         found,
         sum(map(len, ends)),
@@ -162,11 +173,39 @@ def _claimed(track: Track, submission: Submission) -> tuple[str, ...]:
     )
 
 
+def _reproduced(
+    track: Track, submission: Submission, packs: Mapping[str, Path] | None, hooks: Hooks
+) -> tuple[list[str], list[str]]:
+    """Let included policies play again; return what that proves, and faults."""
+    proofs, faults = [], []
+    for number, run in enumerate(submission.runs):
+        if run.policy is None:
+            continue
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "policy.pt"
+            file.write_bytes(run.policy)
+            again = evaluate(file, track, submission.mode, seed=run.seed, packs=packs, hooks=hooks)
+        pairs = [(run.sampled, again.sampled)] + ([(run.probable, again.probable)] if run.probable else [])
+        equal = [
+            one == two for given, got in pairs if given and got for one, two in zip(episodes(given), episodes(got))
+        ]
+        share = sum(equal) / len(equal)
+        text = f"run {number}: policy: {sum(equal):,} of {len(equal):,} episodes chosen again by the included policy"
+        if share >= _LEAST_EQUAL:
+            proofs.append(text)
+        else:
+            faults.append(f"{text}, expected at least {_LEAST_EQUAL:.0%}")
+    return proofs, faults
+
+
+def episodes(attempts: Attempts) -> list[bytes]:
+    """Return the actions of each episode."""
+    ends = np.cumsum(attempts.steps, dtype=np.int64)
+    return [attempts.actions[end - count : end].tobytes() for end, count in zip(ends.tolist(), attempts.steps.tolist())]
+
+
 def repeats(attempts: Attempts, per_level: int) -> int:
     """Return how many episodes have the actions of an earlier one of their level."""
-    ends = np.cumsum(attempts.steps, dtype=np.int64)
-    episodes: Sequence[bytes] = [
-        attempts.actions[end - count : end].tobytes() for end, count in zip(ends.tolist(), attempts.steps.tolist())
-    ]
-    levels = (episodes[first : first + per_level] for first in range(0, len(episodes), per_level))
+    played = episodes(attempts)
+    levels = (played[first : first + per_level] for first in range(0, len(played), per_level))
     return sum(len(level) - len(set(level)) for level in levels)

@@ -145,12 +145,13 @@ def submit_runs(
     return _finish(Submission(found.name, mode, chosen, title, played, _command()), output, packs)
 
 
-def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ...] = ()) -> int:
+def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ...] = (), policies: bool = False) -> int:
     """Play all episodes of submissions again; say what that proves, and what is only claimed.
 
     Args:
         files: submissions.
         packs: for a track of the game, its packs, such as SI=SI.txt.
+        policies: also let the policies that they include choose the actions again, which takes much longer.
 
     Returns:
         The exit status: 0 if all are accepted, else 1.
@@ -163,7 +164,7 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
     for file in files:
         check_exists("files", file, "a submission")
         progress = LevelProgress()
-        found = verify(file, _packs(packs), Hooks(on_level=progress.level))
+        found = verify(file, _packs(packs), policies, Hooks(on_level=progress.level))
         progress.clear()
         print(_report(str(file), found))
         refused += not found.accepted

@@ -8,41 +8,19 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from nclone_env.benchmark import Run, Submission, evaluate, load_track, read_submission, verify
+from nclone_env.benchmark import Run, Submission, read_submission, verify
 from nclone_env.benchmark.attempts import Attempts
 from nclone_env.benchmark.submission import write_submission
-from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import FormatError
 
+from ..benchmark.bases import TRACK, honest
 from .accidents import damaged
 from .target import SOURCE, Target
 
-_TRACK = load_track("Builtin-v1")
-_LEVELS = len(_TRACK.levels)
-
-
-class RightWithJumps:
-    """Holds right, and now and then jumps: it wins some levels sometimes."""
-
-    def reset(self, seed: int) -> None:
-        self._random = np.random.default_rng(seed)
-
-    def __call__(self, observations: Any) -> np.ndarray:
-        draws = self._random.random(len(observations["game_state"]))
-        return np.where(draws < 0.5, 2, np.where(draws < 0.9, 5, 1))
-
-
-@lru_cache(maxsize=1)
-def honest() -> Submission:
-    """Return a submission of two seeds."""
-    environment = EnvironmentConfig(observations=("game_state",))
-    runs = (evaluate(RightWithJumps(), _TRACK, seed=seed, environment=environment) for seed in (0, 1))
-    claimed = {"steps": 1000, "seconds": 1.0}
-    return Submission(_TRACK.name, "state", "4m", "right", tuple(run.claiming(claimed) for run in runs), "fuzz")
+_LEVELS = len(TRACK.levels)
 
 
 @lru_cache(maxsize=1)
@@ -62,7 +40,7 @@ def forged(rng: random.Random) -> bytes:
     place = rng.randrange(len(runs))
     changed = rng.choice(_FORGERIES)(rng, runs[place])
     runs[place] = changed
-    is_whole = len(changed.sampled.steps) == _LEVELS * _TRACK.attempts
+    is_whole = len(changed.sampled.steps) == _LEVELS * TRACK.attempts
     stated = None if is_whole and rng.random() < 0.5 else read_submission(submissions()[0]).scores
     return write_submission(replace(honest(), runs=tuple(runs), scores=stated))
 
@@ -86,7 +64,7 @@ def _place(rng: random.Random, run: Run, won: bool) -> int:
 def other_level(rng: random.Random, run: Run) -> Run:
     """Exchange all episodes of two levels."""
     episodes, (one, two) = _episodes(run), rng.sample(range(_LEVELS), 2)
-    size = _TRACK.attempts
+    size = TRACK.attempts
     for number in range(size):
         left, right = one * size + number, two * size + number
         episodes[left], episodes[right] = episodes[right], episodes[left]
@@ -120,16 +98,16 @@ def longer(rng: random.Random, run: Run) -> Run:
 def dropped(rng: random.Random, run: Run) -> Run:
     """Leave out losing attempts."""
     episodes, place = _episodes(run), _place(rng, run, False)
-    del episodes[place : place + rng.choice((1, 1, _TRACK.attempts))]
+    del episodes[place : place + rng.choice((1, 1, TRACK.attempts))]
     return _with(run, episodes)
 
 
 def repeated(rng: random.Random, run: Run) -> Run:
     """Put a winning attempt in the place of a losing one."""
     episodes, place = _episodes(run), _place(rng, run, True)
-    first = place - place % _TRACK.attempts
-    for other in range(first, first + _TRACK.attempts):
-        if other != place and (rng.random() < 0.3 or other == first + (place - first + 1) % _TRACK.attempts):
+    first = place - place % TRACK.attempts
+    for other in range(first, first + TRACK.attempts):
+        if other != place and (rng.random() < 0.3 or other == first + (place - first + 1) % TRACK.attempts):
             episodes[other] = episodes[place]
     return _with(run, episodes)
 
@@ -143,7 +121,7 @@ def won(rng: random.Random, run: Run) -> Run:
 
 def other_action(rng: random.Random, run: Run) -> Run:
     """Change an action."""
-    episodes, place = _episodes(run), rng.randrange(_LEVELS * _TRACK.attempts)
+    episodes, place = _episodes(run), rng.randrange(_LEVELS * TRACK.attempts)
     actions = episodes[place][0]
     step = rng.randrange(len(actions))
     actions[step] = (actions[step] + rng.randrange(1, 6)) % 6
@@ -152,7 +130,7 @@ def other_action(rng: random.Random, run: Run) -> Run:
 
 def other_mark(rng: random.Random, run: Run) -> Run:
     """Change what binds an episode to its place."""
-    episodes, place = _episodes(run), rng.randrange(_LEVELS * _TRACK.attempts)
+    episodes, place = _episodes(run), rng.randrange(_LEVELS * TRACK.attempts)
     episodes[place][1]["mark"] ^= 1 << rng.randrange(32)
     return _with(run, episodes)
 
