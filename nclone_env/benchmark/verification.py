@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -76,7 +77,7 @@ def verify(
         except FormatError as error:
             return Verification((str(error),))
     track = load_track(source.track)
-    level_set = pack(track_levels(track, packs, hooks))
+    level_set = _level_set(track, tuple((packs or {}).items()), hooks)
     began = time.thread_time()
     replayed = [_replayed(track, level_set, run) for run in source.runs]
     seconds = time.thread_time() - began
@@ -99,6 +100,12 @@ def verify(
         sum(int(end["frames"].sum(dtype=np.int64)) for end in ends),
         seconds,
     )
+
+
+@lru_cache(maxsize=4)
+def _level_set(track: Track, packs: tuple[tuple[str, Path], ...], hooks: Hooks) -> LevelSet:
+    """Return the levels of a track; they are kept for further submissions."""
+    return pack(track_levels(track, dict(packs), hooks))
 
 
 def _replayed(track: Track, levels: LevelSet, run: Run) -> Run:

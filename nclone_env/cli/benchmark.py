@@ -160,11 +160,11 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
 
     if not files:
         raise ConfigError("files: expected at least one submission, got none")
-    refused = 0
+    refused, progress = 0, LevelProgress()
+    hooks = Hooks(on_level=progress.level)
     for file in files:
         check_exists("files", file, "a submission")
-        progress = LevelProgress()
-        found = verify(file, _packs(packs), policies, Hooks(on_level=progress.level))
+        found = verify(file, _packs(packs), policies, hooks)
         progress.clear()
         print(_report(str(file), found))
         refused += not found.accepted

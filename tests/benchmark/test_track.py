@@ -34,7 +34,7 @@ def test_a_changed_file_is_refused(tmp_path, monkeypatch):
     (tmp_path / "builtin-v1.toml").write_text(text)
     monkeypatch.setattr(track_module, "FOLDER", tmp_path)
     track_module._read_track.cache_clear()
-    with pytest.raises(ConfigError, match=r"track: expected Builtin-v1 with digest 6655\w+, got \w+"):
+    with pytest.raises(ConfigError, match=r"track: expected Builtin-v1 with digest ee16\w+, got \w+"):
         load_track("Builtin-v1")
 
 
