@@ -198,13 +198,8 @@ class _Reader:
         used = {name for number, run in enumerate(runs) for name, _ in _members(number, run)}
         if used != set(index["members"]):
             self._refuse("members", "those of its runs", shortened(sorted(used ^ set(index["members"]))))
-        names = ("mode", "budget", "title")
-        return Submission(
-            index["track"],
-            *(index[name] for name in names),
-            tuple(runs),
-            *(index[n] for n in ("command", "versions", "scores")),
-        )
+        names = ("track", "mode", "budget", "title", "command", "versions", "scores")
+        return Submission(runs=tuple(runs), **{name: index[name] for name in names})
 
     def _read_index(self) -> dict[str, Any]:
         index = json.loads(self._read(_INDEX, _MOST_TEXT))

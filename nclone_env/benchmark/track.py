@@ -18,6 +18,7 @@ from nclone_env.errors import ConfigError, did_you_mean, shortened
 
 FOLDER = Path(__file__).parent / "tracks"
 DIGESTS: Mapping[str, str] = {
+    "Generated-v1": "73d4ae4fadc2f7f8d2bfe3246e131eb2684b19469b42666561cd54ed3081f226",
     "Builtin-v1": "ee16fcfb039a20d0e35690c1a400095efb52873094cb8a24ed4f3eefc72fe5d0",
 }
 """SHA-256 of the file of each track."""

@@ -144,7 +144,7 @@ def _other_faults(track: Track, submission: Submission) -> list[str]:
     for number, run in enumerate(submission.runs):
         for name, most in budget.items():
             got = run.claimed.get(name)
-            if type(got) not in (int, float) or not 0 <= got <= most:
+            if isinstance(got, bool) or not isinstance(got, (int, float)) or not 0 <= got <= most:
                 faults.append(
                     f"run {number}: budget {submission.budget}: expected {name} of 0 to {most}, got {shortened(got)}"
                 )
