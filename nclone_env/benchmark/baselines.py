@@ -24,6 +24,8 @@ from nclone_env.train import Hooks, TrainConfig, train
 
 _AT = columns(GAME_STATE)
 _ASIDE, _UP = 0.1, -0.35
+_SHARE = 0.98
+"""Of a budget of frames: a search ends with the trial that spends it, a few thousand frames later."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def play_planner(order: Order) -> Run:
     levels, found, simulated = track_levels(order.track, order.packs, order.hooks), [], []
     began = time.process_time()
     for number, level in enumerate(levels):
-        solution = solve(level, frames=frames, seed=order.seed, max_frames=order.track.max_frames)
+        solution = solve(level, frames=_SHARE * frames, seed=order.seed, max_frames=order.track.max_frames)
         found.append(solution.inputs)
         simulated.append(solution.simulated)
         order.hooks.on_level("levels searched", number + 1, len(levels))

@@ -59,7 +59,7 @@ def show_track(track: Positional[str]) -> int:
 
 def run_baseline(
     track: Positional[str],
-    mode: _MODES = "state",
+    mode: _MODES | None = None,
     budget: str | None = None,
     seed: tuple[int, ...] = (0,),
     baseline: str = "ppo",
@@ -72,7 +72,7 @@ def run_baseline(
 
     Args:
         track: name of the track.
-        mode: observations that the policy uses.
+        mode: observations that the policy uses; by default the first of the track.
         budget: what training may take, such as 4m; by default the first of the track.
         seed: seeds, one for each run.
         baseline: ppo, random, nearest-exit or planner.
@@ -89,27 +89,25 @@ def run_baseline(
     found = load_track(track)
     if baseline not in BASELINES:
         raise ConfigError(f"baseline: expected one of {', '.join(BASELINES)}, got {baseline!r}")
-    chosen = budget or next(iter(found.budgets))
-    _check_budget(found, chosen)
-    found.check_mode(mode)
+    chosen, own_mode = _chosen(found, budget, mode)
     if not seed:
         raise ConfigError("seed: expected at least one, got none")
-    target = output or Path(f"{found.name}-{mode}-{baseline}.zip")
+    target = output or Path(f"{found.name}-{own_mode}-{baseline}.zip")
     _check_target(target, force)
     require_training_extra()
     played = []
     for one in seed:
         hooks, progress = _hooks(found, chosen)
-        played.append(BASELINES[baseline](Order(found, mode, chosen, one, _packs(packs), runs, hooks)))
+        played.append(BASELINES[baseline](Order(found, own_mode, chosen, one, _packs(packs), runs, hooks)))
         progress.clear()
-    submission = Submission(found.name, mode, chosen, baseline, tuple(played), _command())
+    submission = Submission(found.name, own_mode, chosen, baseline, tuple(played), _command())
     return _finish(submission, target, packs)
 
 
 def submit_runs(
     runs: Positional[tuple[Path, ...]],
     track: str,
-    mode: _MODES = "state",
+    mode: _MODES | None = None,
     budget: str | None = None,
     title: str = "ppo",
     packs: tuple[str, ...] = (),
@@ -122,7 +120,7 @@ def submit_runs(
     Args:
         runs: folders of training runs of different seeds, or checkpoints; for Planning-v1 recordings or their folders.
         track: name of the track.
-        mode: observations that the policy uses.
+        mode: observations that the policy uses; by default the first of the track.
         budget: what training was allowed to take, such as 4m; by default the first of the track.
         title: name of the algorithm.
         packs: for a track of the game, its packs, such as SI=SI.txt.
@@ -134,15 +132,13 @@ def submit_runs(
         The exit status: 0 if the submission is accepted, else 1.
     """
     found = load_track(track)
-    chosen = budget or next(iter(found.budgets))
-    _check_budget(found, chosen)
-    found.check_mode(mode)
+    chosen, own_mode = _chosen(found, budget, mode)
     if not runs:
         raise ConfigError("runs: expected folders of runs, checkpoints or recordings, got none")
     _check_target(output, force)
     require_training_extra()
-    played = _entered(runs, found, mode, packs, with_policy)
-    return _finish(Submission(found.name, mode, chosen, title, played, _command()), output, packs)
+    played = _entered(runs, found, own_mode, packs, with_policy)
+    return _finish(Submission(found.name, own_mode, chosen, title, played, _command()), output, packs)
 
 
 def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ...] = (), policies: bool = False) -> int:
@@ -220,9 +216,17 @@ def _tracks() -> list[Track]:
     return [load_track(name) for name in TRACK_NAMES]
 
 
-def _check_budget(track: Track, budget: str) -> None:
-    if budget not in track.budgets:
+def _chosen(track: Track, budget: str | None, mode: str | None) -> tuple[str, str]:
+    """Return budget and mode, by default the first of the track.
+
+    Raises:
+        ConfigError: if the track has none of this name.
+    """
+    if budget is not None and budget not in track.budgets:
         raise ConfigError(f"budget: expected one of {', '.join(track.budgets)}, got {budget!r}")
+    found = mode or track.modes[0]
+    track.check_mode(found)
+    return budget or next(iter(track.budgets)), found
 
 
 def _check_target(path: Path, force: bool) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,6 +18,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
 
 from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env.benchmark import read_submission, verify
 from nclone_env.train.sb3 import NPlusPlusVecEnv
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, RIGHT
@@ -211,3 +216,15 @@ def test_what_holds_for_all_environments_at_once():
 def test_the_example_of_the_documents():
     variables = run_example("Stable-Baselines3")
     assert len(variables["model"].ep_info_buffer) > 0
+
+
+def test_the_example_of_the_benchmark(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["sb3_benchmark.py", "8192"])
+    path = Path(__file__).parents[2] / "examples" / "sb3_benchmark.py"
+    assert len(path.read_text().splitlines()) < 32
+    runpy.run_path(str(path))
+    assert verify("sb3.zip").accepted
+    (run,) = read_submission("sb3.zip").runs
+    assert run.claimed["steps"] == 8192
+    assert len(run.probable.steps) == 16
