@@ -14,7 +14,19 @@ from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import Track, load_track
 from nclone_env.benchmark.verification import Verification
 
-TITLES = ("policy", "mode", "budget", "seeds", "success", "most probable", "any", "speed", "normalised speed", "proof")
+TITLES = (
+    "policy",
+    "mode",
+    "budget",
+    "claimed use of it",
+    "seeds",
+    "success",
+    "most probable",
+    "any",
+    "speed",
+    "normalised speed",
+    "proof",
+)
 _HEAD = """# Results
 
 Each row was replayed by the simulator from the inputs of all its episodes before it was written here; [Benchmark
@@ -22,7 +34,7 @@ tracks](benchmark.md) explains tracks, scores and proofs. `nclone-env benchmark 
 
 Cells are interquartile means over levels and seeds in percent, with 95 % intervals of a stratified bootstrap over seeds
 in brackets where there are several. Normalised speed is the mean between that of random play (0) and that of the best
-known solutions (100).
+known solutions (100). Proof by inputs: these actions win these levels; by the policy: it is included and chose them.
 """
 
 
@@ -32,7 +44,9 @@ def row(track: Track, submission: Submission, verification: Verification) -> lis
     cells = [_cell(found[name]) if name in found else "-" for name in ("success", "probable", "any", "speed")]
     proof = "policy" if all(run.policy for run in submission.runs) else "inputs"
     scaled = f"{100 * normalised(track, found, 'speed'):.1f}"
-    head = [submission.title, submission.mode, submission.budget, str(len(submission.runs))]
+    units = track.budgets[submission.budget]
+    used = ", ".join(f"{max(run.claimed[unit] for run in submission.runs):,} {unit}" for unit in units)
+    head = [submission.title, submission.mode, submission.budget, used, str(len(submission.runs))]
     return [*head, *cells, scaled, proof]
 
 
