@@ -66,7 +66,7 @@ class _Function:
 
     def __init__(self, policy: Any, most_probable: bool, seed: int):
         self._policy, self._most_probable, self._seed = policy, most_probable, seed
-        if hasattr(policy, "reset"):
+        if type(self) is _Function and hasattr(policy, "reset"):
             policy.reset(seed)
 
     def __call__(self, observations: Any, rows: np.ndarray) -> np.ndarray:

@@ -124,7 +124,7 @@ def load_track(name: str) -> Track:
     """Return a track.
 
     Args:
-        name: one of ``Builtin-v1``, ``Generated-v1``, ``Game-v1`` and ``Planning-v1``.
+        name: ``Builtin-v1``, ``Generated-v1`` or ``Planning-v1``.
 
     Raises:
         ConfigError: if there is no such track, or its file was changed.

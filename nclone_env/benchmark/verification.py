@@ -128,13 +128,18 @@ def _faults(where: str, stated: Run, found: Run) -> list[str]:
         if given is None:
             continue
         cut = np.flatnonzero(~got.ends["whole"])
-        other = np.flatnonzero(given.ends != got.ends)
+        other = np.flatnonzero((_bytes(given.ends) != _bytes(got.ends)).any(axis=1))
         if len(cut):
             faults.append(f"{where}: {kind} episode {cut[0]}: expected to end with its last action, got another end")
         elif len(other):
             one, two = given.ends[other[0]], got.ends[other[0]]
             faults.append(f"{where}: {kind} episode {other[0]}: expected the end {one}, got {two}")
     return faults
+
+
+def _bytes(ends: np.ndarray) -> np.ndarray:
+    """Return (E,) ends as (E, bytes) uint8: a forged bool may be neither 0 nor 1."""
+    return np.frombuffer(ends.tobytes(), np.uint8).reshape(len(ends), -1)
 
 
 def _other_faults(track: Track, submission: Submission) -> list[str]:
