@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.obs.spec import ENTITY_STATE as ENTITY_STATE
     from nclone_env.obs.spec import REACHABILITY as REACHABILITY
     from nclone_env.obs.spec import ObservationSpec as ObservationSpec
+    from nclone_env.obs.spec import columns as columns
     from nclone_env.obs.spec import frame_specs as frame_specs
     from nclone_env.obs.spec import observation_specs as observation_specs
 

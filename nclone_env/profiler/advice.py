@@ -12,7 +12,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.memory import Advice, OwnedNode, copies, format_bytes
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.obs.spec import frame_specs
+from nclone_env.obs import frame_specs
 
 _SMALL, _SMALLEST = 64, 16  # pixels
 _ANY_LEVELS = ("first-steps",)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
+from pathlib import Path
+
 import gymnasium
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMonitor, VecNormalize
 
 from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env.benchmark import read_submission, verify
 from nclone_env.memory import GrowthError, assert_flat
 from nclone_env.train.sb3 import NPlusPlusVecEnv
 
@@ -244,3 +249,15 @@ def test_growth_of_environments_of_others_is_found(wrap):
     line = Leaky.step.__code__.co_firstlineno + 2
     with pytest.raises(GrowthError, match=rf"grew +\S*test_sb3\.py:{line} \+[0-9.]+ KB per 1,000 steps"):
         assert_flat(step, steps=200)
+
+
+def test_the_example_of_the_benchmark(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["sb3_benchmark.py", "8192"])
+    path = Path(__file__).parents[2] / "examples" / "sb3_benchmark.py"
+    assert len(path.read_text().splitlines()) < 32
+    runpy.run_path(str(path))
+    assert verify("sb3.zip").accepted
+    (run,) = read_submission("sb3.zip").runs
+    assert run.claimed["steps"] == 8192
+    assert len(run.probable.steps) == 16
