@@ -1,10 +1,11 @@
 """Search in a tube around the best solution: an archive of its states and of those that are hardly later.
 
 The archive is laid along the solution: all its states are put in, one for each frame. From then on a state is kept only
-if it is at most some frames behind the first state of the solution with as short a remaining path. So the cells can be
-much smaller than those of a search of the whole level, and inputs change in any frame. A state that reaches a cell of
-the solution earlier than the solution does is continued with the inputs of the solution from there; what wins earlier
-becomes the solution, and the tube is laid along it.
+if it is at most some frames behind: later than the last frame in which the solution has as long a remaining path. So
+cells can be much smaller than those of a search of the whole level, and inputs change in any frame. The last frame is
+taken, not the first: where the solution leads away from the exit before it leads there, because of gravity or on a
+detour, nothing is behind. A state that reaches a cell of the solution earlier than the solution does is continued with
+the inputs of the solution from there; what wins earlier becomes the solution, and the tube is laid along it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from nclone_env.sim.random_numbers import draw
 
 _BIN = 4.0
 """Pixels of the remaining path that are not told apart."""
-_DRAWN = 60  # cells to choose from
+_DRAWN = 16  # cells to choose from
 _LAG_WEIGHT = 0.05
 """Visits that a frame behind the solution counts for."""
 _SHORTEST_RUN, _RUNS = 16, 3
@@ -34,10 +35,12 @@ _HOLDS = 4
 """Numbers of frames for which an input is held at most: 2, 4, ... up to 2 to the power of it and one more."""
 _KEPT = 2  # one state in so many is kept
 _INPUTS = tuple(INPUT_OF_ACTION)
-_NO_FRAME = -1
+_NO_FRAME, _ALONE = -1, -1
 
-TUBE = np.dtype([("length", "i4"), ("laid", "i4"), ("lag", "i4")], align=True)
-"""State of a tube: frames of the solution, whether the tube is laid along it, frames that a state may be behind it."""
+TUBE = np.dtype([(name, "i4") for name in ("length", "laid", "lag", "ahead", "code", "left")], align=True)
+"""State of a tube: frames of the solution, whether the tube is laid along it, frames that a state may be behind it; of
+the run that is played the frames that it is ahead of the solution whose inputs it plays, or ``_ALONE``, the input that
+is held, and how often it is held still."""
 
 
 class Tube(NamedTuple):
@@ -46,7 +49,7 @@ class Tube(NamedTuple):
     Attributes:
         archive: ``Archive``; ``way`` of a cell is the number of frames that it is behind the solution, ``step`` the
             first frame in which the solution is in it, -1 if it is not.
-        due: (B,) int32; for each length of the remaining path the first frame of the solution in which it is as short.
+        due: (B,) int32; for each length of the remaining path the last frame of the solution in which it is as long.
         inputs: (T,) uint8; the solution.
         state: (1,) ``TUBE``.
     """
@@ -74,7 +77,7 @@ def make_tube(archive: Archive, longest: int, way: float, lag: int) -> Tube:
 @kernel
 def lay(tube):
     """Prepare a tube for the solution in its inputs and its length."""
-    tube.due[:] = tube.state[0]["length"]
+    tube.due[:] = 0
     for number in range(tube.archive.search[0]["cells"]):
         tube.archive.cells[number]["step"] = _NO_FRAME
     tube.archive.cells[0]["way"] = 0.0  # where the search began
@@ -133,45 +136,45 @@ def play_run(levels, tube, guide, parts, rules, number, steps):
     is not laid yet, the run follows the solution from its beginning.
     """
     archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
-    worlds, scratch, hold = archive.worlds, archive.cells.shape[0], search["hold"]
-    laying = state["laid"] == 0
+    worlds, scratch, laying = archive.worlds, archive.cells.shape[0], state["laid"] == 0
     node, frame, used = archive.cells[number]["node"], archive.cells[number]["frame"], search["nodes"]
     copy_world(worlds, scratch + 1 if laying else number, worlds, scratch)
-    if laying:
-        node, frame, state["laid"] = 0, 0, 1
-    joined, ahead = (0 if laying else _NO_FRAME), 0
-    code, left, step = _INPUTS[0], 0, 0
-    while joined != _NO_FRAME or step < steps:
+    state["ahead"], state["left"] = 0 if laying else _ALONE, 0
+    step = 0
+    while state["ahead"] != _ALONE or step < steps:
         step += 1
-        if joined != _NO_FRAME:
-            if frame + ahead >= state["length"]:
-                break
-            code = tube.inputs[frame + ahead]
-        elif left == 0:
-            code, left = _INPUTS[draw(search, len(_INPUTS))], 1 + draw(search, 2 << draw(search, _HOLDS))
-        left -= 1
-        played = play(levels, worlds, scratch, code, hold)
+        code = next_input(tube, frame)
+        played = play(levels, worlds, scratch, code, search["hold"])
         search["frames"] += played
         frame += played
         if worlds.ninjas[scratch]["state"] >= DEAD or frame + 1 >= last_frame(search):
-            search["nodes"] = used
-            return is_better(levels, tube, frame) and take_run(tube, node, frame, played, code, joined, ahead)
+            break
         archive.nodes[search["nodes"]]["parent"], archive.nodes[search["nodes"]]["input"] = node, code
         node = search["nodes"]
         search["nodes"] += 1
-        if laying:
-            fall_due(tube, guide, frame)
         if laying or step % _KEPT == 0:
-            lag = frames_behind(tube, guide, frame)
+            lag = frames_behind(tube, guide, frame, laying)
             if lag > state["lag"]:
                 break
-            kept, visited = keep(tube, parts, rules, node, frame, lag, laying)
-            if kept:
+            if keep(tube, parts, rules, node, frame, lag, laying):
                 used = search["nodes"]
-                if visited > frame and joined == _NO_FRAME:
-                    joined, ahead = frame, visited - frame
     search["nodes"] = used
-    return False
+    if laying:
+        lengthen_due(tube)
+    return is_better(levels, tube, frame) and take_run(tube, node, frame, code)
+
+
+@kernel
+def next_input(tube, frame):
+    """Return the input for a frame: that of the solution if the run has joined it, or a random one."""
+    search, state = tube.archive.search[0], tube.state[0]
+    if state["ahead"] != _ALONE:
+        return tube.inputs[min(frame + state["ahead"], state["length"] - 1)]
+    if state["left"] == 0:
+        state["code"] = _INPUTS[draw(search, len(_INPUTS))]
+        state["left"] = 1 + draw(search, 2 << draw(search, _HOLDS))
+    state["left"] -= 1
+    return state["code"]
 
 
 @kernel
@@ -187,72 +190,66 @@ def is_better(levels, tube, frame):
 
 
 @kernel
-def take_run(tube, node, frame, played, code, joined, ahead):
-    """Make the run that ends ``played`` frames after a node the solution, and lay the tube along it; return True."""
-    archive, hold, begin = tube.archive, tube.archive.search[0]["hold"], frame - played
-    for place in range(joined, frame if joined != _NO_FRAME else joined):  # before the nodes are written over it
-        tube.inputs[place] = tube.inputs[place + ahead]
-    for place in range(begin, frame):
+def take_run(tube, node, frame, code):
+    """Make the run that wins in a frame, with an input held after a node, the solution of the tube; return True."""
+    hold = tube.archive.search[0]["hold"]
+    last = (frame - 1) // hold * hold
+    for place in range(last, frame):
         tube.inputs[place] = code
-    while begin > 0:
-        begin -= hold
-        for place in range(begin, begin + hold):
-            tube.inputs[place] = archive.nodes[node]["input"]
-        node = archive.nodes[node]["parent"]
+    while last > 0:
+        last -= hold
+        for place in range(last, last + hold):
+            tube.inputs[place] = tube.archive.nodes[node]["input"]
+        node = tube.archive.nodes[node]["parent"]
     tube.state[0]["length"] = frame
     lay(tube)
     return True
 
 
 @kernel
-def bin_of(tube, guide):
-    """Return the number of the length of the remaining path of the world just played."""
+def frames_behind(tube, guide, frame, laying):
+    """Return the frames by which the world just played is behind the solution; the solution itself is not."""
     way = path_remaining(guide, tube.archive.worlds, tube.archive.cells.shape[0])
-    return min(max(int(way / _BIN), 0), tube.due.shape[0] - 1)
-
-
-@kernel
-def fall_due(tube, guide, frame):
-    """Note that the solution has as short a remaining path as the world just played."""
-    place = bin_of(tube, guide)
-    while place < tube.due.shape[0] and tube.due[place] > frame:
+    place = min(int(way / _BIN), tube.due.shape[0] - 1)
+    if laying:
         tube.due[place] = frame
-        place += 1
+    return frame - tube.due[place]
 
 
 @kernel
-def frames_behind(tube, guide, frame):
-    """Return the frames by which the world just played is behind the solution."""
-    return frame - tube.due[bin_of(tube, guide)]
+def lengthen_due(tube):
+    """Let a length of the remaining path be due when the longer ones are; the tube is laid."""
+    for place in range(tube.due.shape[0] - 2, -1, -1):
+        tube.due[place] = max(tube.due[place], tube.due[place + 1])
+    tube.state[0]["laid"] = 1
 
 
 @kernel
 def keep(tube, parts, rules, node, frame, lag, laying):
-    """Keep the world just played if its cell is new or was reached later before.
+    """Keep the world just played if its cell is new or was reached later before; return whether it was kept.
 
-    Returns:
-        Whether it was kept, and the frame in which the solution is in the cell, -1 if it is not.
+    If the solution is in the cell later, the run goes on with its inputs.
     """
-    archive, search = tube.archive, tube.archive.search[0]
+    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
     worlds, scratch = archive.worlds, archive.cells.shape[0]
     key = key_of(search, worlds, scratch, parts, rules, frame)
     place = find_place(archive.table, key)
     number = archive.table.numbers[place]
-    visited, kept = _NO_FRAME, True
     if number == EMPTY:
         number = search["cells"]
         if number >= archive.cells.shape[0]:
-            return False, visited
+            return False
         search["cells"] += 1
         archive.table.keys[place], archive.table.numbers[place] = key, number
         archive.cells[number]["key"], archive.cells[number]["step"] = key, _NO_FRAME
-    else:
-        kept = archive.cells[number]["frame"] > frame
-        visited = archive.cells[number]["step"]
+        archive.cells[number]["frame"] = frame + 1
     cell = archive.cells[number]
-    if laying and visited == _NO_FRAME:
+    if laying and cell["step"] == _NO_FRAME:
         cell["step"] = frame
-    if kept:
-        copy_world(worlds, scratch, worlds, number)
-        cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, lag
-    return kept, visited
+    if cell["frame"] <= frame:
+        return False
+    copy_world(worlds, scratch, worlds, number)
+    cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, lag
+    if state["ahead"] == _ALONE and cell["step"] > frame:
+        state["ahead"] = cell["step"] - frame
+    return True
