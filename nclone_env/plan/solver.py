@@ -1,4 +1,4 @@
-"""Inputs that complete a level: archive searches side by side; then, until the end, earlier arrivals and edits."""
+"""Inputs that complete a level: archive searches side by side; then, until the end, searches for better inputs."""
 
 from __future__ import annotations
 

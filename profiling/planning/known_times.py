@@ -36,7 +36,7 @@ def main(
     times: Positional[Path],
     packs: Positional[tuple[Path, ...]],
     seconds: float = 4.0,
-    frames: float | None = None,
+    frames: float = math.inf,
     count: int = 1000,
 ) -> None:
     """Print a row for each level, and a summary.
@@ -52,16 +52,17 @@ def main(
     known = list(json.loads(times.read_text()).items())
     known = [known[int(place)] for place in np.linspace(0, len(known) - 1, min(count, len(known)))]
     by_name = {path.stem.rpartition("-")[2]: path for path in packs}
-    budget = {"seconds": seconds} if frames is None else {"frames": frames}
+    seconds = seconds if math.isinf(frames) else math.inf
     ratios, total, won = {}, Counter[str](), Counter[str]()
     for level, length in known:
-        best = solve(load_level(reference(level, by_name)), **budget, clock=time.process_time)
+        place = load_level(reference(level, by_name))
+        best = solve(place, seconds=seconds, frames=frames, clock=time.process_time)
         ratios[level] = best.frames / length if best.completed else math.inf
         total += Counter(known=length, found=best.frames, simulated=best.simulated)
         won += Counter(best.won)
         print(f"  {level:<8} known {length:5d}, found {best.frames:5d}, ratio {ratios[level]:.3f}", flush=True)
     found = np.array(list(ratios.values()))
-    each = f"{seconds:g} s" if frames is None else f"{frames:,.0f} frames"
+    each = f"{seconds:g} s" if math.isinf(frames) else f"{frames:,.0f} frames"
     print(f"{len(found)} levels in {each} each, {np.isfinite(found).mean():.1%} completed; ratio to the known time:")
     print(f"median {np.median(found):.3f}, 90 % quantile {np.quantile(found, 0.9):.3f}, worst {found.max():.3f}")
     print(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +57,7 @@ class Row(NamedTuple):
     """Frames on the game's clock at its end."""
 
 
-def measure(ref: LevelRef, budget: Mapping[str, float], objective: str, until_first: bool, seed: int) -> Row:
+def measure(ref: LevelRef, seconds: float, frames: float, objective: str, until_first: bool, seed: int) -> Row:
     """Search on a level."""
     level, found = ref.load(), []
 
@@ -66,7 +66,15 @@ def measure(ref: LevelRef, budget: Mapping[str, float], objective: str, until_fi
         if until_first:
             raise KeyboardInterrupt  # ends the search
 
-    best = solve(level, **budget, objective=objective, seed=seed, on_solution=report, clock=time.process_time)
+    best = solve(
+        level,
+        seconds=seconds,
+        frames=frames,
+        objective=objective,
+        seed=seed,
+        on_solution=report,
+        clock=time.process_time,
+    )
     levels = pack([level])
     world = sum(array.nbytes for array in make_worlds(1, levels))
     first, first_frames = (found[0].seconds, found[0].frames) if found else (math.inf, 0)
@@ -129,7 +137,7 @@ def main(
     count: int = 60,
     offset: int = 0,
     seconds: float = 4.0,
-    frames: float | None = None,
+    frames: float = math.inf,
     objective: str = "time",
     until_first: bool = True,
     seed: int = 0,
@@ -153,10 +161,10 @@ def main(
     refs = [refs[int(place)] for place in np.linspace(offset, len(refs) - 1, min(count, len(refs)))]
     solve(load_level("first-steps/06-hop"), frames=50_000)  # compile or load the kernels
     frames_per_second(pack([load_level("first-steps/06-hop")]))
-    budget = {"seconds": seconds} if frames is None else {"frames": frames}
+    seconds = seconds if math.isinf(frames) else math.inf
     rows, keys = [], []
     for ref in refs:
-        rows.append(measure(ref, budget, objective, until_first, seed))
+        rows.append(measure(ref, seconds, frames, objective, until_first, seed))
         keys.append(key_times(ref))
         if each:
             row = rows[-1]
