@@ -276,10 +276,7 @@ def keep(archive, guide, parts, rules, node, frame):
     length = path_remaining(guide, worlds, scratch)
     if not in_time(search, guide, worlds, scratch, frame):
         return False
-    moment = frame // rules.period
-    if search["price"] > 0:
-        moment = moment << _GOLD_BITS | worlds.ninjas[scratch]["gold"]
-    key = cell_of(worlds, scratch, parts, rules, moment)
+    key = key_of(search, worlds, scratch, parts, rules, frame)
     place = find_place(archive.table, key)
     number = archive.table.numbers[place]
     if number == EMPTY:
@@ -302,6 +299,15 @@ def keep(archive, guide, parts, rules, node, frame):
 def in_time(search, guide, worlds, index, frame):
     """Return whether the remaining path from a world does not take too long for the limit."""
     return not frame + least_path(guide, worlds, index) * search["slowness"] >= last_frame(search)  # also if it is nan
+
+
+@kernel
+def key_of(search, worlds, index, parts, rules, frame):
+    """Return the key of the cell of a world in a frame, which contains the pieces of gold if they count."""
+    moment = frame // rules.period
+    if search["price"] > 0:
+        moment = moment << _GOLD_BITS | worlds.ninjas[index]["gold"]
+    return cell_of(worlds, index, parts, rules, moment)
 
 
 @kernel
