@@ -8,9 +8,10 @@ from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
+from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
-from nclone_env.memory import Advice, OwnedNode, copies, format_bytes
+from nclone_env.memory import Advice, OwnedNode, copies
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.obs import frame_specs
 
