@@ -10,6 +10,7 @@ from typing import Annotated
 
 import tyro
 
+from nclone_env._table import format_bytes
 from nclone_env.cli.profile_script import GROWING, UNDECIDED, OutputFolder, script
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, shortened
@@ -24,7 +25,6 @@ from nclone_env.memory import (
     different_settings,
     estimated,
     folded,
-    format_bytes,
     load_profile,
     owned_nodes,
     owner_rows,

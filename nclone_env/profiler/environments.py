@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
+from nclone_env._table import format_bytes
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment
@@ -23,7 +24,6 @@ from nclone_env.memory import (
     Subject,
     chosen,
     extrapolated,
-    format_bytes,
     of_kept_results,
 )
 from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
