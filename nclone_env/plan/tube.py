@@ -32,7 +32,7 @@ _LAG_WEIGHT = 0.05
 _SHORTEST_RUN, _RUNS = 16, 3
 """Held inputs of the shortest run, and the number of lengths, each twice the one before."""
 _HOLDS = 4
-"""Numbers of frames for which an input is held at most: 2, 4, ... up to 2 to the power of it and one more."""
+"""Number of limits of how often an input is held: 2, 4, ..."""
 _KEPT = 2  # one state in so many is kept
 _INPUTS = tuple(INPUT_OF_ACTION)
 _NO_FRAME, _ALONE = -1, -1
