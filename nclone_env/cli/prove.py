@@ -42,8 +42,8 @@ def prove_levels(
     Args:
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#12) by path.
         recording: recording of a solution of the only level, or an attract file; without one, a solution is searched
-            for with four seeds.
-        frames: frames to simulate in these searches.
+            for.
+        frames: frames to simulate in that search; each two million have another seed.
         memory: bytes of the exhaustive search, at most.
         output: folder for the certificates.
         force: replace certificates of the same levels in the output folder.

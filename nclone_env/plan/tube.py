@@ -32,7 +32,7 @@ _LAG_WEIGHT = 0.05
 _SHORTEST_RUN, _RUNS = 16, 3
 """Held inputs of the shortest run, and the number of lengths, each twice the one before."""
 _HOLDS = 4
-"""Numbers of frames for which an input is held at most: 2, 4, ... up to 2 to the power of it and one more."""
+"""Number of limits of how often an input is held: 2, 4, ..."""
 _KEPT = 2  # one state in so many is kept
 _INPUTS = tuple(INPUT_OF_ACTION)
 _NO_FRAME, _ALONE = -1, -1
@@ -85,6 +85,17 @@ def lay(tube):
 
 
 @kernel
+def clear(tube):
+    """Drop all cells but that in which the search began, and prepare the tube for its solution."""
+    archive, search = tube.archive, tube.archive.search[0]
+    archive.table.numbers[:] = EMPTY
+    place = find_place(archive.table, archive.cells[0]["key"])
+    archive.table.keys[place], archive.table.numbers[place] = archive.cells[0]["key"], 0
+    search["cells"], search["nodes"] = 1, 1
+    lay(tube)
+
+
+@kernel
 def search_tube(levels, tube, guide, parts, rules, until):
     """Search until so many frames are simulated, or a better solution is found, which becomes that of the tube.
 
@@ -102,9 +113,12 @@ def search_tube(levels, tube, guide, parts, rules, until):
     search, nodes = tube.archive.search[0], tube.archive.nodes.shape[0]
     while search["frames"] < until:
         steps = _SHORTEST_RUN << draw(search, _RUNS)
-        if search["nodes"] + steps + tube.inputs.shape[0] > nodes:
+        needed = steps + tube.inputs.shape[0]
+        if search["nodes"] + needed > nodes:
             drop_nodes(tube.archive)
-            if search["nodes"] + steps + tube.inputs.shape[0] > nodes:
+            if 4 * (search["nodes"] + needed) > 3 * nodes and search["cells"] > 1:
+                clear(tube)  # nodes would have to be dropped again and again
+            if search["nodes"] + needed > nodes:
                 search["frames"] = until
                 return False
         number = choose(tube) if tube.state[0]["laid"] else 0

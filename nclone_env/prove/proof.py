@@ -20,6 +20,7 @@ the width: it computes the bound, and does the search, afresh.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,8 +37,8 @@ from nclone_env.prove.exhaustive import make_reach, search, search_bytes, states
 FORMAT = 1
 PROOF_MEMORY = 1_000_000_000
 _LEAST_STATES = 10
-_SEARCHES = 4
-"""Searches for a solution that share the frames."""
+_SEARCH_FRAMES = 2_000_000
+"""Frames of a search for a solution; further frames go to another one."""
 _WIDTHS = (1e-2, 3e-3, 1e-3, 2e-4)
 """Widths of the intervals of a bound, in the order they are tried; each takes several times as long as the last."""
 _LEAST_WIDTH = 1e-4  # a bound with a smaller one takes too much memory and time
@@ -142,8 +143,8 @@ def _solution(level: Level, frames: int, bound: Bound) -> np.ndarray:
     Where a proof is possible, a search soon ends among solutions that edits do not shorten; another one ends elsewhere.
     """
     shortest = np.zeros(0, np.uint8)
-    for seed in range(_SEARCHES):
-        found = solve(level, frames=frames / _SEARCHES, seed=seed).inputs
+    for seed in range(math.ceil(frames / _SEARCH_FRAMES)):
+        found = solve(level, frames=min(frames, _SEARCH_FRAMES), seed=seed).inputs
         if len(found) and not 0 < len(shortest) <= len(found):
             shortest = found
         if len(shortest) == bound.frames:

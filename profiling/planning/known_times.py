@@ -55,8 +55,8 @@ def main(
     seconds = seconds if math.isinf(frames) else math.inf
     ratios, total, won = {}, Counter[str](), Counter[str]()
     for level, length in known:
-        place = load_level(reference(level, by_name))
-        best = solve(place, seconds=seconds, frames=frames, clock=time.process_time)
+        loaded = load_level(reference(level, by_name))
+        best = solve(loaded, seconds=seconds, frames=frames, clock=time.process_time)
         ratios[level] = best.frames / length if best.completed else math.inf
         total += Counter(known=length, found=best.frames, simulated=best.simulated)
         won += Counter(best.won)

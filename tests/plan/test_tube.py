@@ -8,7 +8,7 @@ from nclone_env.plan.archive import Rules, make_archive
 from nclone_env.plan.objective import replay
 from nclone_env.plan.searches import TubeSearch, make_task
 from nclone_env.plan.solver import solve
-from nclone_env.plan.tube import _BIN
+from nclone_env.plan.tube import _BIN, clear
 from nclone_env.sim.copy import hash_world
 from nclone_env.sim.session import Session
 
@@ -73,6 +73,17 @@ def test_each_cell_holds_the_world_its_way_leads_to():
         session.play(np.array(codes[::-1], np.uint8)[:, None])
         assert len(codes) == archive.cells[number]["frame"]
         assert hash_world(session.worlds, 0) == hash_world(archive.worlds, number)
+
+
+def test_a_cleared_tube_is_laid_again():
+    search, found = searched(frames=30_000)
+    tube, state = search._tube, search._tube.archive.search[0]
+    clear(tube)
+    assert (state["cells"], state["nodes"]) == (1, 1)
+    search.advance(60_000, lambda: False)
+    assert tube.state[0]["laid"] == 1
+    assert (tube.archive.cells["step"][: state["cells"]] >= 0).sum() > 50
+    assert tube.state[0]["length"] <= len(found[-1] if found else KNOWN)
 
 
 def test_the_same_seed_searches_alike():
