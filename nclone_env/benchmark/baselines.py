@@ -14,9 +14,9 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.benchmark.entries import of_inputs, of_run
 from nclone_env.benchmark.evaluation import evaluate, run_of
 from nclone_env.benchmark.submission import Run
-from nclone_env.benchmark.track import Track
+from nclone_env.benchmark.track import MODES, Track
 from nclone_env.benchmark.track_levels import track_levels
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError
 from nclone_env.obs import GAME_STATE, columns
 from nclone_env.plan import solve
@@ -51,7 +51,7 @@ class RandomPolicy:
 
     def __call__(self, observations: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return actions (n,) for n observations."""
-        return self._random.integers(NUM_ACTIONS, size=len(observations["game_state"]))
+        return self._random.integers(NUM_ACTIONS, size=len(next(iter(observations.values()))))
 
 
 def nearest_exit(observations: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -67,32 +67,24 @@ def nearest_exit(observations: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def play_random(order: Order) -> Run:
     """Play random actions."""
-    environment = EnvironmentConfig(observations=("game_state",))
-    found = evaluate(
-        RandomPolicy(),
-        order.track,
-        "state",
-        seed=order.seed,
-        environment=environment,
-        packs=order.packs,
-        hooks=order.hooks,
-    )
-    return found.claiming({"steps": 0, "seconds": 0})
+    return _untrained(RandomPolicy(), order, next(iter(MODES[order.mode]), "game_state"))
 
 
 def play_nearest_exit(order: Order) -> Run:
     """Follow the shortest path; every attempt is the same."""
-    environment = EnvironmentConfig(observations=("game_state",))
-    found = evaluate(
-        nearest_exit,
-        order.track,
-        "state",
-        seed=order.seed,
-        environment=environment,
-        packs=order.packs,
-        hooks=order.hooks,
-    )
-    return found.claiming({"steps": 0, "seconds": 0})
+    return _untrained(nearest_exit, order, "game_state")
+
+
+def _untrained(policy: Any, order: Order, name: ObservationName) -> Run:
+    """Play a function of one observation."""
+    environment = EnvironmentConfig(observations=(name,))
+    options: dict[str, Any] = {
+        "seed": order.seed,
+        "environment": environment,
+        "packs": order.packs,
+        "hooks": order.hooks,
+    }
+    return evaluate(policy, order.track, order.mode, **options).claiming({"steps": 0, "seconds": 0})
 
 
 def play_ppo(order: Order) -> Run:
@@ -106,9 +98,8 @@ def play_ppo(order: Order) -> Run:
         total_timesteps=steps - steps % (256 * 128),  # whole rollouts
         seed=order.seed,
         output=order.output,
-        name=f"{order.track.name}-{order.mode}-{order.budget}-seed{order.seed}",
     )
-    result = train(config, order.hooks, overwrite=True)
+    result = train(config, order.hooks)
     return of_run(result.checkpoint, order.track, order.mode, order.packs, hooks=order.hooks)
 
 

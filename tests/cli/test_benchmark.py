@@ -85,6 +85,10 @@ def test_training_runs_are_submitted_with_their_policies(folder, capsys):
             ("run", "Builtin-v1", "--mode", "planning"),
             "mode: expected one of state, pixels, look-ahead, got 'planning'",
         ),
+        (
+            ("run", "Builtin-v1", "--mode", "pixels", "--baseline", "nearest-exit"),
+            "observations: expected those of mode 'pixels' .*, got game_state",
+        ),
         (("run", "Builtin-v1", "--packs", "x"), "packs: expected NAME=FILE such as SI=SI.txt, got 'x'"),
         (("verify", "none.zip"), "files: expected a submission, got 'none.zip', which does not exist"),
         (("submit", "none", "--track", "Builtin-v1"), "runs: expected a run or a recording, got 'none'"),

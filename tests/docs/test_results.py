@@ -1,0 +1,28 @@
+"""The page of results is that of the submissions beside it, each of which is verified."""
+
+from __future__ import annotations
+
+import pytest
+
+from nclone_env.benchmark import page, read_submission, verify
+
+from .pages import ROOT
+
+FILES = sorted((ROOT / "docs" / "submissions").glob("*.zip"))
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if "builtin" in file.name], ids=lambda file: file.stem)
+def test_submissions_on_built_in_levels_are_accepted(file):
+    found = verify(file)
+    assert found.accepted, found.faults
+
+
+@pytest.mark.slow  # makes a thousand levels, once
+def test_the_page_is_that_of_all_submissions():
+    entries = [(read_submission(file), verify(file)) for file in FILES]
+    assert [file.name for file, (_, found) in zip(FILES, entries) if not found.accepted] == []
+    assert page(entries, "results-{}.png") == (ROOT / "docs" / "results.md").read_text()
+
+
+def test_there_are_submissions():
+    assert len(FILES) >= 3
