@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import types
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -20,15 +20,13 @@ _SAMPLES = 3  # survivors of a line that are followed
 _CANDIDATES = 300  # of which they are chosen
 _DEPTH = 14
 _WIDTH = 12  # objects of a level that are followed
-_ENOUGH = 60  # for lines whose memory the collector does not track
 _LOOK = 4096  # objects between two looks at the clock
 _GRAPH = 5_000  # operations of a graph that are counted
 _FOLDER = str(Path(__file__).parent) + os.sep
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _CACHE = type(lru_cache(lambda: None))
-_CONTAINERS = (list, dict, set, deque)
-_LARGEST = 200  # containers that are searched first
-_NO_HOLDERS = (types.ModuleType, types.CodeType, types.BuiltinFunctionType)
+_NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
+"""Types of which there are many, and which hold what they hold in dictionaries and cells."""
 
 
 class _Node(NamedTuple):
@@ -49,9 +47,9 @@ def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tupl
 
     Args:
         lines: the places of each line by its name in the report.
-        seconds: to search in at most.
+        seconds: of this thread, to search in at most.
     """
-    deadline = time.perf_counter() + seconds
+    deadline = time.thread_time() + seconds
     by_place = {place: name for name, places in lines.items() for place in places}
     found = _survivors(by_place, deadline)
     walk = _Walk(deadline + seconds)
@@ -70,7 +68,7 @@ def find_graphs(seconds: float) -> tuple[Keeper, ...]:
     torch = sys.modules.get("torch")
     if not hasattr(torch, "Tensor"):
         return ()
-    deadline = time.perf_counter() + seconds
+    deadline = time.thread_time() + seconds
     tensors = [thing for thing in gc.get_objects() if type(thing) is torch.Tensor and thing.grad_fn is not None]  # type: ignore[union-attr]
     sizes = [(_operations(tensor.grad_fn), -number) for number, tensor in enumerate(tensors)]
     if not sizes:
@@ -99,40 +97,25 @@ def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list
     from _tracemalloc import _get_object_traceback as traceback_of
 
     found: dict[str, list[Any]] = {}
-
-    def note(thing: Any) -> None:
-        stack = traceback_of(thing)
-        place = place_of(tuple(stack)) if stack else None
-        line = by_place.get(place) if place else None
-        if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
-            found[line].append(thing)
-
+    missing = set(by_place.values())
     things = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]  # newest first
-    for number, thing in enumerate(things):
-        if number % _LOOK == 0 and (time.perf_counter() > deadline or all(map(found.get, by_place.values()))):
-            break
-        note(thing)
-    missing = set(by_place.values()) - set(found)
-    if missing:  # what the collector does not track is only found in what it is part of
-        for thing in _largest(things):
-            parts = list(thing.values()) if isinstance(thing, dict) else list(thing)
-            for part in parts[:: max(1, len(parts) // _ENOUGH)]:
-                if not gc.is_tracked(part):
-                    note(part)
-        for thing in things:
-            if time.perf_counter() > deadline or all(len(found.get(line, ())) >= _ENOUGH for line in missing):
+    for parts in (_themselves, gc.get_referents):  # what the collector does not track is only found in what has it
+        for first in range(0, len(things), _LOOK):
+            if not missing or time.thread_time() > deadline:
                 break
-            if not isinstance(thing, _NO_HOLDERS):
-                for part in gc.get_referents(thing):
-                    if not gc.is_tracked(part):
-                        note(part)
+            holders = [thing for thing in things[first : first + _LOOK] if type(thing) not in _NO_HOLDERS]
+            traced = [part for thing in holders for part in parts(thing) if traceback_of(part) is not None]
+            for thing in traced:
+                place = place_of(tuple(traceback_of(thing)))
+                line = by_place.get(place) if place else None
+                if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
+                    found[line].append(thing)
+            missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
     return found
 
 
-def _largest(things: Sequence[Any]) -> list[Any]:
-    """Return the largest containers: what grows is among them, as a rule."""
-    containers = [thing for thing in things if type(thing) in _CONTAINERS]
-    return sorted(containers, key=len, reverse=True)[:_LARGEST]
+def _themselves(thing: Any) -> tuple[Any]:
+    return (thing,)
 
 
 class _Walk:
@@ -155,7 +138,7 @@ class _Walk:
             for node in level[:_WIDTH]:
                 if id(node.thing) in self._locals:
                     return _answer(thing, node, self._locals[id(node.thing)])
-                if time.perf_counter() > self._deadline:
+                if time.thread_time() > self._deadline:
                     return best
                 seen.add(id(node))
                 for referrer in gc.get_referrers(node.thing):
@@ -211,7 +194,11 @@ def _above(holder: Any, node: _Node, name: str) -> _Node:
             count, container = len(holder), type(holder).__name__
     elif isinstance(holder, _CACHE):
         count, container = holder.cache_info().currsize, "lru_cache"
-    key = _key(holder, node.thing) if isinstance(holder, dict) else node.key
+    key = node.key
+    if isinstance(holder, dict):
+        key = _key(holder, node.thing)
+    elif isinstance(holder, types.CellType):
+        key = str(id(holder))
     return _Node(holder, names, count, container, key)
 
 
@@ -239,16 +226,10 @@ def _key(mapping: Mapping[Any, Any], thing: Any) -> str:
 
 
 def _closure_name(function: types.FunctionType, node: _Node) -> str:
-    cells = function.__closure__ or ()
-    for name, cell in zip(function.__code__.co_freevars, cells):
-        try:
-            value = cell.cell_contents
-        except ValueError:  # still empty
-            continue
-        if cell is node.thing or (cells is node.thing and node.key == name) or value is node.thing:
+    """Return the function with its variable on the way, whose cell the node below the tuple of cells notes."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if node.key == str(id(cell)):
             return f"{function.__qualname__}.{name}"
-    if cells is node.thing and cells:
-        return f"{function.__qualname__}.{function.__code__.co_freevars[0]}"
     return function.__qualname__
 
 

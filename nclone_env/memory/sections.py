@@ -12,10 +12,9 @@ from nclone_env.memory.formatting import format_bytes, format_seconds, location
 from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, WARM_UP_SHARE, Growth
 from nclone_env.memory.measurements import TIME_UNIT, AllocatingLine, FunctionTime
 from nclone_env.memory.owners import folded, or_dash, owner_rows
-from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, judged_steps, series
+from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits, judged_steps, series
 
 _CALLERS = 4  # of a line, in the report
-_NAMED = 3  # lines in the summary
 _QUANTITIES = {
     "traced": "live memory of Python and NumPy, traced by tracemalloc",
     "native": "blocks in use, counted by the C library's allocator",
@@ -181,7 +180,7 @@ def _per(stats: Stats) -> str:
 def _culprits(stats: Stats) -> Iterator[Row]:
     """Yield the lines that grew most, and what keeps their memory."""
     title = "grew"
-    for line in stats.grown_lines[:_NAMED]:
+    for line in culprits(stats.grown_lines):
         behind = f", in {location(line.behind)}" if line.behind else ""
         yield title, f"{location(line.place)} {format_bytes(line.rate, sign=True)} {_per(stats)}{behind}"
         title = ""

@@ -27,6 +27,7 @@ class SnapshotLog:
     def __init__(self, capacity: int):
         self._values = np.full((capacity, len(Snapshot.__dataclass_fields__)), -1.0)  # its pages are committed now
         self._count = 0
+        self._own = 0  # resident bytes that the profiler has taken since the first snapshot
 
     def __len__(self) -> int:
         """Return the number of snapshots."""
@@ -44,7 +45,7 @@ class SnapshotLog:
             step,
             resident.rss,
             resident.pss,
-            resident.anonymous - tables,
+            resident.anonymous - tables - self._own,
             worker_bytes("anonymous"),
             heap.in_use - tables if heap else -1,
             owned_bytes(tree),
@@ -52,9 +53,18 @@ class SnapshotLog:
         )
         self._count += 1
 
+    @property
+    def last_step(self) -> float:
+        """Step of the last snapshot; -1 if there is none."""
+        return float(self._values[self._count - 1, 0]) if self._count else -1.0
+
+    def exclude(self, size: int) -> None:
+        """Leave so many resident bytes out of all later snapshots: the profiler has taken them, or given them back."""
+        self._own += size
+
     def clear(self) -> None:
         """Drop all snapshots."""
-        self._count = 0
+        self._count = self._own = 0
 
     def thin(self) -> None:
         """Drop every second snapshot, but not the first."""

@@ -37,6 +37,8 @@ _OWNED_SHARE = 0.01
 _SHORTEST = 1000.0
 """Milliseconds of a run without counted steps below which there is no verdict."""
 TOP_LINES = 15
+_CULPRITS, _CULPRIT_SHARE = 3, 0.02
+"""Lines that are named first, and the share of the fastest one's rate that they have at least."""
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
 
@@ -288,11 +290,12 @@ def grown_lines(
         lines: with their memory at each of ``steps``.
         steps: of the line snapshots.
         first: step from which on they are judged; the last one before it counts if there are fewer than two.
-        last: step until which they are judged; later ones count if there are fewer than ``MIN_SNAPSHOTS``.
+        last: step until which they are judged; later ones count if there are fewer than two before it.
     """
-    kept = [number for number, step in enumerate(steps) if first <= step <= last]
-    if len(kept) < MIN_SNAPSHOTS:
-        kept = [number for number, step in enumerate(steps) if step >= first]
+    until = [number for number, step in enumerate(steps) if step <= last]
+    kept = [number for number in until if steps[number] >= first]
+    if len(kept) < 2:
+        kept = until[-2:]
     if len(kept) < 2:
         kept = list(range(len(steps)))[-2:]
     if len(kept) < 2:
@@ -335,6 +338,11 @@ def _grown_line(
         callers=most.callers,
         places=tuple(Place(line.file, line.line, line.own) for line in group),
     )
+
+
+def culprits(lines: Sequence[GrownLine]) -> tuple[GrownLine, ...]:
+    """Return the few lines that matter of those that grew."""
+    return tuple(line for line in lines[:_CULPRITS] if line.rate > _CULPRIT_SHARE * lines[0].rate)
 
 
 def kept_lines(lines: Sequence[GrownLine], measured: Measurements) -> tuple[GrownLine, ...]:

@@ -19,11 +19,11 @@ from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
 from nclone_env.memory.measurements import TIME_UNIT, Keeper, Measurements, ProfileSettings, Stage
-from nclone_env.memory.process import machine, restart_peak, stage
+from nclone_env.memory.process import machine, resident_bytes, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.sections import summary, text_of
 from nclone_env.memory.snapshots import SnapshotLog
-from nclone_env.memory.stats import GrownLine, Stats, compute_stats, grown_lines
+from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, grown_lines, growths_of
 from nclone_env.memory.traced import TracedLog, start_tracing
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
@@ -41,7 +41,6 @@ _LINES_EVERY = 2  # snapshots
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.5, 3.0
-_NAMED_LINES = 3
 _NOTHING = MemoryNode("nothing reported")
 Notify = Callable[[float], object]
 
@@ -75,6 +74,7 @@ class Watch:
         self._clock = threading.Thread(target=self._watch_clock, daemon=True, name="memory profiler")
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._began = 0.0
+        self._machine = machine()
         self._process = os.getpid()
         self.stats: Stats | None = None
         """The statistics, once the block has ended."""
@@ -99,6 +99,11 @@ class Watch:
             if self._steps % self._every == 0:
                 gc.collect()
                 self._take(self._steps)
+                if self._may_search():
+                    gc.unfreeze()  # the collector shows no frozen objects
+                    self._search(_SEARCH_SECONDS)
+                    gc.collect()
+                    gc.freeze()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -111,10 +116,10 @@ class Watch:
         if self._frozen:
             gc.unfreeze()
         gc.collect()
-        self._take(self._steps or self._milliseconds(), last=True)
+        if not self._steps or self._log.last_step != self._steps:
+            self._take(self._steps or self._milliseconds(), last=True)
         self._stages.append(stage("after", "at the end of the block"))
-        measurements = self._measurements()
-        self._search(measurements)
+        self._search(_LAST_SEARCH_SECONDS)
         if self._began_trace:
             tracemalloc.stop()
         self.stats = compute_stats(self._measurements())
@@ -147,14 +152,15 @@ class Watch:
         elif not self._settled and not loads and quiet > max(1000 * _QUIET, _QUIET_SHARE * now):
             self._settle("imports and compilation", "until nothing was imported or compiled")
         if now >= self._next:
-            start = time.perf_counter()
+            start = time.thread_time()  # what it costs; waiting for the interpreter costs the program nothing
             with _promptly():
+                clear_free_lists()
                 self._take(now)
-            took = time.perf_counter() - start
+            took = time.thread_time() - start
             rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
-            if self._searched * _COST < now / 1000 - _SEARCH_AFTER and not self._frozen:
-                self._search(None)
+            if self._may_search():
+                self._search(_SEARCH_SECONDS)
 
     def _settle(self, name: str, how: str) -> None:
         """Begin what is judged: start to trace, forget the snapshots before."""
@@ -197,22 +203,28 @@ class Watch:
         if self._wants_trace:
             self._traced.take(place, lines=last or (len(self._log) - 1) % _LINES_EVERY == 0, always=last)
 
-    def _search(self, measurements: Measurements | None) -> None:
-        """Look for the keepers of the lines that grew most."""
-        if self._wants_trace and len(self._traced.line_steps()) >= (MIN_SNAPSHOTS if measurements is None else 2):
-            start = time.perf_counter()
-            seconds = _SEARCH_SECONDS if measurements is None else _LAST_SEARCH_SECONDS
-            found = self._grown() if measurements is None else compute_stats(measurements).grown_lines
-            lines = {line.place: line.places for line in found[:_NAMED_LINES] if line.place not in self._keepers}
-            if lines and tracemalloc.is_tracing():
-                self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
-            self._searched += time.perf_counter() - start
-        if measurements is not None and any(item.verdict == "growing" for item in compute_stats(measurements).growths):
-            self._keepers |= {keeper.line: keeper for keeper in find_graphs(_LAST_SEARCH_SECONDS)}
+    def _may_search(self) -> bool:
+        return self._searched * _COST < (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
+
+    def _search(self, seconds: float) -> None:
+        """Look for the keepers of what grew most, for so many seconds at most."""
+        start, resident = time.thread_time(), resident_bytes().anonymous
+        grown = culprits(self._grown())
+        lines = {line.place: line.places for line in grown if line.place not in self._keepers}
+        if lines and tracemalloc.is_tracing():
+            self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
+        growing = {item.quantity for item in growths_of(self._measurements()) if item.verdict == "growing"}
+        if growing and not growing <= {"workers", "owners"}:
+            self._keepers |= {keeper.line: keeper for keeper in find_graphs(seconds)}
+        del grown, lines
+        clear_free_lists()
+        self._log.exclude(resident_bytes().anonymous - resident)
+        self._searched += time.thread_time() - start
 
     def _grown(self) -> tuple[GrownLine, ...]:
-        first, last = self._judged()
-        return grown_lines(self._traced.lines(), self._traced.line_steps(), first, last)
+        if not self._wants_trace:
+            return ()
+        return grown_lines(self._traced.lines(), self._traced.line_steps(), *self._judged())
 
     def _judged(self) -> tuple[float, float]:
         """Return the bounds of the longest part without imports and compilation, without its warm-up."""
@@ -220,7 +232,7 @@ class Watch:
         if not snapshots:
             return 0.0, 0.0
         steps = [item.step for item in snapshots]
-        if not self._steps and self._ended.is_set() and len(steps) > MIN_SNAPSHOTS:
+        if self._ended.is_set() and len(steps) > MIN_SNAPSHOTS:
             steps.pop()  # what the code held is gone when its function has returned
         first, last = self._loading.longest_without(steps[0] if not self._steps else 0.0, steps[-1])
         return first + WARM_UP_SHARE * (last - first), last
@@ -229,7 +241,7 @@ class Watch:
         snapshots = self._log.snapshots()
         last = snapshots[-1].step
         return Measurements(
-            machine=machine(),
+            machine=self._machine,
             settings=ProfileSettings(self._num_envs, steps=max(1, math.ceil(last))),
             name=self._name,
             unit="step" if self._steps else TIME_UNIT,
@@ -245,6 +257,20 @@ class Watch:
             judged=self._judged(),
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),
         )
+
+
+def clear_free_lists() -> None:
+    """Free what Python keeps for new objects, and garbage in cycles among the young ones.
+
+    A tuple or a number that is freed goes to a list of its type until the next full collection and counts as live
+    until then: up to a megabyte, reached after thousands of steps. A full collection of nothing takes microseconds.
+    """
+    if gc.isenabled():  # else the code's own garbage is its leak
+        gc.collect(1)
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.collect()
+        gc.unfreeze()
 
 
 @contextmanager
