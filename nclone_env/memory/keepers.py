@@ -7,13 +7,13 @@ import os
 import sys
 import time
 import types
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nclone_env.memory.measurements import Keeper, Place
+from nclone_env.memory.measurements import NATIVE, Keeper, Place
 from nclone_env.memory.traced import place_of
 
 _SAMPLES = 3  # survivors of a line that are followed
@@ -25,6 +25,8 @@ _GRAPH = 5_000  # operations of a graph that are counted
 _FOLDER = str(Path(__file__).parent) + os.sep
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _CACHE = type(lru_cache(lambda: None))
+_CONTAINERS = (list, dict, set, deque)
+_LARGEST, _ENOUGH = 200, 60  # containers that are searched first, as what grows is among them, and parts of each
 _NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
 """Types of which there are many, and which hold what they hold in dictionaries and cells."""
 
@@ -79,7 +81,7 @@ def find_graphs(seconds: float) -> tuple[Keeper, ...]:
     chain = _Walk(deadline).chain(tensor)
     name = chain[0] if chain else "a tensor"
     head, *others = name.split(" < ")
-    return (Keeper("native memory", " < ".join((f"{head}.grad_fn", *others)), f"graph of {operations:,} operations"),)
+    return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *others)), f"graph of {operations:,} operations"),)
 
 
 def _operations(grad_fn: Any) -> int:
@@ -99,23 +101,32 @@ def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list
     found: dict[str, list[Any]] = {}
     missing = set(by_place.values())
     things = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]  # newest first
-    for parts in (_themselves, gc.get_referents):  # what the collector does not track is only found in what has it
-        for first in range(0, len(things), _LOOK):
+    containers = sorted((thing for thing in things if type(thing) in _CONTAINERS), key=len, reverse=True)[:_LARGEST]
+    for holders, parts in ((containers, _sampled), (things, _with_parts)):
+        for first in range(0, len(holders), _LOOK):
             if not missing or time.thread_time() > deadline:
                 break
-            holders = [thing for thing in things[first : first + _LOOK] if type(thing) not in _NO_HOLDERS]
-            traced = [part for thing in holders for part in parts(thing) if traceback_of(part) is not None]
+            some = [thing for thing in holders[first : first + _LOOK] if type(thing) not in _NO_HOLDERS]
+            traced = [part for thing in some for part in parts(thing) if traceback_of(part) is not None]
             for thing in traced:
                 place = place_of(tuple(traceback_of(thing)))
                 line = by_place.get(place) if place else None
                 if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
                     found[line].append(thing)
             missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
+    things.clear()  # now, rather than when garbage is collected: it has all objects
     return found
 
 
-def _themselves(thing: Any) -> tuple[Any]:
-    return (thing,)
+def _sampled(container: Any) -> list[Any]:
+    """Return some parts of a container."""
+    parts = list(container.values() if isinstance(container, dict) else container)
+    return parts[:: max(1, len(parts) // _ENOUGH)]
+
+
+def _with_parts(thing: Any) -> list[Any]:
+    """Return an object and its parts: the collector shows no numbers, texts and arrays on their own."""
+    return [thing, *gc.get_referents(thing)]
 
 
 class _Walk:

@@ -21,6 +21,8 @@ INTERPRETER, LIBRARIES, COMPILED_CODE, MADE, FIRST_STEPS, STEPS = (
 )
 TIME_UNIT = "millisecond"
 """Unit of code that counts no steps."""
+NATIVE, WORKER = "native code", "a worker process"
+"""What allocates memory that tracemalloc does not see in this process."""
 FEWEST_SNAPSHOTS = 10
 """Snapshots of a run that has as many steps; a larger interval is shortened."""
 _DEFAULT_SNAPSHOTS = 20
@@ -147,12 +149,23 @@ class SourceLine:
     """``file:line`` of the innermost call in the user's own files; empty: none."""
 
 
+class UntracedLine(NamedTuple):
+    """A line of the user behind memory that tracemalloc does not see in this process."""
+
+    behind: str
+    """``NATIVE`` or ``WORKER``."""
+    place: str
+    """``file:line``."""
+    share: float
+    """Of all that grew there."""
+
+
 @dataclass(frozen=True)
 class Keeper:
     """An object that keeps memory from being freed."""
 
     line: str
-    """``file:line`` that allocated what is kept, or the kind of memory."""
+    """``file:line`` that allocated what is kept, or ``NATIVE``."""
     name: str
     """Names that lead to it, such as ``Keep.kept < env (train.py)``."""
     kind: str
@@ -237,6 +250,8 @@ class Measurements:
     """Step of each line snapshot."""
     lines: tuple[SourceLine, ...] = ()
     """All lines that had live memory at one of them."""
+    untraced: tuple[UntracedLine, ...] = ()
+    """Lines of the user behind memory that grew and that tracemalloc does not see in this process."""
     keepers: tuple[Keeper, ...] = ()
     """Of memory that grew."""
     judged: tuple[float, float] | None = None

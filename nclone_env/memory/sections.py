@@ -10,7 +10,7 @@ from nclone_env._table import is_numeric, table
 from nclone_env.memory.charts import Chart, Line, chart
 from nclone_env.memory.formatting import format_bytes, format_seconds, location
 from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, WARM_UP_SHARE, Growth
-from nclone_env.memory.measurements import TIME_UNIT, AllocatingLine, FunctionTime
+from nclone_env.memory.measurements import NATIVE, TIME_UNIT, AllocatingLine, FunctionTime
 from nclone_env.memory.owners import folded, or_dash, owner_rows
 from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits, judged_steps, series
 
@@ -154,10 +154,11 @@ def _blame(stats: Stats) -> str:
     if stats.verdict == "undecided":
         return f": {_doubt(stats)}"
     margins = {item.quantity: format_bytes(item.margin) for item in stats.growths}
-    traced, native = margins.get("traced"), margins.get("native", margins.get("process"))
-    if traced is None:
-        return f": more than {native} {_per(stats)} would have shown"
-    return f": more than {traced} {_per(stats)} would have shown" + (f" (native code: {native})" if native else "")
+    native = margins.get("native", margins.get("process"))
+    found = {"": margins.get("traced"), "native code": native, "worker processes": margins.get("workers")}
+    (_, most), *others = ((name, margin) for name, margin in found.items() if margin is not None)
+    more = f" ({', '.join(f'{name}: {margin}' for name, margin in others)})" if others else ""
+    return f": more than {most} {_per(stats)} would have shown{more}"
 
 
 def _doubt(stats: Stats) -> str:
@@ -186,9 +187,9 @@ def _culprits(stats: Stats) -> Iterator[Row]:
         title = ""
         if line.keeper:
             yield "", f"  kept by {line.keeper}"
-    for keeper in stats.measurements.keepers:
-        if not keeper.line.rpartition(":")[2].isdigit():
-            yield "", f"{keeper.line}: kept by {keeper.name} ({keeper.kind})"
+    if not any(line.behind == NATIVE for line in stats.grown_lines):
+        graphs = (keeper for keeper in stats.measurements.keepers if keeper.line == NATIVE)
+        yield from (("", f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})") for keeper in graphs)
 
 
 def run(stats: Stats) -> Section:

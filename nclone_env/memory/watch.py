@@ -18,13 +18,24 @@ from types import TracebackType
 from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
-from nclone_env.memory.measurements import TIME_UNIT, Keeper, Measurements, ProfileSettings, Stage
-from nclone_env.memory.process import machine, resident_bytes, restart_peak, stage
+from nclone_env.memory.measurements import (
+    NATIVE,
+    TIME_UNIT,
+    WORKER,
+    Keeper,
+    Measurements,
+    ProfileSettings,
+    Stage,
+    UntracedLine,
+)
+from nclone_env.memory.native import NativeLines
+from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.sections import summary, text_of
-from nclone_env.memory.snapshots import SnapshotLog
+from nclone_env.memory.snapshots import SnapshotLog, held_bytes
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, grown_lines, growths_of
 from nclone_env.memory.traced import TracedLog, start_tracing
+from nclone_env.memory.workers import WorkerLines
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
 _CAPACITY = 64
@@ -40,7 +51,7 @@ _FEW = 0.08  # of the run so far is the longest time between two snapshots by ti
 _LINES_EVERY = 2  # snapshots
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
-_SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.5, 3.0
+_SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
 _NOTHING = MemoryNode("nothing reported")
 Notify = Callable[[float], object]
 
@@ -70,6 +81,8 @@ class Watch:
         self._next = 0.0  # snapshot by time
         self._stages: list[Stage] = []
         self._keepers: dict[str, Keeper] = {}
+        self._native, self._workers = NativeLines(), WorkerLines()
+        self._of_workers: dict[str, float] = {}  # shares of lines
         self._searched = 0.0  # seconds
         self._clock = threading.Thread(target=self._watch_clock, daemon=True, name="memory profiler")
         self._lock, self._ended = threading.Lock(), threading.Event()
@@ -82,6 +95,8 @@ class Watch:
     def __enter__(self) -> Watch:
         """Begin to take snapshots."""
         restart_peak()
+        if self._wants_trace:
+            self._workers.open()
         self._process = os.getpid()
         self._stages.append(stage("before", "at the beginning of the block"))
         self._began = time.perf_counter()
@@ -104,6 +119,7 @@ class Watch:
                     self._search(_SEARCH_SECONDS)
                     gc.collect()
                     gc.freeze()
+                self._native.skip()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -113,6 +129,7 @@ class Watch:
             return
         self._ended.set()
         self._clock.join()
+        self._native.close()
         if self._frozen:
             gc.unfreeze()
         gc.collect()
@@ -120,6 +137,9 @@ class Watch:
             self._take(self._steps or self._milliseconds(), last=True)
         self._stages.append(stage("after", "at the end of the block"))
         self._search(_LAST_SEARCH_SECONDS)
+        if self._wants_trace:
+            self._of_workers, keepers = self._workers.close()
+            self._keepers |= {keeper.line: keeper for keeper in keepers}
         if self._began_trace:
             tracemalloc.stop()
         self.stats = compute_stats(self._measurements())
@@ -208,17 +228,21 @@ class Watch:
 
     def _search(self, seconds: float) -> None:
         """Look for the keepers of what grew most, for so many seconds at most."""
-        start, resident = time.thread_time(), resident_bytes().anonymous
+        start, before = time.thread_time(), held_bytes()
         grown = culprits(self._grown())
         lines = {line.place: line.places for line in grown if line.place not in self._keepers}
         if lines and tracemalloc.is_tracing():
             self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
         growing = {item.quantity for item in growths_of(self._measurements()) if item.verdict == "growing"}
-        if growing and not growing <= {"workers", "owners"}:
+        if growing & {"traced", "native", "process"}:
             self._keepers |= {keeper.line: keeper for keeper in find_graphs(seconds)}
+        if self._wants_trace and "native" in growing:
+            self._native.watch()
+        if self._wants_trace and "workers" in growing:
+            self._workers.request()
         del grown, lines
         clear_free_lists()
-        self._log.exclude(resident_bytes().anonymous - resident)
+        self._log.exclude(before)
         self._searched += time.thread_time() - start
 
     def _grown(self) -> tuple[GrownLine, ...]:
@@ -237,6 +261,10 @@ class Watch:
         first, last = self._loading.longest_without(steps[0] if not self._steps else 0.0, steps[-1])
         return first + WARM_UP_SHARE * (last - first), last
 
+    def _untraced(self) -> tuple[UntracedLine, ...]:
+        native = [UntracedLine(NATIVE, place, share) for place, share in self._native.shares().items()]
+        return (*native, *(UntracedLine(WORKER, place, share) for place, share in self._of_workers.items()))
+
     def _measurements(self) -> Measurements:
         snapshots = self._log.snapshots()
         last = snapshots[-1].step
@@ -253,6 +281,7 @@ class Watch:
             traced_floor=FREE_LISTS,
             line_steps=self._traced.line_steps(),
             lines=self._traced.lines(),
+            untraced=self._untraced(),
             keepers=tuple(self._keepers.values()),
             judged=self._judged(),
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),

@@ -7,6 +7,8 @@ from nclone_env.memory.measurements import (
     INTERPRETER,
     LIBRARIES,
     MADE,
+    NATIVE,
+    WORKER,
     AllocatingLine,
     FunctionTime,
     Keeper,
@@ -20,6 +22,7 @@ from nclone_env.memory.measurements import (
     SourceLine,
     Stage,
     Traced,
+    UntracedLine,
 )
 
 STEPS = range(0, 1001, 50)
@@ -57,6 +60,7 @@ def measurements(traced_per_step: int = 0, native_per_step: int = 0) -> Measurem
             SourceLine("b.py", 2, (900, 900), (3, 3)),
             SourceLine("c.py", 3, (0, 50), (0, 1), ("mine.py:5",), "mine.py:5"),
         ),
+        untraced=(UntracedLine(NATIVE, "native.py:4", 0.5), UntracedLine(WORKER, "worker.py:6", 1.0)),
         keepers=(Keeper("a.py:1", "Keep.kept < env", "list of 2: bytes"),),
         judged=(200, 1000),
         loading=0.01,

@@ -410,13 +410,31 @@ def context_variable(steps: Steps, leaks: bool) -> None:
         history.set((step, history.get() if leaks else ()))  # leaks
 
 
+def asynchronous(steps: Steps, leaks: bool) -> None:
+    """Keep what worker processes send."""
+    import gymnasium
+
+    import nclone_env  # noqa: F401 - registers the environments
+
+    envs = gymnasium.make_vec("NPlusPlus-v0", 2, vectorization_mode="async", observations=("game_state",))
+    envs.reset(seed=0)
+    envs.action_space.seed(0)
+    kept: list[Any] = []
+    for _ in steps():
+        observation, *_ = envs.step(envs.action_space.sample())
+        kept.append(observation["game_state"].copy())  # leaks
+        if not leaks:
+            kept.clear()
+    envs.close()
+
+
 LISTED = (
     *(wrapper, callback, malloc, cache_of_observations, worker, hook, graph, episodes, closure, generator),
     *(thread_local, files),
 )
 MORE = (
     *(global_list, queue, class_attribute, weak_keys, arrays, views, tensors, log_records, tasks, thread, sockets),
-    *(maps, buffers, tracebacks, default_argument, cycles, partials, text, context_variable),
+    *(maps, buffers, asynchronous, tracebacks, default_argument, cycles, partials, text, context_variable),
 )
 PROGRAMS = {program.__name__: program for program in (*LISTED, *MORE)}
 
