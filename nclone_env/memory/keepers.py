@@ -54,11 +54,11 @@ def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tupl
     deadline = time.thread_time() + seconds
     by_place = {place: name for name, places in lines.items() for place in places}
     found = _survivors(by_place, deadline)
-    walk = _Walk(deadline + seconds)
+    samples = {line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES] for line, things in found.items()}
+    walk = _Walk(deadline + seconds, {id(things) for things in (*found.values(), *samples.values())})
     keepers = []
-    for line, things in found.items():
-        step = max(1, len(things) // _SAMPLES)
-        chains = [chain for thing in things[::step][:_SAMPLES] if (chain := walk.chain(thing))]
+    for line, things in samples.items():
+        chains = [chain for thing in things if (chain := walk.chain(thing))]
         if chains:
             (name, kind), _ = Counter(chains).most_common(1)[0]
             keepers.append(Keeper(line, name, kind))
@@ -102,7 +102,7 @@ def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list
     missing = set(by_place.values())
     things = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]  # newest first
     containers = sorted((thing for thing in things if type(thing) in _CONTAINERS), key=len, reverse=True)[:_LARGEST]
-    for holders, parts in ((containers, _sampled), (things, _with_parts)):
+    for holders, parts in ((containers, _sampled), (things, _with_parts), (things, _parts_of_parts)):
         for first in range(0, len(holders), _LOOK):
             if not missing or time.thread_time() > deadline:
                 break
@@ -129,11 +129,17 @@ def _with_parts(thing: Any) -> list[Any]:
     return [thing, *gc.get_referents(thing)]
 
 
+def _parts_of_parts(thing: Any) -> list[Any]:
+    """Return some parts of the dictionaries that an object has and that the collector does not track either."""
+    inner = (part for part in gc.get_referents(thing) if type(part) is dict and not gc.is_tracked(part))
+    return [part for holder in inner if len(holder) >= _ENOUGH for part in _sampled(holder)]
+
+
 class _Walk:
     """Search through referrers, breadth first, until a name is found."""
 
-    def __init__(self, deadline: float):
-        self._deadline = deadline
+    def __init__(self, deadline: float, ours: Collection[int] = ()):
+        self._deadline, self._ours = deadline, ours
         self._modules = {id(vars(module)): name for name, module in list(sys.modules.items()) if _has_dict(module)}
         self._modules[id(vars(sys.modules["__main__"]))] = "__main__"
         self._locals = {id(value): name for name, value in _locals()}
@@ -141,28 +147,24 @@ class _Walk:
     def chain(self, thing: Any) -> tuple[str, str] | None:
         """Return the names that lead to an object, and what is kept; None if no name is found."""
         level = [_Node(thing, (), 0, "", "")]
-        seen = {id(thing), id(level), id(self.__dict__)}
+        seen = {id(thing), id(level), id(self.__dict__), *self._ours}
         best: tuple[str, str] | None = None
         for _ in range(_DEPTH):
-            following: list[_Node] = []
-            seen.add(id(following))
-            for node in level[:_WIDTH]:
+            for node in level:
                 if id(node.thing) in self._locals:
                     return _answer(thing, node, self._locals[id(node.thing)])
-                if time.thread_time() > self._deadline:
-                    return best
-                seen.add(id(node))
-                for referrer in gc.get_referrers(node.thing):
-                    if id(referrer) in seen or _is_ours(referrer) or isinstance(referrer, _Node):
-                        continue
-                    seen.add(id(referrer))
-                    name, is_root = self._name(referrer, node)
-                    if is_root:
-                        return _answer(thing, node, name)
-                    following.append(_above(referrer, node, name))
-                    if name and best is None:
-                        best = _answer(thing, following[-1], "")
-            level = following
+            if not level or time.thread_time() > self._deadline:
+                break
+            following: list[_Node] = []
+            seen |= {id(following), *map(id, level)}
+            for node, referrer in _referrers(level, seen):
+                name, is_root = self._name(referrer, node)
+                if is_root:
+                    return _answer(thing, node, name)
+                following.append(_above(referrer, node, name))
+                if name and best is None:
+                    best = _answer(thing, following[-1], "")
+            level = following[:_WIDTH]
         return best
 
     def _name(self, holder: Any, node: _Node) -> tuple[str, bool]:
@@ -180,7 +182,7 @@ class _Walk:
             local = _key(frame.f_locals, thing) if frame is not None else ""
             return f"{code.co_name}.{local}" if code is not None and local else "", bool(local)
         if isinstance(holder, type):
-            name = _key(vars(holder), thing)
+            name = _key(vars(holder), thing) or node.key
             return f"{holder.__name__}.{name}", bool(name)
         if isinstance(holder, _CACHE):
             return f"{getattr(holder, '__name__', 'function')}.cache", False
@@ -196,6 +198,29 @@ class _Walk:
         return "", False
 
 
+def _referrers(level: Sequence[_Node], seen: set[int]) -> Iterator[tuple[_Node, Any]]:
+    """Yield nodes with each object that refers to theirs; a look at all objects takes tens of milliseconds."""
+    nodes = {id(node.thing): node for node in level}
+    referrers = gc.get_referrers(*(node.thing for node in level))
+    seen.add(id(referrers))
+    found = [thing for thing in referrers if id(thing) not in seen and not _is_ours(thing)]
+    if not found:  # they are in a dictionary that the collector does not track
+        found = [part for part in _untracked() if any(id(value) in nodes for value in part.values())][:1]
+    seen |= {id(found), *map(id, found)}
+    for referrer in found:
+        part = next((part for part in gc.get_referents(referrer) if id(part) in nodes), None)
+        if part is not None and not isinstance(referrer, _Node):
+            yield nodes[id(part)], referrer
+
+
+def _untracked() -> Iterator[dict[Any, Any]]:
+    """Yield the larger dictionaries that the collector does not track."""
+    for thing in gc.get_objects():
+        for part in gc.get_referents(thing) if type(thing) not in _NO_HOLDERS else ():
+            if type(part) is dict and len(part) >= _ENOUGH and not gc.is_tracked(part):
+                yield part
+
+
 def _above(holder: Any, node: _Node, name: str) -> _Node:
     names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
     count, container = node.size, node.container
@@ -207,7 +232,7 @@ def _above(holder: Any, node: _Node, name: str) -> _Node:
         count, container = holder.cache_info().currsize, "lru_cache"
     key = node.key
     if isinstance(holder, dict):
-        key = _key(holder, node.thing)
+        key = _key(holder, node.thing) or key
     elif isinstance(holder, types.CellType):
         key = str(id(holder))
     return _Node(holder, names, count, container, key)

@@ -364,6 +364,8 @@ def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterato
     """Yield the lines that share the growth of native memory and of worker processes."""
     quantities = {NATIVE: "native", WORKER: "workers"}
     growing = {item.quantity: item for item in growths if item.verdict == "growing"}
+    if "native" in growing and "traced" in growing and growing["traced"].slope > growing["native"].slope / 2:
+        del growing["native"]  # blocks of Python's larger objects
     for behind, place, share in measured.untraced:
         whole = growing.get(quantities[behind])
         if whole is not None and share >= _LEAST_SHARE:

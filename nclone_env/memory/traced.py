@@ -180,6 +180,10 @@ class TracedLog:
         self._own = tracemalloc.get_traced_memory()[0] - live
         self._next = time.perf_counter() + _COST * (time.thread_time() - start)
 
+    def exclude(self, size: int) -> None:
+        """Leave so many traced bytes out until lines are noted again: the profiler has taken them."""
+        self._own += size
+
     def clear(self) -> None:
         """Drop all snapshots and lines."""
         self._count, self._next, self.whole = 0, 0.0, True

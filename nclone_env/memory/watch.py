@@ -112,13 +112,10 @@ class Watch:
                 self._count_steps()
             self._steps += 1
             if self._steps % self._every == 0:
-                gc.collect()
+                _collect()
                 self._take(self._steps)
                 if self._may_search():
-                    gc.unfreeze()  # the collector shows no frozen objects
                     self._search(_SEARCH_SECONDS)
-                    gc.collect()
-                    gc.freeze()
                 self._native.skip()
 
     def __exit__(
@@ -132,6 +129,7 @@ class Watch:
         self._native.close()
         if self._frozen:
             gc.unfreeze()
+            self._frozen = False
         gc.collect()
         if not self._steps or self._log.last_step != self._steps:
             self._take(self._steps or self._milliseconds(), last=True)
@@ -227,23 +225,32 @@ class Watch:
         return self._searched * _COST < (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
 
     def _search(self, seconds: float) -> None:
-        """Look for the keepers of what grew most, for so many seconds at most."""
-        start, before = time.thread_time(), held_bytes()
-        grown = culprits(self._grown())
-        lines = {line.place: line.places for line in grown if line.place not in self._keepers}
-        if lines and tracemalloc.is_tracing():
-            self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
+        """Look for the lines and the keepers of what grows, for so many seconds at most."""
+        start = time.thread_time()
         growing = {item.quantity for item in growths_of(self._measurements()) if item.verdict == "growing"}
-        if growing & {"traced", "native", "process"}:
-            self._keepers |= {keeper.line: keeper for keeper in find_graphs(seconds)}
         if self._wants_trace and "native" in growing:
             self._native.watch()
         if self._wants_trace and "workers" in growing:
             self._workers.request()
-        del grown, lines
-        clear_free_lists()
-        self._log.exclude(before)
+        if growing & {"traced", "native", "process"}:
+            before, traced = held_bytes(), tracemalloc.get_traced_memory()[0]
+            if self._frozen:
+                gc.unfreeze()  # the collector shows no frozen objects
+            self._find_keepers(seconds)
+            if self._frozen:
+                _collect()
+                gc.freeze()
+            else:
+                clear_free_lists()
+            self._traced.exclude(tracemalloc.get_traced_memory()[0] - traced)
+            self._log.exclude(before)
         self._searched += time.thread_time() - start
+
+    def _find_keepers(self, seconds: float) -> None:
+        lines = {line.place: line.places for line in culprits(self._grown()) if line.place not in self._keepers}
+        if lines and tracemalloc.is_tracing():
+            self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
+        self._keepers |= {keeper.line: keeper for keeper in find_graphs(seconds)}
 
     def _grown(self) -> tuple[GrownLine, ...]:
         if not self._wants_trace:
@@ -288,13 +295,19 @@ class Watch:
         )
 
 
+def _collect() -> None:
+    """Collect garbage, unless the code has switched that off: then its garbage is its leak."""
+    if gc.isenabled():
+        gc.collect()
+
+
 def clear_free_lists() -> None:
     """Free what Python keeps for new objects, and garbage in cycles among the young ones.
 
     A tuple or a number that is freed goes to a list of its type until the next full collection and counts as live
     until then: up to a megabyte, reached after thousands of steps. A full collection of nothing takes microseconds.
     """
-    if gc.isenabled():  # else the code's own garbage is its leak
+    if gc.isenabled():
         gc.collect(1)
     if not gc.get_freeze_count():
         gc.freeze()
