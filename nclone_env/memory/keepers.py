@@ -109,7 +109,8 @@ def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list
             some = [thing for thing in holders[first : first + _LOOK] if type(thing) not in _NO_HOLDERS]
             traced = [part for thing in some for part in parts(thing) if traceback_of(part) is not None]
             for thing in traced:
-                place = place_of(tuple(traceback_of(thing)))
+                stack = traceback_of(thing)
+                place = place_of(tuple(stack)) if stack else None
                 line = by_place.get(place) if place else None
                 if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
                     found[line].append(thing)

@@ -106,7 +106,7 @@ class Snapshot:
     pss_bytes: int
     """Proportional set size: pages shared by several processes count in proportion."""
     data_bytes: int
-    """PSS without file-backed pages: heap, stacks, shared memory. Independent of other processes."""
+    """Resident pages without a file: heap, stacks, shared memory. Independent of other processes."""
     worker_bytes: int
     """The same of all child processes."""
     native_bytes: int
@@ -241,6 +241,8 @@ class Measurements:
     snapshots: tuple[Snapshot, ...]
     traced_floor: int = FLOORS["traced"]
     """Bytes by which traced memory may vary without anything growing."""
+    native_floor: int = FLOORS["native"]
+    """The same for native memory."""
     stages: tuple[Stage, ...] = ()
     """In chronological order."""
     owners: tuple[OwnedNode, ...] = ()

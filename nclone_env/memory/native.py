@@ -36,6 +36,11 @@ class NativeLines:
         self._begin_later = _Pending(self._begin)
         self._stretches = 0
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether there is a stretch now."""
+        return bool(self._watched)
+
     def watch(self) -> None:
         """Begin a stretch, at the next instruction of the main thread, unless there were enough."""
         if heap_bytes() is not None and not self._watched and self._stretches < _STRETCHES:

@@ -76,10 +76,9 @@ class SnapshotLog:
         return float(self._values[self._count - 1, 0]) if self._count else -1.0
 
     def exclude(self, before: Held) -> None:
-        """Leave what was taken or given back since ``before`` out of all later snapshots: it is the profiler's."""
-        now = held_bytes()
-        taken = zip(self._own, now, before)
-        self._own = Held(*(own + after - earlier for own, after, earlier in taken))
+        """Leave what was taken since ``before`` out of all later snapshots: it is the profiler's."""
+        taken = zip(self._own, held_bytes(), before)
+        self._own = Held(*(own + max(0, after - earlier) for own, after, earlier in taken))
 
     def clear(self) -> None:
         """Drop all snapshots."""

@@ -188,7 +188,7 @@ def compute_stats(measured: Measurements) -> Stats:
 def growths_of(measured: Measurements) -> tuple[Growth, ...]:
     """Return the growth of every quantity that was measured."""
     found = series(measured)
-    floors = {"traced": measured.traced_floor}
+    floors = {"traced": measured.traced_floor, "native": measured.native_floor}
     if "owners" in found:
         floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
     first, last = judged_steps(measured)

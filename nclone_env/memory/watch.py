@@ -52,6 +52,8 @@ _LINES_EVERY = 2  # snapshots
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
+_NATIVE_FLOOR = 64 * 1024
+"""Bytes by which native memory may vary: the profiler works beside the code, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
 Notify = Callable[[float], object]
 
@@ -160,6 +162,8 @@ class Watch:
                 self._notify(time.perf_counter() - self._began)
 
     def _tick(self) -> None:
+        if self._native.is_watching:  # whose count this would disturb
+            return
         now = self._milliseconds()
         loads = self._loading.look(self._steps or now, now)
         if self._steps:
@@ -286,6 +290,7 @@ class Watch:
             stages=tuple(self._stages),
             traced=self._traced.records() if self._wants_trace else (),
             traced_floor=FREE_LISTS,
+            native_floor=_NATIVE_FLOOR,
             line_steps=self._traced.line_steps(),
             lines=self._traced.lines(),
             untraced=self._untraced(),
