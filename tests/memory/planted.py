@@ -399,7 +399,7 @@ def text(steps: Steps, leaks: bool) -> None:
     """Grow one object."""
     log = bytearray()
     for _ in steps():
-        log.extend(b"a line of a log that nobody reads" * 8)  # leaks
+        log.extend(b"a line of a log that is never read" * 8)  # leaks
         if not leaks:
             log.clear()
 

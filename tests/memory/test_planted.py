@@ -16,7 +16,6 @@ QUICK = {
     "malloc": "",
     "closure": "note.seen",
     "thread_local": "thread-local log",
-    "class_attribute": "Registry.entries",
     "weak_keys": "weak_keys.by_key",
     "cycles": "",
 }
