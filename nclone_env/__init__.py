@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.env import create_environment as create_environment
     from nclone_env.env import create_vector_environment as create_vector_environment
     from nclone_env.errors import NcloneError as NcloneError
-    from nclone_env.level.level import Level as Level
-    from nclone_env.level.library import level_library as level_library
-    from nclone_env.level.load import load_level as load_level
+    from nclone_env.level import Level as Level
+    from nclone_env.level import level_library as level_library
+    from nclone_env.level import load_level as load_level
     from nclone_env.memory_tree import MemoryNode as MemoryNode
     from nclone_env.plan import solve as solve
     from nclone_env.sim.simulate import Trajectory as Trajectory

@@ -1,4 +1,4 @@
-"""Tables as text."""
+"""Tables as text, and bytes in them."""
 
 from __future__ import annotations
 
@@ -29,3 +29,23 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def is_numeric(cells: Iterable[str]) -> bool:
     """Return whether all cells begin like numbers, or stand for none: ``-`` or nothing."""
     return all(map(_NUMBER.fullmatch, cells))
+
+
+def format_bytes(count: float, sign: bool = False) -> str:
+    """Format a number of bytes with a binary unit: B, KB (one decimal), MB or GB (two decimals).
+
+    Args:
+        count: bytes.
+        sign: prefix non-negative numbers with a plus sign.
+    """
+    value, unit = abs(count), "B"
+    if value < 0.05:
+        return "0 B"
+    for larger in ("KB", "MB", "GB"):
+        if value < 1023.95:
+            break
+        value, unit = value / 1024, larger
+    places = {"B": int(abs(value - round(value)) >= 0.05), "KB": 1}.get(unit, 2)
+    digits = f"{value:,.{places}f}"
+    prefix = "-" if count < 0 else "+" if sign else ""
+    return f"{prefix}{digits} {unit}"

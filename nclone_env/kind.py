@@ -67,8 +67,6 @@ class Kind:
     """Parts that the ninja can change, by touching the entity or by being where it is."""
     clock: tuple[str, ...] = ()
     """Parts that change as frames pass even if the ninja never comes near."""
-    doors_matter: bool = False
-    """Whether its course depends on doors, which the ninja opens and closes."""
 
     @property
     def state_bytes(self) -> int:

@@ -61,7 +61,6 @@ _DRONE = Kind(
     states=_HEADINGS,
     has_heading=True,
     clock=(STATE, MOVER),
-    doors_matter=True,
 )
 _SHOOTING_DRONE = replace(
     _DRONE,
@@ -208,7 +207,6 @@ KINDS: tuple[Kind, ...] = (
         radii=(6.0,),
         states={"idle": 0, "runs right": 1, "runs left": 2},
         ninja_changes=(STATE, MOVER),
-        doors_matter=True,
     ),
     Kind(
         number=BOUNCE_BLOCK,
@@ -231,7 +229,6 @@ KINDS: tuple[Kind, ...] = (
         shoots=True,
         states={"idle": 0, "warning": 1, "flying": 16},
         ninja_changes=(STATE, MOVER),
-        doors_matter=True,
     ),
     Kind(
         number=GAUSS_TURRET,
@@ -243,7 +240,6 @@ KINDS: tuple[Kind, ...] = (
         shoots=True,
         states={"idle": 0, "aiming": 1, "warning": 182, "recovering": 197},
         ninja_changes=(STATE, MOVER),
-        doors_matter=True,
     ),
     Kind(
         number=THWUMP,
@@ -257,7 +253,6 @@ KINDS: tuple[Kind, ...] = (
         radii=(9.0,),
         states={"idle": 0, "charging": 1, "returning": 2},
         ninja_changes=(STATE, MOVER),
-        doors_matter=True,
     ),
     Kind(
         number=TOGGLE_MINE,
@@ -295,7 +290,6 @@ KINDS: tuple[Kind, ...] = (
         shoots=True,
         states={"spinner": 0, "clockwise": 1, "counterclockwise": 2},
         clock=(STATE, MOVER),
-        doors_matter=True,
     ),
     Kind(
         number=BOOST_PAD,
@@ -316,7 +310,6 @@ KINDS: tuple[Kind, ...] = (
         deadly=True,
         radii=(5.0,),
         ninja_changes=(MOVER,),
-        doors_matter=True,
     ),
     replace(_DRONE, number=MINI_DRONE, name="mini_drone", deadly=True, radii=(4.0,)),
     Kind(number=UNKNOWN_27, name="unknown_27", most=UNLIMITED, has_entity=False),
@@ -331,7 +324,6 @@ KINDS: tuple[Kind, ...] = (
         radii=(12.0,),
         states={"idle": 0, "pressed": 1, "launching": 2, "returning": 3},
         ninja_changes=(STATE, MOVER),
-        doors_matter=True,
     ),
 )
 """The kinds by number."""

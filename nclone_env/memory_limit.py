@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nclone_env._table import format_bytes
 from nclone_env.errors import MemoryLimitError
 
 _MEMINFO = Path("/proc/meminfo")
@@ -38,8 +39,8 @@ def check_fits(argument: str, count: int, each: float, once: float = 0.0, limit:
     fitting = max(0, int((allowed - once) // each))
     advice = f"at most {fitting:,} fit" if fitting else "not even one fits"
     raise MemoryLimitError(
-        f"{argument}: {count:,} need {needed / 1e9:,.2f} GB ({each:,.0f} bytes each), "
-        f"but {allowed / 1e9:,.2f} GB are {source}; {advice}"
+        f"{argument}: {count:,} need {format_bytes(needed)} ({format_bytes(each)} each), "
+        f"but {format_bytes(allowed)} are {source}; {advice}"
     )
 
 

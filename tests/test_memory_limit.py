@@ -29,7 +29,7 @@ def test_the_message_names_the_largest_number_that_fits():
     with pytest.raises(MemoryLimitError) as caught:
         check_fits("num_envs", 100, each=1e7, once=1e7, limit=10**9)
     assert str(caught.value) == (
-        "num_envs: 100 need 1.01 GB (10,000,000 bytes each), but 1.00 GB are allowed; at most 99 fit"
+        "num_envs: 100 need 963.21 MB (9.54 MB each), but 953.67 MB are allowed; at most 99 fit"
     )
     with pytest.raises(MemoryLimitError, match="not even one fits"):
         check_fits("num_envs", 1, each=2e9, limit=10**9)

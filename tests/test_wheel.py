@@ -49,10 +49,10 @@ def test_the_wheel_contains_the_package_its_levels_and_nothing_else(wheel):
     assert {f"nclone_env/_levels/{name}" for name in LEVELS} <= names
     assert {"nclone_env/py.typed", "nclone_env/memory/report.html.jinja"} <= names
     tops = {name.split("/")[0] for name in names}
-    assert len(tops) == 2
-    assert {top.split("-")[0] for top in tops} == {"nclone_env"}
+    assert len(tops) == 3
+    assert {top.split("-")[0] for top in tops} == {"nclone_env", "nclone_env_pytest.py"}
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "nclone_env").rglob("*.py")}
-    assert modules == {name for name in names if name.endswith(".py")}
+    assert modules | {"nclone_env_pytest.py"} == {name for name in names if name.endswith(".py")}
 
 
 def test_the_installed_wheel_runs_from_any_folder(wheel, tmp_path):
@@ -64,3 +64,5 @@ def test_the_installed_wheel_runs_from_any_folder(wheel, tmp_path):
     told = run(sys.executable, "-c", EXAMPLE.format(folder=str(folder)), cwd=elsewhere, env=environment)
     assert told.split()[0] == str(sum(name.startswith("first-steps/") for name in LEVELS))
     assert told.split()[1].startswith("first-steps/")
+    markers = run(sys.executable, "-m", "pytest", "--markers", cwd=elsewhere, env=environment)
+    assert "@pytest.mark.flat_memory(steps=100" in markers

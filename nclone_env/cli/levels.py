@@ -12,14 +12,20 @@ from nclone_env.cli.output import check_free, check_suffix, counted, plain_name,
 from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, LevelFormatError, plain
 from nclone_env.kinds import kind_name
-from nclone_env.level import array_cache
-from nclone_env.level.catalog import level_sets
+from nclone_env.level import (
+    UNPUBLISHED,
+    Finding,
+    LevelRef,
+    RawLevel,
+    array_cache,
+    level_library,
+    level_sets,
+    listed_names,
+    load_level,
+    resolve,
+    validate,
+)
 from nclone_env.level.formats import GAME_MODE_NAMES, MAP_SUFFIX, TEXT_SUFFIX, format_text, write_map
-from nclone_env.level.library import level_library
-from nclone_env.level.load import load_level
-from nclone_env.level.raw import UNPUBLISHED, RawLevel
-from nclone_env.level.reference import LevelRef, listed_names, resolve
-from nclone_env.level.validate import Finding, validate
 from nclone_env.sim.speed import slow_frames_per_second
 
 

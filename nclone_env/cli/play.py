@@ -13,9 +13,7 @@ from tyro.conf import Positional
 from nclone_env.cli.output import check_exists, plain_name
 from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, NcloneError, shortened
-from nclone_env.level.catalog import level_sets
-from nclone_env.level.level import Level
-from nclone_env.level.load import load_levels
+from nclone_env.level import Level, level_sets, load_levels
 from nclone_env.replay import RECORDING_SUFFIX, Recording, load_any_recording, named_level
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from nclone_env._table import format_bytes
 from nclone_env.cli.profile_script import GROWING, UNDECIDED, OutputFolder, script
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, shortened
@@ -21,8 +23,8 @@ from nclone_env.memory import (
     comparison_text,
     compute_stats,
     different_settings,
+    estimated,
     folded,
-    format_bytes,
     load_profile,
     owned_nodes,
     owner_rows,
@@ -33,7 +35,7 @@ from nclone_env.memory import (
 )
 from nclone_env.memory import compare as compare_profiles
 from nclone_env.memory_limit import available_bytes, check_fits
-from nclone_env.options import group, option
+from nclone_env.options import check_integer, group, option
 from nclone_env.profiler import (
     AsyncTarget,
     Contract,
@@ -150,12 +152,20 @@ def sb3(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -
     return profile(target, environment.num_envs, 1000, options)
 
 
-def train(training: _Training = _TRAINING, options: _Report = _REPORT) -> int:
+def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: int = 1) -> int:
     """Profile the updates of a training run: rollout, network, optimiser, environments.
 
     The run trains in a temporary folder.
+
+    Args:
+        training: configuration of the run.
+        options: length and reports.
+        ranks: with --estimate: processes of torchrun on this machine.
     """
-    return profile(TrainingTarget(training), training.num_envs, 40, options)
+    check_integer("ranks", ranks, low=1)
+    if ranks > 1 and not options.estimate:
+        raise ConfigError(f"ranks: expected with --estimate, got {ranks} without; one process is profiled")
+    return profile(TrainingTarget(training, ranks), training.num_envs, 40, options)
 
 
 def compare(
@@ -216,19 +226,21 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
 
 
 def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
-    """Print the memory tree that a target will have.
+    """Print the memory that a target will have.
 
     Raises:
         MemoryLimitError: if it does not fit; the tree is printed before.
     """
-    tree = target.estimate(num_envs)
     limit = parse_bytes(options.memory_limit)
+    print("measuring one and two in fresh processes", file=sys.stderr)
+    tree = estimated(target, num_envs)
     title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
     rows, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
-    note = f"{format_bytes(tree.total_bytes)} in all; {_limit_text(limit)}"
+    each, shared = tree.bytes_where(shared=False) / num_envs, tree.bytes_where(shared=True)
+    parts = f"{format_bytes(each)} for each, {format_bytes(shared)} shared"
+    note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {_limit_text(limit)}"
     print(text_of([Section(title, rows, columns, (note,))]))
-    shared = tree.bytes_where(shared=True)
-    check_fits("num_envs", num_envs, tree.bytes_where(shared=False) / num_envs, shared, limit)
+    check_fits("num_envs", num_envs, each, shared, limit)
     return 0
 
 

@@ -12,8 +12,9 @@ from typing import Annotated, TextIO
 
 import tyro
 
+from nclone_env._table import format_bytes
 from nclone_env.errors import ConfigError
-from nclone_env.memory import Watch, format_bytes, page_template, resident_bytes, summary, text_of, write_reports
+from nclone_env.memory import Watch, page_template, resident_bytes, summary, text_of, write_reports
 from nclone_env.profiler import Program
 
 OutputFolder = Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])]

@@ -10,11 +10,8 @@ from tyro.conf import Positional
 from nclone_env._files import write_file
 from nclone_env.cli.output import check_folder, check_free, claim_folder
 from nclone_env.errors import ConfigError, FormatError, LevelFormatError, UnsupportedLevelError
+from nclone_env.level import Level, OpenedPacks, load_level, pack, resolve
 from nclone_env.level.formats import read_bytes
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.level.reference import OpenedPacks, resolve
 from nclone_env.prove import (
     CHECK_MEMORY,
     PROOF_MEMORY,
@@ -45,8 +42,8 @@ def prove_levels(
     Args:
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#12) by path.
         recording: recording of a solution of the only level, or an attract file; without one, a solution is searched
-            for.
-        frames: frames to simulate in that search.
+            for with four seeds.
+        frames: frames to simulate in these searches.
         memory: bytes of the exhaustive search, at most.
         output: folder for the certificates.
         force: replace certificates of the same levels in the output folder.

@@ -12,9 +12,7 @@ from nclone_env.cli.play import check_scale, play_in_window, saved_text
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, FormatError, UnknownLevelError, plain
-from nclone_env.level.level import Level
-from nclone_env.level.load import load_level
-from nclone_env.level.solutions import parse_inputs
+from nclone_env.level import Level, load_level, parse_inputs
 from nclone_env.options import check_integer
 from nclone_env.replay import (
     RECORDING_SUFFIX,

@@ -22,9 +22,7 @@ from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
-from nclone_env.level.build import build_room
-from nclone_env.level.level import Level
-from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
+from nclone_env.level import Level, LevelRef, OpenedPacks, build_room, resolve
 from nclone_env.options import check_integer
 from nclone_env.plan import MOST_FRAMES, SEARCH_SUFFIX, Solution, compile_kernels, solve
 from nclone_env.plan import smooth as smoothed
@@ -112,13 +110,7 @@ def solve_levels(
         video: also export each solution as an MP4 video.
         force: replace the rows of the same levels in the table, and their recordings; those of other levels stay.
     """
-    for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
-        if value is not None:
-            check_integer(name, value, low=1)
-    if hold > MOST_FRAMES:
-        raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
-    if seconds is not None and not seconds > 0:
-        raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
+    _check_budget(threads, hold, frames, seconds)
     packs: OpenedPacks = {}
     refs = [ref for name in levels for ref in resolve(name, packs)]
     if not refs:
@@ -144,14 +136,20 @@ def solve_levels(
         task = _Task(seconds, limit, objective, seed, each, hold, smooth, output, resume, video, stop, table)
         rows = _run(task, refs, threads, output, before)
         table.clear()
-    found = sum(row.completed for row in rows)
-    simulated = sum(row.simulated for row in rows)
-    print(
-        f"{found} of {len(rows)} levels completed, {simulated:,} frames simulated, "
-        f"{time.perf_counter() - started:.1f} s; recordings and {TABLE} in {output}"
-    )
+    _print_total(rows, time.perf_counter() - started, output)
     _print_won(rows)
     return stop.exit_status if stop() else int(any(row.error for row in rows))
+
+
+def _check_budget(threads: int, hold: int, frames: int | None, seconds: float | None) -> None:
+    """Raise a ConfigError that names the option whose number is outside its range."""
+    for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
+        if value is not None:
+            check_integer(name, value, low=1)
+    if hold > MOST_FRAMES:
+        raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
+    if seconds is not None and not seconds > 0:
+        raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
 
 
 def _rows_before(output: Path, names: Set[str], resume: bool, force: bool) -> list[dict[str, Any]]:
@@ -205,6 +203,15 @@ def _remove_replaced(output: Path, row: Row, before: Sequence[Mapping[str, Any]]
             for name in {str(old.get("recording") or ""), str(old.get("video") or "")} - {"", row.recording, row.video}:
                 if Path(name).name == name:
                     (output / name).unlink(missing_ok=True)
+
+
+def _print_total(rows: list[Row], seconds: float, output: Path) -> None:
+    """Print the number of completed levels, the frames simulated and the place of the results."""
+    found, simulated = sum(row.completed for row in rows), sum(row.simulated for row in rows)
+    print(
+        f"{found} of {len(rows)} levels completed, {simulated:,} frames simulated, {seconds:.1f} s; "
+        f"recordings and {TABLE} in {output}"
+    )
 
 
 def _print_won(rows: Sequence[Row]) -> None:

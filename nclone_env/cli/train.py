@@ -66,8 +66,7 @@ def train(
     check_episodes(episodes)
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
-        if ranks.local_count == 1:
-            check_memory(config)
+        check_memory(config, ranks)
         hooks = _hooks(config, resume, preparation, progress, stop) if ranks.first else Hooks(stop=stop)
         try:
             result = run_training(config, hooks, resume=resume, init=init, overwrite=overwrite, ranks=ranks)

@@ -23,12 +23,7 @@ from nclone_env.errors import MissingExtraError
 from nclone_env.gallery import Tracks
 from nclone_env.generate import generate_level
 from nclone_env.jit import cache_folder
-from nclone_env.level.catalog import level_sets
-from nclone_env.level.compile import compile_level
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.level.scenes import everything
+from nclone_env.level import Level, compile_level, everything, level_sets, load_level, pack
 from nclone_env.plan import solve
 from nclone_env.render import world_picture
 from nclone_env.sim.session import Session

@@ -171,7 +171,7 @@ def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed:
 
 
 def _letters(count: int) -> list[str]:
-    """Return a short name for each of some sources: A to Z, then numbers."""
+    """Return a short name per source: A to Z, then numbers."""
     return [chr(ord("A") + number) if number < 26 else str(number + 1) for number in range(count)]
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.arrays.buffers import Buffers as Buffers
     from nclone_env.env.arrays.buffers import make_buffers as make_buffers
     from nclone_env.env.arrays.final import FinalPool as FinalPool
+    from nclone_env.env.arrays.final import reserve as reserve
     from nclone_env.env.autoreset import AUTORESET_CODES as AUTORESET_CODES
     from nclone_env.env.batch import Batch as Batch
     from nclone_env.env.compiled.action_mask import ActionMasks as ActionMasks

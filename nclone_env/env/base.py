@@ -10,9 +10,7 @@ from nclone_env.env.batch import Batch
 from nclone_env.env.lifecycle import Lifecycle
 from nclone_env.env.reachability.cache import FieldCounts
 from nclone_env.env.viewer import Viewer
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet
-from nclone_env.level.load import levels_as_text
+from nclone_env.level import Level, LevelSet, levels_as_text
 from nclone_env.level.routes import Graphs
 from nclone_env.sim.state import WorldArrays
 

@@ -29,13 +29,11 @@ from nclone_env.env.reachability.cache import FieldCounts, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.level.routes import Graphs, level_graphs
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode, array_node
-from nclone_env.obs.graph import NO_LATTICE
-from nclone_env.obs.reachability import NO_QUERIES
-from nclone_env.obs.spec import frame_specs, observation_specs
+from nclone_env.obs import NO_LATTICE, NO_QUERIES, frame_specs, observation_specs
 from nclone_env.render import PictureArrays
 from nclone_env.sim.copy import gather_worlds
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -185,7 +183,7 @@ class Batch:
         self._replace_arrays(starts=starts)
 
     def set_start_shares(self, share: Any) -> None:
-        """Set the probabilities of the start states: one for each, or one to divide among those of each level.
+        """Set the probabilities of the start states: one per state, or one per level, divided among its states.
 
         Raises:
             ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.

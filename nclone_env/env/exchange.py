@@ -9,9 +9,7 @@ from nclone_env.env.compiled.records import level_thresholds
 from nclone_env.env.compiled.starts import no_starts
 from nclone_env.env.compiled.step_arrays import StepArrays, level_arrays
 from nclone_env.env.playable import playable_levels
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet
-from nclone_env.level.library import shared_level_set
+from nclone_env.level import Level, LevelSet, shared_level_set
 from nclone_env.sim.copy import transfer_world
 from nclone_env.sim.state import make_worlds
 

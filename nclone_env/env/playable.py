@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import UnsupportedLevelError
-from nclone_env.level.level_set import LevelSet
-from nclone_env.level.library import shared_level_set
-from nclone_env.level.load import load_levels
-from nclone_env.level.mirror import mirrored
-from nclone_env.level.records import count_exits
+from nclone_env.level import LevelSet, count_exits, load_levels, mirrored, shared_level_set
 
 
 def playable_levels(config: EnvironmentConfig) -> LevelSet:

@@ -30,7 +30,7 @@ import numpy as np
 
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import SnapshotError
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.sim.plausible import world_fault
 from nclone_env.sim.state import WorldArrays
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import gymnasium
 import numpy as np
 
-from nclone_env.obs.spec import ObservationSpec
+from nclone_env.obs import ObservationSpec
 
 
 def observation_space(specs: Sequence[ObservationSpec], only: str | None = None) -> gymnasium.Space:

@@ -242,7 +242,7 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         return self._groups[group]
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return seeds, (n,) uint64, and the mask of the environments that get theirs: at first, all get one."""
+        """Return seeds, (n,) uint64, and the mask of the environments to seed; the first call seeds all."""
         bits, given = np.zeros(self.num_envs, np.uint64), ~self._all_mask
         if seed is not None:
             bits, given = check_seeds(seed, self.num_envs)

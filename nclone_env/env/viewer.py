@@ -12,7 +12,7 @@ from nclone_env.memory_limit import check_fits
 
 if TYPE_CHECKING:
     from nclone_env.env.batch import Batch
-    from nclone_env.level.level_set import LevelSet
+    from nclone_env.level import LevelSet
     from nclone_env.render import Area, Window
 
 

@@ -12,9 +12,7 @@ from nclone_env.errors import FormatError, NcloneError, RecordingError
 from nclone_env.gallery.facts import Facts, facts_of, read_table
 from nclone_env.gallery.runs import GalleryRun, load_run, recording_files, solution_of, without_copies
 from nclone_env.generate import CollectionFiles
-from nclone_env.level.level import Level
-from nclone_env.level.reference import LevelRef, OpenedPacks, resolve
-from nclone_env.level.solutions import known_solutions_of
+from nclone_env.level import Level, LevelRef, OpenedPacks, known_solutions_of, resolve
 
 _NAME_LENGTH = 60
 
@@ -116,7 +114,7 @@ def _loaded(files: Iterable[Path], on_fault: OnFault) -> list[GalleryRun]:
 
 
 def _of_levels(runs: Iterable[GalleryRun], levels: Iterable[Level], on_fault: OnFault) -> Iterator[GalleryRun]:
-    """Yield the runs on some levels; report the others."""
+    """Yield the runs on the chosen levels; report the others."""
     shown = {level.raw.digest for level in levels}
     for run in runs:
         if run.level.digest in shown:

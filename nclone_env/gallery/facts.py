@@ -14,8 +14,8 @@ import numpy as np
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import GOLD, NINJA, kind_name
+from nclone_env.level import UNPUBLISHED, RawLevel
 from nclone_env.level.formats import read_bytes
-from nclone_env.level.raw import UNPUBLISHED, RawLevel
 from nclone_env.render import Area, used_area_of, zoom_of
 
 

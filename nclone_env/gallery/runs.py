@@ -10,9 +10,8 @@ import numpy as np
 
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import LevelFormatError, RecordingError
+from nclone_env.level import Level, RawLevel
 from nclone_env.level.formats import is_attract
-from nclone_env.level.level import Level
-from nclone_env.level.raw import RawLevel
 from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Verdict, is_recording, load_verified, verdict
 from nclone_env.sim.simulate import simulate
 

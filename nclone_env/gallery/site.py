@@ -21,7 +21,7 @@ from nclone_env.gallery.pages import MAGNIFICATION, index_page, level_page
 from nclone_env.gallery.runs import GalleryRun
 from nclone_env.gallery.tracks import Tracks, shown_frames
 from nclone_env.kinds import NINJA
-from nclone_env.level.level_set import LevelSet, pack
+from nclone_env.level import LevelSet, pack
 from nclone_env.render import (
     FACES_RIGHT,
     SHEET_COLUMNS,

@@ -17,8 +17,7 @@ from nclone_env.generate.random_play import random_wins
 from nclone_env.generate.route import Unusable
 from nclone_env.generate.search import edited, first_solution, shorter_solution
 from nclone_env.generate.splits import split_of
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.validate import validate
+from nclone_env.level import LevelSet, pack, validate
 from nclone_env.plan import make_task
 
 _FEWEST_FRAMES, _MOST_FRAMES = 30_000, 150_000

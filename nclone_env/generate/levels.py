@@ -27,7 +27,7 @@ from nclone_env.generate.matters import RecordGroup
 from nclone_env.generate.route import Unusable
 from nclone_env.generate.splits import SPLITS, TRAIN_SPLIT
 from nclone_env.kinds import kind_name
-from nclone_env.level.level import Level
+from nclone_env.level import Level
 from nclone_env.options import check_integer
 from nclone_env.replay import Recording
 

@@ -33,8 +33,7 @@ from nclone_env.kinds import (
     REGULAR_DOOR,
     TOGGLE_MINE,
 )
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet, pack
+from nclone_env.level import Level, LevelSet, pack
 from nclone_env.plan import Task, make_task
 
 _UNCHECKED = (NINJA, GOLD, EXIT, EXIT_SWITCH, MINE, TOGGLE_MINE, *DOOR_SWITCHES.values())
@@ -113,7 +112,7 @@ def shows(level: Level, levels: LevelSet, group: RecordGroup, inputs: np.ndarray
 
 
 def groups_of(level: Level) -> list[RecordGroup]:
-    """Return the records to be checked, those that count as one together."""
+    """Return the records to check, grouped where several count as one."""
     records = [tuple(record) for record in level.raw.records.tolist()]
     groups: list[list[tuple[int, ...]]] = []
     for place, record in enumerate(records):

@@ -11,8 +11,7 @@ from nclone_env.generate.course import play_out, same_course
 from nclone_env.generate.matters import LANDMARKS, RecordGroup, added_records
 from nclone_env.generate.search import Found, first_solution, shorter_solution, with_levels
 from nclone_env.generate.sketch import Proposal, Sketch
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet, pack
+from nclone_env.level import Level, LevelSet, pack
 from nclone_env.plan import Task, make_task
 
 _SHORTER_FRAMES = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING
 from nclone_env.jit import kernel
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.plan import play
 from nclone_env.sim.random_numbers import random_bits
 from nclone_env.sim.state import make_worlds

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.plan import (
     Archive,
     ArchiveSearch,

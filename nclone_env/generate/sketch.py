@@ -13,8 +13,7 @@ import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
-from nclone_env.level.build import build_level
-from nclone_env.level.level import Level
+from nclone_env.level import Level, build_level
 
 OPEN, BLOCK = 0, 1
 CENTRE = 2

@@ -9,7 +9,7 @@ import hashlib
 
 import numpy as np
 
-from nclone_env.level.mirror import mirrored_tiles
+from nclone_env.level import mirrored_tiles
 
 TRAIN_SPLIT, HELD_OUT_SPLIT = "train", "held-out"
 SPLITS = (TRAIN_SPLIT, HELD_OUT_SPLIT)

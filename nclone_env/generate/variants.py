@@ -16,9 +16,7 @@ from nclone_env.generate.candidate import is_safe
 from nclone_env.generate.draws import Draws, seed_of
 from nclone_env.generate.search import MAX_FRAMES, edited, first_solution, shorter_solution, small_archive
 from nclone_env.kinds import EXIT, EXIT_SWITCH, NINJA
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import Level, LevelSource, load_level, pack
 from nclone_env.options import check_integer
 from nclone_env.plan import ArchiveSearch, Rules, Task, make_task
 

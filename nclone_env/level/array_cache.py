@@ -24,7 +24,8 @@ could have put files there (``jit.folder``), or the file does not fit within the
 the process; that is no error.
 
 The files of all versions are in ``levels``, beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
-limits their total size (256 by default, 0 disables the cache); there are at most 500. The least recently used go first.
+limits their total size (256 by default, 0 disables the cache); there are at most 500. The least recently used go first,
+but files of up to 64 KB, such as planned solutions, only after the larger ones: they take longest to make again.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
 _DEFAULT_LIMIT_MB = 256
 _HEADER = struct.Struct("<8sIIQII32s")
 _ALIGNMENT = 64
+SMALL = 64 * 1024  # bytes
 MAX_FILES = 500  # a folder is listed whenever a file is written
 
 Arrays = dict[str, np.ndarray]
@@ -260,9 +262,10 @@ def _link(temporary: Path, path: Path) -> None:
 
 
 def _evict(limit: int) -> None:
-    """Remove the least recently used files beyond the limits."""
+    """Remove files beyond the limits: the least recently used, small ones last."""
     total = 0
-    for count, (path, status) in enumerate(files(), start=1):
+    kept_first = sorted(files(), key=lambda item: item[1].st_size > SMALL)
+    for count, (path, status) in enumerate(kept_first, start=1):
         total += status.st_size
         if count > MAX_FILES or total > limit:
             _remove(path)

@@ -113,7 +113,7 @@ class LevelSet:
         """Paths between tiles, which doors do not block; needs ``with_distances``."""
         return Paths(self.arrays.header, self.fields, NO_LANDMARKS)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Name of each level."""
         return tuple(level.name for level in self.levels)

@@ -38,6 +38,15 @@ def heap_bytes() -> HeapBytes | None:
     return HeapBytes(info.uordblks + info.hblkhd, info.fordblks)
 
 
+def trim_heap() -> bool:
+    """Give the pages of freed blocks back to the system; return whether the allocator can."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):  # another C library, or Windows
+        return False
+    return True
+
+
 @cache
 def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from nclone_env._files import open_regular
 from nclone_env._table import table
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.report import JSON_FORMAT, JSON_VERSION
 
@@ -52,10 +52,14 @@ def load_profile(path: Path) -> dict[str, Any]:
             content = json.loads(file.read())
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: expected a memory profile as JSON, got {error}; {how}") from error
-    found = (content.get("format"), content.get("version")) if isinstance(content, dict) else content
-    if found != (JSON_FORMAT, JSON_VERSION):
-        expected = f"{JSON_FORMAT!r} version {JSON_VERSION}"
-        raise ConfigError(f"{path}: expected the format {expected}, got {found!r}; {how}")
+    found = (content.get("format"), content.get("version")) if isinstance(content, dict) else (content, None)
+    if found[0] != JSON_FORMAT:
+        raise ConfigError(f"{path}: expected the format {JSON_FORMAT!r}, got {shortened(found[0])}; {how}")
+    if found[1] != JSON_VERSION:
+        raise ConfigError(
+            f"{path}: expected version {JSON_VERSION} of the format, got {shortened(found[1])}, whose fields have "
+            f"other meanings; {how}"
+        )
     profile: dict[str, Any] = content
     try:
         list(rows(profile)), list(different_settings(profile, profile))

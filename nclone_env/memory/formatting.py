@@ -6,28 +6,10 @@ import os
 import sysconfig
 from pathlib import Path
 
+from nclone_env._table import format_bytes as format_bytes
+
 _LOCATION_WIDTH = 56
 _PACKAGE_FOLDER = Path(__file__).parents[2]
-
-
-def format_bytes(count: float, sign: bool = False) -> str:
-    """Format a number of bytes with a binary unit: B, KB (one decimal), MB or GB (two decimals).
-
-    Args:
-        count: bytes.
-        sign: prefix non-negative numbers with a plus sign.
-    """
-    value, unit = abs(count), "B"
-    if value < 0.05:
-        return "0 B"
-    for larger in ("KB", "MB", "GB"):
-        if value < 1023.95:
-            break
-        value, unit = value / 1024, larger
-    places = {"B": int(abs(value - round(value)) >= 0.05), "KB": 1}.get(unit, 2)
-    digits = f"{value:,.{places}f}"
-    prefix = "-" if count < 0 else "+" if sign else ""
-    return f"{prefix}{digits} {unit}"
 
 
 def format_seconds(seconds: float) -> str:

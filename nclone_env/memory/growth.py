@@ -13,6 +13,8 @@ Verdict = Literal["flat", "growing", "undecided"]
 
 WARM_UP_SHARE = 0.2
 """Share of a run during which the first episodes end and caches fill; its snapshots are not fitted."""
+PLATEAU = 0.5
+"""Growth that falls below this part of its rate from one half to the next is warm-up, too: caches that fill."""
 STANDARD_ERRORS = 3.0
 """A slope within this many standard errors of zero is noise."""
 MIN_SNAPSHOTS = 5
@@ -33,7 +35,8 @@ class Growth:
     """Least-squares fit of one quantity over the snapshots after the warm-up, and its verdict.
 
     Both halves of the snapshots are fitted on their own. ``slope`` is the smaller of the two: memory that leaks grows
-    in both, a single jump shows in one. The quantity is growing exactly if ``slope`` exceeds ``margin``.
+    in both, a single jump shows in one. The quantity is growing exactly if ``slope`` exceeds ``margin``. Where it would
+    grow, but slows down, the later half alone is fitted instead: what leaks goes on at its rate.
     """
 
     quantity: str
@@ -65,7 +68,7 @@ def growth(
     Args:
         quantity: its name.
         points: (step, bytes) of each snapshot, ascending.
-        warm_up: first step to fit.
+        warm_up: first step to fit, unless growth slows down after it.
         floor_bytes: variation over the fitted steps that means nothing; None: that of ``FLOORS``.
 
     Returns:
@@ -76,11 +79,14 @@ def growth(
     if count < MIN_SNAPSHOTS:
         last = float(kept[-1, 0]) if count else warm_up
         return Growth(quantity, count, warm_up, last, 0.0, 0.0, 0.0, 0, "undecided")
+    floor_bytes = FLOORS[quantity] if floor_bytes is None else floor_bytes
     x, y, middle = kept[:, 0] / 1000.0, kept[:, 1], count // 2
-    slope, error = min(least_squares(x[: middle + 1], y[: middle + 1]), least_squares(x[middle:], y[middle:]))
-    error *= STANDARD_ERRORS
-    floor = (FLOORS[quantity] if floor_bytes is None else floor_bytes) / float(x[-1] - x[0])
+    earlier, later = least_squares(x[: middle + 1], y[: middle + 1]), least_squares(x[middle:], y[middle:])
+    slope, error = min(earlier, later)
+    error, floor = error * STANDARD_ERRORS, floor_bytes / float(x[-1] - x[0])
     verdict: Verdict = "growing" if slope > max(error, floor) else "flat"
+    if verdict == "growing" and later[0] < PLATEAU * earlier[0] and count - middle >= MIN_SNAPSHOTS:
+        return growth(quantity, points, kept[middle, 0], floor_bytes)
     return Growth(quantity, count, kept[0, 0], kept[-1, 0], slope, error, floor, int(y[-1] - y[0]), verdict)
 
 

@@ -96,11 +96,23 @@ class OwnedNode:
 
 
 @dataclass(frozen=True)
+class Advice:
+    """A change that saves memory."""
+
+    option: str
+    """What to change: an option of the command line or of the code."""
+    saved_bytes: int
+    """Of the whole run; negative: what it takes."""
+    text: str
+    """A sentence."""
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """Memory after a step of the plain pass."""
 
     step: float
-    """Number of the step; seconds for code that counts no steps."""
+    """Number of the step; milliseconds for code that counts no steps."""
     rss_bytes: int
     """Resident set size: all resident pages."""
     pss_bytes: int
@@ -234,7 +246,7 @@ class Measurements:
     settings: ProfileSettings
     name: str
     unit: str
-    """What a step is; "second" if no steps were counted."""
+    """What a step is; "millisecond" if no steps were counted."""
     facts: tuple[tuple[str, str], ...]
     env_steps: int
     """Environment steps of a step; 0: they are not counted."""
@@ -247,6 +259,8 @@ class Measurements:
     """In chronological order."""
     owners: tuple[OwnedNode, ...] = ()
     """The memory tree after the last step, parents first."""
+    advice: tuple[Advice, ...] = ()
+    """What saves most first."""
     traced: tuple[Traced, ...] = ()
     line_steps: tuple[float, ...] = ()
     """Step of each line snapshot."""

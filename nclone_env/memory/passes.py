@@ -16,7 +16,7 @@ import marshal
 import pstats
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -33,12 +33,14 @@ from nclone_env.memory.measurements import (
     Measurements,
     OwnedNode,
     ProfileSettings,
+    SizePoint,
     Stage,
 )
 from nclone_env.memory.owners import owned_nodes
 from nclone_env.memory.process import bare_interpreter, machine, restart_peak, stage
 from nclone_env.memory.sizes import measure_sizes
 from nclone_env.memory.snapshots import SnapshotLog
+from nclone_env.memory.stats import per_environment
 from nclone_env.memory.subject import Subject, Target
 from nclone_env.memory.traced import TracedLog, tracing
 from nclone_env.memory_tree import MemoryNode
@@ -100,6 +102,7 @@ def collect(
         snapshots=plain.log.snapshots(),
         stages=plain.stages,
         owners=plain.owners,
+        advice=target.advice(plain.owners, settings.num_envs, _unreported(sizes)),
         traced=traced.records(),
         traced_floor=target.traced_floor,
         line_steps=traced.line_steps(),
@@ -184,6 +187,12 @@ def _per_environment(owners: tuple[OwnedNode, ...], num_envs: int) -> float:
     return owners[0].environment_bytes / num_envs if owners else 0.0
 
 
+def _unreported(sizes: Sequence[SizePoint]) -> float:
+    """Return the bytes of Python of each environment that no owner reports."""
+    found = per_environment(sizes)
+    return max(0.0, found.python) if found else 0.0
+
+
 def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, tuple[int, ...]]:
     """Measure live memory by line with tracemalloc.
 
@@ -192,7 +201,7 @@ def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, t
     """
     places = settings.snapshot_steps()
     log, peaks = TracedLog(len(places)), np.full(settings.steps, -1, dtype=np.int64)
-    warm = next(step for step in places if step >= settings.warm_up_steps)
+    warm = max(step for step in places if step < settings.warm_up_steps)  # what the lines take is warm-up, too
     with_lines = {places[0], warm, settings.steps}
 
     def take(step: int) -> None:

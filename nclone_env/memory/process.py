@@ -18,6 +18,7 @@ from nclone_env.errors import MissingExtraError
 from nclone_env.memory.measurements import INTERPRETER, Machine, Stage
 
 _PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
+_IF_IMPORTED = {"torch": "torch", "stable_baselines3": "stable-baselines3"}  # module to package
 _PROC = Path("/proc")
 _ROLLUP = "smaps_rollup"
 _SMAPS = Path("/proc/self/smaps_rollup")
@@ -120,8 +121,8 @@ def stage(name: str, how: str) -> Stage:
     """Return the resident memory of this process now, without garbage, and its peak.
 
     Args:
-        name: of the stage.
-        how: it was measured.
+        name: name of the stage.
+        how: method of the measurement.
     """
     gc.collect()
     peak = peak_bytes()
@@ -131,12 +132,13 @@ def stage(name: str, how: str) -> Stage:
 
 def machine() -> Machine:
     """Return the description of this machine for the report."""
+    imported = [package for module, package in _IF_IMPORTED.items() if module in sys.modules]
     return Machine(
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         processor=_processor(),
         cores=available_cores(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
-        packages=tuple((name, _version(name)) for name in _PACKAGES),
+        packages=tuple((name, _version(name)) for name in (*_PACKAGES, *imported)),
         resident_source=str(_SMAPS) if _SMAPS.exists() else "psutil",
     )
 

@@ -1,16 +1,15 @@
-"""Writing reports: text, JSON, HTML, and the files of cProfile and memray; nothing is measured here."""
+"""Writing reports: text, JSON, the page, and the files of cProfile and memray; nothing is measured here."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 from nclone_env._files import write_file
-from nclone_env._optional import optional_module
-from nclone_env.memory.charts import HEIGHT, WIDTH
-from nclone_env.memory.sections import memory_sections, run, text_of, time_sections
+from nclone_env.memory.page import html_text
+from nclone_env.memory.section import text_of
+from nclone_env.memory.sections import memory_sections, run, time_sections
 from nclone_env.memory.stats import Stats
 
 MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH = (
@@ -21,14 +20,13 @@ MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH 
     "memory_profiling_report.html",
     "memray_flamegraph.html",
 )
-JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 2
+JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 3
 _JSON_KEYS = (
     *("name", "unit", "facts", "machine", "settings", "verdict", "growths", "per_environment", "sizes", "owners"),
     *("stages", "warm_up_steps", "snapshots", "traced", "largest_lines", "grown_lines", "step_peak", "churn", "phases"),
-    *("keepers", "judged", "loading"),
+    *("advice", "keepers", "judged", "loading"),
     *("by_cumulative", "by_own", "speed", "env_steps"),
 )
-_TEMPLATE = Path(__file__).with_name("report.html.jinja")
 
 
 def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bool = False) -> tuple[Path, ...]:
@@ -67,31 +65,6 @@ def time_text(stats: Stats) -> str:
     """Return the report of time by function as text; empty if it was not measured."""
     sections = time_sections(stats)
     return text_of([*sections, run(stats)]) + "\n" if sections else ""
-
-
-def html_text(stats: Stats) -> str:
-    """Return the report as one page of HTML that needs no network.
-
-    Raises:
-        MissingExtraError: if Jinja2 is not installed.
-    """
-    page: str = page_template().render(
-        sections=[*memory_sections(stats), *time_sections(stats)], verdict=stats.verdict, width=WIDTH, height=HEIGHT
-    )
-    return page
-
-
-def page_template() -> Any:
-    """Return the template of the page.
-
-    Raises:
-        MissingExtraError: if Jinja2 is not installed.
-    """
-    jinja2 = optional_module("jinja2", "profile")
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    return environment.from_string(_TEMPLATE.read_text())
 
 
 def json_text(stats: Stats) -> str:

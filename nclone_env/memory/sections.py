@@ -1,18 +1,18 @@
-"""The report as a list of sections, made from the statistics, the answer first; and their text."""
+"""The report as a list of sections, made from the statistics, the answer first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-from nclone_env._table import is_numeric, table
+from nclone_env.memory.answer import article, per, rate, step_times, subject, summary
 from nclone_env.memory.charts import Chart, Line, chart
 from nclone_env.memory.formatting import format_bytes, format_seconds, location
-from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, WARM_UP_SHARE, Growth
-from nclone_env.memory.measurements import NATIVE, TIME_UNIT, AllocatingLine, FunctionTime
+from nclone_env.memory.growth import STANDARD_ERRORS, WARM_UP_SHARE, Growth
+from nclone_env.memory.measurements import AllocatingLine, FunctionTime
 from nclone_env.memory.owners import folded, or_dash, owner_rows
-from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits, judged_steps, series
+from nclone_env.memory.parts import peak_section
+from nclone_env.memory.section import Row, Section
+from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, judged_steps, series
 
 _CALLERS = 4  # of a line, in the report
 _QUANTITIES = {
@@ -22,49 +22,12 @@ _QUANTITIES = {
     "workers": "resident pages without a file of child processes",
     "owners": "bytes that the owners report",
 }
-Row = Sequence[str]
-
-
-class Section(NamedTuple):
-    """A part of the report; one without rows was not measured."""
-
-    title: str
-    rows: Sequence[Row]
-    columns: Row = ()
-    """Titles of the columns; empty: each row is a name and a text."""
-    notes: Sequence[str] = ()
-    """Lines below the rows."""
-    shares: Sequence[float] = ()
-    """Length of the bar behind each row, 0..1, in HTML; empty: no bars."""
-    charts: Sequence[Chart] = ()
-    """Pictures above the rows, in HTML."""
-
-    def sides(self) -> list[str]:
-        """Return the class of each column in HTML: ``number`` if it is aligned on the right, else nothing."""
-        _, *others = zip_longest(self.columns, *self.rows, fillvalue="")
-        return ["", *("number" if is_numeric(cells) else "" for _, *cells in others)]
-
-
-def text_of(sections: Iterable[Section]) -> str:
-    """Return sections as text, with an empty line between two."""
-    return "\n\n".join("\n".join(_lines(section)) for section in sections)
-
-
-def _lines(section: Section) -> Iterator[str]:
-    yield section.title
-    if section.columns:
-        titles, *lines = table(section.columns, section.rows)
-        lines = [titles, "-" * max(map(len, (titles, *lines))), *lines, *("",) * bool(section.notes)]
-    else:
-        width = max(len(name) for name, _ in section.rows)
-        lines = [f"{name:<{width}}  {text}" for name, text in section.rows]
-    yield from (f"  {line}".rstrip() for line in (*lines, *section.notes))
 
 
 def memory_sections(stats: Stats) -> list[Section]:
     """Return the report of memory."""
     makers = (
-        *(summary, run, _sizes, _numbers, _owners, _stages, _growths, _snapshots),
+        *(summary, peak_section, run, _sizes, _numbers, _owners, _stages, _growths, _snapshots),
         *(_phases, _churn, _largest, _grown, _glossary),
     )
     return [section for make in makers if (section := make(stats)).rows]
@@ -76,120 +39,18 @@ def time_sections(stats: Stats) -> list[Section]:
     if speed is None or not stats.by_own:
         return []
     notes = (
-        f"{_a(stats.measurements.unit)} takes {_step_times(stats)}, without profiling",
+        f"{article(stats.measurements.unit)} takes {step_times(stats)}, without profiling",
         f"cProfile slows the steps down by a factor of {speed.plain / speed.profiled:.2f}: "
         "read the times below as proportions.",
     )
     rows = [("without profiling", f"{speed.plain:,.0f}"), ("under cProfile", f"{speed.profiled:,.0f}")]
     return [
-        Section(f"Time profile: {stats.measurements.name}", rows, ("", _rate(stats)), notes),
+        Section(f"Time profile: {stats.measurements.name}", rows, ("", rate(stats)), notes),
         _functions(
             "Functions by cumulative time (including callees)", stats, stats.by_cumulative, "cumulative_seconds"
         ),
         _functions("Functions by own time", stats, stats.by_own, "own_seconds"),
     ]
-
-
-def summary(stats: Stats) -> Section:
-    """Return the answer."""
-    return Section(f"Memory profile: {_subject(stats)}", list(_answers(stats)))
-
-
-def _answers(stats: Stats) -> Iterator[Row]:
-    found, owners = stats.per_environment, stats.measurements.owners
-    yield "growth", f"{stats.verdict.upper()}{_blame(stats)}"
-    if stats.verdict == "growing":
-        yield from _culprits(stats)
-    if found is not None:
-        yield (
-            "memory",
-            f"{format_bytes(found.measured)} measured for each further environment, "
-            f"{format_bytes(found.reported)} reported by the owners",
-        )
-    elif owners:
-        each = owners[0].environment_bytes / max(1, stats.measurements.settings.num_envs)
-        yield "memory", f"{format_bytes(each)} per environment, as reported by the owners"
-    if owners and owners[0].shared_bytes:
-        yield "", f"{format_bytes(owners[0].shared_bytes)} shared by all environments"
-    if stats.peak_bytes:
-        yield "peak", f"{format_bytes(stats.peak_bytes)} resident"
-    if stats.step_peak is not None:
-        yield (
-            "churn",
-            f"at most {format_bytes(stats.step_peak.median)} at a time in {_a(stats.measurements.unit)} (median), "
-            f"{format_bytes(stats.step_peak.largest)} in the worst one, freed at its end",
-        )
-    if stats.churn is not None:
-        yield "", f"{stats.churn.blocks:,.0f} allocations, {format_bytes(stats.churn.allocated_bytes)} in all"
-    if stats.speed is not None:
-        step = f"{_a(stats.measurements.unit)} takes {_step_times(stats)}"
-        yield "speed", f"{stats.speed.plain:,.0f} {_rate(stats)}; {step}"
-
-
-def _rate(stats: Stats) -> str:
-    return "environment steps/s" if stats.measurements.env_steps else f"{stats.measurements.unit}s/s"
-
-
-def _step_times(stats: Stats) -> str:
-    assert stats.speed is not None
-    median, p95 = format_seconds(stats.speed.median_seconds), format_seconds(stats.speed.p95_seconds)
-    return f"{median} (median), {p95} (p95)"
-
-
-def _a(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-
-
-def _subject(stats: Stats) -> str:
-    name, count = stats.measurements.name, stats.measurements.settings.num_envs
-    return f"{name}, {count:,} environment{'s' * (count != 1)}" if count else name
-
-
-def _blame(stats: Stats) -> str:
-    """Return which quantities grow by how much, how much growth would have shown, or why there is no verdict."""
-    growing = [item for item in stats.growths if item.verdict == "growing"]
-    if growing:
-        rates = (f"{item.quantity} {format_bytes(item.slope, sign=True)}" for item in growing)
-        return f": {', '.join(rates)} {_per(stats)}"
-    if stats.verdict == "undecided":
-        return f": {_doubt(stats)}"
-    margins = {item.quantity: format_bytes(item.margin) for item in stats.growths}
-    native = margins.get("native", margins.get("process"))
-    found = {"": margins.get("traced"), "native code": native, "worker processes": margins.get("workers")}
-    (_, most), *others = ((name, margin) for name, margin in found.items() if margin is not None)
-    more = f" ({', '.join(f'{name}: {margin}' for name, margin in others)})" if others else ""
-    return f": more than {most} {_per(stats)} would have shown{more}"
-
-
-def _doubt(stats: Stats) -> str:
-    found = stats.measurements
-    first, last = judged_steps(found)
-    if found.unit == TIME_UNIT and last - first < 1000:
-        loading = f", imports and compilation took {found.loading:.0%} of the run" if found.loading > 0.1 else ""
-        return f"{(last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
-    snapshots = min((item.snapshots for item in stats.growths), default=0)
-    longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
-    return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
-
-
-def _per(stats: Stats) -> str:
-    """Return the unit of time of rates."""
-    unit = stats.measurements.unit
-    return "per second" if unit == TIME_UNIT else f"per 1,000 {unit}s"
-
-
-def _culprits(stats: Stats) -> Iterator[Row]:
-    """Yield the lines that grew most, and what keeps their memory."""
-    title = "grew"
-    for line in culprits(stats.grown_lines):
-        behind = f", in {location(line.behind)}" if line.behind else ""
-        yield title, f"{location(line.place)} {format_bytes(line.rate, sign=True)} {_per(stats)}{behind}"
-        title = ""
-        if line.keeper:
-            yield "", f"  kept by {line.keeper}"
-    if not any(line.behind == NATIVE for line in stats.grown_lines):
-        graphs = (keeper for keeper in stats.measurements.keepers if keeper.line == NATIVE)
-        yield from (("", f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})") for keeper in graphs)
 
 
 def run(stats: Stats) -> Section:
@@ -198,7 +59,7 @@ def run(stats: Stats) -> Section:
     machine = found.machine
     steps = f"{found.settings.steps:,} {found.unit}s per pass, {len(found.snapshots)} snapshots"
     rows = (
-        ("profiled", _subject(stats)),
+        ("profiled", subject(stats)),
         *found.facts,
         ("steps", steps),
         ("machine", f"{machine.processor}, {machine.cores} cores, {machine.system}"),
@@ -281,7 +142,7 @@ def _growths(stats: Stats) -> Section:
     return Section(
         f"Growth: {stats.verdict}",
         [_growth_row(item) for item in stats.growths],
-        (f"bytes {_per(stats)}", "snapshots", "slope", "error", "floor", "change", "verdict"),
+        (f"bytes {per(stats)}", "snapshots", "slope", "error", "floor", "change", "verdict"),
         notes,
         charts=[_growth_chart(stats, item) for item in stats.growths if item.verdict != "undecided"],
     )
@@ -328,7 +189,7 @@ def _phases(stats: Stats) -> Section:
     shares = [item.seconds / phases[0].seconds for item in phases]
     rows = [(item.name, format_seconds(item.seconds), f"{share:.1%}") for item, share in zip(phases, shares)]
     medians = "medians; what is measured as a difference may be slightly negative"
-    title = f"Time by phase of {_a(stats.measurements.unit)} ({medians})"
+    title = f"Time by phase of {article(stats.measurements.unit)} ({medians})"
     return Section(title, rows, ("phase", "time", "share"), shares=shares)
 
 
@@ -342,7 +203,7 @@ def _churn(stats: Stats) -> Section:
         for line in stats.churn.lines
         for row in _line_rows(line, f"{line.blocks / steps:,.2f}", format_bytes(line.allocated_bytes / steps))
     ]
-    title = f"Allocations of {_a(unit)}, freed again or not (memray, means of {steps:,} {unit}s)"
+    title = f"Allocations of {article(unit)}, freed again or not (memray, means of {steps:,} {unit}s)"
     return Section(title, rows or [("none", "-", "-")], columns)
 
 
@@ -365,7 +226,7 @@ def _grown(stats: Stats) -> Section:
         for line in stats.grown_lines
         for row in _grown_rows(line, format_bytes(line.rate, sign=True), format_bytes(line.error))
     ]
-    title = f"Lines that grew (tracemalloc; bytes {_per(stats)}; the user's own line first)"
+    title = f"Lines that grew (tracemalloc; bytes {per(stats)}; the user's own line first)"
     return Section(title, rows, ("line", "rate", "error", "growth", "blocks"))
 
 

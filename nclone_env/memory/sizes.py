@@ -12,15 +12,15 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from typing import NamedTuple
 
-from nclone_env.memory.allocator import heap_bytes
+from nclone_env.memory.allocator import heap_bytes, trim_heap
 from nclone_env.memory.measurements import ProfileSettings, SizePoint
 from nclone_env.memory.pages import committed_tree_bytes
 from nclone_env.memory.process import resident_bytes, worker_bytes
 from nclone_env.memory.snapshots import owned_bytes
 from nclone_env.memory.subject import Target
 
-_STEPS = 60
-_LARGEST_BYTES = 24 * 1024**2
+_STEPS, _FEWEST_STEPS = 60, 3  # of an environment, and fewest of the subject
+_LARGEST_BYTES = 48 * 1024**2
 """The largest process has at least so much of them, unless that takes more environments than the target allows."""
 
 
@@ -33,6 +33,30 @@ class Process(NamedTuple):
     traced: bool
 
 
+class Sizes(NamedTuple):
+    """Memory of a fresh process, without tracing and with it."""
+
+    plain: SizePoint
+    traced: SizePoint
+
+
+def measure_one_and_two(target: Target) -> tuple[Sizes, Sizes]:
+    """Measure one and two environments in fresh processes, both at a time."""
+    processes = [Process(target, count, steps_to_measure(target), traced=False) for count in (1, 2)]
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1) as executor:
+        one, two = executor.map(_measure_twice, processes)
+    return one, two
+
+
+def _measure_twice(process: Process) -> Sizes:
+    return Sizes(measure(process), measure(process._replace(traced=True)))
+
+
+def steps_to_measure(target: Target) -> int:
+    """Return the steps after which most buffers were used."""
+    return max(_FEWEST_STEPS, _STEPS // max(1, target.env_steps(1)))
+
+
 def measure_sizes(target: Target, settings: ProfileSettings, reported: float) -> tuple[SizePoint, ...]:
     """Measure three numbers of environments, one after another; the first and the last once more with tracemalloc.
 
@@ -42,10 +66,10 @@ def measure_sizes(target: Target, settings: ProfileSettings, reported: float) ->
         reported: bytes per environment that the subject reports.
     """
     counts = environment_counts(settings.num_envs, reported, target.most_envs)
-    steps = min(settings.steps, _STEPS)
+    steps = min(settings.steps, steps_to_measure(target))
     plain = [Process(target, count, steps, traced=False) for count in counts]
     traced = [Process(target, count, steps, traced=True) for count in (counts[0], counts[-1])]
-    return tuple(_in_fresh_process(process) for process in (*plain, *traced))
+    return tuple(in_fresh_process(process) for process in (*plain, *traced))
 
 
 def environment_counts(num_envs: int, reported: float, most_envs: int) -> tuple[int, int, int]:
@@ -55,7 +79,8 @@ def environment_counts(num_envs: int, reported: float, most_envs: int) -> tuple[
     return largest // 4, largest // 2, largest
 
 
-def _in_fresh_process(process: Process) -> SizePoint:
+def in_fresh_process(process: Process) -> SizePoint:
+    """Measure in a new process."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         return executor.submit(measure, process).result()
 
@@ -87,7 +112,7 @@ def measure(process: Process) -> SizePoint:
 def _data_bytes() -> int:
     """Return the memory in use: resident, without the heap that was freed and is still there to be used again."""
     gc.collect()
-    heap = heap_bytes()
+    heap = None if trim_heap() else heap_bytes()
     return resident_bytes().data + worker_bytes() - (heap.free if heap else 0)
 
 

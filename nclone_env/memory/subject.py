@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from nclone_env.memory.measurements import PhaseTime
+from nclone_env.memory.measurements import Advice, OwnedNode, PhaseTime
 from nclone_env.memory_tree import MemoryNode
 
 
@@ -55,6 +56,10 @@ class Target(Protocol):
 
     def estimate(self, num_envs: int) -> MemoryNode:
         """Return the tree that a subject will report, without allocating it."""
+        ...
+
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
+        """Return what would save memory, given the tree and the bytes of Python of each environment beside it."""
         ...
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:

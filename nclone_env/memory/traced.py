@@ -25,7 +25,7 @@ _COST = 10
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _FOLDER = str(Path(__file__).parent) + os.sep
-_CALLING = ("collect.py", "flat.py")  # modules of the profiler that call what is profiled
+_CALLING = ("passes.py", "flat.py")  # modules of the profiler that call what is profiled
 _LIBRARIES = tuple(
     folder + os.sep
     for folder in {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), site.getusersitepackages()}

@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
+from nclone_env.memory.advice import chosen, of_kept_results
+from nclone_env.memory.answer import summary
 from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
@@ -29,9 +31,10 @@ from nclone_env.memory.measurements import (
     UntracedLine,
 )
 from nclone_env.memory.native import NativeLines
+from nclone_env.memory.owners import owned_nodes
 from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
-from nclone_env.memory.sections import summary, text_of
+from nclone_env.memory.section import text_of
 from nclone_env.memory.snapshots import SnapshotLog, held_bytes
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, grown_lines, growths_of
 from nclone_env.memory.traced import TracedLog, start_tracing
@@ -279,6 +282,7 @@ class Watch:
     def _measurements(self) -> Measurements:
         snapshots = self._log.snapshots()
         last = snapshots[-1].step
+        owners = () if self._owner is None else owned_nodes(self._owner.memory())
         return Measurements(
             machine=self._machine,
             settings=ProfileSettings(self._num_envs, steps=max(1, math.ceil(last))),
@@ -286,6 +290,8 @@ class Watch:
             unit="step" if self._steps else TIME_UNIT,
             facts=(),
             env_steps=0,
+            owners=owners,
+            advice=chosen(of_kept_results(owners), owners),
             snapshots=snapshots,
             stages=tuple(self._stages),
             traced=self._traced.records() if self._wants_trace else (),

@@ -11,8 +11,8 @@ import math
 from nclone_env.constants import COLUMNS, HALF_CELL, RADIUS, ROWS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, bits
+from nclone_env.level import SOLID_SAMPLES
 from nclone_env.level.routes import distance_at
-from nclone_env.level.tiles import SOLID_SAMPLES
 from nclone_env.obs.objective import objective
 from nclone_env.sim.dispatch import describe, radius_of
 from nclone_env.sim.entities.door import is_closed

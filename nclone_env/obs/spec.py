@@ -17,7 +17,7 @@ import numpy as np
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig, ObservationConfig, RenderConfig
 from nclone_env.kinds import KINDS
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.level.routes import NO_NODE
 
 

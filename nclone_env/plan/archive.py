@@ -17,7 +17,7 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.plan.remaining import least_path, path_remaining, steps_taken
 from nclone_env.plan.successors import play
 from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, most_that_fit, places_for
@@ -143,7 +143,7 @@ def cells_that_fit(levels: LevelSet, memory: int) -> int:
 
 @kernel
 def begin(levels, archive, guide, parts, rules, seed):
-    """Empty an archive and put the world in which the search begins in it.
+    """Empty an archive and add the world in which the search begins.
 
     Args:
         levels: ``LevelArrays``.
@@ -276,10 +276,7 @@ def keep(archive, guide, parts, rules, node, frame):
     length = path_remaining(guide, worlds, scratch)
     if not in_time(search, guide, worlds, scratch, frame):
         return False
-    moment = frame // rules.period
-    if search["price"] > 0:
-        moment = moment << _GOLD_BITS | worlds.ninjas[scratch]["gold"]
-    key = cell_of(worlds, scratch, parts, rules, moment)
+    key = key_of(search, worlds, scratch, parts, rules, frame)
     place = find_place(archive.table, key)
     number = archive.table.numbers[place]
     if number == EMPTY:
@@ -302,6 +299,15 @@ def keep(archive, guide, parts, rules, node, frame):
 def in_time(search, guide, worlds, index, frame):
     """Return whether the remaining path from a world does not take too long for the limit."""
     return not frame + least_path(guide, worlds, index) * search["slowness"] >= last_frame(search)  # also if it is nan
+
+
+@kernel
+def key_of(search, worlds, index, parts, rules, frame):
+    """Return the key of the cell of a world in a frame, which contains the pieces of gold if they count."""
+    moment = frame // rules.period
+    if search["price"] > 0:
+        moment = moment << _GOLD_BITS | worlds.ninjas[index]["gold"]
+    return cell_of(worlds, index, parts, rules, moment)
 
 
 @kernel

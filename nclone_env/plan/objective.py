@@ -8,7 +8,7 @@ import numpy as np
 
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays

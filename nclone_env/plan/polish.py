@@ -1,8 +1,9 @@
 """Local search around a solution, frame by frame: edits of its inputs that make it shorter.
 
 A trial edits the inputs near a random frame: frames are removed, an input is held longer, or replaced for some frames.
-It is played from the last kept world before that frame, and ends when it falls behind the solution. What wins earlier,
-or as early by other inputs, becomes the solution, so that the search drifts among equals.
+It is played from the last kept world before that frame, and ends when it falls behind the solution, or when it comes to
+a state of the solution after its last edit: what follows is known then. What wins earlier, or as early by other inputs,
+becomes the solution, so that the search drifts among equals.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.plan.archive import gold_price
 from nclone_env.plan.remaining import path_remaining
 from nclone_env.sim.copy import copy_world
+from nclone_env.sim.keys import hash_future
 from nclone_env.sim.random_numbers import draw
 from nclone_env.sim.state import WorldArrays, make_worlds
 from nclone_env.sim.tick import tick
@@ -38,11 +40,12 @@ _REMOVE, _LENGTHEN, _REPLACE, _KINDS = 0, 1, 2, 4  # 3: the input before goes on
 
 POLISH = np.dtype(
     [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("cost", "i8"), ("price", "i8")]
-    + [("length", "i4"), ("hold", "i4")],
+    + [("length", "i4"), ("hold", "i4"), ("edited", "i4"), ("gain", "i4")],
     align=True,
 )
 """State of a search: random numbers drawn, frames simulated, seed, what the solution costs, frames that a piece of
-gold left behind costs, frames of the solution; inputs change only in frames that are multiples of ``hold``."""
+gold left behind costs, frames of the solution; inputs change only in frames that are multiples of ``hold``; frames of a
+trial after which its inputs are those of the solution, and frames by which they come earlier."""
 
 
 class Polisher(NamedTuple):
@@ -94,21 +97,21 @@ def take(levels, polisher, guide, inputs):
     search, played = polisher.search[0], polisher.worlds.ninjas.shape[0] - 1
     search["length"] = inputs.shape[0]
     copy_world(polisher.worlds, 0, polisher.worlds, played)
-    retrace(levels, polisher, guide, 0)
+    retrace(levels, polisher, guide, 0, search["length"])
     search["cost"] = search["length"] + gold_price(levels, polisher.worlds, played, search["price"])
 
 
 @kernel
-def retrace(levels, polisher, guide, first):
-    """Play the solution from frame ``first``, at which the last world is, and keep its worlds and ways."""
+def retrace(levels, polisher, guide, first, last):
+    """Play frames ``first`` to ``last - 1`` of the solution from the last world, and keep its worlds and ways."""
     worlds, played, length = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, polisher.search[0]["length"]
-    for frame in range(first, length):
+    for frame in range(first, last):
         if frame % _SPACING == 0:
             copy_world(worlds, played, worlds, frame // _SPACING)
         polisher.ways[frame] = path_remaining(guide, worlds, played)
         tick(levels, worlds, played, polisher.inputs[frame])
     polisher.ways[length] = polisher.ways[length - 1]
-    polisher.search[0]["frames"] += length - first
+    polisher.search[0]["frames"] += last - first
 
 
 @kernel
@@ -121,15 +124,14 @@ def polish(levels, polisher, guide, until):
         guide: ``Guide``.
         until: number of frames, counted over all solutions.
     """
-    search, played = polisher.search[0], polisher.worlds.ninjas.shape[0] - 1
+    search = polisher.search[0]
     while search["frames"] < until:
         first, size = edit(polisher)
-        length = play_trial(levels, polisher, guide, first, size)
-        cost = length + gold_price(levels, polisher.worlds, played, search["price"])
+        length, cost, last = play_trial(levels, polisher, guide, first, size)
         if length > 0 and cost <= search["cost"]:
             better = cost < search["cost"]
             search["cost"] = cost
-            accept(levels, polisher, guide, first, length)
+            accept(levels, polisher, guide, first, length, last)
             if better:
                 return True
     return False
@@ -142,18 +144,24 @@ def edit(polisher):
     size, unit = int(search["length"]), int(search["hold"])
     for frame in range(size):
         edited[frame] = polisher.inputs[frame]
-    centre, earliest = draw(search, size), size
+    centre, earliest, latest = draw(search, size), size, 0
     for _ in range(1 + draw(search, _MOST_EDITS)):
         place = min(centre + draw(search, _SPREAD), size - 1) // unit * unit
         earliest = min(earliest, place)
         kind = draw(search, _KINDS)
         if kind == _REMOVE:
             size = remove(edited, place, min(rounded_up(1 + draw(search, _REMOVED), unit), size - max(place, 1)), size)
+            latest = max(latest, place)
         elif kind == _LENGTHEN:
-            size = lengthen(edited, place, rounded_up(1 + draw(search, _LONGER), unit), size)
+            count = rounded_up(1 + draw(search, _LONGER), unit)
+            size = lengthen(edited, place, count, size)
+            latest = max(latest, place + 1) + count
         else:
             code = _INPUTS[draw(search, len(_INPUTS))] if kind == _REPLACE else edited[max(place - 1, 0)]
-            hold(edited, place, min(rounded_up(1 + draw(search, _HELD), unit), size - place), code)
+            count = min(rounded_up(1 + draw(search, _HELD), unit), size - place)
+            hold(edited, place, count, code)
+            latest = max(latest, place + count)
+    search["edited"], search["gain"] = latest, search["length"] - size
     longest = polisher.inputs.shape[0] if search["price"] > 0 else int(search["length"])
     return earliest, min(size, longest)
 
@@ -190,7 +198,12 @@ def hold(inputs, place, count, code):
 
 @kernel
 def play_trial(levels, polisher, guide, first, size):
-    """Play a trial; return the frame after which it wins, 0 if it does not."""
+    """Play a trial.
+
+    Returns:
+        The frame after which it wins, 0 if it does not; its cost; the frames after which it is the solution, if it is
+        as long.
+    """
     worlds, played, search = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, polisher.search[0]
     begin = first // _SPACING * _SPACING
     copy_world(worlds, first // _SPACING, worlds, played)
@@ -199,20 +212,39 @@ def play_trial(levels, polisher, guide, first, size):
         state = worlds.ninjas[played]["state"]
         expected = polisher.ways[min(frame + 1, search["length"])]
         lost = frame % _CHECKED == 0 and path_remaining(guide, worlds, played) > expected + _SLACK
-        if state >= DEAD or lost:
+        joined = state < DEAD and has_joined(levels, polisher, frame + 1)
+        if state >= DEAD or lost or joined:
             search["frames"] += frame + 1 - begin
-            return frame + 1 if state == CELEBRATING else 0
+            gain = search["gain"]
+            if joined and gain >= 0:
+                length = search["length"] - gain
+                return length, search["cost"] - gain, length if gain > 0 else frame + 1
+            won = state == CELEBRATING
+            return frame + 1 if won else 0, frame + 1 + gold_price(levels, worlds, played, search["price"]), frame + 1
     search["frames"] += max(size - begin, 0)
-    return 0
+    return 0, search["cost"], 0
 
 
 @kernel
-def accept(levels, polisher, guide, first, length):
-    """Make the trial the solution."""
+def has_joined(levels, polisher, frame):
+    """Return whether the trial is in a state of the solution after so many frames, and goes on with its inputs."""
+    worlds, played, search = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, polisher.search[0]
+    there = frame + search["gain"]
+    if frame < search["edited"] or there % _SPACING != 0 or there >= search["length"]:
+        return False
+    one, other = worlds.ninjas[played], worlds.ninjas[there // _SPACING]
+    if one["x"] != other["x"] or one["y"] != other["y"] or one["vx"] != other["vx"] or one["gold"] != other["gold"]:
+        return False  # nearly all that differ
+    return hash_future(levels, worlds, played) == hash_future(levels, worlds, there // _SPACING)
+
+
+@kernel
+def accept(levels, polisher, guide, first, length, last):
+    """Make the trial the solution, which from frame ``last`` on is as before."""
     search, played = polisher.search[0], polisher.worlds.ninjas.shape[0] - 1
     begin = first // _SPACING * _SPACING
     for frame in range(begin, length):
         polisher.inputs[frame] = polisher.edited[frame]
     search["length"] = length
     copy_world(polisher.worlds, first // _SPACING, polisher.worlds, played)
-    retrace(levels, polisher, guide, begin)
+    retrace(levels, polisher, guide, begin, last)

@@ -23,8 +23,8 @@ from nclone_env._container import UNREADABLE
 from nclone_env._files import fill_file, open_regular
 from nclone_env.errors import FormatError, shortened
 from nclone_env.jit import module_digest
+from nclone_env.level import Level
 from nclone_env.level.formats import write_map
-from nclone_env.level.level import Level
 
 SEARCH_SUFFIX = ".search.npz"
 _FORMAT = 1

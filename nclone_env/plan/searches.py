@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.errors import UnsupportedLevelError
-from nclone_env.level.build import build_room
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelArrays, LevelSet, pack
+from nclone_env.level import Level, LevelArrays, LevelSet, build_room, pack
 from nclone_env.level.routes import Guide, make_guide
 from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive
 from nclone_env.plan.objective import PRICES, Replayed
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.plan.polish import make_polisher, polish, take
+from nclone_env.plan.tube import lay, make_tube, search_tube
 from nclone_env.sim.keys import KeyParts, key_parts
 from nclone_env.sim.pace import Pace
 from nclone_env.sim.session import Session
@@ -75,6 +74,7 @@ def compile_kernels() -> None:
     waiting = Replayed(np.zeros(1, np.uint8), 0, 1)
     archive = make_archive(task.level_set, 1, task.origin)
     ArchiveSearch(task, archive, Rules(), 0, waiting).advance(1, lambda: False)
+    TubeSearch(task, archive, Rules(), 1, 1, 0, waiting).advance(1, lambda: False)
     PolishSearch(task, 1, 0, waiting).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
 
@@ -189,15 +189,75 @@ class ArchiveSearch(Search):
         self._known[0] = self._archive.search[0]["limit"] = best.cost
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        names = ("cells", "nodes", "visits", "search")
-        rest = {name: getattr(self._archive, name) for name in names}
-        return _named(self._archive.worlds) | self._archive.table._asdict() | rest | {"known": self._known}
+        return _archived(self._archive) | {"known": self._known}
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the used part of the archive; see :class:`Search`."""
-        cells, nodes = (int(self._archive.search[0][name]) for name in ("cells", "nodes"))
-        used = dict.fromkeys(_named(self._archive.worlds), cells) | {"cells": cells, "nodes": nodes}
-        return {name: array[: used.get(name)] for name, array in self._arrays().items()}
+        return _used(self._archive, self._arrays())
+
+
+class TubeSearch(Search):
+    """A search around the best solution.
+
+    Args:
+        task: the level.
+        archive: memory; emptied.
+        rules: size and speed of its cells.
+        lag: frames that a state may be behind the solution.
+        longest: frames of its longest solution.
+        seed: of its random numbers.
+        best: the solution to begin with.
+        stage: name of the stage.
+        weight: its share of a round.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        archive: Archive,
+        rules: Rules,
+        lag: int,
+        longest: int,
+        seed: int,
+        best: Replayed,
+        stage: str = "",
+        weight: int = 1,
+    ):
+        super().__init__(task, archive.search, best.cost, stage, weight)
+        way = 2.0 * float(task.guide.longest.max()) + float(task.guide.gold.shares.sum())
+        self._rules, self._tube = rules, make_tube(archive, longest, way, lag)
+        search = archive.search[0]
+        search["longest"], search["price"], search["hold"] = task.max_frames, task.price, task.hold
+        search["limit"] = task.max_frames + 1
+        begin(task.levels, archive, task.guide, task.parts, rules, seed)
+        self._take(best)
+
+    def _play(self, until: int) -> None:
+        search_tube(self._task.levels, self._tube, self._task.guide, self._task.parts, self._rules, until)
+
+    def found(self) -> np.ndarray | None:
+        """Return the best new solution; see :class:`Search`."""
+        better = self._tube.archive.search[0]["limit"] < self._known[0]
+        return self._tube.inputs[: self._tube.state[0]["length"]].copy() if better else None
+
+    def learn(self, best: Replayed) -> None:
+        """Take note of the best solution, unless the own one is as good; see :class:`Search`."""
+        self._known[0] = best.cost
+        if self._tube.archive.search[0]["limit"] > best.cost:
+            self._take(best)
+
+    def _take(self, best: Replayed) -> None:
+        self._tube.archive.search[0]["limit"], self._tube.state[0]["length"] = best.cost, len(best.inputs)
+        self._tube.inputs[: len(best.inputs)] = best.inputs
+        lay(self._tube)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        rest = {name: getattr(self._tube, name) for name in ("due", "inputs", "state")}
+        return _archived(self._tube.archive) | rest | {"known": self._known}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return the used part of the archive and the solution; see :class:`Search`."""
+        return _used(self._tube.archive, self._arrays())
 
 
 class PolishSearch(Search):
@@ -235,6 +295,19 @@ class PolishSearch(Search):
     def _arrays(self) -> dict[str, np.ndarray]:
         rest = {name: getattr(self._polisher, name) for name in ("inputs", "ways", "search")}
         return _named(self._polisher.worlds) | rest | {"known": self._known}
+
+
+def _archived(archive: Archive) -> dict[str, np.ndarray]:
+    """Return the arrays that the state of an archive consists of."""
+    rest = {name: getattr(archive, name) for name in ("cells", "nodes", "visits", "search")}
+    return _named(archive.worlds) | archive.table._asdict() | rest
+
+
+def _used(archive: Archive, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays, of those of an archive only the rows in use."""
+    cells, nodes = (int(archive.search[0][name]) for name in ("cells", "nodes"))
+    used = dict.fromkeys(_named(archive.worlds), cells) | {"cells": cells, "nodes": nodes}
+    return {name: array[: used.get(name)] for name, array in arrays.items()}
 
 
 def _named(worlds: WorldArrays) -> dict[str, np.ndarray]:

@@ -15,8 +15,7 @@ import numpy as np
 
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
-from nclone_env.level.level import Level
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import Level, LevelSource, load_level
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.session import Session

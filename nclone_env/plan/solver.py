@@ -1,4 +1,4 @@
-"""Inputs that complete a level: archive searches side by side; then, until the end, earlier arrivals and edits."""
+"""Inputs that complete a level: archive searches side by side; then, until the end, searches for better inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env.errors import ConfigError, FormatError
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
 from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay
@@ -26,6 +26,7 @@ from nclone_env.plan.searches import (
     PolishSearch,
     Search,
     Task,
+    TubeSearch,
     compile_kernels,
     make_task,
     with_all_gold,
@@ -54,9 +55,11 @@ _NEXT_RULES = (
 """The same of the searches for better solutions, which do not prefer places near the exit."""
 _GOLD_RULES = ((Rules(slowness=_SLOWNESS), 2), (Rules(22.0, 3.5, slowness=_SLOWNESS), 1))
 """The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
-_POLISHERS = 3
+_TUBES = ((Rules(12.0, 1.0), 40), (Rules(6.0, 0.5), 15))
+"""Cells of the searches around the best solution, and the frames that a state may be behind it; weight 1 each."""
+_POLISHERS = 2
 """Searches that edit the best solution, with weight 1 each."""
-FIRST, SHORTER, POLISHED = "first", "shorter", "polished"
+FIRST, SHORTER, TUBE, POLISHED = "first", "shorter", "tube", "polished"
 """Stages of a search."""
 
 
@@ -69,8 +72,8 @@ class Solution:
             solution was found.
         simulated: frames that the search simulated.
         seconds: seconds that it took, those before it was resumed included.
-        stage: of the search that found it: ``first``, ``shorter`` (by an archive) or ``polished`` (by edits); empty if
-            there is none.
+        stage: of the search that found it: ``first``, ``shorter`` (by an archive), ``tube`` (around the best one) or
+            ``polished`` (by edits); empty if there is none.
         gold: pieces of gold that it collects.
         gold_total: pieces of the level.
         won: frames by which each stage after the first has lowered the cost: the frames of the solution for ``time``;
@@ -371,6 +374,10 @@ class _Solver:
         ]
         if best is not None:
             longest = task.max_frames if task.price else min(best.first, task.max_frames)
+            searches += [
+                TubeSearch(task, archive, rule, lag, longest, next(seeds), best.run, TUBE)
+                for archive, (rule, lag) in zip(self._archives[len(searches) :], _TUBES)
+            ]
             searches += [PolishSearch(task, longest, next(seeds), best.run, POLISHED) for _ in range(_POLISHERS)]
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)
 

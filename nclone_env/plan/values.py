@@ -19,7 +19,7 @@ from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.jit import kernel
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore, make_archive
 from nclone_env.plan.origin import AnyWorlds, Start, checked_rows, transferred

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,11 +11,23 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
+from nclone_env._table import format_bytes
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment
-from nclone_env.memory import FLOORS, PhaseTime, Subject, extrapolated
+from nclone_env.memory import (
+    FLOORS,
+    FREE_LISTS,
+    Advice,
+    OwnedNode,
+    PhaseTime,
+    Subject,
+    chosen,
+    extrapolated,
+    of_kept_results,
+)
 from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
+from nclone_env.profiler.advice import of_observations
 from nclone_env.profiler.phases import measure_phases
 
 Contract = Literal["default", "out", "ring"]
@@ -84,6 +96,13 @@ class EnvironmentTarget:
         """Return the tree of so many environments, of which one and two are made."""
         return extrapolated(self, num_envs)
 
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
+        """Return what would save most, with sizes of observations and contracts in mind."""
+        return chosen(self._candidates(owners, num_envs, unreported), owners)
+
+    def _candidates(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
+        yield from of_observations(self.config, owners, num_envs, unreported)
+
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         """Return nothing: the steps of these environments are not one compiled call."""
         return ()
@@ -112,6 +131,18 @@ class VectorTarget(EnvironmentTarget):
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return contract and mode as well."""
         return (("contract", self.contract), ("autoreset", self.autoreset), *super().facts())
+
+    def _candidates(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
+        yield from super()._candidates(owners, num_envs, unreported)
+        yield from of_kept_results(owners)
+        saved = sum(node.environment_bytes for node in owners if node.name == "observations 1")
+        if self.contract == "ring":
+            yield Advice(
+                "--contract out",
+                saved,
+                f"--contract out, step(..., out=arrays), saves {format_bytes(saved)}: one batch instead of the two of "
+                "the ring.",
+            )
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         """Return the time of the compiled step and of its parts, in one thread and without stacks."""
@@ -233,6 +264,7 @@ class AsyncTarget(SyncTarget):
 
     name = "Gymnasium's AsyncVectorEnv"
     most_envs = 8  # processes are slow to start
+    traced_floor = FREE_LISTS  # each step makes and destroys objects of all kinds
     vectorization = "async"
 
 

@@ -32,7 +32,7 @@ from nclone_env.env import (
     simulate_frames,
 )
 from nclone_env.jit import kernel, specialised
-from nclone_env.obs.spec import frame_specs
+from nclone_env.obs import frame_specs
 
 WHOLE, SIMULATION, REWARD, RESET, REST = "whole step", "simulation", "reward", "reset", "rest"
 _TOGETHER = {  # arrays that one kernel writes

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -12,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import temporary_beside
-from nclone_env.memory import FLOORS, PhaseTime, Subject
+from nclone_env.cores import available_cores
+from nclone_env.memory import FLOORS, Advice, OwnedNode, PhaseTime, Subject, chosen, resident_bytes
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.options import leaves
+from nclone_env.profiler.advice import of_more_environments, of_observations
 from nclone_env.train import TrainConfig, require_training_extra
 
 _PHASE_UPDATES = 20
@@ -27,35 +30,52 @@ class TrainingTarget:
 
     name = "training run"
     unit = "update"
-    most_envs = 1024
+    most_envs = 4096
     traced_floor = FLOORS["traced"]
 
     config: TrainConfig = field(default_factory=TrainConfig)
     """Configuration of the run; its output folder is not used."""
+    ranks: int = 1
+    """Processes that train together on this machine, for estimates."""
+
+    def __post_init__(self) -> None:
+        """Import what a run imports: it counts as libraries, not as what the first run takes."""
+        require_training_extra()
+        from nclone_env.train import begun_run  # noqa: F401 - requires torch, an optional dependency
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return all options of the run that are not the default, and those that define its size."""
+        """Return all options of the run that are not the default, those that define its size, and the device."""
         default = TrainConfig()
         sizes = ("levels", "observations", "num_steps", "hidden_size", "num_minibatches", "update_epochs")
-        hidden = ("output", "name", "total_timesteps", "num_envs")
+        hidden = ("output", "name", "total_timesteps", "num_envs", "device", "num_threads", "amp", "compile")
         shown = [
             (option.key, option.value(self.config))
             for option in leaves(TrainConfig)
             if option.key in sizes or (option.key not in hidden and option.value(self.config) != option.value(default))
         ]
-        return tuple((key.replace("_", " "), str(value)) for key, value in shown)
+        return (*((key.replace("_", " "), str(value)) for key, value in shown), *self._computing())
 
     def env_steps(self, num_envs: int) -> int:
         """Return the steps of a rollout."""
         return num_envs * self.config.num_steps
 
     def estimate(self, num_envs: int) -> MemoryNode:
-        """Return the tree of a run."""
+        """Return the tree of a run, or of all its ranks."""
         require_training_extra()
-        from nclone_env.train import estimate_bytes  # requires torch, an optional dependency
+        from nclone_env.train import Ranks, estimate_bytes  # requires torch, an optional dependency
 
-        tree: MemoryNode = estimate_bytes(self.config.replace(num_envs=num_envs))
-        return tree
+        count = self.ranks
+        tree: MemoryNode = estimate_bytes(self._sized(num_envs), ranks=Ranks(0, count, count))
+        if count == 1:
+            return tree
+        libraries = MemoryNode("libraries of the other ranks", (count - 1) * resident_bytes().data, shared=True)
+        return MemoryNode(f"training run of {count} ranks", children=(*_times(tree, count).children, libraries))
+
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
+        """Return what would save most, and whether more environments would cost little."""
+        sizes = of_observations(self.config.environment, owners, num_envs, unreported)
+        trees = self.estimate(num_envs), self.estimate(2 * num_envs)
+        return chosen((*sizes, *of_more_environments(num_envs, *trees)), owners)
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         """Return the time of an update, of collecting its rollout and of learning from it."""
@@ -66,9 +86,23 @@ class TrainingTarget:
         """Set up a run in a temporary folder and warm it up."""
         return TrainingSubject(self._sized(num_envs))
 
+    def _computing(self) -> Iterator[tuple[str, str]]:
+        """Yield where a run computes, and how; the version of torch is among those of the machine."""
+        config = self.config
+        yield "device", config.device
+        yield "threads", str(config.num_threads or available_cores())
+        for name, value in (("AMP", config.amp), ("compile", config.compile)):
+            yield name, "on" if value else "off"
+
     def _sized(self, num_envs: int) -> TrainConfig:
         timesteps = num_envs * self.config.num_steps * _MOST_UPDATES
         return self.config.replace(num_envs=num_envs, total_timesteps=timesteps)
+
+
+def _times(tree: MemoryNode, count: int) -> MemoryNode:
+    """Return the tree of several processes; they share mapped files."""
+    own = tree.own_bytes * (1 if tree.mapped else count)
+    return replace(tree, own_bytes=own, children=tuple(_times(child, count) for child in tree.children), blocks=())
 
 
 class TrainingSubject:

@@ -56,7 +56,7 @@ from nclone_env.kinds import (
     TOGGLE_MINE,
     ZAP_DRONE,
 )
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 
 LEAST = 2
 """Frames of the shortest solution of any level."""

@@ -16,8 +16,7 @@ import numpy as np
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.kinds import EVIL_NINJA
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import LevelSet, LevelSource, load_level, pack
 from nclone_env.prove.bounds import lower_bound
 from nclone_env.prove.exhaustive import Reach, can_win, make_reach, reach_bytes
 from nclone_env.prove.proof import Certificate

@@ -15,7 +15,7 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD, RADIUS, WALL_REACH
 from nclone_env.jit import kernel
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.plan import most_that_fit, places_for
 from nclone_env.prove.bounds import (
     EXIT_REACH,

@@ -28,10 +28,7 @@ import numpy as np
 
 from nclone_env.constants import INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import ConfigError, FormatError, shortened
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import LevelSource, load_level
-from nclone_env.level.solutions import format_inputs, parse_inputs
+from nclone_env.level import Level, LevelSet, LevelSource, format_inputs, load_level, pack, parse_inputs
 from nclone_env.plan import origin_of, replay, solve
 from nclone_env.prove.bounds import Bound, lower_bound
 from nclone_env.prove.exhaustive import make_reach, search, search_bytes, states_that_fit
@@ -39,6 +36,8 @@ from nclone_env.prove.exhaustive import make_reach, search, search_bytes, states
 FORMAT = 1
 PROOF_MEMORY = 1_000_000_000
 _LEAST_STATES = 10
+_SEARCHES = 4
+"""Searches for a solution that share the frames."""
 _WIDTHS = (1e-2, 3e-3, 1e-3, 2e-4)
 """Widths of the intervals of a bound, in the order they are tried; each takes several times as long as the last."""
 _LEAST_WIDTH = 1e-4  # a bound with a smaller one takes too much memory and time
@@ -104,7 +103,7 @@ def prove(
     Args:
         level: the level, in any form that ``load_level`` accepts.
         inputs: (T,) uint8, a solution, which is replayed; None: it is searched for.
-        frames: frames to simulate in the search for a solution.
+        frames: frames to simulate in the searches for a solution.
         memory: bytes of the exhaustive search, at most.
 
     Raises:
@@ -114,8 +113,8 @@ def prove(
     """
     loaded = load_level(level)
     levels = pack([loaded])
-    found = solve(loaded, frames=frames).inputs if inputs is None else _checked(levels, inputs)
     bound = lower_bound(levels, _WIDTHS[0])
+    found = _solution(loaded, frames, bound) if inputs is None else _checked(levels, inputs)
     if not len(found):
         return Proof(loaded, found, bound, "", reason="no solution is known")
     for width in _WIDTHS[1:]:
@@ -135,6 +134,21 @@ def prove(
         reason = f"{sum(count for count, _ in layers):,} states up to frame {len(layers) - 1} fill the memory"
         return Proof(loaded, found, bound, "", tuple(layers), reason)
     return Proof(loaded, found if shorter is None else shorter, bound, "search", tuple(layers))
+
+
+def _solution(level: Level, frames: int, bound: Bound) -> np.ndarray:
+    """Return the shortest solution of searches with several seeds, until one equals the bound; empty without one.
+
+    Where a proof is possible, a search soon ends among solutions that edits do not shorten; another one ends elsewhere.
+    """
+    shortest = np.zeros(0, np.uint8)
+    for seed in range(_SEARCHES):
+        found = solve(level, frames=frames / _SEARCHES, seed=seed).inputs
+        if len(found) and not 0 < len(shortest) <= len(found):
+            shortest = found
+        if len(shortest) == bound.frames:
+            break
+    return shortest
 
 
 def _checked(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:

@@ -12,9 +12,7 @@ import numpy as np
 from nclone_env.config import Theme
 from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS
 from nclone_env.kinds import KINDS, NINJA, initial_state
-from nclone_env.level.level import Level
-from nclone_env.level.raw import RawLevel
-from nclone_env.level.records import played_records
+from nclone_env.level import Level, RawLevel, played_records
 from nclone_env.render.area import WORLD, Area, used_area
 from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
 from nclone_env.render.bar import title_bar

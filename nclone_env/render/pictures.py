@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.level.level_set import LevelArrays, LevelSet
+from nclone_env.level import LevelArrays, LevelSet
 from nclone_env.render.arrays import NO_PICTURES, NO_RESOLUTION, PictureArrays
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from nclone_env.errors import NcloneError
-from nclone_env.level.level import Level
+from nclone_env.level import Level
 from nclone_env.plan import Solution, solve
 from nclone_env.sim.session import Session
 

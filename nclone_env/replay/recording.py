@@ -41,6 +41,7 @@ import numpy as np
 
 from nclone_env._files import write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError, plain
+from nclone_env.level import MAX_RECORDS, LevelSource, RawLevel, load_level
 from nclone_env.level.formats import (
     RECORD_SIZE,
     RECORDS_OFFSET,
@@ -55,9 +56,6 @@ from nclone_env.level.formats import (
     read_peer,
     write_map,
 )
-from nclone_env.level.load import LevelSource, load_level
-from nclone_env.level.raw import RawLevel
-from nclone_env.level.records import MAX_RECORDS
 from nclone_env.replay.verification import Verdict, verdict, verify, verify_peer
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.simulate import Trajectory, simulate

@@ -18,7 +18,7 @@ from nclone_env._files import fill_file
 from nclone_env._optional import optional_module
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.level.level import Level
+from nclone_env.level import Level
 
 if TYPE_CHECKING:
     from nclone_env.replay.recording import Recording

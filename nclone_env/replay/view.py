@@ -9,7 +9,7 @@ import numpy as np
 from nclone_env.config import Theme
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.kinds import GOLD
-from nclone_env.level.level import Level
+from nclone_env.level import Level
 from nclone_env.render import (
     BAD,
     BRIGHT,

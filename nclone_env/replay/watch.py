@@ -10,7 +10,7 @@ import numpy as np
 
 from nclone_env.config import Theme
 from nclone_env.constants import WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.level.level import Level
+from nclone_env.level import Level
 from nclone_env.render import GROUND, bar_height
 from nclone_env.replay.view import View, view_size
 

@@ -20,7 +20,7 @@ from nclone_env.constants import DEAD, JUMPING
 from nclone_env.jit import each, kernel
 from nclone_env.kind import MOVER, STATE
 from nclone_env.kinds import DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, KINDS, SWITCH_OF, bits
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.sim.copy import FIRST, finish, mix
 from nclone_env.sim.state import MOVER as MOVER_RECORD
 from nclone_env.sim.state import NO_CELL

@@ -9,7 +9,7 @@ import math
 
 from nclone_env.jit import kernel
 from nclone_env.kinds import TRAP_DOOR
-from nclone_env.level.segments import EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL
+from nclone_env.level import EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL
 
 _LAST_COLUMN, _LAST_ROW = 88, 50
 

@@ -11,8 +11,7 @@ import math
 from nclone_env.constants import COLUMNS, ROWS, WALL_REACH
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, bits
-from nclone_env.level.segments import DOOR_CLOSED_AT_0
-from nclone_env.level.tiles import CONVEX, STRAIGHT
+from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.geometry import (
     clamp_cell,
     closest_on_arc,

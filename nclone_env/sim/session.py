@@ -22,8 +22,7 @@ import numpy as np
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import InputsError, LevelIndexError, SnapshotError, WorldIndexError
 from nclone_env.jit import kernel
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import LevelSet, LevelSource, load_level, pack
 from nclone_env.sim.copy import copy_world, equal_worlds, gather_worlds, hash_world
 from nclone_env.sim.inputs import MAX_INPUT, check_inputs, check_world_inputs
 from nclone_env.sim.pace import Pace

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nclone_env.kinds import KINDS
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import Level, LevelSet, LevelSource, load_level, pack
 from nclone_env.sim.inputs import check_inputs
 from nclone_env.sim.session import Frames, Session
 

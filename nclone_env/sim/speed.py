@@ -7,8 +7,7 @@ from time import process_time
 import numpy as np
 
 from nclone_env.kinds import KINDS
-from nclone_env.level.load import load_level
-from nclone_env.level.raw import RawLevel
+from nclone_env.level import RawLevel, load_level
 from nclone_env.sim.session import Session
 
 _SLOW = 20_000  # frames a second; all 970 levels of the official and two community packs reach 75,000 and more

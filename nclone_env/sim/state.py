@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 
 NINJA_RECORD = np.dtype(

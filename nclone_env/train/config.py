@@ -100,7 +100,7 @@ class PPOConfig:
 
 @dataclass(frozen=True)
 class CloneConfig:
-    """Demonstrations that the policy begins as a clone of."""
+    """Demonstrations to clone before training."""
 
     warm_start: tuple[str, ...] = option((), fixed="run")
     """Recordings, built-in levels whose known solutions are played, or planned for solutions by the planner; the policy

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ import tyro
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
 from nclone_env.memory.growth import FLOORS
-from nclone_env.memory.measurements import Measurements, PhaseTime, ProfileSettings
+from nclone_env.memory.measurements import Advice, Measurements, OwnedNode, PhaseTime, ProfileSettings
 from nclone_env.memory.passes import plain_pass, traced_pass
 from nclone_env.memory.process import machine
 from nclone_env.memory.stats import growths_of
@@ -77,6 +77,10 @@ class LeakingTarget:
     def estimate(self, num_envs: int) -> MemoryNode:
         """Return the tree of the environment."""
         return self.target.estimate(num_envs)
+
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
+        """Return nothing."""
+        return ()
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         """Return nothing."""

@@ -1,14 +1,14 @@
 """Does each target of ``nclone-env profile`` take what its owners report, and what was estimated before?
 
-*Measured* is the resident memory of each further environment, fitted to three fresh processes; *estimate* is made from
-one and two environments, and stands next to what so many of them report after their first steps.
+*Measured* is the resident memory of each further environment, fitted to three fresh processes. The last columns compare
+the estimate, made from one and two environments, with the memory that 8 and 64 take in a fresh process that has closed
+one before: what all environments share exists by then, except in a training run, which makes all of it anew.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import product
 from typing import get_args
 
@@ -17,7 +17,8 @@ import tyro
 from nclone_env._table import table
 from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.sizes import measure_sizes
+from nclone_env.memory.plan import estimated
+from nclone_env.memory.sizes import Process, in_fresh_process, measure_sizes, steps_to_measure
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.subject import Target
 from nclone_env.profiler.environments import (
@@ -35,44 +36,53 @@ from profiling.measure import describe
 
 _STEPS = 60
 _PARTS = ("Python", "workers", "unexplained")
+_ESTIMATED = (8, 64)
 
 
-def targets() -> Iterator[tuple[str, Target, int]]:
-    """Yield a name, a target, and the number of environments to estimate."""
+def targets() -> Iterator[tuple[str, Target]]:
+    """Yield a name and a target."""
     for contract, mode in product(get_args(Contract), get_args(Mode)):
-        yield f"vector, {contract}, {mode}", VectorTarget(contract=contract, autoreset=mode), 256
-    yield "single", SingleTarget(), 64
-    yield "gym", GymTarget(), 64
-    yield "sync", SyncTarget(), 64
-    yield "async", AsyncTarget(), 8
+        yield f"vector, {contract}, {mode}", VectorTarget(contract=contract, autoreset=mode)
+    yield "single", SingleTarget()
+    yield "gym", GymTarget()
+    yield "sync", SyncTarget()
+    yield "async", AsyncTarget()
     if importlib.util.find_spec("stable_baselines3"):
-        yield "sb3", StableBaselinesTarget(), 256
-    yield "train", TrainingTarget(), 256
+        yield "sb3", StableBaselinesTarget()
+    yield "train", TrainingTarget()
 
 
-def row(name: str, target: Target, num_envs: int) -> tuple[str, ...]:
+def row(name: str, target: Target) -> tuple[str, ...]:
     """Measure one target and return its row of the table."""
-    estimate = target.estimate(num_envs).bytes_where(shared=False)
-    with closing(target.make(num_envs)) as subject:
-        for _ in range(_STEPS if target.unit == "vector step" else 2):
-            subject.step()
-        used = subject.memory().bytes_where(shared=False)
-    found = per_environment(measure_sizes(target, ProfileSettings(num_envs, steps=_STEPS), used / num_envs))
+    settings = ProfileSettings(_ESTIMATED[0], steps=_STEPS)
+    reported = target.estimate(_ESTIMATED[0]).bytes_where(shared=False) / _ESTIMATED[0]
+    found = per_environment(measure_sizes(target, settings, reported))
     assert found is not None
-    sizes = (found.measured, found.reported, found.python, found.workers, found.unexplained)
+    sizes = (found.measured, found.reported, found.python, found.workers)
     share = f"{found.unexplained / found.measured:+.1%}"
-    return name, *map(format_bytes, sizes), share, f"{estimate / max(1, used) - 1:+.1%}"
+    return name, *map(format_bytes, sizes), share, *estimates(target)
+
+
+def estimates(target: Target) -> Iterator[str]:
+    """Yield by how much the estimate of each number of environments differs from what they take."""
+    unreported = estimated(target, 1).bytes_where(shared=False) - target.estimate(1).bytes_where(shared=False)
+    for num_envs in _ESTIMATED:
+        tree = target.estimate(num_envs)
+        once = [node.own_bytes for _, node in tree.walk() if node.shared and not node.mapped]
+        expected = tree.bytes_where(shared=False) + num_envs * unreported + sum(once) * (target.unit == "update")
+        taken = in_fresh_process(Process(target, num_envs, steps_to_measure(target), traced=False))
+        yield f"{expected / taken.data_bytes - 1:+.1%}"
 
 
 def main(only: str = "") -> None:
     """Print the table.
 
     Args:
-        only: only targets whose name contains this text.
+        only: only targets whose name begins with this text.
     """
     print(describe())
-    rows = [row(*target) for target in targets() if only in target[0]]
-    titles = ("each further environment", "measured", "reported", *_PARTS, "share", "estimate")
+    rows = [row(*target) for target in targets() if target[0].startswith(only)]
+    titles = ("each further environment", "measured", "reported", *_PARTS, *(f"estimate of {n}" for n in _ESTIMATED))
     print("\n".join(table(titles, rows)))
 
 

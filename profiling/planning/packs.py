@@ -53,9 +53,11 @@ class Row(NamedTuple):
     gold: int
     gold_total: int
     """Pieces of gold of the last solution and of the level."""
+    score: int
+    """Frames on the game's clock at its end."""
 
 
-def measure(ref: LevelRef, seconds: float, objective: str, until_first: bool, seed: int) -> Row:
+def measure(ref: LevelRef, seconds: float, frames: float, objective: str, until_first: bool, seed: int) -> Row:
     """Search on a level."""
     level, found = ref.load(), []
 
@@ -64,12 +66,20 @@ def measure(ref: LevelRef, seconds: float, objective: str, until_first: bool, se
         if until_first:
             raise KeyboardInterrupt  # ends the search
 
-    best = solve(level, seconds=seconds, objective=objective, seed=seed, on_solution=report, clock=time.process_time)
+    best = solve(
+        level,
+        seconds=seconds,
+        frames=frames,
+        objective=objective,
+        seed=seed,
+        on_solution=report,
+        clock=time.process_time,
+    )
     levels = pack([level])
     world = sum(array.nbytes for array in make_worlds(1, levels))
     first, first_frames = (found[0].seconds, found[0].frames) if found else (math.inf, 0)
     plain = frames_per_second(levels)
-    gold = best.gold, best.gold_total
+    gold = best.gold, best.gold_total, best.score
     return Row(ref.name, first, first_frames, best.frames, best.simulated, best.seconds, plain, world, *gold)
 
 
@@ -102,6 +112,8 @@ def report(rows: Sequence[Row], keys: Sequence[tuple[float, float]], seconds: fl
         collected = sum(row.gold for row in with_gold) / sum(row.gold_total for row in with_gold)
         every = np.mean([row.gold == row.gold_total for row in with_gold])
         print(f"{len(with_gold)} solved levels with gold: all of it on {every:.1%}, {collected:.1%} of all pieces")
+        means = (np.mean([getattr(row, name) for row in with_gold]) for name in ("frames", "score"))
+        print("their solutions: mean of {:.0f} frames, {:.0f} frames on the clock at the end".format(*means))
     quantiles = np.quantile(np.minimum(first, seconds), (0.5, 0.75, 0.9))
     print("first solution, seconds: " + ", ".join(f"{q:.3f}" for q in quantiles) + " (50, 75, 90 %)")
     for name, chosen in (
@@ -125,6 +137,7 @@ def main(
     count: int = 60,
     offset: int = 0,
     seconds: float = 4.0,
+    frames: float = math.inf,
     objective: str = "time",
     until_first: bool = True,
     seed: int = 0,
@@ -137,6 +150,7 @@ def main(
         count: number of levels, evenly spaced over all.
         offset: place of the first one.
         seconds: seconds of processor time for each level.
+        frames: frames for each level instead, so that the solutions do not depend on the machine.
         objective: time, score or all-gold.
         until_first: stop at the first solution.
         seed: seed of the searches.
@@ -147,9 +161,10 @@ def main(
     refs = [refs[int(place)] for place in np.linspace(offset, len(refs) - 1, min(count, len(refs)))]
     solve(load_level("first-steps/06-hop"), frames=50_000)  # compile or load the kernels
     frames_per_second(pack([load_level("first-steps/06-hop")]))
+    seconds = seconds if math.isinf(frames) else math.inf
     rows, keys = [], []
     for ref in refs:
-        rows.append(measure(ref, seconds, objective, until_first, seed))
+        rows.append(measure(ref, seconds, frames, objective, until_first, seed))
         keys.append(key_times(ref))
         if each:
             row = rows[-1]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
+from pathlib import Path
+
+import gymnasium
 import numpy as np
 import pytest
 
@@ -11,9 +16,11 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import VecFrameStack, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMonitor, VecNormalize
 
 from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env.benchmark import read_submission, verify
+from nclone_env.memory import GrowthError, assert_flat
 from nclone_env.train.sb3 import NPlusPlusVecEnv
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, RIGHT
@@ -211,3 +218,46 @@ def test_what_holds_for_all_environments_at_once():
 def test_the_example_of_the_documents():
     variables = run_example("Stable-Baselines3")
     assert len(variables["model"].ep_info_buffer) > 0
+
+
+class Leaky(gymnasium.Wrapper):
+    """Keeps every observation."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.history = []
+
+    def step(self, action):
+        result = super().step(action)
+        self.history.append({"observation": result[0].copy()})
+        return result
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, Leaky])
+def test_growth_of_environments_of_others_is_found(wrap):
+    envs = DummyVecEnv([lambda: wrap(gymnasium.make("CartPole-v1"))] * 2)
+    model = PPO("MlpPolicy", envs, **SMALL | {"batch_size": 64})
+    observations = envs.reset()
+
+    def step():
+        nonlocal observations
+        observations, *_ = envs.step(model.predict(observations)[0])
+
+    if wrap is not Leaky:
+        assert_flat(step, steps=200)
+        return
+    line = Leaky.step.__code__.co_firstlineno + 2
+    with pytest.raises(GrowthError, match=rf"grew +\S*test_sb3\.py:{line} \+[0-9.]+ KB per 1,000 steps"):
+        assert_flat(step, steps=200)
+
+
+def test_the_example_of_the_benchmark(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["sb3_benchmark.py", "8192"])
+    path = Path(__file__).parents[2] / "examples" / "sb3_benchmark.py"
+    assert len(path.read_text().splitlines()) < 32
+    runpy.run_path(str(path))
+    assert verify("sb3.zip").accepted
+    (run,) = read_submission("sb3.zip").runs
+    assert run.claimed["steps"] == 8192
+    assert len(run.probable.steps) == 16

@@ -10,7 +10,7 @@ import re
 import pytest
 
 import nclone_env
-from nclone_env import errors, generate, memory, plan, replay
+from nclone_env import benchmark, errors, generate, memory, plan, replay
 from nclone_env.cli.commands import COMMANDS
 
 from .pages import PAGES, ROOT
@@ -50,7 +50,9 @@ def test_every_page_has_its_place():
     assert set(SITE) == pages | {*hooks.ADOPTED.values(), *hooks.NOTEBOOKS}
 
 
-@pytest.mark.parametrize("package", [nclone_env, generate, memory, plan, replay], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    "package", [nclone_env, benchmark, generate, memory, plan, replay], ids=lambda package: package.__name__
+)
 def test_every_public_name_is_documented(package):
     public = {f"{package.__name__}.{name}" for name in package.__all__} - {"nclone_env.NcloneError"}
     assert public <= set(DOCUMENTED) | {f"nclone_env.{name}" for name in OF_PACKAGES}

@@ -21,7 +21,7 @@ from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.formats.tile_characters import TILE_CHARACTERS
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.validate import validate
+from nclone_env.level.validation import validate
 from tests.level.level_bases import make_level, make_pack, swapped_hex
 
 from .accidents import EDGES, damaged

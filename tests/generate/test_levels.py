@@ -20,7 +20,7 @@ from nclone_env.generate.random_play import random_wins
 from nclone_env.generate.splits import split_of
 from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD
 from nclone_env.level.level_set import pack
-from nclone_env.level.validate import validate
+from nclone_env.level.validation import validate
 from nclone_env.sim.simulate import simulate
 
 from .bases import CASES, made

@@ -197,6 +197,16 @@ def test_the_total_is_bounded_and_the_last_used_stay(folder, monkeypatch):
     assert sum(status.st_size for _, status in array_cache.files()) <= MEGABYTE
 
 
+def test_small_files_outlive_larger_ones(folder, monkeypatch):
+    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "1")
+    ask("small", size=1000)
+    for path, _ in array_cache.files():
+        os.utime(path, (0, 0))
+    for content in "abcd":
+        ask(content, size=75_000)  # 0.3 MB
+    ask("small", size=1000, make=never)
+
+
 def test_the_number_of_files_is_bounded(folder, monkeypatch):
     monkeypatch.setattr(array_cache, "MAX_FILES", 2)
     for content in "abc":

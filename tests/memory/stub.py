@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nclone_env.memory.growth import FLOORS
-from nclone_env.memory.measurements import PhaseTime
+from nclone_env.memory.measurements import Advice, OwnedNode, PhaseTime
 from nclone_env.memory.plan import extrapolated
 from nclone_env.memory_tree import MemoryNode, array_group
 
@@ -47,6 +48,10 @@ class StubTarget:
 
     def estimate(self, num_envs: int) -> MemoryNode:
         return extrapolated(self, num_envs)
+
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
+        """Return nothing."""
+        return ()
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         return (PhaseTime("whole step", 1e-3), PhaseTime("work", 1e-3))

@@ -69,9 +69,8 @@ def test_different_settings_are_named(written):
         "",
         "[]",
         '{"format": "other"}',
-        '{"format": "nclone_env memory profile", "version": 1}',
-        '{"format": "nclone_env memory profile", "version": 2}',
-        '{"format": "nclone_env memory profile", "version": 2, "per_environment": 3}',
+        '{"format": "nclone_env memory profile", "version": 3}',
+        '{"format": "nclone_env memory profile", "version": 3, "per_environment": 3}',
     ],
 )
 def test_a_file_that_is_no_profile_is_refused(tmp_path, content):
@@ -79,3 +78,16 @@ def test_a_file_that_is_no_profile_is_refused(tmp_path, content):
     path.write_text(content)
     with pytest.raises(ConfigError, match=r"x\.json: expected .* write one with nclone-env profile"):
         load_profile(path)
+
+
+@pytest.mark.parametrize("version", [1, 2, 4, None, "3"])
+def test_other_versions_are_refused(tmp_path, written, version):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(written | {"version": version}))
+    expected = (
+        rf"x\.json: expected version 3 of the format, got {version!r}, whose fields have other meanings; write one with"
+    )
+    with pytest.raises(ConfigError, match=expected):
+        load_profile(path)
+    path.write_text(json.dumps(written))
+    assert load_profile(path) == written

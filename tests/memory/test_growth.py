@@ -60,6 +60,14 @@ def test_the_warm_up_is_not_fitted():
     assert growth("traced", list(zip(STEPS, values)), warm_up=0).change > 0
 
 
+def test_caches_that_fill_ever_more_slowly_are_flat():
+    filling = [40_000 * (1 - 0.995**step) for step in STEPS]
+    assert fit(filling).verdict == "flat"
+    leaking = fit([size + 20 * step for size, step in zip(filling, STEPS)])
+    assert (leaking.verdict, leaking.first) == ("growing", 600)
+    assert leaking.slope == pytest.approx(20_000, rel=0.2)  # what is left of the filling
+
+
 def test_variation_below_the_floor_is_flat():
     below = 0.9 * FLOORS["traced"] / 800
     assert fit([below * step for step in STEPS]).verdict == "flat"

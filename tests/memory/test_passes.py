@@ -156,7 +156,7 @@ def test_settings_out_of_range_are_refused(settings, message):
 
 
 def test_fresh_processes_have_enough_environments_to_measure():
-    assert environment_counts(16, 50_000, 4096) == (125, 251, 503)
+    assert environment_counts(16, 50_000, 4096) == (251, 503, 1006)
     assert environment_counts(16, 100, 4096) == (1024, 2048, 4096)
     assert environment_counts(10_000, 50_000, 4096) == (2500, 5000, 10_000)
     assert environment_counts(1, 0, 8) == (2, 4, 8)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from nclone_env.memory.owners import owned_nodes, owner_rows
-from nclone_env.memory.plan import extrapolated, scaled
+from nclone_env.memory.plan import _grown, estimated, extrapolated, scaled
 from nclone_env.memory_tree import MemoryNode
 
 from .stub import StubTarget
@@ -32,3 +32,18 @@ def test_an_estimated_tree_has_rows_with_shared_and_other_bytes():
     rows, columns = owner_rows(owned_nodes(scaled(tree(50), tree(90), 10)), 10)
     assert columns == ("owner", "shared", "all 10", "per environment")
     assert rows[1:3] == [("  levels", "700 B", "-", "-"), ("  state", "-", "410 B", "41 B")]
+
+
+def test_an_estimate_begins_with_what_the_owners_will_report():
+    made = StubTarget().make(300).memory()
+    names = {node.name: node.total_bytes for node in estimated(StubTarget(), 300).children}
+    assert {node.name: node.total_bytes for node in made.children}.items() <= names.items()
+    assert "worker processes" not in names
+
+
+def test_growth_from_one_to_two_is_that_of_each_and_the_rest_is_once():
+    assert list(_grown("workers", 50, 90, 10)) == [
+        MemoryNode("workers", 400),
+        MemoryNode("workers, once", 10, shared=True),
+    ]
+    assert [node.own_bytes for node in _grown("workers", 50, 40, 10)] == [0, 50]

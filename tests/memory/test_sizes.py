@@ -12,7 +12,7 @@ from .stub import StubTarget
 def test_fresh_processes_measure_what_an_environment_takes():
     target = StubTarget()
     sizes = measure_sizes(target, ProfileSettings(16, steps=5), 24_000)
-    assert [point.num_envs for point in sizes] == [262, 524, 1048, 262, 1048]
+    assert [point.num_envs for point in sizes] == [500, 1000, 2000, 500, 2000]
     found = per_environment(sizes)
     assert found is not None
     assert found.reported == 24_000

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from nclone_env.memory.answer import summary
 from nclone_env.memory.formatting import format_bytes, format_seconds
 from nclone_env.memory.measurements import OwnedNode
 from nclone_env.memory.owners import folded
@@ -20,7 +21,7 @@ from nclone_env.memory.report import (
     time_text,
     write_reports,
 )
-from nclone_env.memory.sections import summary, text_of
+from nclone_env.memory.section import text_of
 from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements
@@ -134,7 +135,7 @@ def test_json_holds_every_field_of_the_statistics():
     stats = compute_stats(measurements())
     content = json.loads(json_text(stats))
     assert content["format"] == "nclone_env memory profile"
-    assert content["version"] == 2
+    assert content["version"] == 3
     assert {field.name for field in dataclasses.fields(stats)} - {"measurements"} < set(content)
     assert content["per_environment"]["reported"] == 1000.0
 

@@ -56,10 +56,10 @@ def test_without_tracing_the_allocator_finds_it():
 
 def test_a_block_without_steps_is_measured_by_time(tmp_path):
     with profile("clock", output_dir=tmp_path) as watch:
-        time.sleep(0.7)
+        time.sleep(2.0)
     assert watch.stats is not None
     assert watch.stats.measurements.unit == "millisecond"
-    assert watch.stats.measurements.snapshots[-1].step >= 700
+    assert watch.stats.measurements.snapshots[-1].step >= 2000
     assert len(watch.stats.measurements.snapshots) >= 2
     content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
     assert content["name"] == "clock"

@@ -9,20 +9,20 @@ from nclone_env.level.load import load_level
 from nclone_env.level.routes.guide import make_guide
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.origin import origin_of
-from nclone_env.plan.polish import _SPACING, edit, make_polisher, polish, take
+from nclone_env.plan.polish import _SPACING, edit, has_joined, make_polisher, polish, take
 from nclone_env.plan.solver import solve
-from nclone_env.sim.copy import hash_world
+from nclone_env.sim.copy import copy_world, hash_world
 from nclone_env.sim.session import Session
 
 from .test_solve import wins
 
 NAME = "jumps/04-chimney"
 LEVEL = load_level(NAME)
-DETOUR = np.array([*bytes(40), *known_solutions()[NAME]], np.uint8)  # 40 frames of waiting first
+KNOWN = np.frombuffer(known_solutions()[NAME], np.uint8)
 AT_ONCE = build_level("exit 22 60", "exit_switch 21 60", tiles=hall_tiles((2, 20), (12, 16)), spawn=(20, 60))
 
 
-def polished(level=LEVEL, inputs=DETOUR, seed=1, frames=100_000):
+def polished(level=LEVEL, inputs=KNOWN, seed=1, frames=100_000):
     """Return the polisher and all solutions that it found."""
     levels = pack([level])
     guide, polisher, found = make_guide(levels), make_polisher(levels, len(inputs), origin_of(levels)), []
@@ -36,9 +36,9 @@ def polished(level=LEVEL, inputs=DETOUR, seed=1, frames=100_000):
 
 def test_solutions_become_shorter_and_win():
     polisher, found = polished()
-    lengths = [len(DETOUR), *map(len, found)]
+    lengths = [len(KNOWN), *map(len, found)]
     assert lengths == sorted(set(lengths), reverse=True)
-    assert lengths[-1] < len(DETOUR) - 30
+    assert lengths[-1] < len(KNOWN) - 10
     assert polisher.search[0]["length"] == lengths[-1]
     assert all(wins(LEVEL, inputs) for inputs in found)
 
@@ -46,7 +46,7 @@ def test_solutions_become_shorter_and_win():
 def test_the_kept_worlds_are_those_of_the_solution():
     polisher, _ = polished()
     length = polisher.search[0]["length"]
-    session = Session(LEVEL, max_frames=len(DETOUR))
+    session = Session(LEVEL, max_frames=len(KNOWN))
     for frame in range(length):
         if frame % _SPACING == 0:
             assert hash_world(polisher.worlds, frame // _SPACING) == hash_world(session.worlds, 0)
@@ -83,9 +83,29 @@ def test_solutions_of_a_few_frames():
 
 
 def test_a_solution_of_another_search_is_taken():
-    levels = pack([LEVEL])
-    guide, polisher = make_guide(levels), make_polisher(levels, len(DETOUR), origin_of(levels))
-    take(levels.arrays, polisher, guide, DETOUR)
-    take(levels.arrays, polisher, guide, DETOUR[40:])
-    assert polisher.search[0]["length"] == len(DETOUR) - 40
+    levels, shorter = pack([LEVEL]), polished()[1][-1]
+    guide, polisher = make_guide(levels), make_polisher(levels, len(KNOWN), origin_of(levels))
+    take(levels.arrays, polisher, guide, KNOWN)
+    take(levels.arrays, polisher, guide, shorter)
+    assert polisher.search[0]["length"] == len(shorter)
     assert polisher.ways[0] == pytest.approx(polisher.ways[1], abs=5)
+
+
+def test_a_trial_ends_in_a_state_of_the_solution():
+    levels = pack([LEVEL])
+    guide, polisher = make_guide(levels), make_polisher(levels, len(KNOWN), origin_of(levels))
+    take(levels.arrays, polisher, guide, KNOWN)
+
+    def joined(kept, frames, edited, gain):
+        """Return whether a trial ends in a kept world; ``edited`` and ``gain`` are those of its edits."""
+        copy_world(polisher.worlds, kept, polisher.worlds, len(polisher.worlds.ninjas) - 1)
+        polisher.search["edited"], polisher.search["gain"] = edited, gain
+        return has_joined(levels.arrays, polisher, frames)
+
+    frames = 3 * _SPACING
+    assert joined(3, frames, frames, 0)
+    assert joined(4, frames, frames, _SPACING)  # 8 frames earlier than the solution
+    assert joined(2, frames, frames, -_SPACING)
+    assert not joined(3, frames, frames + 1, 0)  # an edit is still to come
+    assert not joined(4, frames, frames, 0)
+    assert not joined(3, frames, frames, 1)  # no world is kept of that frame

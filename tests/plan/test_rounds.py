@@ -6,7 +6,7 @@ import pytest
 from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.build import build_level
 from nclone_env.plan.rounds import Rounds
-from nclone_env.plan.solver import POLISHED, SHORTER, solve
+from nclone_env.plan.solver import POLISHED, SHORTER, TUBE, solve
 
 from .test_objective import LEVEL as GOLD_LEVEL
 
@@ -158,4 +158,4 @@ def test_frames_won_add_up():
     reported = []
     best = solve(LEVEL, frames=BUDGET, on_solution=reported.append)
     assert sum(best.won.values()) == reported[0].frames - best.frames
-    assert set(best.won) <= {SHORTER, POLISHED}
+    assert set(best.won) <= {SHORTER, TUBE, POLISHED}

@@ -19,7 +19,7 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.load import load_levels
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import count_exits
-from nclone_env.level.validate import validate
+from nclone_env.level.validation import validate
 from nclone_env.render.picture import level_picture
 from nclone_env.replay.recording import Recording, load_any_recording, load_verified
 from nclone_env.sim.simulate import simulate

@@ -38,7 +38,7 @@ class FinalRows:
     def __init__(self, specs: Sequence[ArraySpec], num_envs: int, work: tuple[np.ndarray, np.ndarray, np.ndarray]):
         self.used, self.places, self._sources = work
         sizes = [math.prod(spec.shape) * spec.dtype.itemsize for spec in specs]
-        self._memory = [_reserve((num_envs + 1) * size) for size in sizes]
+        self._memory = [reserve((num_envs + 1) * size) for size in sizes]
         self._rows = [
             np.ndarray((num_envs + 1, size), np.uint8, memory) for memory, size in zip(self._memory, sizes, strict=True)
         ]
@@ -138,7 +138,7 @@ class FinalPool:
         return MemoryNode("final rows", children=(arrays_node("places", self._work, shared=False), *rows))
 
 
-def _reserve(size: int) -> mmap.mmap:
+def reserve(size: int) -> mmap.mmap:
     """Return ``size`` zeroed bytes of which only written pages take memory.
 
     NumPy's zeroed arrays do not promise that: the allocator may take them from its heap and write them in full.

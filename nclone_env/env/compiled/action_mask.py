@@ -14,7 +14,7 @@ from nclone_env.env.compiled.passes import Call
 from nclone_env.env.compiled.step import simulate_frames
 from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import kernel, specialised
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.sim.copy import copy_world, equal_worlds
 from nclone_env.sim.state import make_worlds

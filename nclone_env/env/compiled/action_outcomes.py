@@ -16,19 +16,19 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.passes import Call
 from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import kernel, specialised
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.obs.action_outcomes import (
+from nclone_env.obs import (
     ENVIRONMENT,
     FRAME,
     PROGRESS,
     SCRATCH_WORLDS,
     TURN,
     VALUES,
+    frame_specs,
+    words,
     write_outcomes,
 )
-from nclone_env.obs.half import words
-from nclone_env.obs.spec import frame_specs
 from nclone_env.sim.pace import Pace
 from nclone_env.sim.speed import slow_frames_per_second
 from nclone_env.sim.state import WorldArrays, make_worlds

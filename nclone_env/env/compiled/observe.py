@@ -9,13 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.jit import called_kernel, stream_bytes
-from nclone_env.obs.entity_states import write_entity_states
-from nclone_env.obs.game_state import write_game_state
-from nclone_env.obs.graph import NO_LATTICE, write_graph
-from nclone_env.obs.half import words
-from nclone_env.obs.locals import write_hazards, write_locals, write_progress
-from nclone_env.obs.reachability import NO_QUERIES, write_query
-from nclone_env.obs.spec import ENTITY_STATE, GAME_STATE, ObservationSpec
+from nclone_env.obs import (
+    ENTITY_STATE,
+    GAME_STATE,
+    NO_LATTICE,
+    NO_QUERIES,
+    ObservationSpec,
+    words,
+    write_entity_states,
+    write_game_state,
+    write_graph,
+    write_hazards,
+    write_locals,
+    write_progress,
+    write_query,
+)
 from nclone_env.render import write_global_view, write_player_frame
 from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
 

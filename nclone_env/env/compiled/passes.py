@@ -1,7 +1,7 @@
 """A call of a batch: passes that run one after another over each range of environments.
 
-The first pass of a step is :class:`StepPass`, that of a reset :class:`ResetPass`. Passes for some configurations only
-follow: custom rewards, action masks, reachability.
+The first pass of a step is :class:`StepPass`, that of a reset :class:`ResetPass`. Passes that only some
+configurations need follow: custom rewards, action masks, reachability.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import math
 
 from nclone_env.env.compiled.records import DIED, WON
 from nclone_env.jit import kernel
-from nclone_env.obs.objective import path_remaining
+from nclone_env.obs import path_remaining
 
 _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, as for ninjas below the world
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.jit import kernel
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.sim.copy import copy_mover, copy_ninja
 from nclone_env.sim.random_numbers import RANDOM_BITS, random_bits

@@ -14,7 +14,7 @@ from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, 
 from nclone_env.env.compiled.rewards import potential, reward
 from nclone_env.env.compiled.starts import draw_start, place_start
 from nclone_env.jit import called_kernel, kernel, next_number
-from nclone_env.obs.objective import open_exit_count
+from nclone_env.obs import open_exit_count
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.random_numbers import random_bits
 from nclone_env.sim.tick import start, tick
@@ -119,7 +119,7 @@ def simulate_frames(levels, worlds, index, inputs, frame_skip, max_frames):
 
 @kernel
 def record_event(ninja, episode, event, x_before, y_before, potential_after, frames, gold, switches, outcome):
-    """Write the ``EVENT`` of a step; ``episode`` is still that before the step."""
+    """Write the ``EVENT`` of a step, before the totals in ``episode`` are updated."""
     event["x_before"], event["y_before"], event["x"], event["y"] = x_before, y_before, ninja["x"], ninja["y"]
     event["vx"], event["vy"] = ninja["vx"], ninja["vy"]
     event["potential_before"], event["potential"] = episode["potential"], potential_after

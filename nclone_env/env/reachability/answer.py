@@ -12,11 +12,9 @@ import numpy as np
 from nclone_env.env.compiled.passes import Call
 from nclone_env.env.reachability.cache import FieldCache
 from nclone_env.jit import kernel, specialised
-from nclone_env.level.level_set import LevelArrays, LevelSet
+from nclone_env.level import LevelArrays, LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.obs.half import words
-from nclone_env.obs.reachability import KEY, NO_QUERIES, PENDING, find_slot, make_queries, write_reachability
-from nclone_env.obs.spec import REACHABILITY
+from nclone_env.obs import KEY, NO_QUERIES, PENDING, REACHABILITY, find_slot, make_queries, words, write_reachability
 
 _NAME = "reachability"
 _OWN_ROWS = np.zeros(0, dtype=np.int32)

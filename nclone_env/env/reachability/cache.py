@@ -12,10 +12,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from nclone_env.kinds import REGULAR_DOOR
-from nclone_env.level.level_set import LevelSet
+from nclone_env.level import LevelSet
 from nclone_env.level.routes import FIELD_SHAPE, PLANES, free_nodes, write_reach_fields
 from nclone_env.memory_tree import MemoryNode, array_node, arrays_node
-from nclone_env.obs.reachability import key_bits, key_width
+from nclone_env.obs import key_bits, key_width
 
 _MIN_SLOTS, _SLOTS_PER_LEVEL = 64, 2
 _EMPTY = -1.0

@@ -49,7 +49,6 @@ from nclone_env.level.formats.header import (
 from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_TYPE, RecordFault, loading_fault, writing_fault
 
-LEVEL_ID_OFFSET = 8
 TITLE_OFFSET, TITLE_SIZE = 38, 129
 AUTHOR_OFFSET, AUTHOR_SIZE = 167, 17
 TILES_OFFSET, TILES_SIZE = 184, TILE_COLUMNS * TILE_ROWS

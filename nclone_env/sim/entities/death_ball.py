@@ -10,8 +10,7 @@ import math
 from nclone_env.constants import RADIUS, ROWS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.kinds import DEATH_BALL, KINDS
-from nclone_env.level.segments import DOOR_CLOSED_AT_0
-from nclone_env.level.tiles import STRAIGHT
+from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.life import is_targetable, kill

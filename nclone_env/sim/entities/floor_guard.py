@@ -5,7 +5,7 @@ from __future__ import annotations
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import FLOOR_GUARD, KINDS
-from nclone_env.level.segments import HORIZONTAL
+from nclone_env.level import HORIZONTAL
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
 from nclone_env.sim.lattice import empty_column, half_cell, tile_edge

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.train.network.distribution import most_probable
@@ -35,3 +37,15 @@ def chosen_actions(
     masks = np.zeros((0, NUM_ACTIONS), np.int8) if masks is None else masks
     sample_actions(values, masks, seed, 0, step, np.empty_like(values), actions, log_probs)
     return actions
+
+
+@contextmanager
+def one_thread_per_call() -> Iterator[None]:
+    """Make libraries compute each call on the calling thread: batches are small, and runs have their own threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from nclone_env.env import WON
+from nclone_env.env import WON, reserve
 from nclone_env.jit import kernel
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory_tree import MemoryNode, arrays_node
 
 FINISHED = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("start", "i4"), ("success", "?")], align=True)
 """A finished episode: undiscounted return, simulated frames, index of its level, number of the start state in which it
@@ -26,9 +26,9 @@ class EpisodeLog:
     """
 
     def __init__(self, capacity: int):
-        self._records = np.zeros(capacity, FINISHED)
-        self._places = np.zeros((capacity, 2), np.uint16)
-        self._count = 0
+        self._records = np.ndarray(capacity, FINISHED, reserve(capacity * FINISHED.itemsize))
+        self._places = np.ndarray((capacity, 2), np.uint16, reserve(capacity * 4))
+        self._count = self._written = 0
 
     @property
     def episodes(self) -> np.ndarray:
@@ -42,6 +42,7 @@ class EpisodeLog:
 
     def clear(self) -> None:
         """Begin a new rollout."""
+        self._written = max(self._written, self._count)
         self._count = 0
 
     def add(self, ended: np.ndarray, info: Mapping[str, np.ndarray], step: int) -> None:
@@ -56,8 +57,9 @@ class EpisodeLog:
         self._count = _log(ended, *columns, step, self._records, self._places, self._count)
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the log."""
-        return array_group("episodes", {"log": self._records, "places": self._places}, shared=False)
+        """Return the bytes of the log that were written; the system provides the others when they are."""
+        written = slice(max(self._written, self._count))
+        return arrays_node("episode log", (self._records[written], self._places[written]), shared=False)
 
 
 class EpisodeStatistics:

@@ -12,7 +12,7 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.options import check_integer
-from nclone_env.train.collect.acting import chosen_actions
+from nclone_env.train.collect.acting import chosen_actions, one_thread_per_call
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, make_environments, play_episodes
 from nclone_env.train.hooks import SILENT, OnLevel
 from nclone_env.train.network.policy import ActorCritic
@@ -91,7 +91,7 @@ def evaluate(
     """
     if policy is None or mode == "random":
         policy, mode, environment = None, "random", _without_look_ahead(environment)
-    with closing(make_envs(environment, episodes_per_level)) as envs:
+    with one_thread_per_call(), closing(make_envs(environment, episodes_per_level)) as envs:
         chooser, count = Chooser(policy, mode, envs.num_envs, seed), len(envs.level_names)
         results = []
         for number in range(count):

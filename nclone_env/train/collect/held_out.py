@@ -7,13 +7,14 @@ training reads is changed, so a run has the same parameters with and without it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env import Job, Workers
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory_tree import MemoryNode, array_group, merged
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
@@ -110,8 +111,9 @@ class HeldOutLevels:
         """Return the bytes of the environments, their observations and the results."""
         arrays = {"results": self.results, "attempts": self._played}
         own = array_group("results", arrays, shared=True)
-        seen = (array_group("observations", arrays, shared=False) for arrays in self._observations)
-        return MemoryNode("held-out levels", children=(own, *seen, *(envs.memory() for envs in self._envs)))
+        seen = (array_group("observations", arrays, shared=True) for arrays in self._observations)
+        envs = _of_the_run(merged([envs.memory() for envs in self._envs]))
+        return MemoryNode("held-out levels", children=(own, *seen, envs))
 
     def close(self) -> None:
         """Close the environments."""
@@ -156,3 +158,8 @@ class _Sampler:
         masks = observations.get("action_mask", self._no_masks)
         sample_actions(self._logits, masks, *self._draw, step, self._scratch, self._actions, self._log_probs)
         return self._actions
+
+
+def _of_the_run(tree: MemoryNode) -> MemoryNode:
+    """Return a tree whose bytes do not grow with the environments that are trained in."""
+    return replace(tree, shared=True, children=tuple(map(_of_the_run, tree.children)))

@@ -76,7 +76,7 @@ class Adam:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the moments."""
-        return array_group("optimiser", {"mean": self.mean, "square": self.square}, shared=False)
+        return array_group("optimiser", {"mean": self.mean, "square": self.square}, shared=True)
 
 
 def descend(

@@ -18,10 +18,7 @@ from nclone_env.actions import NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError
-from nclone_env.level.level import Level
-from nclone_env.level.load import load_level
-from nclone_env.level.reference import resolve
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level import Level, known_solutions, load_level, resolve
 from nclone_env.replay import load_any_recording
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.holding import held_actions

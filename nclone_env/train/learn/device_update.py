@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory_tree import MemoryNode, array_group, array_node
 from nclone_env.train.collect.rollout import NOT_STACKED, RolloutStorage, stacked_rows
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, descend
@@ -93,15 +93,15 @@ class DevicePPO:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, order and results, and of everything on the device."""
-        arrays = {"order": self._order, "numbers": self._numbers, "results": self._results}
-        tensors = self._mean, self._square, self._totals, self._device_order, self._device_numbers
+        tensors = self._mean, self._square, self._totals, self._device_numbers
         return MemoryNode(
             "update",
             children=(
                 self.optimiser.memory(),
-                array_group("host", arrays, shared=False),
-                MemoryNode("rollout on the device", self._rollout.nbytes),
-                MemoryNode("optimiser and order on the device", sum(tensor.nbytes for tensor in tensors)),
+                array_group("host", {"numbers": self._numbers, "results": self._results}, shared=True),
+                MemoryNode("optimiser on the device", sum(tensor.nbytes for tensor in tensors), shared=True),
+                array_node("order", self._order, shared=False),
+                MemoryNode("rollout and order on the device", self._rollout.nbytes + self._device_order.nbytes),
             ),
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from nclone_env.actions import ACTION_OF_INPUT, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.constants import CELEBRATING, DEAD, DYING
-from nclone_env.level.load import LevelSource
+from nclone_env.level import LevelSource
 from nclone_env.sim.session import Frames, Session
 
 BEAM = 64

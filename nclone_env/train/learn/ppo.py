@@ -109,8 +109,10 @@ class PPO:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, gradients and order."""
-        arrays: dict[str, np.ndarray] = {"gradients": self._gradients, "order": self._order, "sums": self._sums}
-        return MemoryNode("update", children=(self.optimiser.memory(), array_group("parts", arrays, shared=False)))
+        gradient = array_group("first part", {"gradient": self._gradients[:1]}, shared=True)
+        arrays: dict[str, np.ndarray] = {"gradients": self._gradients[1:], "order": self._order, "sums": self._sums}
+        parts = array_group("parts of a minibatch", arrays, shared=False)  # as many as the steps need
+        return MemoryNode("update", children=(self.optimiser.memory(), gradient, parts))
 
     def _measure_advantages(self) -> None:
         """Compute mean and standard deviation of the advantages of each minibatch over all ranks."""

@@ -55,13 +55,13 @@ class Reference:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of parameters and scratch."""
-        own = array_group("parameters", {"clone": self._parameters.vector}, shared=False)
+        own = array_group("parameters", {"clone": self._parameters.vector}, shared=True)
         arrays = {
             f"{name} of seat {seat}": buffer.numpy()
             for seat, buffers in enumerate(self._buffers)
             for name, buffer in buffers.items()
         }
-        stacks = array_group("stacks", arrays, shared=False)
+        stacks = array_group("stacks", arrays, shared=True)
         return MemoryNode("reference policy", children=(own, self._network.memory(), stacks))
 
     def _evaluate_parts(self, seat: int, first: int, last: int) -> None:

@@ -1,7 +1,7 @@
 """Intake of trajectories of variable length: recordings, the episodes of several collectors, solutions of a planner.
 
 A buffer holds the steps of all episodes one after another. Its memory is allocated for the first intake, and again only
-for one with more steps than it has room for. Episodes are checked before anything is written.
+for an intake with more steps than fit. Episodes are checked before anything is written.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from nclone_env.env import NPlusPlusEnv
 from nclone_env.errors import ConfigError
 from nclone_env.generate import ATTEMPTS, HELD_OUT_SPLIT, TRAIN_SPLIT, generate_level, make_variant, read_range
 from nclone_env.kinds import EXIT
-from nclone_env.level.level import Level
-from nclone_env.level.mirror import mirrored
+from nclone_env.level import Level, mirrored
 from nclone_env.train.config import VARIED, TrainConfig
 from nclone_env.train.levels.solutions import mirrored_solutions
 from nclone_env.train.levels.starts import STATES_PER_LEVEL, StartStates, start_states

@@ -18,12 +18,19 @@ import numpy as np
 
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
-from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet, content_digest, pack
-from nclone_env.level.mirror import mirrored, mirrored_inputs
-from nclone_env.level.raw import RawLevel
-from nclone_env.level.solutions import known_solutions_of
+from nclone_env.level import (
+    Arrays,
+    Layout,
+    Level,
+    LevelSet,
+    RawLevel,
+    cached_arrays,
+    content_digest,
+    known_solutions_of,
+    mirrored,
+    mirrored_inputs,
+    pack,
+)
 from nclone_env.plan import smooth, solve
 from nclone_env.replay import Recording, load_any_recording
 from nclone_env.sim.inputs import check_inputs
@@ -37,7 +44,7 @@ PLANNED = "planned"
 FRAMES = 2_000_000
 """Frames that are simulated for each level: less than half a second."""
 _MEMORY = 150_000_000  # bytes of a search, at most
-_KEPT_TOGETHER = 16
+_KEPT_TOGETHER = 64
 """Levels whose results are kept in one file."""
 _LAYOUT: Layout = {"inputs": np.dtype(np.uint8), "lengths": np.dtype(np.int32)}
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nclone_env.errors import ConfigError
-from nclone_env.level.load import LevelSource, load_levels, readable
-from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
+from nclone_env.level import LevelRef, LevelSource, OpenedPacks, listed_names, load_levels, readable, resolve
 from nclone_env.options import check_integer
 from nclone_env.train.config import TrainConfig
 

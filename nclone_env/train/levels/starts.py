@@ -6,7 +6,7 @@ likely, and move the start back as success from it is learned.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,12 @@ import numpy as np
 from nclone_env.actions import ACTION_OF_INPUT
 from nclone_env.config import EnvironmentConfig, ObservationConfig
 from nclone_env.constants import INPUT_SUICIDE
-from nclone_env.env import NPlusPlusEnv, playable_levels
+from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError, InputsError
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.options import check_integer
 from nclone_env.sim.inputs import check_inputs
+from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.levels.outcomes import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
 from nclone_env.train.levels.solutions import Planner, find, none_found
 
@@ -29,6 +30,8 @@ _NEW_EPISODE = 0.1
 """Weight of a new episode in the success rates."""
 _LEAST_EPISODES = 10
 """Episodes from a start before its success rate is believed."""
+_TOGETHER = 64
+"""Solutions that are played at a time."""
 _IN_USE = 3
 """Start states of a level in use at a time: the earliest and the next ones behind it, which are not unlearned then."""
 
@@ -49,32 +52,41 @@ class StartStates:
     frames: np.ndarray
 
 
-def start_states(config: EnvironmentConfig, solutions: Mapping[str, Any], count: int) -> StartStates:
+def start_states(
+    config: EnvironmentConfig, solutions: Mapping[str, Any], count: int, hooks: Hooks = SILENT
+) -> StartStates:
     """Return snapshots along solutions of the levels of an environment.
+
+    Those of a level divide its solution evenly, without its start and its end.
 
     Args:
         config: configuration of the vector environment that will begin episodes in them.
         solutions: inputs that reach the exit, one byte 0..7 a frame, by level name; see
-            ``nclone_env.level.solutions.known_solutions``. Levels without one get no states.
-        count: number of states of a level; fewer if its solution is shorter.
+            ``nclone_env.level.known_solutions``. Levels without one get no states; inputs after the exit are ignored.
+        count: number of states of a level, at least 1; fewer if its solution is shorter.
+        hooks: told of the levels whose solutions were played.
 
     Raises:
         UnknownLevelError: if a name is not one of the environment's ``level_names``.
-        ConfigError, InputsError: as :func:`snapshots_along`.
+        InputsError: if an input is not a whole number from 0 to 7.
+        ConfigError: if inputs do not reach the exit within the time limit, or ``count`` is out of range.
     """
+    check_integer("count", count, low=1, high=1 << 20)
     observed = {"observations": ("game_state",), "observation": ObservationConfig(), "render_mode": None}
-    env = NPlusPlusEnv(config.replace(**observed, action_space="discrete", frame_skip=1))
-    names = env.level_names
-    states: list[bytes] = []
-    levels: list[int] = []
-    frames: list[int] = []
-    for name in sorted(solutions, key=lambda name: names.index(name) if name in names else -1):
-        along = snapshots_along(env, name, solutions[name], count)
-        states += along.values()
-        frames += along
-        levels += [names.index(name)] * len(along)
-    env.close()
-    return StartStates(tuple(states), np.array(levels, np.int64), np.array(frames, np.int64))
+    played = config.replace(**observed, action_space="discrete", frame_skip=1)
+    envs = NPlusPlusVectorEnv(played, min(max(len(solutions), 1), _TOGETHER), autoreset_mode="SameStep")
+    numbers = {name: number for number, name in enumerate(envs.level_names)}
+    names = sorted(solutions, key=lambda name: numbers.get(name, -1))
+    found: list[dict[int, bytes]] = []
+    for first in range(0, len(names), envs.num_envs):
+        chosen = names[first : first + envs.num_envs]
+        found += _snapshots_along(envs, chosen, [_actions_of(solutions[name], name) for name in chosen], count)
+        hooks.level("solutions played", len(found), len(names))
+    envs.close()
+    levels = [numbers[name] for name, along in zip(names, found, strict=True) for _ in along]
+    frames = [frame for along in found for frame in along]
+    states = tuple(state for along in found for state in along.values())
+    return StartStates(states, np.array(levels, np.int64), np.array(frames, np.int64))
 
 
 def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: Planner) -> StartStates | None:
@@ -96,44 +108,7 @@ def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: 
     solutions = find(levels, sources, environment.max_frames, planner)
     if not solutions:
         raise none_found(levels, sources, environment.max_frames)
-    return start_states(environment, solutions, STATES_PER_LEVEL)
-
-
-def snapshots_along(env: NPlusPlusEnv, level: str, inputs: Any, count: int) -> dict[int, bytes]:
-    """Play a solution and return snapshots that divide it evenly, neither its start nor its end among them.
-
-    The rest of the solution is played again from the last snapshot, to verify that it reaches the exit from there.
-
-    Args:
-        env: environment with one frame a step and the ``discrete`` actions; an episode of it is played.
-        level: name of one of its levels.
-        inputs: inputs that reach the exit, one byte 0..7 a frame; what follows is ignored.
-        count: number of snapshots, at least 1; fewer if the solution is shorter.
-
-    Returns:
-        Snapshot by the number of inputs before it, ascending.
-
-    Raises:
-        UnknownLevelError: if the environment does not play the level.
-        InputsError: if an input is not a whole number from 0 to 7.
-        ConfigError: if the inputs do not reach the exit within the time limit, or ``count`` is out of range.
-    """
-    check_integer("count", count, low=1, high=1 << 20)
-    actions = _actions_of(inputs, level)
-    env.reset(seed=0, options={"level": level})  # the seed is part of a snapshot
-    length = _frames_to_exit(env, actions, level)
-    env.reset(seed=0, options={"level": level})
-    places = {round(part * length / (count + 1)) for part in range(1, count + 1)} - {0, length}
-    states: dict[int, bytes] = {}
-    for frame, action in enumerate(actions[: max(places, default=0)], start=1):
-        env.step(action)
-        if frame in places:
-            states[frame] = env.get_state()
-    if states:
-        last = max(states)
-        env.set_state(states[last])
-        _frames_to_exit(env, actions[last:], level)
-    return states
+    return start_states(environment, solutions, STATES_PER_LEVEL, planner.hooks)
 
 
 class BackwardStarts:
@@ -244,24 +219,59 @@ class BackwardStarts:
         }
 
 
-def _actions_of(inputs: Any, level: str) -> list[int]:
-    """Return the action of each input byte."""
+def _snapshots_along(
+    envs: NPlusPlusVectorEnv, names: Sequence[str], actions: Sequence[np.ndarray], count: int
+) -> list[dict[int, bytes]]:
+    """Play a solution in each environment; return the snapshots of each by the number of actions before it."""
+    lengths = _frames_to_exit(envs, names, actions)
+    places = [{round(part * length / (count + 1)) for part in range(1, count + 1)} - {0, length} for length in lengths]
+    states: list[dict[int, bytes]] = [{} for _ in names]
+    last = max(map(max, filter(None, places)), default=0)
+    for frame, _, _ in _steps(envs, names, actions, last):
+        for index, chosen in enumerate(places):
+            if frame in chosen:
+                states[index][frame] = envs.get_state(index)
+    return states
+
+
+def _frames_to_exit(envs: NPlusPlusVectorEnv, names: Sequence[str], actions: Sequence[np.ndarray]) -> list[int]:
+    """Return the number of frames in which each environment reaches the exit."""
+    lengths = np.array([len(own) for own in actions])
+    outcomes = ["playing" if length else "no input" for length in lengths]
+    over = lengths == 0
+    for frame, ends, info in _steps(envs, names, actions, lengths.max()):
+        for index in np.flatnonzero(ends[: len(names)] & ~over).tolist():
+            lengths[index], outcomes[index] = frame, OUTCOMES[info["final_info"]["outcome"][index]]
+        over |= lengths <= frame
+        if over.all():
+            break
+    for name, outcome, length in zip(names, outcomes, lengths.tolist(), strict=True):
+        if outcome != "won":
+            raise ConfigError(
+                f"inputs: expected a solution that reaches the exit of {name!r}, got {outcome} after {length} frames; "
+                f"max_frames is {envs.config.max_frames}"
+            )
+    return lengths.tolist()
+
+
+def _steps(
+    envs: NPlusPlusVectorEnv, names: Sequence[str], actions: Sequence[np.ndarray], frames: int
+) -> Iterator[tuple[int, np.ndarray, dict[str, Any]]]:
+    """Begin an episode on a level in each environment, and step them; yield frame, ends of episodes and info."""
+    rows = np.zeros((frames, envs.num_envs), np.int64)
+    for index, own in enumerate(actions):
+        rows[: len(own), index] = own[:frames]
+    envs.assign_levels([*names, *[None] * (envs.num_envs - len(names))])
+    envs.reset(seed=[0] * envs.num_envs)  # the seed is part of a snapshot
+    for frame, row in enumerate(rows, start=1):
+        _, _, terminated, truncated, info = envs.step(row)
+        yield frame, terminated | truncated, info
+
+
+def _actions_of(inputs: Any, level: str) -> np.ndarray:
+    """Return the action of each input byte, (T,) int64."""
     codes = check_inputs(inputs)
     if (codes & INPUT_SUICIDE).any():
         frame = int(np.flatnonzero(codes & INPUT_SUICIDE)[0])
         raise InputsError(f"inputs: expected bytes 0..7 for {level!r}, got {codes[frame]} (give up) in frame {frame}")
-    return np.array(ACTION_OF_INPUT)[codes].tolist()
-
-
-def _frames_to_exit(env: NPlusPlusEnv, actions: Sequence[int], level: str) -> int:
-    """Play actions up to the exit and return their number."""
-    info: dict[str, Any] = {}
-    for frame, action in enumerate(actions, start=1):
-        _, _, terminated, truncated, info = env.step(action)
-        if info["outcome"] == "won":
-            return frame
-        if terminated or truncated:
-            break
-    got = f"{info.get('outcome', 'no input')} after {info.get('episode_frames', 0)} frames"
-    limit = f"max_frames is {env.config.max_frames}"
-    raise ConfigError(f"inputs: expected a solution that reaches the exit of {level!r}, got {got}; {limit}")
+    return np.array(ACTION_OF_INPUT, np.int64)[codes]

@@ -15,9 +15,7 @@ from nclone_env._processes import Background
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError
-from nclone_env.level.level import Level
-from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.raw import RawLevel
+from nclone_env.level import Level, RawLevel, load_level, load_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.generated import (

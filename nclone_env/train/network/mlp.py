@@ -132,8 +132,8 @@ class MLP:
             arrays = [*_flat(seat.scratch), *(stack.numpy() for stack in seat.stacks.values())]
             for layers in self._pictures.values():
                 arrays += layers.scratch[number]
-            children.append(arrays_node(f"seat {number}", arrays, shared=False))
-        return MemoryNode("network scratch", self._identity.nbytes, children=tuple(children))
+            children.append(arrays_node(f"seat {number}", arrays, shared=True))
+        return MemoryNode("network scratch", self._identity.nbytes, shared=True, children=tuple(children))
 
     @cached_property
     def _compiled_outputs(self) -> Callable[..., Any]:

@@ -113,16 +113,17 @@ class TorchNetwork:
         """Return the bytes of observations and results; in host memory activations come on top during an update."""
         if self.transfers is None:
             buffers = (
-                array_group(f"seat {seat}", {name: tensor.numpy() for name, tensor in buffers.items()}, shared=False)
+                array_group(f"seat {seat}", {name: tensor.numpy() for name, tensor in buffers.items()}, shared=True)
                 for seat, buffers in enumerate(self._buffers)
             )
             return MemoryNode("network scratch", children=tuple(buffers))
-        children = {
+        sizes = {
             "parameters on the device": self.vector.nbytes,
             "observations on the device": sum(rows.nbytes for seat in self._buffers for rows in seat.values()),
             "results": sum(results.nbytes for results in self._results),
         }
-        return MemoryNode("network scratch", children=tuple(MemoryNode(*child) for child in children.items()))
+        children = tuple(MemoryNode(name, size, shared=True) for name, size in sizes.items())
+        return MemoryNode("network scratch", children=children)
 
 
 def module_loss(

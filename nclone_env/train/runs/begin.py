@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 
 from nclone_env.errors import ConfigError
-from nclone_env.obs.spec import frame_specs
+from nclone_env.obs import frame_specs
+from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutStorage
@@ -24,7 +25,7 @@ from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.fixed_options import check_resumable, initialise_policy
 from nclone_env.train.runs.folder import checkpoint_file, config_in
 from nclone_env.train.runs.resume import Source, load_source, restore_run, saved_levels, take_over_folder
-from nclone_env.train.runs.run import Run, learner_parts, make_workers, one_thread_per_call, set_up
+from nclone_env.train.runs.run import Run, learner_parts, make_workers, set_up
 from nclone_env.train.runs.torchrun import lock_folder_for_all
 from nclone_env.train.runs.warm_start import warm_start
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import MemoryLimitError
-from nclone_env.level.load import LevelSource
-from nclone_env.level.scenes import everything
+from nclone_env.level import LevelSource, everything
 from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import (
     MakeEnvironments,
@@ -28,7 +30,7 @@ from nclone_env.train.levels.split import run_levels
 from nclone_env.train.network.device import learning_device
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.policy import make_policy
-from nclone_env.train.ranks import ALONE
+from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import (
     group_sizes,
@@ -38,7 +40,6 @@ from nclone_env.train.runs.run import (
     make_storage,
     make_workers,
     most_rows,
-    one_thread_per_call,
 )
 
 _NOWHERE = torch.device("meta")
@@ -46,11 +47,13 @@ _OF_ENVIRONMENTS = ("rollout storage", "update")
 """Parts that grow with the environments; the others grow with the threads, or not at all."""
 
 
-def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_environments) -> MemoryNode:
-    """Return the bytes that a run will own once it is prepared, as ``Run.memory()`` reports them.
+def estimate_bytes(
+    config: TrainConfig, make_envs: MakeEnvironments = make_environments, ranks: Ranks = ALONE
+) -> MemoryNode:
+    """Return the bytes that a run, or a rank of it, will own once it is prepared, as ``Run.memory()`` reports them.
 
-    Levels and pictures that all environments share are left out, and so are libraries, compiled code, the activations
-    that torch allocates during an update, and the last observations of episodes that end in one step.
+    Left out are libraries, compiled code, the activations that torch allocates during an update, the episodes that end
+    in a rollout, and their last observations. Generated levels count as one that has everything.
 
     Parts of the run are built for one and for two environments and threads, with which their bytes grow in proportion.
     The system provides no memory for zeroed arrays until they are written, so that costs little.
@@ -58,6 +61,7 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     Args:
         config: configuration of the run.
         make_envs: creates the environments.
+        ranks: the processes that train together.
 
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as creating the environments does.
@@ -65,30 +69,68 @@ def estimate_bytes(config: TrainConfig, make_envs: MakeEnvironments = make_envir
     """
     try:
         with one_thread_per_call():  # forked processes would wait for further threads in vain
-            one, two = (_measured(config, make_envs, count) for count in (1, 2))
+            one, two = (_measured(config, make_envs, count, ranks) for count in (1, 2))
     except MemoryError as error:
         raise MemoryLimitError(f"num_envs: expected as many as fit, got {config.num_envs:,}: {error}") from error
-
-    def extrapolated(name: str, count: int) -> int:
-        return one[name] + (two[name] - one[name]) * (count - 1)
-
-    threads = make_workers(config, ALONE).count
-    counts = {**dict.fromkeys(one, threads), **dict.fromkeys(_OF_ENVIRONMENTS, config.num_envs)}
-    sizes = {name: extrapolated(name, count) for name, count in counts.items() if name != "group"}
-    sizes["groups"] = sum(extrapolated("group", size) for size in group_sizes(config.num_envs))
-    return MemoryNode("training run", children=tuple(MemoryNode(name, size) for name, size in sizes.items()))
+    num_envs = len(ranks.share(config.num_envs))
+    counts = dict.fromkeys(one, make_workers(config, ranks).count) | dict.fromkeys(_OF_ENVIRONMENTS, num_envs)
+    sizes = {name: _continued(one[name], two[name], count) for name, count in counts.items()}
+    sizes["groups"] = _Sizes(
+        sum(_continued(one["groups"], two["groups"], size).each for size in group_sizes(num_envs)), *one["groups"][1:]
+    )
+    return MemoryNode("training run", children=tuple(_node(name, found) for name, found in sizes.items()))
 
 
-def check_memory(config: TrainConfig) -> None:
+def check_memory(config: TrainConfig, ranks: Ranks = ALONE) -> None:
     """Reject a run that needs more memory than is available, before it allocates any.
+
+    Args:
+        config: configuration of the run.
+        ranks: the processes that train together; those of this machine share its memory.
 
     Raises:
         MemoryLimitError: the message names the number of environments that fits.
     """
-    check_fits("num_envs", config.num_envs, estimate_bytes(config).total_bytes / config.num_envs)
+    tree = estimate_bytes(config, ranks=ranks)
+    each = tree.bytes_where(shared=False) * ranks.local_count / config.num_envs
+    once = sum(node.own_bytes for _, node in tree.walk() if node.shared and not node.mapped)
+    check_fits("num_envs", config.num_envs, each, once * ranks.local_count)
 
 
-def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int) -> dict[str, int]:
+class _Sizes(NamedTuple):
+    """Bytes of a part of a run."""
+
+    each: int
+    """That grow with the environments."""
+    once: int
+    """That do not."""
+    mapped: int
+    """Of mapped files."""
+
+
+def _sizes(tree: MemoryNode) -> _Sizes:
+    shared = [node for _, node in tree.walk() if node.shared]
+    once, mapped = (sum(node.own_bytes for node in shared if node.mapped is kind) for kind in (False, True))
+    return _Sizes(tree.bytes_where(shared=False), once, mapped)
+
+
+def _continued(one: _Sizes, two: _Sizes, count: int) -> _Sizes:
+    """Continue the growth from one environment, or thread, to two."""
+    return _Sizes._make(first + (second - first) * (count - 1) for first, second in zip(one, two))
+
+
+def _node(name: str, sizes: _Sizes) -> MemoryNode:
+    """Return the node of a part: with a child for each kind of bytes if there are several."""
+    parts = (
+        MemoryNode("for each environment", sizes.each),
+        MemoryNode("shared", sizes.once, shared=True),
+        MemoryNode("shared", sizes.mapped, shared=True, mapped=True),
+    )
+    used = tuple(part for part in parts if part.own_bytes)
+    return replace(used[0], name=name) if len(used) == 1 else MemoryNode(name, children=used)
+
+
+def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, ranks: Ranks) -> dict[str, _Sizes]:
     """Return the bytes of the parts of a run with ``count`` threads, and with a group of ``count`` environments.
 
     The policy has arbitrary parameters: initial ones would cost time, threads and random numbers.
@@ -97,27 +139,29 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int) -> d
     levels, held_out = _example_levels(config)
     environment = config.unstacked_environment.replace(levels=levels)
     with closing(_begun(make_envs(environment, count))) as envs:
-        device = None if learning_device(config, is_by_hand(envs, config.frame_stack), ALONE) is None else _NOWHERE
+        device = None if learning_device(config, is_by_hand(envs, config.frame_stack), ranks) is None else _NOWHERE
         with _NOWHERE:
             policy = make_policy(config, observation_shapes(envs, config.frame_stack))
-        parameters, workers = FlatParameters(policy.to_empty(device="cpu")), make_workers(config, ALONE)
+        parameters, workers = FlatParameters(policy.to_empty(device="cpu")), make_workers(config, ranks)
         storage = make_storage(config, count, envs, None)
-        made = learner_parts(config, policy, parameters, storage, workers, ALONE, device)
+        made = learner_parts(config, policy, parameters, storage, workers, ranks, device)
         network, learner = made.network, make_learner(made)
-        group = Collector(envs, storage.columns(0, count), network, config.seed)
-        parts = [part.memory() for part in (storage, network, learner, Rows(config.num_updates), group)]
+        group = Collector(envs, storage.columns(0, count), network, config.seed).memory()
+        parts = [part.memory() for part in (storage, network, learner, Rows(config.num_updates))]
     if config.keeps_clone:
-        rows = most_rows(config, ALONE)
+        rows = most_rows(config, ranks)
         parts.append(Reference(policy, storage, workers.count, rows, device).memory())
 
     def make_begun(environment: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
         return _begun(make_envs(environment, num_envs))
 
-    measured = make_held_out(config, config.num_envs, held_out, make_begun, network, workers)
+    num_envs = len(ranks.share(config.num_envs))
+    measured = make_held_out(config, num_envs, held_out, make_begun, network, workers)
     if measured is not None:
         with closing(measured):
             parts.append(measured.memory())
-    return {"parameters": parameters.vector.nbytes, **{part.name: part.bytes_where(shared=False) for part in parts}}
+    own = MemoryNode("parameters", parameters.vector.nbytes, shared=True)
+    return {part.name: _sizes(part) for part in (own, *parts, replace(group, name="groups"))}
 
 
 def _example_levels(config: TrainConfig) -> tuple[tuple[LevelSource, ...], tuple[LevelSource, ...]]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
-from threadpoolctl import threadpool_limits
 
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env import Job, Workers
-from nclone_env.level.load import LevelSource, load_levels
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.level import LevelSource, load_levels
+from nclone_env.memory_tree import MemoryNode, merged
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
 from nclone_env.train.collect.episodes import EpisodeStatistics
@@ -97,13 +96,11 @@ class Run:
     best: Score | None = None
     """Score of the best checkpoint."""
     kilobytes_per_environment: float = 0.0
-    """Memory per environment in KB (1,024 bytes) at the beginning, without memory shared by all environments."""
+    """Memory of the run per environment in KB (1,024 bytes) at the beginning, without what does not grow with them."""
 
     def measure_environments(self) -> None:
-        """Record the memory of the environments, before a run is restored: then all its parts record the same value."""
-        trees = (collector.envs.memory() for collector in self.collectors)
-        used = sum(tree.bytes_where(shared=False) for tree in trees)
-        self.kilobytes_per_environment = used / self.storage.num_envs / 1024
+        """Record the memory per environment, before a run is restored: then all its parts record the same value."""
+        self.kilobytes_per_environment = self.memory().bytes_where(shared=False) / self.storage.num_envs / 1024
 
     @property
     def groups(self) -> list[VectorEnvironment]:
@@ -122,8 +119,8 @@ class Run:
         return self.counters.timesteps >= self.config.total_timesteps or self.solved
 
     def memory(self) -> MemoryNode:
-        """Return the tree of owned bytes."""
-        parameters = MemoryNode("parameters", self.parameters.vector.nbytes)
+        """Return the tree of owned bytes; what all environments share counts once, also parameters and optimiser."""
+        parameters = MemoryNode("parameters", self.parameters.vector.nbytes, shared=True)
         own = [
             parameters,
             self.storage.memory(),
@@ -133,9 +130,9 @@ class Run:
         ]
         if self.reference is not None:
             own.append(self.reference.memory())
-        groups = (collector.memory() for collector in self.collectors)
+        groups = replace(merged([collector.memory() for collector in self.collectors]), name="groups")
         held_out = () if self.held_out is None else (self.held_out.memory(),)
-        return MemoryNode("training run", children=(*own, *held_out, self.selection.memory(), *groups))
+        return MemoryNode("training run", children=(*own, *held_out, self.selection.memory(), groups))
 
     def close(self) -> None:
         """End the threads, close the environments and the files."""
@@ -334,15 +331,3 @@ def make_held_out(
         seed=config.seed,
         most_steps=environment.max_steps,
     )
-
-
-@contextmanager
-def one_thread_per_call() -> Iterator[None]:
-    """Make libraries compute each call on the thread that calls: the threads of the run share the cores themselves."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1, user_api="blas"):
-            yield
-    finally:
-        torch.set_num_threads(before)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.gae import write_returns
@@ -14,6 +17,9 @@ from nclone_env.train.runs.level_exchange import on_current_levels
 from nclone_env.train.runs.rank_exchange import ended_episodes
 from nclone_env.train.runs.run import Run
 from nclone_env.train.runs.warm_start import evaluate_reference
+
+_RECENT_UPDATES = 100
+"""Updates over which the percentile of their time is taken."""
 
 
 def collect_rollout(run: Run) -> None:
@@ -103,7 +109,26 @@ def log_update(
             "steps_per_second": run.config.batch_size / (collecting + learning),
             "collect_seconds": collecting,
             "learn_seconds": learning,
+            **_slowest(run, collecting + learning),
             "kilobytes_per_environment": run.kilobytes_per_environment,
             **others,
         }
     )
+
+
+def _slowest(run: Run, seconds: float) -> Row:
+    """Return the 95th percentiles of the steps of the slowest group, and of the updates up to this one.
+
+    Arrays would have another size in each update; NumPy keeps some of each size, which looks like a leak.
+    """
+    for collector in run.collectors:
+        collector.step_seconds.sort()
+    before = [run.curve.rows.last(name, _RECENT_UPDATES - 1).tolist() for name in ("collect_seconds", "learn_seconds")]
+    updates = sorted([seconds, *map(sum, zip(*before))])
+    steps = max(_percentile(collector.step_seconds) for collector in run.collectors)
+    return {"step_p95_seconds": steps, "update_p95_seconds": _percentile(updates)}
+
+
+def _percentile(ascending: Sequence[float] | np.ndarray) -> float:
+    """Return the smallest number that 95 % of the numbers do not exceed."""
+    return float(ascending[math.ceil(0.95 * len(ascending)) - 1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,9 @@ from nclone_env.config import ObservationConfig
 from nclone_env.env.compiled.records import PLAYING, WON
 from nclone_env.errors import ConfigError, InputsError, UnknownLevelError
 from nclone_env.level.solutions import known_solutions
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.starts import (
     BackwardStarts,
-    snapshots_along,
     start_states,
 )
 
@@ -38,28 +40,46 @@ def outcome_of(env: NPlusPlusEnv, state: bytes, inputs: bytes) -> tuple[str, int
     return info["outcome"], played
 
 
+def along(level: str, inputs: Any, count: int, **fields: Any) -> dict[int, bytes]:
+    """Return the snapshots along a solution of one level by frame."""
+    starts = start_states(CONFIG.replace(**fields), {level: inputs}, count)
+    return dict(zip(starts.frames.tolist(), starts.states, strict=True))
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_rest_of_the_solution_wins_from_every_snapshot(level):
     env, inputs = single(), SOLUTIONS[level]
-    along = snapshots_along(env, level, inputs, 5)
-    assert len(along) == 5
-    gaps = np.diff([0, *along, len(inputs)])
+    states = along(level, inputs, 5)
+    assert len(states) == 5
+    gaps = np.diff([0, *states, len(inputs)])
     assert gaps.max() - gaps.min() <= 1
-    for frame, state in along.items():
+    for frame, state in states.items():
         assert outcome_of(env, state, inputs[frame:]) == ("won", len(inputs) - frame)
         assert outcome_of(env, state, inputs[frame:-1])[0] == "playing"  # the last input is needed
-    assert outcome_of(env, along[min(along)], bytes(len(inputs)))[0] != "won"  # and so are the others
+    assert outcome_of(env, states[min(states)], bytes(len(inputs)))[0] != "won"  # and so are the others
 
 
 def test_short_solutions_and_long_recordings():
-    env, level = single(), LEVELS[0]
+    level = LEVELS[0]
     inputs = SOLUTIONS[level]
-    every = snapshots_along(env, level, inputs, 10_000)
+    every = along(level, inputs, 10_000)
     assert list(every) == list(range(1, len(inputs)))
-    longer = snapshots_along(env, level, [*inputs, 0, 0, 0], 5)
-    assert longer == snapshots_along(env, level, inputs, 5)
+    longer = along(level, [*inputs, 0, 0, 0], 5)
+    assert longer == along(level, inputs, 5)
     both = bytes(code | 6 if code & 4 else code for code in inputs)  # left and right together mean left
-    assert snapshots_along(env, level, both, 5) == longer
+    assert along(level, both, 5) == longer
+
+
+def test_snapshots_do_not_depend_on_the_solutions_that_are_played_together(monkeypatch):
+    levels = tuple(known_solutions())[:5]
+    solutions = {name: known_solutions()[name] for name in levels}
+    config, played = CONFIG.replace(levels=levels, max_frames=2000), []
+    hooks = Hooks(on_level=lambda what, done, count: played.append((what, done, count)))
+    together = start_states(config, solutions, 3)
+    monkeypatch.setattr("nclone_env.train.levels.starts._TOGETHER", 2)
+    assert start_states(config, solutions, 3, hooks).states == together.states
+    assert played == [("solutions played", done, 5) for done in (2, 4, 5)]
+    assert len(set(together.states)) == 15
 
 
 def test_episodes_of_a_vector_environment_end_as_the_solution_does():
@@ -136,7 +156,7 @@ def test_other_settings_of_the_environment_do_not_matter():
 )
 def test_inputs_that_are_no_solution_are_refused(level, inputs, count, error, message):
     with pytest.raises(error, match=message):
-        snapshots_along(single(max_frames=300), level, inputs, count)
+        along(level, inputs, count, max_frames=300)
 
 
 def test_unknown_levels_of_solutions_are_refused():

@@ -84,3 +84,12 @@ def test_announced_rows_allocate_nothing():
     assert tracemalloc.get_traced_memory()[0] - before < 200
     tracemalloc.stop()
     assert made.memory().total_bytes == Rows(1000).memory().total_bytes
+
+
+def test_the_last_numbers_of_a_column():
+    made = Rows(2)
+    assert made.last("timesteps", 5).shape == (0,)
+    for number in range(5):
+        made.append({"timesteps": number, "seconds": number / 2})
+    assert made.last("seconds", 3).tolist() == [1.0, 1.5, 2.0]
+    assert made.last("seconds", 9).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]

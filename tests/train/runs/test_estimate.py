@@ -32,10 +32,12 @@ VARIANTS = {
 }
 
 
-def lasting_bytes(node):
-    """Return the bytes of a node that are not shared, without last observations, which come and go with episodes."""
-    finals = sum(part.own_bytes for _, part in node.walk() if part.name == "final observations")
-    return node.bytes_where(shared=False) - finals
+def lasting_bytes(tree, shared):
+    """Return the bytes of one kind without start states and what comes and goes with episodes."""
+    left_out = [part for _, part in tree.walk() if part.name in ("final observations", "episode log")]
+    starts = [part for _, node in tree.walk() if node.name == "start states" for part in node.children]
+    left_out += [part for part in starts if part.name != "first"]
+    return tree.bytes_where(shared) - sum(part.bytes_where(shared) for part in left_out)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -43,12 +45,10 @@ def test_estimate_equals_use(variant, tmp_path):
     config = TrainConfig.of(output=tmp_path, **{**SMALL, **VARIANTS[variant]})
     estimate = estimate_bytes(config)
     with begun_run(config) as run:
-        nodes = [node for node in run.memory().children if node.bytes_where(shared=False)]
-        used = {node.name: lasting_bytes(node) for node in nodes}
-    used["groups"] = sum(lasting_bytes(node) for node in run.memory().children if node.name == "group")
-    assert {node.name: node.total_bytes for node in estimate.children} == {
-        name: size for name, size in used.items() if name != "group"
-    }
+        nodes = [node for node in run.memory().children if node.total_bytes]
+    for shared in (False, True):
+        used = {node.name: lasting_bytes(node, shared) for node in nodes if node.name != "selection"}
+        assert {node.name: node.bytes_where(shared) for node in estimate.children} == used
 
 
 def test_estimate_grows_with_every_size(tmp_path):

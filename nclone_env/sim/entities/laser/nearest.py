@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nclone_env.constants import ROWS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.level.segments import DOOR_CLOSED_AT_0
+from nclone_env.level import DOOR_CLOSED_AT_0
 from nclone_env.sim.query import closest_on, is_absent
 
 MOST_LISTED = 40

@@ -21,8 +21,7 @@ import math
 
 from nclone_env.constants import ARC_RADIUS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.level.segments import DOOR_CLOSED_AT_0
-from nclone_env.level.tiles import STRAIGHT
+from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.entities.laser.record import CLOCKWISE, COUNTERCLOCKWISE, FRAMES_LEFT, MOTION, NORMAL_ANGLE
 from nclone_env.sim.geometry import greater, lesser
 from nclone_env.sim.query import closest_on, is_absent

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 
 from nclone_env.jit import called_kernel, kernel, local_f64
-from nclone_env.level.segments import DOOR_CLOSED_AT_0
-from nclone_env.level.tiles import STRAIGHT
+from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.entities.laser.nearest import (
     FOUND_SLOTS,
     MOST_LISTED,

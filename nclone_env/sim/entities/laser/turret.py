@@ -12,8 +12,7 @@ import math
 
 from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
 from nclone_env.jit import kernel, local_f64
-from nclone_env.level.segments import DOOR_CLOSED_AT_0
-from nclone_env.level.tiles import CONVEX, STRAIGHT
+from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.entities.laser.nearest import FOUND_SLOTS, REACH, nearest
 from nclone_env.sim.entities.laser.record import (
     BEAM_ANGLE,

@@ -9,10 +9,11 @@ import pytest
 
 from nclone_env.errors import MissingExtraError
 from nclone_env.memory.charts import HEIGHT, WIDTH, Line, chart, ticks
-from nclone_env.memory.report import html_text, page_template
+from nclone_env.memory.page import html_text, page_template
 from nclone_env.memory.sections import memory_sections, time_sections
 from nclone_env.memory.stats import compute_stats
 
+from ..gallery.browser import PROGRAM, Browser
 from .by_hand import measurements
 
 _EMPTY = {"meta", "line", "circle", "polyline", "polygon", "br"}
@@ -45,13 +46,54 @@ def parsed(recorded):
     return page
 
 
+def first_screen(recorded):
+    """Return the text before the first part that is folded."""
+    page = Balance()
+    page.feed(html_text(compute_stats(recorded)).split("<details>")[0].replace("<body>", ""))
+    return " ".join(" ".join(page.text).split())
+
+
 def test_the_page_says_what_the_texts_say():
     stats = compute_stats(measurements(traced_per_step=100))
     found = parsed(measurements(traced_per_step=100)).text
-    for section in (*memory_sections(stats), *time_sections(stats)):
-        cells = [cell for row in (section.columns, *section.rows) for cell in row if cell]
+    answer, *sections = (*memory_sections(stats), *time_sections(stats))
+    for section in sections:
+        bars = section.title.startswith("Peak")
+        cells = [cell for row in (() if bars else section.columns, *section.rows) for cell in row if cell]
         assert {section.title, *cells, *section.notes} <= set(found), section.title
-    assert "GROWING: traced +97.7 KB per 1,000 vector steps" in found
+    verdict, *others = (text for name, text in answer.rows if name != "peak")
+    assert {answer.title, *verdict.split(": ", 1), *others} <= set(found)
+
+
+def test_the_first_screen_has_the_answer_and_all_else_is_folded():
+    text = first_screen(measurements(traced_per_step=100))
+    assert "GROWING traced +97.7 KB per 1,000 vector steps" in text
+    assert "More than this would have shown: traced 2.5 KB, native 20.0 KB" in text
+    assert "a.py:1 +375 B per 1,000 vector steps kept by Keep.kept < env (list of 2: bytes)" in text
+    assert "1,000 B measured for each further environment" in text
+    assert "advice --picture-size 64 saves 2.0 KB." in text
+    assert "Peak by part: 94.7 KB resident interpreter 8.8 KB 9%" in text
+    assert "500 us (median), 500 us (p95)" in text
+    assert "Run" not in text
+    assert "FLAT more than 2.5 KB per 1,000 vector steps would have shown" in first_screen(measurements())
+    sections = len(memory_sections(compute_stats(measurements()))) + len(time_sections(compute_stats(measurements())))
+    assert html_text(compute_stats(measurements())).count("<details>") == sections - 2
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="there is no chromium, chromium-browser or google-chrome")
+def test_the_answer_fits_on_a_screen(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(html_text(compute_stats(measurements(traced_per_step=100))))
+    with Browser(tmp_path / "browser", 1280, 900) as browser:
+        for width, height, mobile in ((1280, 900, False), (390, 2 * 844, True)):
+            browser.resize(width, height, mobile=mobile)
+            browser.open(page)
+            assert browser.evaluate("document.querySelector('.cards').getBoundingClientRect().bottom") < height
+            assert browser.evaluate("document.documentElement.scrollWidth") == width
+        assert browser.evaluate("document.querySelectorAll('details[open]').length") == 0
+        browser.click("summary")
+        assert browser.evaluate("document.querySelectorAll('details[open]').length") == 1
+        assert browser.errors == []
 
 
 def test_sizes_and_growth_are_drawn():
@@ -66,7 +108,7 @@ def test_the_page_needs_no_network():
 
 
 def test_bars_are_proportional_to_bytes_and_times():
-    shares = [style.removeprefix("--share:") for style in parsed(measurements()).styles]
+    shares = [style.removeprefix("--share:") for style in parsed(measurements()).styles if "%" in style]
     assert shares[:4] == ["100.0%", "42.9%", "56.9%", "0.3%"]  # 7,000 bytes of owners, 3,000, 3,980, 20
     assert shares[4:] == ["100.0%", "75.0%", "-0.5%", "50.0%", "45.0%", "45.0%", "5.0%"]
 
@@ -80,7 +122,7 @@ def test_names_are_escaped():
 def test_what_was_not_measured_is_left_out():
     bare = dataclasses.replace(measurements(), owners=(), sizes=(), traced=(), functions=(), step_seconds=(), stages=())
     text = " ".join(parsed(bare).text)
-    for part in ("Time profile", "Functions", "Memory by", "Stages", "Largest"):
+    for part in ("Time profile", "Functions", "Memory by", "Stages", "Largest", "Peak"):
         assert part not in text, part
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from nclone_env.level.raw import RawLevel
-from nclone_env.level.validate import Finding, validate
+from nclone_env.level.validation import Finding, validate
 
 from .level_bases import make_level
 

@@ -1,0 +1,31 @@
+"""Benchmark tracks: results that anyone can prove again from the inputs of every episode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nclone_env._faces import face
+
+if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.benchmark.evaluation import evaluate as evaluate
+    from nclone_env.benchmark.scores import Score as Score
+    from nclone_env.benchmark.scores import interquartile_mean as interquartile_mean
+    from nclone_env.benchmark.scores import performance_profile as performance_profile
+    from nclone_env.benchmark.submission import Run as Run
+    from nclone_env.benchmark.submission import Submission as Submission
+    from nclone_env.benchmark.submission import read_submission as read_submission
+    from nclone_env.benchmark.track import Track as Track
+    from nclone_env.benchmark.track import load_track as load_track
+    from nclone_env.benchmark.verification import Verification as Verification
+    from nclone_env.benchmark.verification import verify as verify
+
+if TYPE_CHECKING:  # for other rooms
+    from nclone_env.benchmark.baselines import BASELINES as BASELINES
+    from nclone_env.benchmark.baselines import Order as Order
+    from nclone_env.benchmark.entries import of_recordings as of_recordings
+    from nclone_env.benchmark.entries import of_run as of_run
+    from nclone_env.benchmark.results import page as page
+    from nclone_env.benchmark.results import write_profiles as write_profiles
+    from nclone_env.benchmark.track import TRACK_NAMES as TRACK_NAMES
+
+__all__, __getattr__, __dir__ = face(__name__)

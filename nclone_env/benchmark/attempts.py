@@ -1,0 +1,87 @@
+"""Episodes as the actions that were taken, and their ends by the exact simulator."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.jit import kernel
+from nclone_env.level import LevelSet
+from nclone_env.sim.copy import FIRST, finish, hash_ninja, mix
+from nclone_env.sim.pace import Pace
+from nclone_env.sim.state import make_worlds
+from nclone_env.sim.tick import start, tick
+
+END = np.dtype([("frames", "<u4"), ("mark", "<u4"), ("won", "?"), ("whole", "?")])
+"""The end of an episode: its frames, 32 bits that depend on its actions, on the last state of the ninja, on the level
+and on the number of the episode, whether it reached the exit, and whether it ended with its last action."""
+
+
+class Attempts(NamedTuple):
+    """Episodes one after another.
+
+    Attributes:
+        steps: (E,) uint32, actions of each episode.
+        actions: (sum of steps,) uint8, the actions 0..5 of all episodes.
+        ends: (E,) ``END``.
+    """
+
+    steps: np.ndarray
+    actions: np.ndarray
+    ends: np.ndarray
+
+
+def replay(
+    levels: LevelSet, which: np.ndarray, steps: np.ndarray, actions: np.ndarray, hold: int, most_frames: int, key: int
+) -> Attempts:
+    """Play episodes from the start of their level.
+
+    Args:
+        levels: the levels.
+        which: (E,) integers, the level of each episode.
+        steps: as in ``Attempts``.
+        actions: likewise.
+        hold: frames that an action is held.
+        most_frames: frames after which an episode is lost.
+        key: that the marks depend on, such as the seed of a run.
+    """
+    ends = np.zeros(len(steps), END)
+    starts = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
+    which, actions = np.ascontiguousarray(which, np.int64), np.ascontiguousarray(actions, np.uint8)
+    worlds = make_worlds(1, levels, most_frames)
+    for first, last in Pace().pieces(0, len(steps)):
+        play_range(levels.arrays, worlds, which, starts, actions, hold, most_frames, key, ends, first, last)
+    return Attempts(np.asarray(steps, np.uint32), actions, ends)
+
+
+@kernel
+def play_range(levels, worlds, which, starts, actions, hold, most_frames, key, ends, first, last):
+    """Play episodes ``first`` to ``last - 1`` in one world; ``starts``, (E + 1,), are the places of their actions."""
+    ninja = worlds.ninjas[0]
+    for number in range(first, last):
+        start(levels, worlds, 0, which[number])
+        step, over, value = starts[number], False, FIRST
+        while step < starts[number + 1] and not over:
+            over = hold_action(levels, worlds, actions[step], hold, most_frames)
+            value = mix(value, np.uint64(actions[step]))
+            step += 1
+        end = ends[number]
+        end["frames"] = ninja["frame"]
+        end["won"] = ninja["state"] == CELEBRATING
+        end["whole"] = over and step == starts[number + 1]
+        value = mix(mix(hash_ninja(ninja, value), np.uint64(number)), np.uint64(key))
+        end["mark"] = np.uint32(finish(value) >> np.uint64(32))
+
+
+@kernel
+def hold_action(levels, worlds, action, hold, most_frames):
+    """Hold an action in the first world; return whether the episode ended."""
+    ninja = worlds.ninjas[0]
+    for _ in range(hold):
+        tick(levels, worlds, 0, INPUT_OF_ACTION[action])
+        if ninja["state"] == CELEBRATING or ninja["state"] == DEAD or ninja["frame"] >= most_frames:
+            return True
+    return False

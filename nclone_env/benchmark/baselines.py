@@ -1,0 +1,160 @@
+"""Baselines: each plays a track with one seed, and trains for it if it learns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nclone_env.actions import NUM_ACTIONS
+from nclone_env.benchmark.entries import of_inputs, of_run
+from nclone_env.benchmark.evaluation import evaluate, run_of
+from nclone_env.benchmark.submission import Run
+from nclone_env.benchmark.track import Track
+from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.config import EnvironmentConfig
+from nclone_env.errors import ConfigError
+from nclone_env.obs import GAME_STATE, columns
+from nclone_env.plan import solve
+from nclone_env.train import Hooks, TrainConfig, train
+
+_AT = columns(GAME_STATE)
+_ASIDE, _UP = 0.1, -0.35
+_SHARE = 0.98
+"""Of a budget of frames: a search ends with the trial that spends it, a few thousand frames later."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a baseline is to play."""
+
+    track: Track
+    mode: str
+    budget: str
+    seed: int
+    packs: Mapping[str, Path]
+    output: Path
+    """Folder of training runs."""
+    hooks: Hooks
+
+
+class RandomPolicy:
+    """Chooses each action with equal probability."""
+
+    def reset(self, seed: int) -> None:
+        """Begin a sequence of random numbers."""
+        self._random = np.random.default_rng(seed)
+
+    def __call__(self, observations: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return actions (n,) for n observations."""
+        return self._random.integers(NUM_ACTIONS, size=len(observations["game_state"]))
+
+
+def nearest_exit(observations: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return actions (n,) that follow the shortest path to the objective, and jump where it leads up."""
+    state = observations["game_state"]
+    right, down = state[:, _AT.path_direction_x], state[:, _AT.path_direction_y]
+    direction = np.where(right > _ASIDE, 2, np.where(right < -_ASIDE, 1, 0))
+    ahead = np.where(right > 0, state[:, _AT.clearance_right], state[:, _AT.clearance_left])
+    up = (down < _UP) | ((ahead == 0) & (direction > 0))
+    can_press = (state[:, _AT.airborne] > 0) | (state[:, _AT.jump_held] == 0)
+    return 3 * (up & can_press) + direction
+
+
+def play_random(order: Order) -> Run:
+    """Play random actions."""
+    environment = EnvironmentConfig(observations=("game_state",))
+    found = evaluate(
+        RandomPolicy(),
+        order.track,
+        "state",
+        seed=order.seed,
+        environment=environment,
+        packs=order.packs,
+        hooks=order.hooks,
+    )
+    return found.claiming({"steps": 0, "seconds": 0})
+
+
+def play_nearest_exit(order: Order) -> Run:
+    """Follow the shortest path; every attempt is the same."""
+    environment = EnvironmentConfig(observations=("game_state",))
+    found = evaluate(
+        nearest_exit,
+        order.track,
+        "state",
+        seed=order.seed,
+        environment=environment,
+        packs=order.packs,
+        hooks=order.hooks,
+    )
+    return found.claiming({"steps": 0, "seconds": 0})
+
+
+def play_ppo(order: Order) -> Run:
+    """Train the PPO of this package and play its policy."""
+    steps = order.track.budgets[order.budget].get("steps")
+    if steps is None:
+        raise ConfigError(f"budget: expected one in steps for the baseline ppo, got {order.budget}")
+    options = {**_PPO[order.track.source], **_MODES[order.mode]}
+    config = TrainConfig.of(
+        **options,
+        total_timesteps=steps - steps % (256 * 128),  # whole rollouts
+        seed=order.seed,
+        output=order.output,
+        name=f"{order.track.name}-{order.mode}-{order.budget}-seed{order.seed}",
+    )
+    result = train(config, order.hooks, overwrite=True)
+    return of_run(result.checkpoint, order.track, order.mode, order.packs, hooks=order.hooks)
+
+
+_MODES: Mapping[str, Mapping[str, Any]] = {
+    "state": {},
+    "look-ahead": {"observations": ("game_state", "action_outcomes")},
+    "pixels": {"observations": ("player_frame", "global_view"), "picture_size": 64, "frame_stack": 2},
+}
+_PPO: Mapping[str, Mapping[str, Any]] = {
+    "builtin": {"levels": ("first-steps", "jumps", "hazards"), "observations": ("game_state",)},
+    "generated": {
+        "levels": ("generated",),
+        "observations": ("game_state", "locals"),
+        "locals_planes": 3,
+        "locals_size": 9,
+        "local_position": True,
+        "paths": "doors",
+        "starts": ("planned",),
+        "max_frames": 2400,
+        "shared_trunk": False,
+        "hidden_size": 96,
+        "update_epochs": 3,
+    },
+}
+
+
+def play_planner(order: Order) -> Run:
+    """Search on each level with so many simulated frames as the budget allows."""
+    frames = order.track.budgets[order.budget].get("frames")
+    if frames is None:
+        raise ConfigError(f"track: expected Planning-v1 for the baseline planner, got {order.track.name}")
+    levels, found, simulated = track_levels(order.track, order.packs, order.hooks), [], []
+    began = time.process_time()
+    for number, level in enumerate(levels):
+        solution = solve(level, frames=_SHARE * frames, seed=order.seed, max_frames=order.track.max_frames)
+        found.append(solution.inputs)
+        simulated.append(solution.simulated)
+        order.hooks.on_level("levels searched", number + 1, len(levels))
+    claimed = {"frames": max(simulated), "seconds": round(time.process_time() - began, 1), "simulated": simulated}
+    return run_of(order.track, levels, order.seed, of_inputs(order.track, found)).claiming(claimed)
+
+
+BASELINES: Mapping[str, Callable[[Order], Run]] = {
+    "ppo": play_ppo,
+    "random": play_random,
+    "nearest-exit": play_nearest_exit,
+    "planner": play_planner,
+}
+"""The baselines by name."""

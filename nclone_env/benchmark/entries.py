@@ -1,0 +1,118 @@
+"""Runs of a submission from what is on the disk: folders of training runs, and recordings."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nclone_env.actions import ACTION_OF_INPUT
+from nclone_env.benchmark.evaluation import evaluate, run_of
+from nclone_env.benchmark.submission import Run
+from nclone_env.benchmark.track import Track
+from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.errors import ConfigError
+from nclone_env.replay import Recording, load_any_recording
+from nclone_env.train import Hooks, level_digests, load_policy
+
+_SILENT = Hooks()
+
+
+def of_run(
+    folder: Path,
+    track: Track,
+    mode: str,
+    packs: Mapping[str, Path] | None = None,
+    with_policy: bool = True,
+    hooks: Hooks = _SILENT,
+) -> Run:
+    """Evaluate the policy of a training run with the seed of the run.
+
+    Args:
+        folder: folder of the run, or its checkpoint.
+        track: the track.
+        mode: observations that the policy uses.
+        packs: as for ``evaluate``.
+        with_policy: include the checkpoint, so that sampled actions can be reproduced.
+        hooks: as for ``evaluate``.
+
+    Raises:
+        CheckpointError: if the policy cannot be read.
+        ConfigError: if it was trained on levels of the track that are not for training, or does not fit the track.
+    """
+    policy = load_policy(folder, levels=("first-steps",))
+    config, counters = policy.config, policy.checkpoint.counters
+    held_out = {level.digest for level in track.levels} if track.source != "builtin" else set()
+    seen = held_out.intersection(digest[:16] for digest in level_digests(config.fixed_levels))
+    if seen:
+        raise ConfigError(
+            f"runs: expected a policy that was not trained on levels of {track.name}, got {folder}: {seen}"
+        )
+    found = evaluate(policy, track, mode, seed=config.seed, packs=packs, hooks=hooks)
+    checkpoint = folder / "checkpoint.pt" if folder.is_dir() else folder
+    curve = checkpoint.with_name("learning_curve.csv")
+    text = curve.read_bytes() if curve.exists() else None
+    claimed = {"steps": counters["timesteps"], "seconds": _seconds(text), "levels": list(config.environment.levels)}
+    return Run(
+        config.seed, found.sampled, found.probable, claimed, checkpoint.read_bytes() if with_policy else None, text
+    )
+
+
+def _seconds(curve: bytes | None) -> float | None:
+    """Return the seconds of training by a learning curve, without evaluations; None without one."""
+    rows = list(csv.DictReader((curve or b"").decode().splitlines()))
+    steps = np.diff([0.0, *(float(row["timesteps"]) for row in rows)])
+    speeds = [float(row["steps_per_second"]) for row in rows]
+    return round(float(sum(count / speed for count, speed in zip(steps, speeds))), 1) if rows else None
+
+
+def of_recordings(
+    files: Sequence[Path],
+    track: Track,
+    claimed: Mapping[str, Any],
+    packs: Mapping[str, Path] | None = None,
+    hooks: Hooks = _SILENT,
+) -> Run:
+    """Return recordings of a planner or a person as a run; levels without one count as lost.
+
+    Args:
+        files: recordings, of a level of the track each; of several of a level the shortest that wins is taken.
+        track: a track of single attempts with inputs for each frame, such as Planning-v1.
+        claimed: as in ``Run``.
+        packs: as for ``evaluate``.
+        hooks: as for ``evaluate``.
+
+    Raises:
+        ConfigError: if the track has no such attempts, or no recording is of one of its levels.
+        FormatError: if a file is malformed.
+    """
+    if (track.attempts, track.frame_skip) != (1, 1):
+        raise ConfigError(f"track: expected one for recordings, Planning-v1, got {track.name}; submit folders of runs")
+    levels = track_levels(track, packs, hooks)
+    best: dict[str, np.ndarray] = {}
+    for recording in (load_any_recording(file) for file in files):
+        inputs, digest = _winning(recording), recording.level.digest
+        if len(inputs) and (digest not in best or len(inputs) < len(best[digest])):
+            best[digest] = inputs
+    found = [best.get(level.raw.digest, np.zeros(0, np.uint8)) for level in levels]
+    if not any(map(len, found)):
+        raise ConfigError(f"runs: expected recordings that complete a level of {track.name}, got none in {len(files)}")
+    return run_of(track, levels, 0, of_inputs(track, found)).claiming(claimed)
+
+
+def of_inputs(track: Track, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return steps and actions of episodes from input bytes that win; none stands for an episode without inputs."""
+    idle = np.zeros(track.max_frames, np.uint8)
+    actions = [np.array(ACTION_OF_INPUT, np.uint8)[codes] if len(codes) else idle for codes in inputs]
+    return np.array([len(codes) for codes in actions], np.uint32), np.concatenate(actions)
+
+
+def _winning(recording: Recording) -> np.ndarray:
+    """Return the inputs of a recording until it wins; none if it does not, or if the player gives up."""
+    verdict = recording.verify()
+    inputs = recording.inputs[: verdict.end]
+    is_won = verdict.agrees and verdict.state == 8 and not (inputs >= len(ACTION_OF_INPUT)).any()
+    return inputs if is_won else inputs[:0]

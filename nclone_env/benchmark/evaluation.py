@@ -1,0 +1,135 @@
+"""Evaluation of a policy on the levels of a track."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nclone_env.benchmark.attempts import Attempts, replay
+from nclone_env.benchmark.players import Player, Policy
+from nclone_env.benchmark.submission import Run
+from nclone_env.benchmark.track import Track
+from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.config import EnvironmentConfig
+from nclone_env.level import Level, pack
+from nclone_env.train import Hooks, VectorEnvironment, make_environments
+
+BATCH = 1024
+"""Most episodes that are played at a time."""
+_SILENT = Hooks()
+
+
+def evaluate(
+    policy: Any,
+    track: Track,
+    mode: str = "state",
+    *,
+    seed: int = 0,
+    environment: EnvironmentConfig | None = None,
+    packs: Mapping[str, Path] | None = None,
+    hooks: Hooks = _SILENT,
+) -> Run:
+    """Play every level of a track: ``track.attempts`` times with sampled actions, once with the most probable ones.
+
+    Args:
+        policy: one of these.
+
+            * a function that takes observations as the environment returns them, (n, ...) each, and returns actions
+              (n,), integers 0..5; if it has a method ``reset``, that is called with a seed before each batch of
+              episodes. It has no most probable actions;
+            * a model of Stable-Baselines3 or sb3-contrib, or any object with its ``predict``;
+            * a ``torch.nn.Module`` that takes a dict of tensors, or the only one, and returns logits (n, 6);
+            * a policy of :func:`nclone_env.load_policy`, or the path of a checkpoint or of the folder of a run.
+        track: the track.
+        mode: ``state``, ``pixels`` or ``look-ahead``: the observations that are allowed.
+        seed: of the sampled actions.
+        environment: observations and their options; by default those that the policy was trained with, or those of
+            the mode. Levels, frame skip and time limit are those of the track.
+        packs: for a track of the game, the file of each pack by name.
+        hooks: ``on_level`` is called after each batch of episodes, and after each level that is made.
+
+    Returns:
+        The episodes, played again by the simulator. Fill in its ``claimed`` for a submission.
+
+    Raises:
+        ConfigError: if an argument does not fit the track, or a level is not the one of the track.
+        ActionError: if the policy returns no actions.
+    """
+    wrapped = Policy(policy)
+    config = track.environment(mode, environment or wrapped.environment)
+    levels = track_levels(track, packs, hooks)
+    config = config.replace(levels=levels)
+    every = np.arange(len(levels))
+    sampled = _play(wrapped, config, every.repeat(track.attempts), False, seed, hooks)
+    probable = _play(wrapped, config, every, True, seed, hooks) if wrapped.both else None
+    return run_of(track, levels, seed, sampled, probable)
+
+
+def run_of(
+    track: Track,
+    levels: Sequence[Level],
+    seed: int,
+    sampled: tuple[np.ndarray, np.ndarray],
+    probable: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Run:
+    """Return episodes as a run, played by the simulator.
+
+    Args:
+        track: the track.
+        levels: its levels.
+        seed: of the run.
+        sampled: steps and actions of the episodes, those of a level one after another.
+        probable: the same of one episode a level.
+    """
+    level_set, parts = pack(levels), []
+    for played, attempts in ((sampled, track.attempts), (probable, 1)):
+        which = np.arange(len(levels)).repeat(attempts)
+        limits = track.frame_skip, track.max_frames
+        parts.append(None if played is None else replay(level_set, which, *played, *limits, seed))
+    ends = parts[0]
+    assert isinstance(ends, Attempts)
+    return Run(seed, ends, parts[1])
+
+
+def _play(
+    policy: Policy, config: EnvironmentConfig, which: np.ndarray, most_probable: bool, seed: int, hooks: Hooks
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play an episode on each of the levels ``which``; return their steps and actions as in ``Attempts``."""
+    size = min(BATCH, len(which))
+    steps: list[np.ndarray] = []
+    actions: list[np.ndarray] = []
+    what = f"episodes played, {'most probable' if most_probable else 'sampled'} actions"
+    with closing(make_environments(config, size)) as envs:
+        for first in range(0, len(which), size):
+            chosen = which[first : first + size]
+            player = policy.player(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
+            taken, counts = _play_batch(envs, chosen, player, config.max_steps)
+            steps.append(counts)
+            actions.append(np.concatenate([row[:count] for row, count in zip(taken.T, counts)]))
+            hooks.on_level(what, first + len(chosen), len(which))
+    return np.concatenate(steps), np.concatenate(actions)
+
+
+def _play_batch(
+    envs: VectorEnvironment, which: np.ndarray, player: Player, most_steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play an episode in each environment; return actions (most_steps, n) uint8, and how many each episode took."""
+    count = len(which)
+    envs.assign_levels(np.resize(which, envs.num_envs))
+    observations, _ = envs.reset(seed=0)
+    taken, steps = np.zeros((most_steps, count), np.uint8), np.zeros(count, np.uint32)
+    actions, waiting = np.zeros(envs.num_envs, np.int64), np.arange(count)
+    for step in range(most_steps):
+        actions[:] = 0
+        actions[waiting] = player(observations, waiting)
+        taken[step] = actions[:count]
+        observations, _, terminated, truncated, _ = envs.step(actions)
+        steps[waiting] += 1
+        waiting = waiting[~(terminated | truncated)[waiting]]
+        if not len(waiting):
+            break
+    return taken, steps

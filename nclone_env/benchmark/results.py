@@ -1,0 +1,121 @@
+"""Tables and plots of verified submissions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from nclone_env._files import fill_file
+from nclone_env._optional import optional_module
+from nclone_env.benchmark.scores import Score, measures, normalised, performance_profile
+from nclone_env.benchmark.submission import Submission
+from nclone_env.benchmark.track import Track, load_track
+from nclone_env.benchmark.verification import Verification
+
+TITLES = (
+    "policy",
+    "mode",
+    "budget",
+    "claimed use of it",
+    "seeds",
+    "success",
+    "most probable",
+    "any",
+    "speed",
+    "normalised speed",
+    "proof",
+)
+_HEAD = """# Results
+
+Each row was replayed by the simulator from the inputs of all its episodes before it was written here; [Benchmark
+tracks](benchmark.md) explains tracks, scores and proofs. `nclone-env benchmark table` writes this page.
+
+Cells are interquartile means over levels and seeds in percent, with 95 % intervals of a stratified bootstrap over seeds
+in brackets where there are several. Normalised speed is the mean between that of random play (0) and that of the best
+known solutions (100). Proof by inputs: these actions win these levels; by the policy: it is included and chose them.
+"""
+
+
+def row(track: Track, submission: Submission, verification: Verification) -> list[str]:
+    """Return the cells of a submission, as ``TITLES`` names them."""
+    found = verification.scores
+    cells = [_cell(found[name]) if name in found else "-" for name in ("success", "probable", "any", "speed")]
+    proof = "policy" if all(run.policy for run in submission.runs) else "inputs"
+    scaled = f"{100 * normalised(track, found, 'speed'):.1f}"
+    units = track.budgets[submission.budget]
+    used = ", ".join(f"{max(run.claimed[unit] for run in submission.runs):,} {unit}" for unit in units)
+    head = [submission.title, submission.mode, submission.budget, used, str(len(submission.runs))]
+    return [*head, *cells, scaled, proof]
+
+
+def _cell(score: Score) -> str:
+    if score.low is None or score.high is None:
+        return f"{100 * score.iqm:.1f}"
+    return f"{100 * score.iqm:.1f} ({100 * score.low:.1f} to {100 * score.high:.1f})"
+
+
+def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None) -> str:
+    """Return the page of results, Markdown.
+
+    Args:
+        entries: accepted submissions with their verification.
+        picture: name of the picture of each track, with ``{}`` for its name; None: none.
+    """
+    lines = [_HEAD]
+    for name in sorted({submission.track for submission, _ in entries}):
+        track = load_track(name)
+        own = [(one, found) for one, found in entries if one.track == name]
+        own.sort(key=lambda pair: (pair[0].mode, pair[0].budget, -pair[1].scores["speed"].iqm))
+        lines += [f"## {name}\n", f"{track.title}\n", _markdown(TITLES, [row(track, *pair) for pair in own])]
+        lines += ["\n| policy | command |\n|---|---|"]
+        lines += [f"| {one.title} | `{one.command}` |" for one, _ in own]
+        lines.append("")
+        if track.bands > 1:
+            lines += [_bands(track, own), ""]
+        if picture:
+            lines += [f"![Share of levels and seeds above each speed]({picture.format(name.lower())})", ""]
+    return "\n".join(lines)
+
+
+def _bands(track: Track, own: Sequence[tuple[Submission, Verification]]) -> str:
+    """Return the mean success of each band of levels, the easiest first."""
+    titles = ("policy", "mode", *(str(number + 1) for number in range(track.bands)))
+    rows = []
+    for submission, _ in own:
+        success = np.mean([measures(track, run)["success"] for run in submission.runs], axis=0)
+        bands = success.reshape(track.bands, -1).mean(axis=1)
+        rows.append([submission.title, submission.mode, *(f"{100 * value:.1f}" for value in bands)])
+    return f"Mean success in percent by band of difficulty, the easiest first:\n\n{_markdown(titles, rows)}"
+
+
+def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    marks = ["---" if place < 1 else "---:" for place in range(len(titles))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, marks, *rows))
+
+
+def write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Path) -> None:
+    """Plot the performance profiles of the submissions of a track as PNG.
+
+    Raises:
+        MissingExtraError: if matplotlib is not installed.
+    """
+    optional_module("matplotlib", "train").use("agg")
+    plots = optional_module("matplotlib.pyplot", "train")
+    figure, axes = plots.subplots(figsize=(7, 4), layout="constrained")
+    thresholds = np.linspace(0, 1, 201)
+    for submission, _ in entries:
+        track = load_track(submission.track)
+        values = np.stack([measures(track, run)["speed"] for run in submission.runs])
+        axes.plot(thresholds, performance_profile(values, thresholds), label=f"{submission.title}, {submission.mode}")
+    axes.set(
+        xlabel="speed, mean of the attempts on a level",
+        ylabel="share of levels and seeds above",
+        xlim=(0, 1),
+        ylim=(0, 1),
+    )
+    axes.set_title(entries[0][0].track)
+    axes.legend(fontsize=8)
+    fill_file(path, lambda temporary: figure.savefig(temporary, dpi=110, format="png"))
+    plots.close(figure)

@@ -1,0 +1,114 @@
+"""Scores: rates of success and speed, their interquartile means with intervals, and performance profiles.
+
+Definitions follow Agarwal et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice, 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nclone_env.benchmark.track import Track
+
+if TYPE_CHECKING:
+    from nclone_env.benchmark.submission import Run
+
+MEASURES = ("success", "probable", "any", "speed")
+"""Success of sampled actions, of the most probable actions, of any of the attempts; and speed."""
+_SAMPLES = 2000
+_CHUNK = 100
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Score:
+    """A measure over all levels and seeds."""
+
+    iqm: float
+    """Interquartile mean over levels and seeds."""
+    mean: float
+    """Mean."""
+    low: float | None
+    """Least value of the 95 % interval of the interquartile mean, by a bootstrap over seeds; None with one seed."""
+    high: float | None
+    """Greatest value."""
+
+
+def measures(track: Track, run: Run) -> dict[str, np.ndarray]:
+    """Return the measures of a run by name, (L,) float64 each; without ``probable`` if it has no such episodes.
+
+    ``speed`` is the mean over the attempts of the frames of the best known solution divided by those of the attempt, 0
+    where it is lost. A policy that beats the solution known when the track was made has more than 1.
+    """
+    best = np.array([level.frames for level in track.levels], np.float64)
+    ends = run.sampled.ends.reshape(len(best), -1)
+    won = ends["won"].astype(np.float64)
+    found = {
+        "success": won.mean(axis=1),
+        "any": won.max(axis=1),
+        "speed": (won * best[:, None] / np.maximum(ends["frames"], 1)).mean(axis=1),
+    }
+    if run.probable is not None:
+        found["probable"] = run.probable.ends["won"].astype(np.float64)
+    return found
+
+
+def scores(track: Track, runs: Sequence[Run]) -> dict[str, Score]:
+    """Return the score of each measure that all runs have, rounded to four digits."""
+    rows = [measures(track, run) for run in runs]
+    names = [name for name in MEASURES if all(name in row for row in rows)]
+    return {name: score(np.stack([row[name] for row in rows])) for name in names}
+
+
+def score(values: np.ndarray) -> Score:
+    """Return the score of (seeds, levels) values."""
+    low, high = interval(values) if len(values) > 1 else (None, None)
+    rounded = [None if value is None else round(float(value), _DIGITS) for value in (low, high)]
+    return Score(round(interquartile_mean(values), _DIGITS), round(float(values.mean()), _DIGITS), *rounded)
+
+
+def interquartile_mean(values: np.ndarray) -> float:
+    """Return the mean of what is left of all values without the lowest and the highest quarter, rounded down."""
+    ordered = np.sort(values, axis=None)
+    cut = int(0.25 * ordered.size)
+    return float(ordered[cut : ordered.size - cut].mean())
+
+
+def interval(values: np.ndarray, samples: int = _SAMPLES, seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % interval of the interquartile mean by the percentiles of a stratified bootstrap.
+
+    Each sample draws as many seeds as there are, with replacement, for each level on its own.
+
+    Args:
+        values: (seeds, levels).
+        samples: number of samples.
+        seed: of the draws.
+    """
+    random, (seeds, levels) = np.random.default_rng(seed), values.shape
+    columns, cut = np.arange(levels), int(0.25 * values.size)
+    means = np.empty(samples)
+    for first in range(0, samples, _CHUNK):
+        drawn = values[random.integers(seeds, size=(min(_CHUNK, samples - first), seeds, levels)), columns]
+        ordered = np.sort(drawn.reshape(len(drawn), -1), axis=1)
+        means[first : first + len(drawn)] = ordered[:, cut : values.size - cut].mean(axis=1)
+    low, high = np.percentile(means, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def performance_profile(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Return the share of levels and seeds whose value is greater than each threshold, (T,) float64.
+
+    Args:
+        values: (seeds, levels).
+        thresholds: (T,).
+    """
+    return (np.ravel(values)[None] > np.asarray(thresholds)[:, None]).mean(axis=1)
+
+
+def normalised(track: Track, found: Mapping[str, Score], name: str) -> float:
+    """Return the mean of a measure between that of random play, 0, and 1."""
+    least = track.random[name]
+    return (found[name].mean - least) / (1.0 - least)

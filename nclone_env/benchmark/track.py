@@ -1,0 +1,164 @@
+"""Tracks: which levels a result is about, how an episode is played on them, and what may be spent on training.
+
+A track is a file that never changes: a change is a track of another version. ``DIGESTS`` pins each file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nclone_env.config import EnvironmentConfig, ObservationName
+from nclone_env.errors import ConfigError, did_you_mean, shortened
+
+FOLDER = Path(__file__).parent / "tracks"
+DIGESTS: Mapping[str, str] = {
+    "Builtin-v1": "ee16fcfb039a20d0e35690c1a400095efb52873094cb8a24ed4f3eefc72fe5d0",
+    "Generated-v1": "73d4ae4fadc2f7f8d2bfe3246e131eb2684b19469b42666561cd54ed3081f226",
+    "Planning-v1": "d4bb8ffe73becca90ff4a532705366473ac49b10f3afe78f16bc9b055adc6c78",
+}
+"""SHA-256 of the file of each track."""
+TRACK_NAMES = tuple(DIGESTS)
+
+_STATE: tuple[ObservationName, ...] = ("game_state", "entity_states", "locals", "reachability", "graph")
+_PIXELS: tuple[ObservationName, ...] = ("player_frame", "global_view")
+MODES: Mapping[str, tuple[ObservationName, ...]] = {
+    "state": _STATE,
+    "pixels": _PIXELS,
+    "look-ahead": (*_STATE, *_PIXELS, "action_outcomes", "action_mask"),
+    "planning": (),
+}
+"""Observations that a policy of each mode may use. Planning: any use of the simulator."""
+
+
+class TrackLevel(NamedTuple):
+    """A level of a track."""
+
+    reference: str
+    """Name of a built-in level, family and number of a generated one, pack and number of one of the game."""
+    frames: int
+    """Frames of the best solution known when the track was made."""
+    digest: str
+    """First 16 hex digits of the SHA-256 of tiles and records."""
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """A track.
+
+    Attributes:
+        name: with its version.
+        digest: SHA-256 of its file.
+        title: in one sentence.
+        source: where its levels are from: ``builtin``, ``generated`` or ``packs``.
+        training: levels that a policy may be trained on, in words.
+        seed: of generated levels.
+        packs: SHA-256 of each pack that the user brings, by name.
+        modes: names in ``MODES``.
+        budgets: most that training (or planning on one level) may take, by name: ``steps``, ``seconds`` or ``frames``.
+        frame_skip: frames that an action is held.
+        max_frames: frames after which an episode is lost.
+        attempts: episodes with sampled actions on each level.
+        bands: parts of equal size that the levels are in, the easiest first; 1: no parts.
+        levels: the levels.
+        random: mean scores of random play.
+    """
+
+    name: str
+    digest: str
+    title: str
+    source: str
+    training: str
+    seed: int
+    packs: Mapping[str, str]
+    modes: tuple[str, ...]
+    budgets: Mapping[str, Mapping[str, int]]
+    frame_skip: int
+    max_frames: int
+    attempts: int
+    bands: int
+    levels: tuple[TrackLevel, ...]
+    random: Mapping[str, float]
+
+    @property
+    def max_steps(self) -> int:
+        """Steps of the longest possible episode."""
+        return -(-self.max_frames // self.frame_skip)
+
+    def check_mode(self, mode: str) -> None:
+        """Check the name of a mode.
+
+        Raises:
+            ConfigError: if the track has no such mode.
+        """
+        check_choice("mode", mode, self.modes)
+
+    def environment(self, mode: str, given: EnvironmentConfig | None = None) -> EnvironmentConfig:
+        """Return the configuration of the environments of a mode, with the levels left as they are.
+
+        Args:
+            mode: name of the mode.
+            given: observations and their options; None: the default of the mode, its first observation alone for
+                states, the pictures for pixels, and ``action_outcomes`` besides the state for look-ahead.
+
+        Raises:
+            ConfigError: if the track has no such mode, or an observation is not allowed in it.
+        """
+        self.check_mode(mode)
+        if given is None:
+            names = {"state": ("game_state", "locals"), "pixels": _PIXELS}
+            given = EnvironmentConfig(observations=names.get(mode, ("game_state", "action_outcomes")))
+        refused = [name for name in given.observations if name not in MODES[mode]]
+        if refused:
+            allowed = ", ".join(MODES[mode]) or "none"
+            raise ConfigError(f"observations: expected those of mode {mode!r} ({allowed}), got {', '.join(refused)}")
+        return given.replace(frame_skip=self.frame_skip, max_frames=self.max_frames, mirrored=False, render_mode=None)
+
+
+def load_track(name: str) -> Track:
+    """Return a track.
+
+    Args:
+        name: ``Builtin-v1``, ``Generated-v1`` or ``Planning-v1``.
+
+    Raises:
+        ConfigError: if there is no such track, or its file was changed.
+    """
+    check_choice("track", name, TRACK_NAMES)
+    return _read_track(name)
+
+
+def check_choice(argument: str, given: Any, known: tuple[str, ...]) -> None:
+    """Check a name.
+
+    Raises:
+        ConfigError: if it is not known.
+    """
+    if given not in known:
+        expected = f"expected one of {', '.join(known)}"
+        raise ConfigError(f"{argument}: {expected}, got {shortened(given)}{did_you_mean(given, known)}")
+
+
+@cache
+def _read_track(name: str) -> Track:
+    data = (FOLDER / f"{name.lower()}.toml").read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != DIGESTS[name]:
+        raise ConfigError(
+            f"track: expected {name} with digest {DIGESTS[name][:16]}, got {digest[:16]}; install it again"
+        )
+    return parse_track(name, data)
+
+
+def parse_track(name: str, data: bytes) -> Track:
+    """Return the track that a file defines."""
+    table = tomllib.loads(data.decode())
+    rows = (line.split() for line in table.pop("levels").strip().splitlines())
+    levels = tuple(TrackLevel(reference, int(frames), digest) for reference, frames, digest in rows)
+    table["modes"] = tuple(table["modes"])
+    return Track(name=name, digest=hashlib.sha256(data).hexdigest(), levels=levels, **table)

@@ -1,0 +1,223 @@
+"""Verification: a submission is played again, and what that proves is told apart from what it claims."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from nclone_env.benchmark.attempts import Attempts, replay
+from nclone_env.benchmark.evaluation import evaluate
+from nclone_env.benchmark.scores import Score, scores
+from nclone_env.benchmark.submission import Run, Submission, as_values, read_submission
+from nclone_env.benchmark.track import Track, load_track
+from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.errors import FormatError, shortened
+from nclone_env.level import LevelSet, pack
+from nclone_env.train import Hooks
+
+_SILENT = Hooks()
+_LEAST_EQUAL = 0.99
+"""Share of the episodes that an included policy must reproduce; rounding on another processor changes a few."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What playing a submission again has shown."""
+
+    faults: tuple[str, ...]
+    """Why it is refused; nothing if it is accepted."""
+    proved: tuple[str, ...] = ()
+    """What the replay proves, in words."""
+    claimed: tuple[str, ...] = ()
+    """What it only claims."""
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    """Its scores, computed from the replay."""
+    episodes: int = 0
+    """Episodes that were played."""
+    frames: int = 0
+    """Frames that were simulated."""
+    seconds: float = 0.0
+    """Processor seconds of this thread that playing took."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether nothing contradicts the submission."""
+        return not self.faults
+
+
+def verify(
+    source: str | Path | bytes | Submission,
+    packs: Mapping[str, Path] | None = None,
+    policies: bool = False,
+    hooks: Hooks = _SILENT,
+) -> Verification:
+    """Play every episode of a submission again.
+
+    Args:
+        source: path or contents of a submission, or one that was read.
+        packs: for a track of the game, the file of each pack by name.
+        policies: also let the policies that it includes choose the actions again, which takes as long as evaluating
+            them.
+        hooks: ``on_level`` is called after each level that is made, and after each batch of episodes of a policy.
+
+    Raises:
+        ConfigError: if a level is not the one of the track, or a pack is missing.
+        OSError: if the file cannot be read.
+    """
+    if not isinstance(source, Submission):
+        try:
+            source = read_submission(source)
+        except FormatError as error:
+            return Verification((str(error),))
+    track = load_track(source.track)
+    level_set = _level_set(track, tuple((packs or {}).items()), hooks)
+    began = time.thread_time()
+    replayed = [_replayed(track, level_set, run) for run in source.runs]
+    seconds = time.thread_time() - began
+    faults = [
+        fault for number, run in enumerate(source.runs) for fault in _faults(f"run {number}", run, replayed[number])
+    ]
+    faults += _other_faults(track, source)
+    found = {} if faults else scores(track, replayed)
+    if found and source.scores != (expected := as_values(found)):
+        faults.append(f"scores: expected {shortened(expected, 200)}, got {shortened(source.scores, 200)}")
+    proofs, other = _reproduced(track, source, packs, hooks) if policies and not faults else ([], [])
+    faults += other
+    ends = [part.ends for run in replayed for part in (run.sampled, run.probable) if part is not None]
+    return Verification(
+        tuple(faults),
+        (*_proved(track, source, sum(map(len, ends))), *proofs),
+        _claimed(track, source),
+        found,
+        sum(map(len, ends)),
+        sum(int(end["frames"].sum(dtype=np.int64)) for end in ends),
+        seconds,
+    )
+
+
+@lru_cache(maxsize=4)
+def _level_set(track: Track, packs: tuple[tuple[str, Path], ...], hooks: Hooks) -> LevelSet:
+    """Return the levels of a track; they are kept for further submissions."""
+    return pack(track_levels(track, dict(packs), hooks))
+
+
+def _replayed(track: Track, levels: LevelSet, run: Run) -> Run:
+    """Return a run with the ends that the simulator gives."""
+
+    def play(given: Attempts | None, attempts: int) -> Any:
+        if given is None:
+            return None
+        which = np.arange(len(track.levels)).repeat(attempts)
+        return replay(levels, which, given.steps, given.actions, track.frame_skip, track.max_frames, run.seed)
+
+    return Run(run.seed, play(run.sampled, track.attempts), play(run.probable, 1))
+
+
+def _faults(where: str, stated: Run, found: Run) -> list[str]:
+    """Return where the ends of a run differ from those that the simulator gives."""
+    faults = []
+    for kind in ("sampled", "probable"):
+        given, got = getattr(stated, kind), getattr(found, kind)
+        if given is None:
+            continue
+        cut = np.flatnonzero(~got.ends["whole"])
+        other = np.flatnonzero((_bytes(given.ends) != _bytes(got.ends)).any(axis=1))
+        if len(cut):
+            faults.append(f"{where}: {kind} episode {cut[0]}: expected to end with its last action, got another end")
+        elif len(other):
+            one, two = given.ends[other[0]], got.ends[other[0]]
+            faults.append(f"{where}: {kind} episode {other[0]}: expected the end {one}, got {two}")
+    return faults
+
+
+def _bytes(ends: np.ndarray) -> np.ndarray:
+    """Return (E,) ends as (E, bytes) uint8: a forged bool may be neither 0 nor 1."""
+    return np.frombuffer(ends.tobytes(), np.uint8).reshape(len(ends), -1)
+
+
+def _other_faults(track: Track, submission: Submission) -> list[str]:
+    """Return what else contradicts: the budget, and runs that are there twice."""
+    faults = []
+    budget = track.budgets[submission.budget]
+    for number, run in enumerate(submission.runs):
+        for name, most in budget.items():
+            got = run.claimed.get(name)
+            if isinstance(got, bool) or not isinstance(got, (int, float)) or not 0 <= got <= most:
+                faults.append(
+                    f"run {number}: budget {submission.budget}: expected {name} of 0 to {most}, got {shortened(got)}"
+                )
+    seeds = [run.seed for run in submission.runs]
+    played = [(run.sampled.steps.tobytes(), run.sampled.actions.tobytes()) for run in submission.runs]
+    for what, values in (("seeds", seeds), ("episodes", played)):
+        if len(set(values)) < len(values):
+            faults.append(f"runs: expected different {what}, got the same twice")
+    return faults
+
+
+def _proved(track: Track, submission: Submission, episodes: int) -> tuple[str, ...]:
+    attempts = f"{track.attempts} sampled" + (" and the most probable" if submission.runs[0].probable else "")
+    return (
+        f"levels: the {len(track.levels)} of {track.name}, each with its digest",
+        f"episodes: {episodes:,}, {attempts} on each level for each of {len(submission.runs)} seeds, none left out",
+        "ends: these actions, each held for "
+        f"{track.frame_skip} frames, win, die or time out as stated, in the stated frame",
+        "scores: those of these episodes",
+    )
+
+
+def _claimed(track: Track, submission: Submission) -> tuple[str, ...]:
+    """Return the claims in words, with how many sampled episodes repeat an earlier one of their level."""
+    budget = ", ".join(f"{name} at most {most:,}" for name, most in track.budgets[submission.budget].items())
+    repeated = sum(repeats(run.sampled, track.attempts) for run in submission.runs)
+    count = sum(len(run.sampled.steps) for run in submission.runs)
+    return (
+        f"training: within the budget {submission.budget} ({budget}), on {track.training}",
+        f"mode: {submission.mode}",
+        f"attempts: the first {track.attempts} of each level, chosen by the policy; "
+        f"{repeated:,} of {count:,} repeat another",
+    )
+
+
+def _reproduced(
+    track: Track, submission: Submission, packs: Mapping[str, Path] | None, hooks: Hooks
+) -> tuple[list[str], list[str]]:
+    """Let included policies play again; return what that proves, and faults."""
+    proofs, faults = [], []
+    for number, run in enumerate(submission.runs):
+        if run.policy is None:
+            continue
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "policy.pt"
+            file.write_bytes(run.policy)
+            again = evaluate(file, track, submission.mode, seed=run.seed, packs=packs, hooks=hooks)
+        pairs = [(run.sampled, again.sampled)] + ([(run.probable, again.probable)] if run.probable else [])
+        equal = [
+            one == two for given, got in pairs if given and got for one, two in zip(episodes(given), episodes(got))
+        ]
+        share = sum(equal) / len(equal)
+        text = f"run {number}: policy: {sum(equal):,} of {len(equal):,} episodes chosen again by the included policy"
+        if share >= _LEAST_EQUAL:
+            proofs.append(text)
+        else:
+            faults.append(f"{text}, expected at least {_LEAST_EQUAL:.0%}")
+    return proofs, faults
+
+
+def episodes(attempts: Attempts) -> list[bytes]:
+    """Return the actions of each episode."""
+    ends = np.cumsum(attempts.steps, dtype=np.int64)
+    return [attempts.actions[end - count : end].tobytes() for end, count in zip(ends.tolist(), attempts.steps.tolist())]
+
+
+def repeats(attempts: Attempts, per_level: int) -> int:
+    """Return how many episodes have the actions of an earlier one of their level."""
+    played = episodes(attempts)
+    levels = (played[first : first + per_level] for first in range(0, len(played), per_level))
+    return sum(len(level) - len(set(level)) for level in levels)

@@ -1,0 +1,300 @@
+"""``nclone-env benchmark``: tracks, and submissions that are proved by playing them again."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tyro.conf import Positional
+
+from nclone_env._files import write_file
+from nclone_env._table import table
+from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
+from nclone_env.cli.output import check_exists, check_free, check_suffix, counted
+from nclone_env.cli.progress import LevelProgress, TrainingProgress
+from nclone_env.errors import ConfigError
+from nclone_env.train import Hooks, require_training_extra
+
+if TYPE_CHECKING:
+    from nclone_env.benchmark import Run, Verification
+
+_MODES = Literal["state", "pixels", "look-ahead", "planning"]
+
+
+def list_tracks() -> int:
+    """List the tracks."""
+    rows = [(track.name, str(len(track.levels)), ", ".join(track.modes), track.title) for track in _tracks()]
+    print("\n".join(table(("track", "levels", "modes", "question"), rows)))
+    return 0
+
+
+def show_track(track: Positional[str]) -> int:
+    """Show a track: its levels, rules and budgets.
+
+    Args:
+        track: name of the track.
+    """
+    found = load_track(track)
+    budgets = [
+        f"{name} ({', '.join(f'{most:,} {unit}' for unit, most in limits.items())})"
+        for name, limits in found.budgets.items()
+    ]
+    facts = {
+        "question": found.title,
+        "levels": f"{len(found.levels)} ({found.source})" + (f" in {found.bands} bands" if found.bands > 1 else ""),
+        "training": found.training,
+        "modes": ", ".join(found.modes),
+        "budgets": ", ".join(budgets),
+        "episodes": f"{found.attempts} sampled and 1 most probable a level, actions held {found.frame_skip} frames, "
+        f"lost after {found.max_frames:,} frames",
+        "packs": ", ".join(f"{name} with SHA-256 {digest}" for name, digest in found.packs.items()) or "none",
+        "digest": found.digest,
+    }
+    print("\n".join(f"{name:<9} {text}" for name, text in facts.items()))
+    return 0
+
+
+def run_baseline(
+    track: Positional[str],
+    mode: _MODES | None = None,
+    budget: str | None = None,
+    seed: tuple[int, ...] = (0,),
+    baseline: str = "ppo",
+    packs: tuple[str, ...] = (),
+    runs: Path = Path("runs"),
+    output: Path | None = None,
+    force: bool = False,
+) -> int:
+    """Run a baseline on a track, train it if it learns, and write a verified submission.
+
+    Args:
+        track: name of the track.
+        mode: observations that the policy uses; by default the first of the track.
+        budget: what training may take, such as 4m; by default the first of the track.
+        seed: seeds, one for each run.
+        baseline: ppo, random, nearest-exit or planner.
+        packs: for a track of the game, its packs, such as SI=SI.txt.
+        runs: folder of training runs.
+        output: submission to write; by default named by track, mode and baseline.
+        force: overwrite an existing file.
+
+    Returns:
+        The exit status: 0 if the submission is accepted, else 1.
+    """
+    from nclone_env.benchmark import BASELINES, Order
+
+    found = load_track(track)
+    if baseline not in BASELINES:
+        raise ConfigError(f"baseline: expected one of {', '.join(BASELINES)}, got {baseline!r}")
+    chosen, own_mode = _chosen(found, budget, mode)
+    if not seed:
+        raise ConfigError("seed: expected at least one, got none")
+    target = output or Path(f"{found.name}-{own_mode}-{baseline}.zip")
+    _check_target(target, force)
+    require_training_extra()
+    played = []
+    for one in seed:
+        hooks, progress = _hooks(found, chosen)
+        played.append(BASELINES[baseline](Order(found, own_mode, chosen, one, _packs(packs), runs, hooks)))
+        progress.clear()
+    submission = Submission(found.name, own_mode, chosen, baseline, tuple(played), _command())
+    return _finish(submission, target, packs)
+
+
+def submit_runs(
+    runs: Positional[tuple[Path, ...]],
+    track: str,
+    mode: _MODES | None = None,
+    budget: str | None = None,
+    title: str = "ppo",
+    packs: tuple[str, ...] = (),
+    with_policy: bool = True,
+    output: Path = Path("result.zip"),
+    force: bool = False,
+) -> int:
+    """Evaluate training runs, or take recordings, and write a verified submission.
+
+    Args:
+        runs: folders of training runs of different seeds, or checkpoints; for Planning-v1 recordings or their folders.
+        track: name of the track.
+        mode: observations that the policy uses; by default the first of the track.
+        budget: what training was allowed to take, such as 4m; by default the first of the track.
+        title: name of the algorithm.
+        packs: for a track of the game, its packs, such as SI=SI.txt.
+        with_policy: include the policies, so that sampled actions can be reproduced.
+        output: submission to write.
+        force: overwrite an existing file.
+
+    Returns:
+        The exit status: 0 if the submission is accepted, else 1.
+    """
+    found = load_track(track)
+    chosen, own_mode = _chosen(found, budget, mode)
+    if not runs:
+        raise ConfigError("runs: expected folders of runs, checkpoints or recordings, got none")
+    _check_target(output, force)
+    require_training_extra()
+    played = _entered(runs, found, own_mode, packs, with_policy)
+    return _finish(Submission(found.name, own_mode, chosen, title, played, _command()), output, packs)
+
+
+def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ...] = (), policies: bool = False) -> int:
+    """Play all episodes of submissions again; say what that proves, and what is only claimed.
+
+    Args:
+        files: submissions.
+        packs: for a track of the game, its packs, such as SI=SI.txt.
+        policies: also let the policies that they include choose the actions again, which takes much longer.
+
+    Returns:
+        The exit status: 0 if all are accepted, else 1.
+    """
+    from nclone_env.benchmark import verify
+
+    if not files:
+        raise ConfigError("files: expected at least one submission, got none")
+    refused, progress = 0, LevelProgress()
+    hooks = Hooks(on_level=progress.level)
+    for file in files:
+        check_exists("files", file, "a submission")
+        found = verify(file, _packs(packs), policies, hooks)
+        progress.clear()
+        print(_report(str(file), found))
+        refused += not found.accepted
+    print(f"{counted(len(files), 'submission')}, {refused} refused")
+    return int(refused > 0)
+
+
+def write_table(
+    files: Positional[tuple[Path, ...]],
+    packs: tuple[str, ...] = (),
+    output: Path = Path("results.md"),
+    plots: bool = True,
+    force: bool = False,
+) -> int:
+    """Verify submissions and write a page of results, with a plot for each track.
+
+    Args:
+        files: submissions; one that is refused is left out.
+        packs: for a track of the game, its packs, such as SI=SI.txt.
+        output: Markdown file to write.
+        plots: write performance profiles next to it.
+        force: overwrite an existing file.
+
+    Returns:
+        The exit status: 0 if all are accepted, else 1.
+    """
+    from nclone_env.benchmark import page, read_submission, verify, write_profiles
+
+    if not files:
+        raise ConfigError("files: expected at least one submission, got none")
+    check_suffix("output", output, ".md")
+    check_free(output, force)
+    entries = []
+    for file in files:
+        check_exists("files", file, "a submission")
+        found = verify(file, _packs(packs))
+        if found.accepted:
+            entries.append((read_submission(file), found))
+        else:
+            sys.stderr.write(f"left out: {file}: {found.faults[0]}\n")
+    if not entries:
+        raise ConfigError("files: expected at least one submission that is accepted, got none")
+    picture = f"{output.stem}-{{}}.png"
+    for name in {submission.track for submission, _ in entries} if plots else ():
+        own = [entry for entry in entries if entry[0].track == name]
+        write_profiles(own, output.with_name(picture.format(name.lower())))
+    write_file(output, page(entries, picture if plots else None).encode())
+    print(f"wrote {output}, {counted(len(entries), 'submission')}")
+    return int(len(entries) < len(files))
+
+
+def _tracks() -> list[Track]:
+    return [load_track(name) for name in TRACK_NAMES]
+
+
+def _chosen(track: Track, budget: str | None, mode: str | None) -> tuple[str, str]:
+    """Return budget and mode, by default the first of the track.
+
+    Raises:
+        ConfigError: if the track has none of this name.
+    """
+    if budget is not None and budget not in track.budgets:
+        raise ConfigError(f"budget: expected one of {', '.join(track.budgets)}, got {budget!r}")
+    found = mode or track.modes[0]
+    track.check_mode(found)
+    return budget or next(iter(track.budgets)), found
+
+
+def _check_target(path: Path, force: bool) -> None:
+    check_suffix("output", path, ".zip")
+    check_free(path, force)
+
+
+def _packs(given: Sequence[str]) -> dict[str, Path]:
+    """Return packs by name.
+
+    Raises:
+        ConfigError: if one is not a name and a file.
+    """
+    pairs = [text.partition("=") for text in given]
+    for text, (name, mark, path) in zip(given, pairs):
+        if not (name and mark and path):
+            raise ConfigError(f"packs: expected NAME=FILE such as SI=SI.txt, got {text!r}")
+        check_exists("packs", Path(path), "a pack")
+    return {name: Path(path) for name, _, path in pairs}
+
+
+def _hooks(track: Track, budget: str) -> tuple[Hooks, LevelProgress]:
+    levels, training = LevelProgress(), TrainingProgress(track.budgets[budget].get("steps", 1))
+    return Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training), levels
+
+
+def _entered(
+    paths: Sequence[Path], track: Track, mode: str, packs: Sequence[str], with_policy: bool
+) -> tuple[Run, ...]:
+    from nclone_env.benchmark import of_recordings, of_run
+
+    progress = LevelProgress()
+    hooks = Hooks(on_level=progress.level)
+    for path in paths:
+        check_exists("runs", path, "a run or a recording")
+    if track.attempts == 1:
+        files = [file for path in paths for file in (sorted(path.rglob("*.replay")) if path.is_dir() else [path])]
+        played = [of_recordings(files, track, {"frames": 0}, _packs(packs), hooks)]
+    else:
+        played = [of_run(path, track, mode, _packs(packs), with_policy, hooks) for path in paths]
+    progress.clear()
+    return tuple(played)
+
+
+def _finish(submission: Submission, target: Path, packs: Sequence[str]) -> int:
+    """Save a submission, verify what was saved, and print its row."""
+    from nclone_env.benchmark import verify
+
+    submission.save(target)
+    found = verify(target, _packs(packs))
+    print(_report(str(target), found))
+    return int(not found.accepted)
+
+
+def _report(name: str, found: Verification) -> str:
+    lines = [f"{name}: {'accepted' if found.accepted else 'refused'}"]
+    lines += [f"  fault    {text}" for text in found.faults]
+    lines += [f"  proved   {text}" for text in found.proved if found.accepted]
+    lines += [f"  claimed  {text}" for text in found.claimed if found.accepted]
+    for measure, score in found.scores.items() if found.accepted else ():
+        between = f", 95 % interval {score.low:.1%} to {score.high:.1%}" if score.low is not None and score.high else ""
+        lines.append(f"  {measure:<8} {score.iqm:.1%} (interquartile mean), {score.mean:.1%} (mean){between}")
+    if found.episodes:
+        lines.append(f"  {found.episodes:,} episodes, {found.frames:,} frames replayed in {found.seconds:.2f} s")
+    return "\n".join(lines)
+
+
+def _command() -> str:
+    """Return the command line, as a reader would type it."""
+    arguments: list[Any] = ["nclone-env", *sys.argv[1:]]
+    return shlex.join(arguments)

@@ -1,0 +1,135 @@
+"""Tests that memory does not grow: of any code and any environment, by the verdict of the profiler."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from nclone_env.memory.measurements import TIME_UNIT
+from nclone_env.memory.watch import Watch, profile
+
+_VERDICTS = {"growing": "memory grows", "undecided": "too little to tell whether memory grows"}
+
+
+class GrowthError(AssertionError):
+    """Memory grows, or there was too little to tell."""
+
+
+class FlatProfile:
+    """A profile of a block that fails at its end if memory grows; see :func:`flat_profile`."""
+
+    def __init__(self, watch: Watch):
+        self._watch, self._messages = watch, _first_messages()
+
+    def __enter__(self) -> Watch:
+        """Begin to take snapshots."""
+        self._messages.__enter__()
+        return self._watch.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the last snapshot, and judge, unless the block failed.
+
+        Raises:
+            GrowthError: if memory grows, or there was too little to tell.
+        """
+        __tracebackhide__ = True  # pytest shows the line of the test
+        try:
+            self._watch.__exit__(kind, error, trace)
+        finally:
+            self._messages.__exit__(None, None, None)
+        assert self._watch.stats is not None
+        verdict, unit = self._watch.stats.verdict, self._watch.stats.measurements.unit
+        if kind is None and verdict != "flat":
+            uncounted = "; call step() of the profile where the block repeats" if unit == TIME_UNIT else ""
+            raise GrowthError(f"{_VERDICTS[verdict]}{uncounted}\n{self._watch}")
+
+
+def flat_profile(name: str = "block", **options: Any) -> FlatProfile:
+    """Return a context manager that profiles a block as :func:`profile` does, and fails at its end if memory grows.
+
+    Args:
+        name: of what is tested, for the message.
+        options: the other arguments of :func:`profile`.
+
+    Raises:
+        GrowthError: an AssertionError; see :func:`assert_flat`.
+    """
+    return FlatProfile(profile(name, **options))
+
+
+def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str = "", **options: Any) -> Watch:
+    """Call a function a number of times, and fail if memory grows from call to call.
+
+    Args:
+        function: what is repeated; the first fifth of the calls is warm-up.
+        steps: number of calls.
+        name: of what is tested, for the message; by default that of the function.
+        options: the other arguments of :func:`profile`.
+
+    Returns:
+        The profile; its ``str()`` says how small a leak would have shown.
+
+    Raises:
+        GrowthError: an AssertionError, if memory grows, or there were too few calls to tell. The message names the
+            lines that grew with their rates, and the objects that keep their memory.
+
+    Example:
+        >>> environment = gymnasium.make("CartPole-v1")
+        >>> def episode():
+        ...     environment.reset()
+        ...     while not any(environment.step(environment.action_space.sample())[2:4]):
+        ...         pass
+        >>> assert_flat(episode, steps=200)
+    """
+    __tracebackhide__ = True
+    with flat_profile(name or getattr(function, "__qualname__", repr(function)), **options) as watch:
+        for _ in range(steps):
+            function()
+            watch.step()
+    return watch
+
+
+@contextmanager
+def _first_messages() -> Iterator[None]:
+    """Let pytest record warnings and log messages of a line only once: it keeps all that it records."""
+    handlers = [item for item in logging.getLogger().handlers if type(item).__module__ == "_pytest.logging"]
+    filters = [_Once() for _ in handlers]
+    warned, shown = _Once(), warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *others: Any) -> None:
+        if warned.is_first(filename, lineno):
+            shown(message, category, filename, lineno, *others)
+
+    warnings.showwarning = show  # type: ignore[assignment]
+    for handler, once in zip(handlers, filters):
+        handler.addFilter(once)
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
+        for handler, once in zip(handlers, filters):
+            handler.removeFilter(once)
+
+
+class _Once(logging.Filter):
+    """Passes one record of each line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: set[tuple[str, int]] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is the first of its line."""
+        return self.is_first(record.pathname, record.lineno)
+
+    def is_first(self, file: str, line: int) -> bool:
+        """Return whether a line was not asked for before."""
+        before = len(self._seen)
+        self._seen.add((file, line))
+        return len(self._seen) > before

@@ -1,0 +1,255 @@
+"""Search in a tube around the best solution: an archive of its states and of those that are hardly later.
+
+The archive is laid along the solution: all its states are put in, one for each frame. From then on a state is kept only
+if it is at most some frames behind: later than the last frame in which the solution has as long a remaining path. So
+cells can be much smaller than those of a search of the whole level, and inputs change in any frame. The last frame is
+taken, not the first: where the solution leads away from the exit before it leads there, because of gravity or on a
+detour, nothing is behind. A state that reaches a cell of the solution earlier than the solution does is continued with
+the inputs of the solution from there; what wins earlier becomes the solution, and the tube is laid along it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.jit import kernel
+from nclone_env.plan.archive import Archive, drop_nodes, gold_price, key_of, last_frame
+from nclone_env.plan.remaining import path_remaining
+from nclone_env.plan.successors import play
+from nclone_env.plan.table import EMPTY, find_place
+from nclone_env.sim.copy import copy_world
+from nclone_env.sim.random_numbers import draw
+
+_BIN = 4.0
+"""Pixels of the remaining path that are not told apart."""
+_DRAWN = 16  # cells to choose from
+_LAG_WEIGHT = 0.05
+"""Visits that a frame behind the solution counts for."""
+_SHORTEST_RUN, _RUNS = 16, 3
+"""Held inputs of the shortest run, and the number of lengths, each twice the one before."""
+_HOLDS = 4
+"""Numbers of frames for which an input is held at most: 2, 4, ... up to 2 to the power of it and one more."""
+_KEPT = 2  # one state in so many is kept
+_INPUTS = tuple(INPUT_OF_ACTION)
+_NO_FRAME, _ALONE = -1, -1
+
+TUBE = np.dtype([(name, "i4") for name in ("length", "laid", "lag", "ahead", "code", "left")], align=True)
+"""State of a tube: frames of the solution, whether the tube is laid along it, frames that a state may be behind it; of
+the run that is played the frames that it is ahead of the solution whose inputs it plays, or ``_ALONE``, the input that
+is held, and how often it is held still."""
+
+
+class Tube(NamedTuple):
+    """The memory of a search around a solution of at most T frames.
+
+    Attributes:
+        archive: ``Archive``; ``way`` of a cell is the number of frames that it is behind the solution, ``step`` the
+            first frame in which the solution is in it, -1 if it is not.
+        due: (B,) int32; for each length of the remaining path the last frame of the solution in which it is as long.
+        inputs: (T,) uint8; the solution.
+        state: (1,) ``TUBE``.
+    """
+
+    archive: Archive
+    due: np.ndarray
+    inputs: np.ndarray
+    state: np.ndarray
+
+
+def make_tube(archive: Archive, longest: int, way: float, lag: int) -> Tube:
+    """Return a tube in an archive that has begun.
+
+    Args:
+        archive: its memory.
+        longest: frames of the longest solution.
+        way: longest remaining path, pixels.
+        lag: frames that a state may be behind the solution.
+    """
+    state = np.zeros(1, TUBE)
+    state["lag"] = lag
+    return Tube(archive, np.zeros(int(way / _BIN) + 2, np.int32), np.zeros(longest, np.uint8), state)
+
+
+@kernel
+def lay(tube):
+    """Prepare a tube for the solution in its inputs and its length."""
+    tube.due[:] = 0
+    for number in range(tube.archive.search[0]["cells"]):
+        tube.archive.cells[number]["step"] = _NO_FRAME
+    tube.archive.cells[0]["way"] = 0.0  # where the search began
+    tube.state[0]["laid"] = 0
+
+
+@kernel
+def search_tube(levels, tube, guide, parts, rules, until):
+    """Search until so many frames are simulated, or a better solution is found, which becomes that of the tube.
+
+    Args:
+        levels: ``LevelArrays``.
+        tube: ``Tube``.
+        guide: ``Guide``.
+        parts: ``KeyParts``.
+        rules: ``Rules``; size and speed of the cells.
+        until: number of frames, counted from the beginning of the search.
+
+    Returns:
+        Whether a better solution was found.
+    """
+    search, nodes = tube.archive.search[0], tube.archive.nodes.shape[0]
+    while search["frames"] < until:
+        steps = _SHORTEST_RUN << draw(search, _RUNS)
+        if search["nodes"] + steps + tube.inputs.shape[0] > nodes:
+            drop_nodes(tube.archive)
+            if search["nodes"] + steps + tube.inputs.shape[0] > nodes:
+                search["frames"] = until
+                return False
+        number = choose(tube) if tube.state[0]["laid"] else 0
+        if play_run(levels, tube, guide, parts, rules, number, steps):
+            return True
+    return False
+
+
+@kernel
+def choose(tube):
+    """Return a cell: of some drawn at random the one with the fewest visits, counting frames behind as visits."""
+    archive, search = tube.archive, tube.archive.search[0]
+    best, least = 0, 1e30
+    for _ in range(_DRAWN):
+        number = draw(search, search["cells"])
+        cell = archive.cells[number]
+        score = cell["visits"] + _LAG_WEIGHT * max(cell["way"], 0.0)
+        if score < least and cell["frame"] + search["hold"] < last_frame(search):
+            best, least = number, score
+    archive.cells[best]["visits"] += 1
+    return best
+
+
+@kernel
+def play_run(levels, tube, guide, parts, rules, number, steps):
+    """Play random held inputs from a cell and keep the states on the way; return whether a solution was found.
+
+    A state that is earlier than the solution in one of its cells goes on with the inputs of the solution. If the tube
+    is not laid yet, the run follows the solution from its beginning.
+    """
+    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
+    worlds, scratch, laying = archive.worlds, archive.cells.shape[0], state["laid"] == 0
+    node, frame, used = archive.cells[number]["node"], archive.cells[number]["frame"], search["nodes"]
+    copy_world(worlds, scratch + 1 if laying else number, worlds, scratch)
+    state["ahead"], state["left"] = 0 if laying else _ALONE, 0
+    step = 0
+    while state["ahead"] != _ALONE or step < steps:
+        step += 1
+        code = next_input(tube, frame)
+        played = play(levels, worlds, scratch, code, search["hold"])
+        search["frames"] += played
+        frame += played
+        if worlds.ninjas[scratch]["state"] >= DEAD or frame + 1 >= last_frame(search):
+            break
+        archive.nodes[search["nodes"]]["parent"], archive.nodes[search["nodes"]]["input"] = node, code
+        node = search["nodes"]
+        search["nodes"] += 1
+        if laying or step % _KEPT == 0:
+            lag = frames_behind(tube, guide, frame, laying)
+            if lag > state["lag"]:
+                break
+            if keep(tube, parts, rules, node, frame, lag, laying):
+                used = search["nodes"]
+    search["nodes"] = used
+    if laying:
+        lengthen_due(tube)
+    return is_better(levels, tube, frame) and take_run(tube, node, frame, code)
+
+
+@kernel
+def next_input(tube, frame):
+    """Return the input for a frame: that of the solution if the run has joined it, or a random one."""
+    search, state = tube.archive.search[0], tube.state[0]
+    if state["ahead"] != _ALONE:
+        return tube.inputs[min(frame + state["ahead"], state["length"] - 1)]
+    if state["left"] == 0:
+        state["code"] = _INPUTS[draw(search, len(_INPUTS))]
+        state["left"] = 1 + draw(search, 2 << draw(search, _HOLDS))
+    state["left"] -= 1
+    return state["code"]
+
+
+@kernel
+def is_better(levels, tube, frame):
+    """Return whether the world just played has won and costs less than the limit, which becomes its cost."""
+    search, worlds, scratch = tube.archive.search[0], tube.archive.worlds, tube.archive.cells.shape[0]
+    cost = frame + gold_price(levels, worlds, scratch, search["price"])
+    won = worlds.ninjas[scratch]["state"] == CELEBRATING
+    if won and frame < last_frame(search) and cost < search["limit"]:
+        search["limit"] = cost
+        return True
+    return False
+
+
+@kernel
+def take_run(tube, node, frame, code):
+    """Make the run that wins in a frame, with an input held after a node, the solution of the tube; return True."""
+    hold = tube.archive.search[0]["hold"]
+    last = (frame - 1) // hold * hold
+    for place in range(last, frame):
+        tube.inputs[place] = code
+    while last > 0:
+        last -= hold
+        for place in range(last, last + hold):
+            tube.inputs[place] = tube.archive.nodes[node]["input"]
+        node = tube.archive.nodes[node]["parent"]
+    tube.state[0]["length"] = frame
+    lay(tube)
+    return True
+
+
+@kernel
+def frames_behind(tube, guide, frame, laying):
+    """Return the frames by which the world just played is behind the solution; the solution itself is not."""
+    way = path_remaining(guide, tube.archive.worlds, tube.archive.cells.shape[0])
+    place = min(int(way / _BIN), tube.due.shape[0] - 1)
+    if laying:
+        tube.due[place] = frame
+    return frame - tube.due[place]
+
+
+@kernel
+def lengthen_due(tube):
+    """Let a length of the remaining path be due when the longer ones are; the tube is laid."""
+    for place in range(tube.due.shape[0] - 2, -1, -1):
+        tube.due[place] = max(tube.due[place], tube.due[place + 1])
+    tube.state[0]["laid"] = 1
+
+
+@kernel
+def keep(tube, parts, rules, node, frame, lag, laying):
+    """Keep the world just played if its cell is new or was reached later before; return whether it was kept.
+
+    If the solution is in the cell later, the run goes on with its inputs.
+    """
+    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
+    worlds, scratch = archive.worlds, archive.cells.shape[0]
+    key = key_of(search, worlds, scratch, parts, rules, frame)
+    place = find_place(archive.table, key)
+    number = archive.table.numbers[place]
+    if number == EMPTY:
+        number = search["cells"]
+        if number >= archive.cells.shape[0]:
+            return False
+        search["cells"] += 1
+        archive.table.keys[place], archive.table.numbers[place] = key, number
+        archive.cells[number]["key"], archive.cells[number]["step"] = key, _NO_FRAME
+        archive.cells[number]["frame"] = frame + 1
+    cell = archive.cells[number]
+    if laying and cell["step"] == _NO_FRAME:
+        cell["step"] = frame
+    if cell["frame"] <= frame:
+        return False
+    copy_world(worlds, scratch, worlds, number)
+    cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, lag
+    if state["ahead"] == _ALONE and cell["step"] > frame:
+        state["ahead"] = cell["step"] - frame
+    return True

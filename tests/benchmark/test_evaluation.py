@@ -1,0 +1,81 @@
+"""Policies of every kind are played alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nclone_env.benchmark import evaluate
+from nclone_env.errors import ActionError, ConfigError
+from nclone_env.level.load import load_level
+from nclone_env.sim.simulate import simulate
+
+from .bases import STATE, TRACK, RightWithJumps, played
+
+
+class AlwaysRight(torch.nn.Module):
+    def forward(self, observations):
+        logits = torch.zeros(len(observations), 6)
+        logits[:, 2] = 50.0
+        return logits
+
+
+class Model:
+    """Holds right in the manner of Stable-Baselines3, and checks how its memory is passed on."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        count = len(observation["game_state"])
+        assert episode_start.shape == (count,)
+        assert episode_start.all() == (state is None)
+        steps = np.zeros(count, int) if state is None else state
+        return np.full(count, 2), steps + 1
+
+
+def right(observations):
+    return np.full(len(observations["game_state"]), 2)
+
+
+def run_of(policy):
+    return evaluate(policy, TRACK, environment=STATE)
+
+
+def test_function_module_and_model_that_do_the_same_have_the_same_episodes():
+    runs = [run_of(policy) for policy in (right, AlwaysRight(), Model())]
+    for run in runs[1:]:
+        for one, other in zip(runs[0].sampled, run.sampled):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(run.probable.ends["won"], runs[0].sampled.ends["won"].reshape(16, 16)[:, 0])
+    assert runs[0].probable is None
+    assert 0 < runs[0].sampled.ends["won"].mean() < 1
+
+
+def test_ends_are_those_of_the_simulator():
+    run = played(0)
+    actions = np.split(run.sampled.actions, np.cumsum(run.sampled.steps)[:-1])
+    codes = np.array([0, 4, 2, 1, 5, 3], np.uint8)
+    for number in (0, 3, 100, 255):
+        end = run.sampled.ends[number]
+        inputs = codes[actions[number]].repeat(4)[: end["frames"]]
+        states = simulate(load_level(TRACK.levels[number // 16].reference), inputs).state
+        assert (states[-1] == 8) == end["won"]
+        assert not np.isin(states[:-1], (6, 8)).any()
+
+
+def test_sampled_episodes_are_functions_of_the_seed():
+    again, other = evaluate(RightWithJumps(), TRACK, environment=STATE), played(1)
+    assert again.sampled.actions.tobytes() == played(0).sampled.actions.tobytes()
+    assert again.sampled.actions.tobytes() != other.sampled.actions.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("policy", "error", "message"),
+    [
+        (lambda seen: np.zeros((1, 2)), ActionError, r"policy: expected integers of shape \(256,\).* got float64"),
+        (lambda seen: np.full(256, 6), ActionError, "policy: expected actions from 0 to 5, got 6 to 6"),
+        (7, ConfigError, "policy: expected a function .* got 7"),
+    ],
+)
+def test_other_policies_are_refused(policy, error, message):
+    with pytest.raises(error, match=message):
+        run_of(policy)

@@ -1,0 +1,97 @@
+"""The commands ``nclone-env benchmark``."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from nclone_env.benchmark import load_track, read_submission, verify
+from nclone_env.cli.app import main
+from nclone_env.train import TrainConfig, train
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words) -> int:
+    return main(["benchmark", *map(str, words)])
+
+
+def test_tracks_are_listed_and_shown(capsys):
+    assert run("list") == 0
+    assert "Builtin-v1" in capsys.readouterr().out
+    assert run("show", "Builtin-v1") == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["digest"] == load_track("Builtin-v1").digest
+    assert lines["budgets"] == "4m (4,000,000 steps), 100m (100,000,000 steps), 30min (1,800 seconds)"
+
+
+def test_a_baseline_becomes_a_row(folder, capsys):
+    assert run("run", "Builtin-v1", "--baseline", "random", "--seed", 0, 1, "--output", "random.zip") == 0
+    assert run("run", "Builtin-v1", "--baseline", "nearest-exit", "--output", "exit.zip") == 0
+    capsys.readouterr()
+    assert run("verify", "random.zip", "exit.zip") == 0
+    out = capsys.readouterr().out
+    assert "random.zip: accepted" in out
+    assert "  proved   episodes: 512" in out
+    assert "  claimed  mode: state" in out
+    assert out.endswith("2 submissions, 0 refused\n")
+    assert run("table", "random.zip", "exit.zip") == 0
+    page = (folder / "results.md").read_text()
+    assert [line.split(" | ")[0] for line in page.splitlines() if line.startswith(("| random", "| nearest"))] == [
+        "| nearest-exit",
+        "| random",
+    ] * 2
+    assert (folder / "results-builtin-v1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_refused_submission_is_left_out(folder, capsys):
+    run("run", "Builtin-v1", "--baseline", "random", "--output", "random.zip")
+    (folder / "bad.zip").write_bytes((folder / "random.zip").read_bytes()[:-30])
+    assert run("verify", "bad.zip") == 1
+    assert "bad.zip: refused\n  fault    bad.zip: file: expected a submission, a zip file" in capsys.readouterr().out
+    assert run("table", "bad.zip", "random.zip", "--no-plots") == 1
+    assert "left out: bad.zip" in capsys.readouterr().err
+
+
+def test_training_runs_are_submitted_with_their_policies(folder, capsys):
+    config = TrainConfig.of(
+        levels=("first-steps",), observations=("game_state",), total_timesteps=256, num_envs=16, num_steps=16, seed=3
+    )
+    checkpoint = train(config).checkpoint
+    assert run("submit", checkpoint.parent, "--track", "Builtin-v1", "--output", "mine.zip") == 0
+    found = read_submission(folder / "mine.zip").runs[0]
+    assert found.seed == 3
+    assert found.claimed["steps"] == 256
+    assert found.claimed["levels"] == ["first-steps"]
+    assert found.policy == checkpoint.read_bytes()
+    assert found.probable is not None
+    again = verify(folder / "mine.zip", policies=True)
+    assert again.accepted
+    assert again.proved[-1] == "run 0: policy: 272 of 272 episodes chosen again by the included policy"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show", "Bultin-v1"), "track: expected one of .* got 'Bultin-v1'; did you mean 'Builtin-v1'"),
+        (("run", "Builtin-v1", "--budget", "1g"), "budget: expected one of 4m, 100m, 30min, got '1g'"),
+        (("run", "Builtin-v1", "--baseline", "sac"), "baseline: expected one of ppo, random, nearest-exit, planner"),
+        (
+            ("run", "Builtin-v1", "--mode", "planning"),
+            "mode: expected one of state, pixels, look-ahead, got 'planning'",
+        ),
+        (("run", "Builtin-v1", "--packs", "x"), "packs: expected NAME=FILE such as SI=SI.txt, got 'x'"),
+        (("verify", "none.zip"), "files: expected a submission, got 'none.zip', which does not exist"),
+        (("submit", "none", "--track", "Builtin-v1"), "runs: expected a run or a recording, got 'none'"),
+    ],
+)
+def test_mistakes_are_one_line(folder, capsys, words, message):
+    assert run(*words) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert re.search(message, error)

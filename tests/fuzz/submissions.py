@@ -1,0 +1,193 @@
+"""Submissions to the benchmark, forged and damaged: none is accepted but those that state what the original states.
+
+A forger knows the format: all digests inside are made right again after a change, and often the scores too.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from nclone_env.benchmark import Run, Submission, read_submission, verify
+from nclone_env.benchmark.attempts import Attempts
+from nclone_env.benchmark.submission import write_submission
+from nclone_env.errors import FormatError
+
+from ..benchmark.bases import TRACK, honest
+from .accidents import damaged
+from .target import SOURCE, Target
+
+_LEVELS = len(TRACK.levels)
+
+
+@lru_cache(maxsize=1)
+def submissions() -> list[bytes]:
+    return [write_submission(honest())]
+
+
+def forged(rng: random.Random) -> bytes:
+    share = rng.random()
+    if share < 0.02:
+        return submissions()[0]
+    if share < 0.1:
+        return damaged(rng, submissions()[0])
+    if share < 0.25:
+        return write_submission(rng.choice(_EDITS)(rng, honest()))
+    runs = list(honest().runs)
+    place = rng.randrange(len(runs))
+    changed = rng.choice(_FORGERIES)(rng, runs[place])
+    runs[place] = changed
+    is_whole = len(changed.sampled.steps) == _LEVELS * TRACK.attempts
+    stated = None if is_whole and rng.random() < 0.5 else read_submission(submissions()[0]).scores
+    return write_submission(replace(honest(), runs=tuple(runs), scores=stated))
+
+
+def _episodes(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the actions and the end of each episode."""
+    actions = np.split(run.sampled.actions, np.cumsum(run.sampled.steps)[:-1])
+    return [(part.copy(), end.copy()) for part, end in zip(actions, run.sampled.ends)]
+
+
+def _with(run: Run, episodes: list[tuple[np.ndarray, np.ndarray]]) -> Run:
+    steps = np.array([len(actions) for actions, _ in episodes], np.uint32)
+    ends = np.array([end for _, end in episodes], run.sampled.ends.dtype)
+    return replace(run, sampled=Attempts(steps, np.concatenate([actions for actions, _ in episodes]), ends))
+
+
+def _place(rng: random.Random, run: Run, won: bool) -> int:
+    return rng.choice(np.flatnonzero(run.sampled.ends["won"] == won).tolist())
+
+
+def other_level(rng: random.Random, run: Run) -> Run:
+    """Exchange all episodes of two levels."""
+    episodes, (one, two) = _episodes(run), rng.sample(range(_LEVELS), 2)
+    size = TRACK.attempts
+    for number in range(size):
+        left, right = one * size + number, two * size + number
+        episodes[left], episodes[right] = episodes[right], episodes[left]
+    return _with(run, episodes)
+
+
+def shorter(rng: random.Random, run: Run) -> Run:
+    """Cut actions off the end of an episode, and the frames that it states."""
+    episodes, place = _episodes(run), _place(rng, run, rng.random() < 0.5)
+    actions, end = episodes[place]
+    cut = rng.randrange(1, len(actions))
+    end["frames"] -= min(rng.choice((0, 1, 4 * cut)), int(end["frames"]) - 1)
+    episodes[place] = actions[:-cut], end
+    return _with(run, episodes)
+
+
+def fewer_frames(rng: random.Random, run: Run) -> Run:
+    """State fewer frames."""
+    episodes, place = _episodes(run), _place(rng, run, True)
+    episodes[place][1]["frames"] -= rng.randrange(1, 50)
+    return _with(run, episodes)
+
+
+def longer(rng: random.Random, run: Run) -> Run:
+    """Add actions behind the end of an episode."""
+    episodes, place = _episodes(run), _place(rng, run, True)
+    episodes[place] = np.append(episodes[place][0], np.uint8(rng.randrange(6))), episodes[place][1]
+    return _with(run, episodes)
+
+
+def dropped(rng: random.Random, run: Run) -> Run:
+    """Leave out losing attempts."""
+    episodes, place = _episodes(run), _place(rng, run, False)
+    del episodes[place : place + rng.choice((1, 1, TRACK.attempts))]
+    return _with(run, episodes)
+
+
+def repeated(rng: random.Random, run: Run) -> Run:
+    """Put a winning attempt in the place of a losing one."""
+    episodes, place = _episodes(run), _place(rng, run, True)
+    first = place - place % TRACK.attempts
+    for other in range(first, first + TRACK.attempts):
+        if other != place and (rng.random() < 0.3 or other == first + (place - first + 1) % TRACK.attempts):
+            episodes[other] = episodes[place]
+    return _with(run, episodes)
+
+
+def won(rng: random.Random, run: Run) -> Run:
+    """State a victory where there was none."""
+    episodes, place = _episodes(run), _place(rng, run, False)
+    episodes[place][1]["won"] = True
+    return _with(run, episodes)
+
+
+def other_action(rng: random.Random, run: Run) -> Run:
+    """Change an action."""
+    episodes, place = _episodes(run), rng.randrange(_LEVELS * TRACK.attempts)
+    actions = episodes[place][0]
+    step = rng.randrange(len(actions))
+    actions[step] = (actions[step] + rng.randrange(1, 6)) % 6
+    return _with(run, episodes)
+
+
+def other_mark(rng: random.Random, run: Run) -> Run:
+    """Change what binds an episode to its place."""
+    episodes, place = _episodes(run), rng.randrange(_LEVELS * TRACK.attempts)
+    episodes[place][1]["mark"] ^= 1 << rng.randrange(32)
+    return _with(run, episodes)
+
+
+def other_seed(rng: random.Random, run: Run) -> Run:
+    """State another seed."""
+    return replace(run, seed=rng.randrange(2, 100))
+
+
+def more_training(rng: random.Random, run: Run) -> Run:
+    """State more training than the budget allows, or none that can be compared with it."""
+    return run.claiming({"steps": rng.choice((4_000_001, 10**12, -1, None, "4m", True, [1]))})
+
+
+def other_scores(rng: random.Random, submission: Submission) -> Submission:
+    """Edit the summary."""
+    scores = {name: dict(value) for name, value in (read_submission(submissions()[0]).scores or {}).items()}
+    name = rng.choice(list(scores))
+    key = rng.choice(("iqm", "mean", "low", "high"))
+    value = rng.choice((scores[name][key] + rng.choice((1e-4, 0.01, 0.5)), 1.0, None, "1"))
+    scores[name][key] = value if value != scores[name][key] else 2.0
+    if rng.random() < 0.2:
+        del scores[name]
+    return replace(submission, scores=scores)
+
+
+def other_split(rng: random.Random, submission: Submission) -> Submission:
+    """State another mode or budget than the track has."""
+    field = rng.choice(("mode", "budget"))
+    return replace(submission, **{field: rng.choice(("training", "planning", "", "1g", "state "))})
+
+
+def run_twice(rng: random.Random, submission: Submission) -> Submission:
+    """Add a run again, under its seed or another."""
+    run = rng.choice(submission.runs)
+    return replace(submission, runs=(*submission.runs, replace(run, seed=rng.choice((run.seed, run.seed + 5)))))
+
+
+def without_runs(rng: random.Random, submission: Submission) -> Submission:
+    """Keep the best run, and the scores of both."""
+    stated = read_submission(submissions()[0]).scores
+    return replace(submission, runs=submission.runs[:1], scores=stated)
+
+
+_FORGERIES = (
+    other_level, shorter, fewer_frames, longer, dropped, repeated, won, other_action, other_mark, other_seed,
+    more_training,
+)  # fmt: skip
+_EDITS = (other_scores, other_split, run_twice, without_runs)
+
+
+def read(data: bytes) -> None:
+    found = verify(data)
+    if not found.accepted:
+        raise FormatError(SOURCE, "submission", "none that contradicts itself", found.faults[0][:300])
+    if write_submission(read_submission(data)) not in submissions():
+        raise AssertionError("a forged submission was accepted")
+
+
+TARGETS = (Target("submission", submissions, forged, read, (FormatError,)),)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+
+import gymnasium
+import pytest
+
+from nclone_env.memory import GrowthError, assert_flat, flat_profile
+
+pytestmark = pytest.mark.usefixtures("frozen_heap", "few_snapshots")
+
+
+class Leaky(gymnasium.Wrapper):
+    """Keeps every observation."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.history = []
+
+    def step(self, action):
+        result = super().step(action)
+        self.history.append({"observation": result[0].copy()})
+        return result
+
+
+def stepper(env):
+    env.reset(seed=0)
+
+    def step():
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+
+    return step
+
+
+@pytest.fixture
+def few_snapshots(monkeypatch):
+    """Keep 16 snapshots instead of 64, a third of which are taken: each takes milliseconds."""
+    monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 16)
+
+
+def test_an_environment_of_gymnasium_is_flat():
+    watch = assert_flat(stepper(gymnasium.make("CartPole-v1")), steps=400)
+    assert watch.stats is not None
+    assert watch.stats.measurements.snapshots[-1].step == 400
+    assert re.search(r"FLAT: more than .* per 1,000 steps would have shown", str(watch))
+
+
+def test_a_leak_is_named_with_line_rate_and_keeper():
+    with pytest.raises(GrowthError) as failure:
+        assert_flat(stepper(Leaky(gymnasium.make("CartPole-v1"))), steps=400)
+    first, second, *others = str(failure.value).splitlines()
+    assert (first, second) == ("memory grows", "Memory profile: stepper.<locals>.step")
+    line = Leaky.step.__code__.co_firstlineno + 2
+    assert any(re.search(rf"test_flat\.py:{line} \+[0-9.]+ KB per 1,000 steps", text) for text in others), others
+    assert any("kept by Leaky.history (list of 400: dict)" in text for text in others), others
+    assert isinstance(failure.value, AssertionError)
+
+
+def test_too_few_steps_are_no_pass():
+    with pytest.raises(GrowthError, match=r"too little to tell whether memory grows\n.*\n.*UNDECIDED: .*more steps"):
+        assert_flat(int, steps=3, name="nothing")
+
+
+def test_a_block_is_named_and_judged():
+    kept = []
+
+    def leak():
+        with flat_profile("my loop") as watch:
+            for _ in range(100):
+                kept.append(bytearray(3000))
+                watch.step()
+
+    with pytest.raises(GrowthError, match=r"Memory profile: my loop\n.*GROWING: traced"):
+        leak()
+
+
+def test_a_block_without_steps_is_told_to_count_them():
+    profile = flat_profile(trace=False)
+    profile.__enter__()
+    with pytest.raises(GrowthError, match=r"^too little to tell .*; call step\(\) of the profile where the block"):
+        profile.__exit__(None, None, None)
+
+
+def test_an_error_of_the_block_is_not_hidden():
+    def fail():
+        raise ValueError("of the test")
+
+    with pytest.raises(ValueError, match="of the test"):
+        assert_flat(fail)
+
+
+def test_what_pytest_records_is_no_growth(caplog):
+    def step():
+        warnings.warn("old" * 300, DeprecationWarning, stacklevel=1)
+        logging.getLogger("noisy").warning("bad" * 300)
+
+    shown = warnings.showwarning
+    with pytest.warns(DeprecationWarning, match="old") as recorded:
+        assert_flat(step, steps=100)
+    assert len(recorded) == len(caplog.records) == 1
+    assert warnings.showwarning is shown
+    logging.getLogger("noisy").warning("again")
+    assert len(caplog.records) == 2
+
+
+def test_reports_are_written(tmp_path):
+    assert_flat(int, steps=50, output_dir=tmp_path, trace=False)
+    assert (tmp_path / "memory_profiling_report.json").exists()

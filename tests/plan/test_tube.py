@@ -1,0 +1,111 @@
+"""Tubes: each better solution wins, the tube lies along it, and its cells hold the worlds their ways lead to."""
+
+import numpy as np
+
+from nclone_env.level.load import load_level
+from nclone_env.level.solutions import known_solutions
+from nclone_env.plan.archive import Rules, make_archive
+from nclone_env.plan.objective import replay
+from nclone_env.plan.searches import TubeSearch, make_task
+from nclone_env.plan.solver import solve
+from nclone_env.plan.tube import _BIN
+from nclone_env.sim.copy import hash_world
+from nclone_env.sim.session import Session
+
+from .test_objective import LEVEL as GOLD_LEVEL
+from .test_solve import wins
+
+NAME = "jumps/04-chimney"
+LEVEL = load_level(NAME)
+KNOWN = np.frombuffer(known_solutions()[NAME], np.uint8)  # each input held for four frames
+LAG = 20
+
+
+def searched(inputs=KNOWN, seed=1, frames=150_000, level=LEVEL, **arguments):
+    """Return a tube search after so many frames, and the solutions that it found."""
+    task = make_task(level, **arguments)
+    best, archive = (
+        replay(task.level_set, task.origin, inputs, task.price),
+        make_archive(task.level_set, 5000, task.origin),
+    )
+    search, found = TubeSearch(task, archive, Rules(12.0, 1.0), LAG, task.max_frames, seed, best), []
+    while search.simulated < frames:
+        search.advance(search.simulated + 1, lambda: False)
+        inputs = search.found()
+        if inputs is not None:
+            found.append(inputs)
+            search.learn(replay(task.level_set, task.origin, inputs, task.price))
+    return search, found
+
+
+def test_solutions_become_shorter_and_win():
+    _, found = searched()
+    lengths = [len(KNOWN), *map(len, found)]
+    assert lengths == sorted(set(lengths), reverse=True)
+    assert lengths[-1] < len(KNOWN) - 10
+    assert all(wins(LEVEL, inputs) for inputs in found)
+
+
+def test_the_tube_lies_along_the_solution():
+    """The frames that are due fall as the remaining path grows; a cell that the solution visits is reached in time."""
+    search, _ = searched()
+    tube, count = search._tube, search._tube.archive.search[0]["cells"]
+    cells = tube.archive.cells[:count]
+    assert tube.state[0]["laid"] == 1
+    assert (np.diff(tube.due) <= 0).all()
+    assert tube.due[-1] == 0
+    visited = cells["step"] >= 0
+    assert visited.sum() > 50
+    assert (cells["frame"][visited] <= cells["step"][visited]).all()
+    assert (cells["way"] <= LAG).all()
+    assert len(tube.due) > search._task.guide.longest.max() / _BIN
+
+
+def test_each_cell_holds_the_world_its_way_leads_to():
+    search, _ = searched()
+    archive = search._tube.archive
+    for number in range(1, archive.search[0]["cells"], 50):
+        codes, node = [], archive.cells[number]["node"]
+        while node:
+            codes.append(archive.nodes[node]["input"])
+            node = archive.nodes[node]["parent"]
+        session = Session(LEVEL)
+        session.play(np.array(codes[::-1], np.uint8)[:, None])
+        assert len(codes) == archive.cells[number]["frame"]
+        assert hash_world(session.worlds, 0) == hash_world(archive.worlds, number)
+
+
+def test_the_same_seed_searches_alike():
+    one, same, other = (searched(seed=seed) for seed in (1, 1, 2))
+    assert [inputs.tobytes() for inputs in one[1]] == [inputs.tobytes() for inputs in same[1]]
+    assert [inputs.tobytes() for inputs in one[1]] != [inputs.tobytes() for inputs in other[1]]
+    states = [search.state() for search, _ in (one, same)]
+    assert all(states[0][name].tobytes() == states[1][name].tobytes() for name in states[0])
+
+
+def test_a_restored_search_goes_on_as_if_it_had_not_been_interrupted():
+    whole, part, other = (searched(frames=frames)[0] for frames in (60_000, 60_000, 1000))
+    other.restore(part.state())
+    for search in (whole, other):
+        search.advance(120_000, lambda: False)
+    assert whole.found() is None or whole.found().tobytes() == other.found().tobytes()
+    assert whole.state()["search"].tobytes() == other.state()["search"].tobytes()
+    assert whole.state()["inputs"].tobytes() == other.state()["inputs"].tobytes()
+
+
+def test_inputs_change_only_in_multiples_of_the_hold():
+    _, found = searched(hold=4)
+    assert found
+    for inputs in found:
+        assert (np.flatnonzero(np.diff(inputs)) % 4 == 3).all()
+        assert wins(LEVEL, inputs)
+
+
+def test_gold_counts():
+    first = solve(GOLD_LEVEL, frames=20_000)
+    price = 1_000_000
+    search, found = searched(first.inputs, level=GOLD_LEVEL, price=price)
+    for inputs in found:
+        assert wins(GOLD_LEVEL, inputs)
+    costs = [replay(search._task.level_set, search._task.origin, inputs, price).cost for inputs in found]
+    assert costs == sorted(costs, reverse=True)
