@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from nclone_env.memory.formatting import format_bytes, format_seconds, location
 from nclone_env.memory.growth import MIN_SNAPSHOTS
-from nclone_env.memory.measurements import TIME_UNIT
+from nclone_env.memory.measurements import NATIVE, TIME_UNIT
 from nclone_env.memory.section import Row, Section
-from nclone_env.memory.stats import Stats, judged_steps
-
-_NAMED = 3  # lines
+from nclone_env.memory.stats import Stats, culprits, judged_steps
 
 
 def summary(stats: Stats) -> Section:
@@ -84,10 +82,11 @@ def _blame(stats: Stats) -> str:
     if stats.verdict == "undecided":
         return f": {_doubt(stats)}"
     margins = {item.quantity: format_bytes(item.margin) for item in stats.growths}
-    traced, native = margins.get("traced"), margins.get("native", margins.get("process"))
-    if traced is None:
-        return f": more than {native} {per(stats)} would have shown"
-    return f": more than {traced} {per(stats)} would have shown" + (f" (native code: {native})" if native else "")
+    native = margins.get("native", margins.get("process"))
+    found = {"": margins.get("traced"), "native code": native, "worker processes": margins.get("workers")}
+    (_, most), *others = ((name, margin) for name, margin in found.items() if margin is not None)
+    more = f" ({', '.join(f'{name}: {margin}' for name, margin in others)})" if others else ""
+    return f": more than {most} {per(stats)} would have shown{more}"
 
 
 def _doubt(stats: Stats) -> str:
@@ -110,12 +109,12 @@ def per(stats: Stats) -> str:
 def _culprits(stats: Stats) -> Iterator[Row]:
     """Yield the lines that grew most, and what keeps their memory."""
     title = "grew"
-    for line in stats.grown_lines[:_NAMED]:
+    for line in culprits(stats.grown_lines):
         behind = f", in {location(line.behind)}" if line.behind else ""
         yield title, f"{location(line.place)} {format_bytes(line.rate, sign=True)} {per(stats)}{behind}"
         title = ""
         if line.keeper:
             yield "", f"  kept by {line.keeper}"
-    for keeper in stats.measurements.keepers:
-        if not keeper.line.rpartition(":")[2].isdigit():
-            yield "", f"{keeper.line}: kept by {keeper.name} ({keeper.kind})"
+    if not any(line.behind == NATIVE for line in stats.grown_lines):
+        graphs = (keeper for keeper in stats.measurements.keepers if keeper.line == NATIVE)
+        yield from (("", f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})") for keeper in graphs)

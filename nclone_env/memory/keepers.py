@@ -13,22 +13,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nclone_env.memory.measurements import Keeper, Place
+from nclone_env.memory.measurements import NATIVE, Keeper, Place
 from nclone_env.memory.traced import place_of
 
 _SAMPLES = 3  # survivors of a line that are followed
 _CANDIDATES = 300  # of which they are chosen
 _DEPTH = 14
 _WIDTH = 12  # objects of a level that are followed
-_ENOUGH = 60  # for lines whose memory the collector does not track
 _LOOK = 4096  # objects between two looks at the clock
 _GRAPH = 5_000  # operations of a graph that are counted
 _FOLDER = str(Path(__file__).parent) + os.sep
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _CACHE = type(lru_cache(lambda: None))
 _CONTAINERS = (list, dict, set, deque)
-_LARGEST = 200  # containers that are searched first
-_NO_HOLDERS = (types.ModuleType, types.CodeType, types.BuiltinFunctionType)
+_LARGEST, _ENOUGH = 200, 60  # containers that are searched first, as what grows is among them, and parts of each
+_NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
+"""Types of which there are many, and which hold what they hold in dictionaries and cells."""
 
 
 class _Node(NamedTuple):
@@ -49,16 +49,16 @@ def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tupl
 
     Args:
         lines: the places of each line by its name in the report.
-        seconds: to search in at most.
+        seconds: of this thread, to search in at most.
     """
-    deadline = time.perf_counter() + seconds
+    deadline = time.thread_time() + seconds
     by_place = {place: name for name, places in lines.items() for place in places}
     found = _survivors(by_place, deadline)
-    walk = _Walk(deadline + seconds)
+    samples = {line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES] for line, things in found.items()}
+    walk = _Walk(deadline + seconds, {id(things) for things in (*found.values(), *samples.values())})
     keepers = []
-    for line, things in found.items():
-        step = max(1, len(things) // _SAMPLES)
-        chains = [chain for thing in things[::step][:_SAMPLES] if (chain := walk.chain(thing))]
+    for line, things in samples.items():
+        chains = [chain for thing in things if (chain := walk.chain(thing))]
         if chains:
             (name, kind), _ = Counter(chains).most_common(1)[0]
             keepers.append(Keeper(line, name, kind))
@@ -70,7 +70,7 @@ def find_graphs(seconds: float) -> tuple[Keeper, ...]:
     torch = sys.modules.get("torch")
     if not hasattr(torch, "Tensor"):
         return ()
-    deadline = time.perf_counter() + seconds
+    deadline = time.thread_time() + seconds
     tensors = [thing for thing in gc.get_objects() if type(thing) is torch.Tensor and thing.grad_fn is not None]  # type: ignore[union-attr]
     sizes = [(_operations(tensor.grad_fn), -number) for number, tensor in enumerate(tensors)]
     if not sizes:
@@ -81,7 +81,7 @@ def find_graphs(seconds: float) -> tuple[Keeper, ...]:
     chain = _Walk(deadline).chain(tensor)
     name = chain[0] if chain else "a tensor"
     head, *others = name.split(" < ")
-    return (Keeper("native memory", " < ".join((f"{head}.grad_fn", *others)), f"graph of {operations:,} operations"),)
+    return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *others)), f"graph of {operations:,} operations"),)
 
 
 def _operations(grad_fn: Any) -> int:
@@ -99,47 +99,48 @@ def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list
     from _tracemalloc import _get_object_traceback as traceback_of
 
     found: dict[str, list[Any]] = {}
-
-    def note(thing: Any) -> None:
-        stack = traceback_of(thing)
-        place = place_of(tuple(stack)) if stack else None
-        line = by_place.get(place) if place else None
-        if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
-            found[line].append(thing)
-
+    missing = set(by_place.values())
     things = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]  # newest first
-    for number, thing in enumerate(things):
-        if number % _LOOK == 0 and (time.perf_counter() > deadline or all(map(found.get, by_place.values()))):
-            break
-        note(thing)
-    missing = set(by_place.values()) - set(found)
-    if missing:  # what the collector does not track is only found in what it is part of
-        for thing in _largest(things):
-            parts = list(thing.values()) if isinstance(thing, dict) else list(thing)
-            for part in parts[:: max(1, len(parts) // _ENOUGH)]:
-                if not gc.is_tracked(part):
-                    note(part)
-        for thing in things:
-            if time.perf_counter() > deadline or all(len(found.get(line, ())) >= _ENOUGH for line in missing):
+    containers = sorted((thing for thing in things if type(thing) in _CONTAINERS), key=len, reverse=True)[:_LARGEST]
+    for holders, parts in ((containers, _sampled), (things, _with_parts), (things, _parts_of_parts)):
+        for first in range(0, len(holders), _LOOK):
+            if not missing or time.thread_time() > deadline:
                 break
-            if not isinstance(thing, _NO_HOLDERS):
-                for part in gc.get_referents(thing):
-                    if not gc.is_tracked(part):
-                        note(part)
+            some = [thing for thing in holders[first : first + _LOOK] if type(thing) not in _NO_HOLDERS]
+            traced = [part for thing in some for part in parts(thing) if traceback_of(part) is not None]
+            for thing in traced:
+                stack = traceback_of(thing)
+                place = place_of(tuple(stack)) if stack else None
+                line = by_place.get(place) if place else None
+                if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
+                    found[line].append(thing)
+            missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
+    things.clear()  # now, rather than when garbage is collected: it has all objects
     return found
 
 
-def _largest(things: Sequence[Any]) -> list[Any]:
-    """Return the largest containers: what grows is among them, as a rule."""
-    containers = [thing for thing in things if type(thing) in _CONTAINERS]
-    return sorted(containers, key=len, reverse=True)[:_LARGEST]
+def _sampled(container: Any) -> list[Any]:
+    """Return some parts of a container."""
+    parts = list(container.values() if isinstance(container, dict) else container)
+    return parts[:: max(1, len(parts) // _ENOUGH)]
+
+
+def _with_parts(thing: Any) -> list[Any]:
+    """Return an object and its parts: the collector shows no numbers, texts and arrays on their own."""
+    return [thing, *gc.get_referents(thing)]
+
+
+def _parts_of_parts(thing: Any) -> list[Any]:
+    """Return some parts of the dictionaries that an object has and that the collector does not track either."""
+    inner = (part for part in gc.get_referents(thing) if type(part) is dict and not gc.is_tracked(part))
+    return [part for holder in inner if len(holder) >= _ENOUGH for part in _sampled(holder)]
 
 
 class _Walk:
     """Search through referrers, breadth first, until a name is found."""
 
-    def __init__(self, deadline: float):
-        self._deadline = deadline
+    def __init__(self, deadline: float, ours: Collection[int] = ()):
+        self._deadline, self._ours = deadline, ours
         self._modules = {id(vars(module)): name for name, module in list(sys.modules.items()) if _has_dict(module)}
         self._modules[id(vars(sys.modules["__main__"]))] = "__main__"
         self._locals = {id(value): name for name, value in _locals()}
@@ -147,28 +148,24 @@ class _Walk:
     def chain(self, thing: Any) -> tuple[str, str] | None:
         """Return the names that lead to an object, and what is kept; None if no name is found."""
         level = [_Node(thing, (), 0, "", "")]
-        seen = {id(thing), id(level), id(self.__dict__)}
+        seen = {id(thing), id(level), id(self.__dict__), *self._ours}
         best: tuple[str, str] | None = None
         for _ in range(_DEPTH):
-            following: list[_Node] = []
-            seen.add(id(following))
-            for node in level[:_WIDTH]:
+            for node in level:
                 if id(node.thing) in self._locals:
                     return _answer(thing, node, self._locals[id(node.thing)])
-                if time.perf_counter() > self._deadline:
-                    return best
-                seen.add(id(node))
-                for referrer in gc.get_referrers(node.thing):
-                    if id(referrer) in seen or _is_ours(referrer) or isinstance(referrer, _Node):
-                        continue
-                    seen.add(id(referrer))
-                    name, is_root = self._name(referrer, node)
-                    if is_root:
-                        return _answer(thing, node, name)
-                    following.append(_above(referrer, node, name))
-                    if name and best is None:
-                        best = _answer(thing, following[-1], "")
-            level = following
+            if not level or time.thread_time() > self._deadline:
+                break
+            following: list[_Node] = []
+            seen |= {id(following), *map(id, level)}
+            for node, referrer in _referrers(level, seen):
+                name, is_root = self._name(referrer, node)
+                if is_root:
+                    return _answer(thing, node, name)
+                following.append(_above(referrer, node, name))
+                if name and best is None:
+                    best = _answer(thing, following[-1], "")
+            level = following[:_WIDTH]
         return best
 
     def _name(self, holder: Any, node: _Node) -> tuple[str, bool]:
@@ -186,7 +183,7 @@ class _Walk:
             local = _key(frame.f_locals, thing) if frame is not None else ""
             return f"{code.co_name}.{local}" if code is not None and local else "", bool(local)
         if isinstance(holder, type):
-            name = _key(vars(holder), thing)
+            name = _key(vars(holder), thing) or node.key
             return f"{holder.__name__}.{name}", bool(name)
         if isinstance(holder, _CACHE):
             return f"{getattr(holder, '__name__', 'function')}.cache", False
@@ -202,6 +199,29 @@ class _Walk:
         return "", False
 
 
+def _referrers(level: Sequence[_Node], seen: set[int]) -> Iterator[tuple[_Node, Any]]:
+    """Yield nodes with each object that refers to theirs; a look at all objects takes tens of milliseconds."""
+    nodes = {id(node.thing): node for node in level}
+    referrers = gc.get_referrers(*(node.thing for node in level))
+    seen.add(id(referrers))
+    found = [thing for thing in referrers if id(thing) not in seen and not _is_ours(thing)]
+    if not found:  # they are in a dictionary that the collector does not track
+        found = [part for part in _untracked() if any(id(value) in nodes for value in part.values())][:1]
+    seen |= {id(found), *map(id, found)}
+    for referrer in found:
+        part = next((part for part in gc.get_referents(referrer) if id(part) in nodes), None)
+        if part is not None and not isinstance(referrer, _Node):
+            yield nodes[id(part)], referrer
+
+
+def _untracked() -> Iterator[dict[Any, Any]]:
+    """Yield the larger dictionaries that the collector does not track."""
+    for thing in gc.get_objects():
+        for part in gc.get_referents(thing) if type(thing) not in _NO_HOLDERS else ():
+            if type(part) is dict and len(part) >= _ENOUGH and not gc.is_tracked(part):
+                yield part
+
+
 def _above(holder: Any, node: _Node, name: str) -> _Node:
     names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
     count, container = node.size, node.container
@@ -211,7 +231,11 @@ def _above(holder: Any, node: _Node, name: str) -> _Node:
             count, container = len(holder), type(holder).__name__
     elif isinstance(holder, _CACHE):
         count, container = holder.cache_info().currsize, "lru_cache"
-    key = _key(holder, node.thing) if isinstance(holder, dict) else node.key
+    key = node.key
+    if isinstance(holder, dict):
+        key = _key(holder, node.thing) or key
+    elif isinstance(holder, types.CellType):
+        key = str(id(holder))
     return _Node(holder, names, count, container, key)
 
 
@@ -239,16 +263,10 @@ def _key(mapping: Mapping[Any, Any], thing: Any) -> str:
 
 
 def _closure_name(function: types.FunctionType, node: _Node) -> str:
-    cells = function.__closure__ or ()
-    for name, cell in zip(function.__code__.co_freevars, cells):
-        try:
-            value = cell.cell_contents
-        except ValueError:  # still empty
-            continue
-        if cell is node.thing or (cells is node.thing and node.key == name) or value is node.thing:
+    """Return the function with its variable on the way, whose cell the node below the tuple of cells notes."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if node.key == str(id(cell)):
             return f"{function.__qualname__}.{name}"
-    if cells is node.thing and cells:
-        return f"{function.__qualname__}.{function.__code__.co_freevars[0]}"
     return function.__qualname__
 
 

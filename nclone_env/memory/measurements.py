@@ -21,6 +21,8 @@ INTERPRETER, LIBRARIES, COMPILED_CODE, MADE, FIRST_STEPS, STEPS = (
 )
 TIME_UNIT = "millisecond"
 """Unit of code that counts no steps."""
+NATIVE, WORKER = "native code", "a worker process"
+"""What allocates memory that tracemalloc does not see in this process."""
 FEWEST_SNAPSHOTS = 10
 """Snapshots of a run that has as many steps; a larger interval is shortened."""
 _DEFAULT_SNAPSHOTS = 20
@@ -116,7 +118,7 @@ class Snapshot:
     pss_bytes: int
     """Proportional set size: pages shared by several processes count in proportion."""
     data_bytes: int
-    """PSS without file-backed pages: heap, stacks, shared memory. Independent of other processes."""
+    """Resident pages without a file: heap, stacks, shared memory. Independent of other processes."""
     worker_bytes: int
     """The same of all child processes."""
     native_bytes: int
@@ -159,12 +161,23 @@ class SourceLine:
     """``file:line`` of the innermost call in the user's own files; empty: none."""
 
 
+class UntracedLine(NamedTuple):
+    """A line of the user behind memory that tracemalloc does not see in this process."""
+
+    behind: str
+    """``NATIVE`` or ``WORKER``."""
+    place: str
+    """``file:line``."""
+    share: float
+    """Of all that grew there."""
+
+
 @dataclass(frozen=True)
 class Keeper:
     """An object that keeps memory from being freed."""
 
     line: str
-    """``file:line`` that allocated what is kept, or the kind of memory."""
+    """``file:line`` that allocated what is kept, or ``NATIVE``."""
     name: str
     """Names that lead to it, such as ``Keep.kept < env (train.py)``."""
     kind: str
@@ -240,6 +253,8 @@ class Measurements:
     snapshots: tuple[Snapshot, ...]
     traced_floor: int = FLOORS["traced"]
     """Bytes by which traced memory may vary without anything growing."""
+    native_floor: int = FLOORS["native"]
+    """The same for native memory."""
     stages: tuple[Stage, ...] = ()
     """In chronological order."""
     owners: tuple[OwnedNode, ...] = ()
@@ -251,6 +266,8 @@ class Measurements:
     """Step of each line snapshot."""
     lines: tuple[SourceLine, ...] = ()
     """All lines that had live memory at one of them."""
+    untraced: tuple[UntracedLine, ...] = ()
+    """Lines of the user behind memory that grew and that tracemalloc does not see in this process."""
     keepers: tuple[Keeper, ...] = ()
     """Of memory that grew."""
     judged: tuple[float, float] | None = None

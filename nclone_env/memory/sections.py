@@ -18,8 +18,8 @@ _CALLERS = 4  # of a line, in the report
 _QUANTITIES = {
     "traced": "live memory of Python and NumPy, traced by tracemalloc",
     "native": "blocks in use, counted by the C library's allocator",
-    "process": "PSS without file pages and without the arrays of owners",
-    "workers": "PSS without file pages of child processes",
+    "process": "resident pages without a file, without the arrays of owners",
+    "workers": "resident pages without a file of child processes",
     "owners": "bytes that the owners report",
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nclone_env.memory.allocator import heap_bytes
@@ -17,6 +19,21 @@ def owned_bytes(tree: MemoryNode) -> int:
     return sum(node.own_bytes for _, node in tree.walk() if not node.mapped)
 
 
+class Held(NamedTuple):
+    """Memory of this process, without the tables of tracemalloc, in bytes."""
+
+    anonymous: int
+    """In pages without a file."""
+    native: int
+    """In use according to the C library's allocator; -1 if unknown."""
+
+
+def held_bytes() -> Held:
+    """Return the memory of this process now."""
+    tables, heap = table_bytes(), heap_bytes()
+    return Held(resident_bytes().anonymous - tables, heap.in_use - tables if heap else -1)
+
+
 class SnapshotLog:
     """Snapshots in chronological order.
 
@@ -27,6 +44,7 @@ class SnapshotLog:
     def __init__(self, capacity: int):
         self._values = np.full((capacity, len(Snapshot.__dataclass_fields__)), -1.0)  # its pages are committed now
         self._count = 0
+        self._own = Held(0, 0)  # what the profiler has taken since the first snapshot
 
     def __len__(self) -> int:
         """Return the number of snapshots."""
@@ -44,17 +62,27 @@ class SnapshotLog:
             step,
             resident.rss,
             resident.pss,
-            resident.anonymous - tables,
+            resident.anonymous - tables - self._own.anonymous,
             worker_bytes("anonymous"),
-            heap.in_use - tables if heap else -1,
+            heap.in_use - tables - self._own.native if heap else -1,
             owned_bytes(tree),
             committed_tree_bytes(tree),
         )
         self._count += 1
 
+    @property
+    def last_step(self) -> float:
+        """Step of the last snapshot; -1 if there is none."""
+        return float(self._values[self._count - 1, 0]) if self._count else -1.0
+
+    def exclude(self, before: Held) -> None:
+        """Leave what was taken since ``before`` out of all later snapshots: it is the profiler's."""
+        taken = zip(self._own, held_bytes(), before)
+        self._own = Held(*(own + max(0, after - earlier) for own, after, earlier in taken))
+
     def clear(self) -> None:
         """Drop all snapshots."""
-        self._count = 0
+        self._count, self._own = 0, Held(0, 0)
 
     def thin(self) -> None:
         """Drop every second snapshot, but not the first."""

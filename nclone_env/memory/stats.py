@@ -5,7 +5,7 @@ Sizes are in bytes, rates in bytes per 1,000 steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +23,9 @@ from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,
     LIBRARIES,
+    NATIVE,
     TIME_UNIT,
+    WORKER,
     AllocatingLine,
     FunctionTime,
     Measurements,
@@ -37,6 +39,10 @@ _OWNED_SHARE = 0.01
 _SHORTEST = 1000.0
 """Milliseconds of a run without counted steps below which there is no verdict."""
 TOP_LINES = 15
+_LEAST_SHARE = 0.1
+"""Of the native memory, or that of workers, that grew: lines with less are noise."""
+_CULPRITS, _CULPRIT_SHARE = 3, 0.02
+"""Lines that are named first, and the share of the fastest one's rate that they have at least."""
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
 
@@ -73,7 +79,7 @@ class GrownLine:
     file: str
     line: int
     behind: str
-    """``file:line`` that allocated most of it, where that is another line; else empty."""
+    """``file:line`` that allocated most of it, where that is another line, or ``NATIVE`` or ``WORKER``; else empty."""
     rate: float
     """Bytes per 1,000 steps."""
     error: float
@@ -170,7 +176,7 @@ def compute_stats(measured: Measurements) -> Stats:
         growths=growths,
         per_environment=per_environment(measured.sizes),
         largest_lines=largest_lines(measured.lines),
-        grown_lines=kept_lines(grown_lines(measured.lines, measured.line_steps, *judged_steps(measured)), measured),
+        grown_lines=all_grown_lines(measured, growths),
         step_peak=step_peak(measured.step_peaks, measured.settings.warm_up_steps),
         churn=churn(measured),
         by_cumulative=_top(measured.functions, "cumulative_seconds", measured.profiled_seconds),
@@ -182,7 +188,7 @@ def compute_stats(measured: Measurements) -> Stats:
 def growths_of(measured: Measurements) -> tuple[Growth, ...]:
     """Return the growth of every quantity that was measured."""
     found = series(measured)
-    floors = {"traced": measured.traced_floor}
+    floors = {"traced": measured.traced_floor, "native": measured.native_floor}
     if "owners" in found:
         floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
     first, last = judged_steps(measured)
@@ -288,11 +294,12 @@ def grown_lines(
         lines: with their memory at each of ``steps``.
         steps: of the line snapshots.
         first: step from which on they are judged; the last one before it counts if there are fewer than two.
-        last: step until which they are judged; later ones count if there are fewer than ``MIN_SNAPSHOTS``.
+        last: step until which they are judged; later ones count if there are fewer than two before it.
     """
-    kept = [number for number, step in enumerate(steps) if first <= step <= last]
-    if len(kept) < MIN_SNAPSHOTS:
-        kept = [number for number, step in enumerate(steps) if step >= first]
+    until = [number for number, step in enumerate(steps) if step <= last]
+    kept = [number for number in until if steps[number] >= first]
+    if len(kept) < 2:
+        kept = until[-2:]
     if len(kept) < 2:
         kept = list(range(len(steps)))[-2:]
     if len(kept) < 2:
@@ -337,10 +344,34 @@ def _grown_line(
     )
 
 
-def kept_lines(lines: Sequence[GrownLine], measured: Measurements) -> tuple[GrownLine, ...]:
-    """Return lines with their keepers."""
+def culprits(lines: Sequence[GrownLine]) -> tuple[GrownLine, ...]:
+    """Return the few lines that matter of those that grew."""
+    return tuple(line for line in lines[:_CULPRITS] if line.rate > _CULPRIT_SHARE * lines[0].rate)
+
+
+def all_grown_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[GrownLine, ...]:
+    """Return the lines that grew by tracemalloc and by the allocator, fastest first, with their keepers."""
+    traced = grown_lines(measured.lines, measured.line_steps, *judged_steps(measured))
+    known = {line.place for line in traced}
+    others = [line for line in untraced_lines(measured, growths) if line.place not in known]
     keepers = {keeper.line: f"{keeper.name} ({keeper.kind})" for keeper in measured.keepers}
-    return tuple(replace(line, keeper=keepers.get(line.place, "")) for line in lines)
+    lines = sorted((*traced, *others), key=lambda line: (-line.rate, line.file, line.line))
+    kept = (replace(line, keeper=keepers.get(NATIVE if line.behind == NATIVE else line.place, "")) for line in lines)
+    return tuple(kept)[:TOP_LINES]
+
+
+def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterator[GrownLine]:
+    """Yield the lines that share the growth of native memory and of worker processes."""
+    quantities = {NATIVE: "native", WORKER: "workers"}
+    growing = {item.quantity: item for item in growths if item.verdict == "growing"}
+    if "native" in growing and "traced" in growing and growing["traced"].slope > growing["native"].slope / 2:
+        del growing["native"]  # blocks of Python's larger objects
+    for behind, place, share in measured.untraced:
+        whole = growing.get(quantities[behind])
+        if whole is not None and share >= _LEAST_SHARE:
+            file, _, line = place.rpartition(":")
+            change = round(share * whole.change)
+            yield GrownLine(file, int(line), behind, share * whole.slope, share * whole.error, change, 0, ())
 
 
 def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[FunctionTime, ...]:

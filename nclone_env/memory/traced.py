@@ -159,8 +159,8 @@ class TracedLog:
 
     def _take_lines(self, step: float, always: bool) -> None:
         """Note the lines with live memory, and by the way how much the profiler itself has allocated."""
-        start = time.perf_counter()
-        if not tracemalloc.is_tracing() or (start < self._next and not always):
+        start = time.thread_time()
+        if not tracemalloc.is_tracing() or (time.perf_counter() < self._next and not always):
             return
         if self._lines and self._lines[-1][0] == step:
             del self._lines[-1]
@@ -178,8 +178,11 @@ class TracedLog:
         live = int(values[:, 0].sum())
         del lines, values
         self._own = tracemalloc.get_traced_memory()[0] - live
-        now = time.perf_counter()
-        self._next = now + _COST * (now - start)
+        self._next = time.perf_counter() + _COST * (time.thread_time() - start)
+
+    def exclude(self, size: int) -> None:
+        """Leave so many traced bytes out until lines are noted again: the profiler has taken them."""
+        self._own += size
 
     def clear(self) -> None:
         """Drop all snapshots and lines."""

@@ -20,14 +20,25 @@ from nclone_env.memory.answer import summary
 from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
-from nclone_env.memory.measurements import TIME_UNIT, Keeper, Measurements, ProfileSettings, Stage
+from nclone_env.memory.measurements import (
+    NATIVE,
+    TIME_UNIT,
+    WORKER,
+    Keeper,
+    Measurements,
+    ProfileSettings,
+    Stage,
+    UntracedLine,
+)
+from nclone_env.memory.native import NativeLines
 from nclone_env.memory.owners import owned_nodes
 from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of
-from nclone_env.memory.snapshots import SnapshotLog
-from nclone_env.memory.stats import GrownLine, Stats, compute_stats, grown_lines
+from nclone_env.memory.snapshots import SnapshotLog, held_bytes
+from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, grown_lines, growths_of
 from nclone_env.memory.traced import TracedLog, start_tracing
+from nclone_env.memory.workers import WorkerLines
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
 _CAPACITY = 64
@@ -43,8 +54,9 @@ _FEW = 0.08  # of the run so far is the longest time between two snapshots by ti
 _LINES_EVERY = 2  # snapshots
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
-_SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.5, 3.0
-_NAMED_LINES = 3
+_SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
+_NATIVE_FLOOR = 64 * 1024
+"""Bytes by which native memory may vary: the profiler works beside the code, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
 Notify = Callable[[float], object]
 
@@ -74,10 +86,13 @@ class Watch:
         self._next = 0.0  # snapshot by time
         self._stages: list[Stage] = []
         self._keepers: dict[str, Keeper] = {}
+        self._native, self._workers = NativeLines(), WorkerLines()
+        self._of_workers: dict[str, float] = {}  # shares of lines
         self._searched = 0.0  # seconds
         self._clock = threading.Thread(target=self._watch_clock, daemon=True, name="memory profiler")
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._began = 0.0
+        self._machine = machine()
         self._process = os.getpid()
         self.stats: Stats | None = None
         """The statistics, once the block has ended."""
@@ -85,6 +100,8 @@ class Watch:
     def __enter__(self) -> Watch:
         """Begin to take snapshots."""
         restart_peak()
+        if self._wants_trace:
+            self._workers.open()
         self._process = os.getpid()
         self._stages.append(stage("before", "at the beginning of the block"))
         self._began = time.perf_counter()
@@ -100,8 +117,11 @@ class Watch:
                 self._count_steps()
             self._steps += 1
             if self._steps % self._every == 0:
-                gc.collect()
+                _collect()
                 self._take(self._steps)
+                if self._may_search():
+                    self._search(_SEARCH_SECONDS)
+                self._native.skip()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -111,13 +131,18 @@ class Watch:
             return
         self._ended.set()
         self._clock.join()
+        self._native.close()
         if self._frozen:
             gc.unfreeze()
+            self._frozen = False
         gc.collect()
-        self._take(self._steps or self._milliseconds(), last=True)
+        if not self._steps or self._log.last_step != self._steps:
+            self._take(self._steps or self._milliseconds(), last=True)
         self._stages.append(stage("after", "at the end of the block"))
-        measurements = self._measurements()
-        self._search(measurements)
+        self._search(_LAST_SEARCH_SECONDS)
+        if self._wants_trace:
+            self._of_workers, keepers = self._workers.close()
+            self._keepers |= {keeper.line: keeper for keeper in keepers}
         if self._began_trace:
             tracemalloc.stop()
         self.stats = compute_stats(self._measurements())
@@ -140,6 +165,8 @@ class Watch:
                 self._notify(time.perf_counter() - self._began)
 
     def _tick(self) -> None:
+        if self._native.is_watching:  # whose count this would disturb
+            return
         now = self._milliseconds()
         loads = self._loading.look(self._steps or now, now)
         if self._steps:
@@ -150,14 +177,15 @@ class Watch:
         elif not self._settled and not loads and quiet > max(1000 * _QUIET, _QUIET_SHARE * now):
             self._settle("imports and compilation", "until nothing was imported or compiled")
         if now >= self._next:
-            start = time.perf_counter()
+            start = time.thread_time()  # what it costs; waiting for the interpreter costs the program nothing
             with _promptly():
+                clear_free_lists()
                 self._take(now)
-            took = time.perf_counter() - start
+            took = time.thread_time() - start
             rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
-            if self._searched * _COST < now / 1000 - _SEARCH_AFTER and not self._frozen:
-                self._search(None)
+            if self._may_search():
+                self._search(_SEARCH_SECONDS)
 
     def _settle(self, name: str, how: str) -> None:
         """Begin what is judged: start to trace, forget the snapshots before."""
@@ -200,22 +228,41 @@ class Watch:
         if self._wants_trace:
             self._traced.take(place, lines=last or (len(self._log) - 1) % _LINES_EVERY == 0, always=last)
 
-    def _search(self, measurements: Measurements | None) -> None:
-        """Look for the keepers of the lines that grew most."""
-        if self._wants_trace and len(self._traced.line_steps()) >= (MIN_SNAPSHOTS if measurements is None else 2):
-            start = time.perf_counter()
-            seconds = _SEARCH_SECONDS if measurements is None else _LAST_SEARCH_SECONDS
-            found = self._grown() if measurements is None else compute_stats(measurements).grown_lines
-            lines = {line.place: line.places for line in found[:_NAMED_LINES] if line.place not in self._keepers}
-            if lines and tracemalloc.is_tracing():
-                self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
-            self._searched += time.perf_counter() - start
-        if measurements is not None and any(item.verdict == "growing" for item in compute_stats(measurements).growths):
-            self._keepers |= {keeper.line: keeper for keeper in find_graphs(_LAST_SEARCH_SECONDS)}
+    def _may_search(self) -> bool:
+        return self._searched * _COST < (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
+
+    def _search(self, seconds: float) -> None:
+        """Look for the lines and the keepers of what grows, for so many seconds at most."""
+        start = time.thread_time()
+        growing = {item.quantity for item in growths_of(self._measurements()) if item.verdict == "growing"}
+        if self._wants_trace and "native" in growing:
+            self._native.watch()
+        if self._wants_trace and "workers" in growing:
+            self._workers.request()
+        if growing & {"traced", "native", "process"}:
+            before, traced = held_bytes(), tracemalloc.get_traced_memory()[0]
+            if self._frozen:
+                gc.unfreeze()  # the collector shows no frozen objects
+            self._find_keepers(seconds)
+            if self._frozen:
+                _collect()
+                gc.freeze()
+            else:
+                clear_free_lists()
+            self._traced.exclude(tracemalloc.get_traced_memory()[0] - traced)
+            self._log.exclude(before)
+        self._searched += time.thread_time() - start
+
+    def _find_keepers(self, seconds: float) -> None:
+        lines = {line.place: line.places for line in culprits(self._grown()) if line.place not in self._keepers}
+        if lines and tracemalloc.is_tracing():
+            self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
+        self._keepers |= {keeper.line: keeper for keeper in find_graphs(seconds)}
 
     def _grown(self) -> tuple[GrownLine, ...]:
-        first, last = self._judged()
-        return grown_lines(self._traced.lines(), self._traced.line_steps(), first, last)
+        if not self._wants_trace:
+            return ()
+        return grown_lines(self._traced.lines(), self._traced.line_steps(), *self._judged())
 
     def _judged(self) -> tuple[float, float]:
         """Return the bounds of the longest part without imports and compilation, without its warm-up."""
@@ -223,17 +270,21 @@ class Watch:
         if not snapshots:
             return 0.0, 0.0
         steps = [item.step for item in snapshots]
-        if not self._steps and self._ended.is_set() and len(steps) > MIN_SNAPSHOTS:
+        if self._ended.is_set() and len(steps) > MIN_SNAPSHOTS:
             steps.pop()  # what the code held is gone when its function has returned
         first, last = self._loading.longest_without(steps[0] if not self._steps else 0.0, steps[-1])
         return first + WARM_UP_SHARE * (last - first), last
+
+    def _untraced(self) -> tuple[UntracedLine, ...]:
+        native = [UntracedLine(NATIVE, place, share) for place, share in self._native.shares().items()]
+        return (*native, *(UntracedLine(WORKER, place, share) for place, share in self._of_workers.items()))
 
     def _measurements(self) -> Measurements:
         snapshots = self._log.snapshots()
         last = snapshots[-1].step
         owners = () if self._owner is None else owned_nodes(self._owner.memory())
         return Measurements(
-            machine=machine(),
+            machine=self._machine,
             settings=ProfileSettings(self._num_envs, steps=max(1, math.ceil(last))),
             name=self._name,
             unit="step" if self._steps else TIME_UNIT,
@@ -245,12 +296,34 @@ class Watch:
             stages=tuple(self._stages),
             traced=self._traced.records() if self._wants_trace else (),
             traced_floor=FREE_LISTS,
+            native_floor=_NATIVE_FLOOR,
             line_steps=self._traced.line_steps(),
             lines=self._traced.lines(),
+            untraced=self._untraced(),
             keepers=tuple(self._keepers.values()),
             judged=self._judged(),
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),
         )
+
+
+def _collect() -> None:
+    """Collect garbage, unless the code has switched that off: then its garbage is its leak."""
+    if gc.isenabled():
+        gc.collect()
+
+
+def clear_free_lists() -> None:
+    """Free what Python keeps for new objects, and garbage in cycles among the young ones.
+
+    A tuple or a number that is freed goes to a list of its type until the next full collection and counts as live
+    until then: up to a megabyte, reached after thousands of steps. A full collection of nothing takes microseconds.
+    """
+    if gc.isenabled():
+        gc.collect(1)
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.collect()
+        gc.unfreeze()
 
 
 @contextmanager

@@ -198,3 +198,4 @@ def test_a_leaking_script_is_told_with_its_line_and_keeper(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "GROWING: traced" in text
     assert "leak.py:5" in text
+    assert "kept by kept (list of" in text

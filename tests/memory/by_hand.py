@@ -7,6 +7,8 @@ from nclone_env.memory.measurements import (
     INTERPRETER,
     LIBRARIES,
     MADE,
+    NATIVE,
+    WORKER,
     Advice,
     AllocatingLine,
     FunctionTime,
@@ -21,6 +23,7 @@ from nclone_env.memory.measurements import (
     SourceLine,
     Stage,
     Traced,
+    UntracedLine,
 )
 
 STEPS = range(0, 1001, 50)
@@ -58,6 +61,7 @@ def measurements(traced_per_step: int = 0, native_per_step: int = 0) -> Measurem
             SourceLine("b.py", 2, (900, 900), (3, 3)),
             SourceLine("c.py", 3, (0, 50), (0, 1), ("mine.py:5",), "mine.py:5"),
         ),
+        untraced=(UntracedLine(NATIVE, "native.py:4", 0.5), UntracedLine(WORKER, "worker.py:6", 1.0)),
         advice=(Advice("--picture-size 64", 2_048, "--picture-size 64 saves 2.0 KB."),),
         keepers=(Keeper("a.py:1", "Keep.kept < env", "list of 2: bytes"),),
         judged=(200, 1000),

@@ -1,0 +1,111 @@
+"""Lines of the user behind native memory: the allocator's count, read line by line in short stretches of the run.
+
+tracemalloc sees no memory of native code. While every line is watched a program takes several times as long, so that
+this begins only once native memory has been seen to grow, and ends after some thousand lines.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections import Counter
+from types import FrameType
+from typing import Any
+
+from nclone_env.memory.allocator import heap_bytes
+from nclone_env.memory.traced import is_own, table_bytes
+
+_EVENTS = 3000  # lines, calls and returns of a stretch
+_SECONDS = 1.0  # of a stretch at most
+_STRETCHES = 10
+_LEAST = 1024  # bytes of a line that mean something
+_Pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+
+class NativeLines:
+    """Bytes of the C library's allocator that each line of the main thread took and did not free."""
+
+    def __init__(self) -> None:
+        self._found: Counter[str] = Counter()
+        self._watched: list[FrameType] = []
+        self._line = ""
+        self._in_use = 0
+        self._events = 0
+        self._end = 0.0
+        self._begin_later = _Pending(self._begin)
+        self._stretches = 0
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether there is a stretch now."""
+        return bool(self._watched)
+
+    def watch(self) -> None:
+        """Begin a stretch, at the next instruction of the main thread, unless there were enough."""
+        if heap_bytes() is not None and not self._watched and self._stretches < _STRETCHES:
+            ctypes.pythonapi.Py_AddPendingCall(self._begin_later, None)
+
+    def skip(self) -> None:
+        """Leave out what was taken since the last line, by the profiler."""
+        if self._watched:
+            self._in_use = _in_use()
+
+    def close(self) -> None:
+        """Begin no more stretches, and end the one that there may be in this thread."""
+        self._stretches = _STRETCHES
+        self._stop()
+
+    def shares(self) -> dict[str, float]:
+        """Return the share of each line, as ``file:line``, in the memory that was taken and not freed."""
+        taken = {line: size for line, size in self._found.items() if line and size >= _LEAST}
+        return {line: size / sum(taken.values()) for line, size in taken.items()}
+
+    def _stop(self) -> None:
+        if self._watched:
+            sys.settrace(None)
+            for frame in self._watched:
+                frame.f_trace = None
+            self._watched = []
+
+    def _begin(self, _: Any) -> int:
+        frame: FrameType | None = sys._getframe(1)
+        if self._stretches >= _STRETCHES or sys.gettrace() is not None:  # a debugger, or a measurement of coverage
+            return 0
+        self._stretches += 1
+        self._events, self._end = 0, time.perf_counter() + _SECONDS
+        self._line = _own_line(frame)
+        while frame is not None:
+            if is_own(frame.f_code.co_filename):
+                frame.f_trace = self._trace
+                self._watched.append(frame)
+            frame = frame.f_back
+        if self._watched:
+            sys.settrace(self._trace)
+            self._in_use = _in_use()
+        return 0
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Count what was taken since the last event for the line before."""
+        if not is_own(frame.f_code.co_filename):
+            return None
+        self._found[self._line] += _in_use() - self._in_use
+        self._events += 1
+        if self._events > _EVENTS or time.perf_counter() > self._end:
+            self._stop()
+            return None
+        self._line = _own_line(frame.f_back if event == "return" else frame)
+        self._in_use = _in_use()
+        return self._trace
+
+
+def _in_use() -> int:
+    heap = heap_bytes()
+    return (heap.in_use if heap is not None else 0) - table_bytes()
+
+
+def _own_line(frame: FrameType | None) -> str:
+    """Return the innermost line of the user's own files."""
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
