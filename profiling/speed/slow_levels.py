@@ -25,7 +25,7 @@ from nclone_env.level.raw import RawLevel
 from nclone_env.level.records import MAX_RECORDS
 from nclone_env.sim.speed import frames_per_second
 
-START = (88, 50)
+START, IN_BOX = (88, 50), (20, 48)
 OBSERVATIONS = (
     "game_state",
     "locals",
@@ -74,13 +74,18 @@ def make(raw: RawLevel, observation: str) -> None:
 
 
 def everything(random: np.random.Generator) -> RawLevel:
-    """Return a level with the most entities of every kind, on random tiles; mines and gold fill up what is left."""
+    """Return a level with the most entities of every kind, on random tiles; mines and gold fill up what is left.
+
+    The ninja lives: it is in a box, which no entity is in.
+    """
     kinds = sorted(CROWDS, key=lambda kind: (kind.number != EXIT, kind.most))
     records: list[tuple[int, ...]] = []
     for kind in kinds:
         records += crowd(kind, kind.most, True, random)
     tiles = np.where(random.random((23, 42)) < 0.2, random.integers(0, MAX_TILE + 1, (23, 42)), 0)
-    return level_of(records[: MAX_RECORDS - 1], tiles)
+    tiles[:, :8], tiles[10:12, 2:5] = 1, 0
+    apart = [(kind, x if x >= 40 else 40 + 3 * x % 128, *rest) for kind, x, *rest in records[: MAX_RECORDS - 1]]
+    return RawLevel(tiles, [(NINJA, *IN_BOX, 0, 0), *apart])
 
 
 def main() -> None:
