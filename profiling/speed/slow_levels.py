@@ -95,8 +95,9 @@ def main() -> None:
     seconds, random = parser.parse_args().seconds, np.random.default_rng(0)
     print(f"{'kind':<16}{'most':>6}{'in one place':>16}{'scattered':>12}   frames/s")
     for kind in CROWDS:
-        one, other = (frames_per_second(level_of(crowd(kind, kind.most, s, random)), seconds) for s in (False, True))
-        print(f"{kind.name:<16}{kind.most:>6}{one:>16,.0f}{other:>12,.0f}", flush=True)
+        most = min(kind.most, MAX_RECORDS - 3)  # besides ninja, exit and switch
+        one, other = (frames_per_second(level_of(crowd(kind, most, s, random)), seconds) for s in (False, True))
+        print(f"{kind.name:<16}{most:>6}{one:>16,.0f}{other:>12,.0f}", flush=True)
     raw = everything(random)
     data = write_map(raw)
     print(f"\nthe most of every kind: {len(raw.records)} records, {len(data)} bytes")

@@ -38,19 +38,13 @@ COMMANDS = (
     ["levels", "show", "a.toml"],
     ["replay", "record", "a.toml", "--inputs", "5R", "--output", "a.replay"],
     ["replay", "verify", "a.replay"],
+    ["replay", "convert", "a.replay", "b.replay"],
+    ["levels", "cache"],
     ["solve", "first-steps/01-walk", "--frames", "2000"],
     ["gallery", "first-steps/01-walk"],
     ["gallery", "first-steps/01-walk", "--force"],
     ["levels", "generate", "--count", "1", "--output", "p.txt", "--family", "pads"],
-    ["levels", "generate", "--count", "1", "--output", "p.txt", "--family", "pads", "--force", "--seed", "1"],
-    ["levels", "cache"],
-    ["replay", "convert", "a.replay", "b.replay"],
-    ["replay", "video", "a.replay", "--output", "a.mp4"],
-    ["run", "--levels", "a.toml", "--episodes", "1", "--headless"],
-    ["warmup", "train"],
-    ["solve", "first-steps/01-walk", "--frames", "3000", "--resume"],
 )
-RUN = ("evaluate {run} --episodes 1", "compare {run}", "train --resume {run} --total-timesteps 512")
 TRAIN = "train --levels first-steps/01-walk --total-timesteps 256 --num-envs 8 --num-steps 16 --num-minibatches 2"
 
 
@@ -69,9 +63,7 @@ def test_the_core_path(tmp_path):
 
 def test_training(tmp_path):
     pytest.importorskip("torch")
-    code = f"assert main({TRAIN.split()!r} + ['--episodes', '1', '--no-video', '--name', 'mine']) == 0\n"
-    words = [command.format(run="runs/mine").split() for command in RUN]
-    done = run(f"{code}for words in {words!r}: assert main(words) == 0, words", tmp_path)
+    done = run(f"assert main({TRAIN.split()!r} + ['--episodes', '1', '--no-video']) == 0", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 

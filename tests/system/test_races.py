@@ -60,7 +60,7 @@ def trained(number: int, place: str) -> bool:
     from nclone_env.train.runs.checkpoint import load_checkpoint
 
     content = load_checkpoint(Path(place) / "checkpoint.pt")
-    levels = content.train_config["environment"]["levels"]
+    levels = content.train_config["levels"]
     names = ("checkpoint.pt", "learning_curve.csv", "levels.csv", "evaluation.csv")
     return LEVELS[number] in levels and all((Path(place) / name).exists() for name in names)
 

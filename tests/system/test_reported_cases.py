@@ -145,36 +145,6 @@ def test_a_video_in_a_folder_with_a_colon(place, capfd):
 
 # Memory and threads that run out
 
-LIMITED = """
-import resource, sys
-import numpy, gymnasium, tyro, numba, torch
-import nclone_env.train
-from nclone_env.cli.app import main
-with open("/proc/self/statm") as file:
-    size = int(file.read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size + int(sys.argv[1]), size + int(sys.argv[1])))
-sys.exit(main(sys.argv[2:]))
-"""
-GREEDY = {
-    "solve": (300_000_000, "solve", "first-steps/01-walk", "--frames", "1000000000"),
-    "train": (400_000_000, "train", "--levels", "first-steps/01-walk", "--num-envs", "200000"),
-    "profile": (300_000_000, "profile", "--num-envs", "3000000"),
-    "simulate": (100_000_000, "replay", "record", "jumps/01-stairs", "--inputs", "99999R " * 100, "--output", "a"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", GREEDY)
-def test_a_limit_of_memory_ends_in_one_line(name, folder):
-    pytest.importorskip("torch")
-    room, *words = GREEDY[name]
-    command = [sys.executable, "-c", LIMITED, str(room), *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=500)
-    assert done.returncode in (1, 2), done.stderr[-2000:]
-    lines = done.stderr.strip().splitlines()
-    assert "Traceback" not in done.stderr
-    assert "memory" in lines[-1] or " GB " in lines[-1], lines
-
 
 @pytest.mark.parametrize("error", [MemoryError(), MemoryError("Unable to allocate 3 GiB"), "can't start new thread"])
 def test_errors_of_memory_are_one_line(error, monkeypatch, capsys):
