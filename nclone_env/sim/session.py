@@ -35,7 +35,7 @@ from nclone_env.sim.tick import start, tick
 MOST_FRAMES = 1 << 30
 """Frames of a world from its start; the counter has 32 bits."""
 MOST_ENTRIES = 1 << 30
-"""Entries into cells after which they are numbered anew; a mover enters at most one cell per frame."""
+"""Entries into cells after which they are renumbered; a mover enters at most one cell per frame."""
 _MANY = 1 << 18  # frames whose states may not fit into memory
 
 
@@ -285,7 +285,7 @@ class Session:
 
 
 def renumber_entries(worlds: WorldArrays, levels: LevelSet) -> None:
-    """Number the entries of each world anew whose counter is large; their order, and so the future, stays the same.
+    """Renumber the entries of each world whose counter is large; their order, and so the future, stays the same.
 
     Args:
         worlds: changed in place.

@@ -76,7 +76,7 @@ def test_a_wrong_order_of_entries_is_noticed():
     assert ranks.tolist() != others.tolist()
 
 
-def test_entries_of_an_environment_are_numbered_anew(monkeypatch):
+def test_entries_of_an_environment_are_renumbered(monkeypatch):
     envs = [NPlusPlusVectorEnv(levels=(everything(),), num_envs=2, max_frames=1_000_000) for _ in range(2)]
     for env in envs:
         env.reset(seed=1)
