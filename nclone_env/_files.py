@@ -2,7 +2,8 @@
 
 A file is written under a temporary name, ``.nclone_env-<random digits>.<name>``, and locked meanwhile. The lock ends
 with the process. So the next process that writes to the folder removes the files of killed processes and keeps those
-being written. Process numbers could not tell them apart: they repeat in containers.
+being written. Process numbers could not tell them apart: they repeat in containers. On Windows, where no open file can
+be renamed, they are not locked, and removed a day later.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -23,7 +25,8 @@ from nclone_env._locks import lock_descriptor
 
 _PREFIX = ".nclone_env-"
 _HERE, _EXCHANGE = -100, 2  # of renameat2: relative to the current folder; the flag of an exchange
-_OPENS_FOLDERS = _REMOVES_OPEN = os.name != "nt"
+_OPENS_FOLDERS = _REMOVES_OPEN = os.name != "nt"  # Windows renames and removes no file that is open
+_OLD = 86400.0  # seconds after which a temporary file is abandoned where no lock on it can tell
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _KEPT = 50  # characters of a name, which with the prefix may have 255 bytes
 
@@ -136,16 +139,22 @@ def _remove_abandoned(path: Path) -> None:
     Raises:
         OSError: if it cannot be opened or removed.
     """
+    if not _REMOVES_OPEN:
+        if time.time() - path.stat().st_mtime > _OLD:
+            _remove(path)
+        return
     descriptor = os.open(path, os.O_RDONLY | _SAFELY)
     try:
-        abandoned = lock_descriptor(descriptor)
-        if abandoned and path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        elif abandoned and _REMOVES_OPEN:
-            path.unlink()
+        if lock_descriptor(descriptor):
+            _remove(path)
     finally:
         os.close(descriptor)
-    if abandoned and not _REMOVES_OPEN:
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
         path.unlink()
 
 
@@ -153,6 +162,9 @@ def _create_file(path: Path) -> int:
     """Create a file and return a descriptor that holds its lock."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if not _REMOVES_OPEN:
+            os.close(descriptor)
+            return os.open(os.devnull, os.O_RDONLY)
         lock_descriptor(descriptor)
         if path.exists():
             return descriptor
@@ -164,7 +176,7 @@ def _create_folder(path: Path) -> int:
     while True:
         path.mkdir()
         if not _OPENS_FOLDERS:
-            return os.open(os.devnull, os.O_RDONLY)  # never taken for abandoned
+            return os.open(os.devnull, os.O_RDONLY)
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except FileNotFoundError:

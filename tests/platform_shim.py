@@ -4,7 +4,8 @@
 
 Gone are modules such as ``fcntl`` and ``resource``; of ``os``, ``fork``, ``nice``, user numbers, ``sched_getaffinity``
 and flags of ``open``; signals that Windows lacks; ``/proc`` and ``/sys``; ``mallinfo2`` and ``renameat2`` of the C
-library. ``msvcrt`` is a stand-in that locks as Windows does: the lock ends with the process.
+library. ``msvcrt`` is a stand-in that locks as Windows does: the lock ends with the process. Files that this process
+has open can be neither renamed nor removed.
 """
 
 from __future__ import annotations
@@ -80,6 +81,24 @@ def _without_hidden(real: Any, place: int = 0) -> Any:
     return call
 
 
+def _if_closed(real: Any, list_folder: Any, read_link: Any) -> Any:
+    """Return a function of ``os`` that refuses files that this process has open."""
+
+    def is_open(number: str, names: set[str]) -> bool:
+        try:
+            return read_link(f"/proc/self/fd/{number}") in names
+        except OSError:
+            return False
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        names = {os.path.realpath(path) for path in args if isinstance(path, (str, os.PathLike))}
+        if any(is_open(number, names) for number in list_folder("/proc/self/fd")):
+            raise PermissionError(13, "The process cannot access the file: it is open", os.fspath(args[0]))
+        return real(*args, **kwargs)
+
+    return call
+
+
 class _Library:
     """The C library of another system."""
 
@@ -112,10 +131,15 @@ def hide() -> None:
     for name in SIGNALS:
         if hasattr(signal, name):
             delattr(signal, name)
+    for name in ("rename", "replace", "unlink", "remove"):
+        setattr(os, name, _if_closed(getattr(os, name), os.listdir, os.readlink))
     builtins.open = io.open = _without_hidden(io.open)
     os.stat, os.open, os.listdir, os.readlink = map(_without_hidden, (os.stat, os.open, os.listdir, os.readlink))
     pathlib.io.open = io.open
     ctypes.CDLL = _Library  # type: ignore[misc]
+    import nclone_env._files as files
+
+    files._OPENS_FOLDERS = files._REMOVES_OPEN = False
 
 
 def pytest_configure() -> None:

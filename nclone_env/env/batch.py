@@ -36,6 +36,7 @@ from nclone_env.memory_tree import MemoryNode, array_node
 from nclone_env.obs import NO_LATTICE, NO_QUERIES, frame_specs, observation_specs
 from nclone_env.render import PictureArrays
 from nclone_env.sim.copy import gather_worlds
+from nclone_env.sim.session import MOST_ENTRIES, renumber_entries
 from nclone_env.sim.state import WorldArrays, make_worlds
 
 
@@ -92,6 +93,7 @@ class Batch:
         stacked = frame_specs(config, self.level_set)
         self._stack = FrameStack(stacked, num_envs, depth, same_step) if depth > 1 else None
         self._rewards = RewardPass(reward_function, arrays) if reward_function is not None else None
+        self._enters_often = config.max_frames * self.level_set.max_movers > MOST_ENTRIES
         self._make_observers()
         self._make_passes()
 
@@ -230,6 +232,8 @@ class Batch:
 
     def finish(self, out: Buffers) -> None:
         """Complete the observations of a step or reset after all passes, and after :meth:`finish_final`."""
+        if self._enters_often:
+            renumber_entries(self.worlds, self.level_set)
         if self._stack:
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out)

@@ -40,7 +40,7 @@ VERSION = 1
 _HEADER = struct.Struct("<8sII32s")
 _CHECKSUM = struct.Struct("<I")
 _SOURCE = "state"
-_MOST_EPISODES = 1 << 30
+_MOST_STEPS = 1 << 30
 _REWARDS = (
     ("episodes", "episode_return"),
     ("episodes", "potential"),
@@ -151,8 +151,7 @@ def _check_numbers(rows: Rows, levels: LevelSet) -> None:
         ("ninjas", "level", 0, last),
         ("episodes", "next_level", -1, last),
         ("episodes", "own_level", -1, last),
-        ("episodes", "number", 0, _MOST_EPISODES),
-        ("episodes", "steps", 0, _MOST_EPISODES),
+        ("episodes", "steps", 0, _MOST_STEPS),
         ("results", "level", 0, last),
         ("results", "outcome", 0, len(OUTCOMES) - 1),
     )

@@ -15,6 +15,7 @@ takes ``session.levels`` and ``session.worlds`` (docs/environments/snapshots.md)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -23,11 +24,18 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import InputsError, LevelIndexError, SnapshotError, WorldIndexError
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, LevelSource, load_level, pack
+from nclone_env.memory_limit import check_fits
 from nclone_env.sim.copy import copy_world, equal_worlds, gather_worlds, hash_world
 from nclone_env.sim.inputs import MAX_INPUT, check_inputs, check_world_inputs
 from nclone_env.sim.pace import Pace
-from nclone_env.sim.state import NINJA_RECORD, WorldArrays, make_worlds
+from nclone_env.sim.state import NINJA_RECORD, NO_CELL, WorldArrays, make_worlds
 from nclone_env.sim.tick import start, tick
+
+MOST_FRAMES = 1 << 30
+"""Frames of a world from its start; the counter has 32 bits."""
+MOST_ENTRIES = 1 << 30
+"""Entries into cells after which they are renumbered; a mover enters at most one cell per frame."""
+_MANY = 1 << 18  # frames whose states may not fit into memory
 
 
 class Frames(NamedTuple):
@@ -120,7 +128,8 @@ class Session:
             inputs: input byte 0..15 (jump 1, right 2, left 4, suicide 8), one for all worlds or (N,) integers.
 
         Raises:
-            InputsError: if a value is not a whole number from 0 to 15, or there are not N.
+            InputsError: if a value is not a whole number from 0 to 15, or there are not N;
+                or a world would get older than 2**30 frames.
         """
         codes = np.asarray(inputs)
         if codes.dtype.kind not in "iu" or codes.shape not in ((), (len(self),)):
@@ -129,7 +138,8 @@ class Session:
         if codes.min() < 0 or codes.max() > MAX_INPUT:
             raise InputsError(f"inputs: expected bytes from 0 to 15, got {codes.min()} to {codes.max()}")
         self._one_frame[0] = codes
-        play_worlds(self.levels, self.worlds, self._one_frame)
+        for _ in self._pieces(1):
+            play_worlds(self.levels, self.worlds, self._one_frame)
 
     def play(self, inputs: Any) -> None:
         """Play T frames in every world.
@@ -138,10 +148,11 @@ class Session:
             inputs: bytes or (T,) integers for all worlds alike, or (T, N) integers; as for :meth:`tick`.
 
         Raises:
-            InputsError: if a value is not a whole number from 0 to 15, or the shape is wrong.
+            InputsError: if a value is not a whole number from 0 to 15, or the shape is wrong;
+                or a world would get older than 2**30 frames.
         """
         codes = check_world_inputs(inputs, len(self))
-        for first, last in self._pace.pieces(0, len(codes)):
+        for first, last in self._pieces(len(codes)):
             play_worlds(self.levels, self.worlds, codes[first:last])
 
     def record(self, inputs: Any, world: SupportsIndex = 0, entities: bool = True) -> Frames:
@@ -153,17 +164,20 @@ class Session:
             entities: also record the entities.
 
         Raises:
-            InputsError: if an input is not a whole number from 0 to 15.
+            InputsError: if an input is not a whole number from 0 to 15, or the world would get older than 2**30 frames.
+            MemoryLimitError: if the states need more memory than is available.
             WorldIndexError: if there is no such world.
         """
         index, codes = self._world(world), check_inputs(inputs)
         rows = len(codes) if entities else 0
+        if len(codes) > _MANY:
+            check_fits("inputs", len(codes), sum(array[0].nbytes for array in self.worlds[: 3 if entities else 1]))
         frames = Frames(
             np.zeros(len(codes), dtype=self.worlds.ninjas.dtype),
             np.zeros((rows, self.worlds.entity_states.shape[1]), dtype=np.uint8),
             np.zeros((rows, self.worlds.movers.shape[1]), dtype=self.worlds.movers.dtype),
         )
-        for first, last in self._pace.pieces(0, len(codes)):
+        for first, last in self._pieces(len(codes), index):
             record_world(self.levels, self.worlds, index, codes, first, last, *frames)
         return frames
 
@@ -247,12 +261,43 @@ class Session:
             row[:] = np.frombuffer(snapshot, array.dtype, row.size, offset).reshape(row.shape)
             offset += size
 
+    def _pieces(self, frames: int, world: int | slice = slice(None)) -> Iterator[tuple[int, int]]:
+        """Yield the ends of the pieces in which frames of one world or of all are to be played.
+
+        Raises:
+            InputsError: if a world would get too old.
+        """
+        age = int(self.worlds.ninjas["frame"][world].max()) + frames
+        if age > MOST_FRAMES:
+            got = f"got {age:,}; start again"
+            raise InputsError(f"inputs: expected at most {MOST_FRAMES:,} frames from the start, {got}")
+        for piece in self._pace.pieces(0, frames):
+            renumber_entries(self.worlds, self.level_set)
+            yield piece
+
     def _world(self, world: SupportsIndex) -> int:
         """Return the index of a world."""
         index = world.__index__()
         if not 0 <= index < len(self):
             raise WorldIndexError(f"world: expected an index from 0 to {len(self) - 1}, got {index}")
         return index
+
+
+def renumber_entries(worlds: WorldArrays, levels: LevelSet) -> None:
+    """Renumber the entries of each world whose counter is large; their order, and so the future, stays the same.
+
+    Args:
+        worlds: changed in place.
+        levels: the levels that they play.
+    """
+    if worlds.ninjas["next_order"].max() <= MOST_ENTRIES:
+        return
+    for index in np.flatnonzero(worlds.ninjas["next_order"] > MOST_ENTRIES):
+        ninja, movers = worlds.ninjas[index], worlds.movers[index]
+        first = int(levels.arrays.header[ninja["level"]]["entity_count"])  # below it are the orders of the level itself
+        entered = np.flatnonzero((movers["cell"] != NO_CELL) & (movers["order"] >= first))
+        movers["order"][entered[np.argsort(movers["order"][entered], kind="stable")]] = first + np.arange(len(entered))
+        ninja["next_order"] = first + len(entered)
 
 
 @kernel

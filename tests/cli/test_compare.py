@@ -79,9 +79,32 @@ def test_folders_that_are_left_out(copies, capsys):
 
 
 @pytest.mark.parametrize(
-    "text", ["x\n1\n", "timesteps,mode,level,success_rate\n512,sampled,a,much\n", "mode\nsampled\n", "\xff\xfe"]
+    "text",
+    [
+        "x\n1\n",
+        "mode\nsampled\n",
+        "\xff\xfe",
+        *(f"timesteps,mode,level,success_rate\n512,sampled,a,{rate}\n" for rate in ("much", "nan", "inf", "-5", "1.5")),
+    ],
 )
 def test_a_damaged_table_of_results(copies, capsys, text):
     (copies / "c" / "evaluation.csv").write_bytes(text.encode("latin-1"))
     message = "evaluation.csv: expected a table with the columns timesteps, level, mode, episodes, success_rate"
     assert message in refused(capsys, "c")
+
+
+def test_results_from_elsewhere_reach_the_terminal_with_escapes(copies, capsys):
+    rows = "\n".join(f"512,{name},sampled,10,0.5,0,0," for name in ("a\x1b]0;title\x07", "b\u202e", "c\x00"))
+    (copies / "c" / "evaluation.csv").write_text(f"{','.join(RESULT_COLUMNS)}\n{rows}\n", encoding="utf-8")
+    assert main(["compare", "a", "b", "c"]) == 0
+    said = capsys.readouterr()
+    assert "\\x1b]0;title\\x07" in said.out
+    assert all(line.isprintable() for line in (said.out + said.err).split("\n"))
+
+
+def test_an_endless_table_of_results(copies, capsys):
+    (copies / "c" / "evaluation.csv").unlink()
+    (copies / "c" / "evaluation.csv").symlink_to("/dev/zero")
+    assert "evaluation.csv: expected a table of results, got expected a file, got a device or pipe" in refused(
+        capsys, "c"
+    )

@@ -17,12 +17,13 @@ from nclone_env.errors import FormatError
 from nclone_env.level.build import build_level
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level.solutions import format_inputs, known_solutions, parse_inputs
 from nclone_env.plan.saved import load_search
 from nclone_env.plan.solver import MEMORY, solve
 from nclone_env.prove.bounds import Bound
 from nclone_env.prove.check import check_certificate
 from nclone_env.prove.proof import Proof, prove, read_certificate
+from tests.prove.test_proof import BY_BOUND, BY_SEARCH
 
 from .accidents import damaged
 from .archives import archive_of, json_of, members_of, plain_archive, with_other_members, with_other_values
@@ -61,6 +62,83 @@ def check(data: bytes) -> None:
     found = read_certificate(data, SOURCE)
     for level in _levels():
         check_certificate(found, level)
+
+
+# Claims: certificates that are well-formed, and most of them false
+
+
+@lru_cache(maxsize=1)
+def _proved() -> dict[str, tuple[Level, Proof]]:
+    """Return small levels with the proofs of their fastest solutions, by digest: three by a bound, one by a search."""
+    made = (BY_BOUND["run 32"], BY_BOUND["fall 101"], BY_BOUND["fall 113"], BY_SEARCH["step"])
+    return {level.raw.digest: (level, prove(level, frames=30_000, memory=60_000_000)) for level in made}
+
+
+@lru_cache(maxsize=1)
+def claims() -> list[bytes]:
+    """Return their certificates."""
+    return [proof.certificate() for _, proof in _proved().values()]
+
+
+def claim(rng: random.Random) -> bytes:
+    """Return a certificate after one to three changes of what it claims, or of single bytes."""
+    data = rng.choice(claims())
+    if rng.random() < 0.4:
+        return damaged(rng, data, (b"1", b"9", b"R", b"J", b"."), most=1)
+    fields = json.loads(data)
+    for _ in range(rng.randint(1, 3)):
+        _CLAIMS[rng.randrange(len(_CLAIMS))](rng, fields)
+    return json.dumps(fields).encode()
+
+
+def _other_inputs(rng: random.Random, fields: dict[str, Any]) -> None:
+    """Wait, leave out or hold some frames; the number of frames goes along."""
+    inputs = bytearray(parse_inputs(fields["inputs"], "inputs"))
+    place, length = rng.randrange(len(inputs) + 1), rng.choice((1, 1, 2, 5, 20))
+    if rng.random() < 0.5:
+        inputs[place:place] = bytes([rng.choice((0, 1, 2, 4))]) * length
+    elif rng.random() < 0.5 and len(inputs) > length:
+        del inputs[place : place + length]
+    else:
+        inputs[place : place + length] = bytes(rng.choices((0, 1, 2, 3, 4, 5), k=min(length, len(inputs) - place)))
+    fields["inputs"], fields["frames"] = format_inputs(bytes(inputs)), len(inputs)
+
+
+def _other_frames(rng: random.Random, fields: dict[str, Any]) -> None:
+    fields["frames"] += rng.choice((-3, -1, 1, 2, 50))
+
+
+def _other_method(rng: random.Random, fields: dict[str, Any]) -> None:
+    fields["method"] = rng.choice(("bound", "search"))
+
+
+def _other_bound(rng: random.Random, fields: dict[str, Any]) -> None:
+    number = fields["frames"] + rng.choice((-1, 0, 0, 1))
+    fields["bound"] = {
+        "frames": number,
+        "rule": rng.choice(("hall", "any")),
+        "width": rng.choice((1e-2, 3e-3, 0.9, 0.5)),
+    }
+
+
+def _other_level(rng: random.Random, fields: dict[str, Any]) -> None:
+    fields["digest"] = rng.choice(list(_proved()))
+
+
+def _other_layers(rng: random.Random, fields: dict[str, Any]) -> None:
+    fields["layers"] = fields["layers"][: rng.randrange(3)]
+
+
+_CLAIMS = (_other_inputs, _other_inputs, _other_frames, _other_method, _other_bound, _other_level, _other_layers)
+
+
+def judge(data: bytes) -> None:
+    """Check a claim on its level, and on another one; what holds must be true."""
+    found = read_certificate(data, SOURCE)
+    known = _proved()
+    level, proof = known.get(found.digest) or next(iter(known.values()))
+    if check_certificate(found, level, memory=30_000_000).holds:
+        assert (found.digest, found.frames) == (level.raw.digest, proof.frames), "a false claim holds"
 
 
 @lru_cache(maxsize=1)
@@ -121,5 +199,6 @@ def go_on(data: bytes) -> None:
 
 TARGETS = (
     Target("certificate", certificates, certificate, check, (FormatError,)),
+    Target("claim", claims, claim, judge, (FormatError,)),
     Target("search", searches, search, go_on, (FormatError,)),
 )

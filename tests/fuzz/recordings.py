@@ -1,4 +1,7 @@
-"""Recordings: parts exchanged, damaged and packed again, with sizes, digest and checksums right or wrong."""
+"""Recordings: parts exchanged, damaged and packed again, with sizes, digest and checksums right or wrong.
+
+Those of the package nclone have lengths alone.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ import json
 import random
 import struct
 import zlib
+from contextlib import suppress
 from functools import lru_cache
 
 from nclone_env.errors import LevelFormatError, RecordingError
-from nclone_env.level.formats.map_bytes import read_map
+from nclone_env.level.formats.map_bytes import read_map, write_map
+from nclone_env.level.formats.peer import read_peer
+from nclone_env.level.load import load_level
+from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording, read_recording, write_recording
+from nclone_env.replay.verification import verify_peer
 
 from .accidents import EDGES, damaged
 from .archives import json_of, with_other_values
@@ -114,4 +122,45 @@ def read(data: bytes) -> None:
         found.verify()
 
 
-TARGETS = (Target("recording", recordings, recording, read, (RecordingError,)),)
+@lru_cache(maxsize=1)
+def peers() -> list[bytes]:
+    """Return recordings of the package nclone: with a version, and as older files without one."""
+    found = []
+    for name in ("first-steps/01-walk", "jumps/01-stairs"):
+        level, inputs = write_map(load_level(name).raw), known_solutions()[name]
+        found.append(struct.pack("<3I?", 1, len(level), len(inputs), True) + level + inputs)
+        found.append(struct.pack("<2I", len(level), len(inputs)) + level + inputs)
+    return found
+
+
+def peer(rng: random.Random) -> bytes:
+    base = rng.choice(peers())
+    if rng.random() < 0.2:
+        return damaged(rng, base)
+    raw = rng.choice(raw_levels())
+    level = map_of(raw, *changed(rng, raw))
+    inputs = bytes(rng.choices(range(16 if rng.random() < 0.1 else 8), k=rng.choice((0, 1, 90, 600))))
+    if rng.random() < 0.3:
+        level = damaged(rng, level)
+    lengths = [len(level), len(inputs)]
+    if rng.random() < 0.1:
+        lengths[rng.randrange(2)] = rng.choice((*EDGES, 1230, 1235, 2**24, 2**31, 2**32 - 1))
+    if rng.random() < 0.5:
+        return struct.pack("<2I", *lengths) + level + inputs
+    return struct.pack("<3IB", 1, *lengths, rng.choice((0, 1, 1, 255))) + level + inputs
+
+
+def read_peers(data: bytes) -> None:
+    found = read_peer(data, SOURCE)
+    use(found.level)
+    if len(found.inputs) <= _MOST_FRAMES:
+        verdict = verify_peer(found)
+        with suppress(RecordingError):  # loads, but cannot be written
+            recording = read_recording(write_recording(Recording.of(found.level, found.inputs, {}, 0)), SOURCE)
+            assert recording.verify().end == verdict.end
+
+
+TARGETS = (
+    Target("recording", recordings, recording, read, (RecordingError,)),
+    Target("peer", peers, peer, read_peers, (LevelFormatError,)),
+)

@@ -8,6 +8,7 @@ from . import (
     checkpoints,
     commands,
     environments,
+    galleries,
     levels,
     library,
     plans,
@@ -28,5 +29,9 @@ _MODULES = (
     commands,
     calls,
     submissions,
+    galleries,
+    arguments,
+    commands,
+    calls,
 )
 TARGETS = {target.name: target for module in _MODULES for target in module.TARGETS}

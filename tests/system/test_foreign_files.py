@@ -120,6 +120,27 @@ def test_one_level_in_forty(capsys):
     assert totals.read >= 200
 
 
+@pytest.mark.slow
+def test_totals(capsys):
+    """Every level is read, and every recording verified."""
+    read, refused = 0, []
+    for path, number, file in sources():
+        try:
+            file.level(number)
+            read += 1
+        except LevelFormatError as error:
+            refused.append((path.name, number, str(error)))
+    found = agreeing(RECORDINGS)
+    unlike = sorted({path.name for path in RECORDINGS} - set(found))
+    with capsys.disabled():
+        sys.stdout.write(f"\nlevels read: {read:,} of {read + len(refused):,}\n")
+        sys.stdout.writelines(f"  refused: {message}\n" for *_, message in refused)
+        sys.stdout.write(f"recordings that end as their file says: {len(found)} of {len(RECORDINGS)}\n")
+        sys.stdout.writelines(f"  not: {name}: {UNLIKE.get(name)}\n" for name in unlike)
+    assert {(name, number) for name, number, _ in refused} == DAMAGED
+    assert set(unlike) == UNLIKE.keys()
+
+
 @pytest.mark.parametrize(
     ("name", "number"), [("SS2.txt", 9), ("SSS.txt", 12), ("SSS.txt", 18), ("SSS2.txt", 22)], ids=str
 )

@@ -38,6 +38,8 @@ COMMANDS = (
     ["levels", "show", "a.toml"],
     ["replay", "record", "a.toml", "--inputs", "5R", "--output", "a.replay"],
     ["replay", "verify", "a.replay"],
+    ["replay", "convert", "a.replay", "b.replay"],
+    ["levels", "cache"],
     ["solve", "first-steps/01-walk", "--frames", "2000"],
     ["gallery", "first-steps/01-walk"],
     ["gallery", "first-steps/01-walk", "--force"],

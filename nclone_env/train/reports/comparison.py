@@ -325,7 +325,7 @@ def _tried(config: Mapping[str, Any]) -> dict[str, Any]:
 def shown(value: Any) -> str:
     """Return the value of an option as text, cut if it is long."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = f"{value:.3g}" if isinstance(value, float) and value != round(value, 1) else text
+    text = plain(f"{value:.3g}" if isinstance(value, float) and value != round(value, 1) else text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from torch import distributed
@@ -93,6 +94,8 @@ def _launcher() -> str:
     if not distributed.is_torchelastic_launched():
         return ""
     parent = os.getppid()
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    started = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]  # clock ticks since the boot
+    boot = started = ""
+    with suppress(OSError):  # only Linux tells
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        started = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]  # clock ticks since the boot
     return f"{socket.gethostname()} {boot} {parent} {started}"

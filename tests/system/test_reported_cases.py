@@ -1,0 +1,222 @@
+"""Situations from public reports and from attacks that no other test has: what a user expects of each.
+
+Most cases are tested beside their module: files of other programs in `tests/level/formats` and `test_foreign_files`,
+writers and names in `test_writers`, scripts under the profiler in `tests/profiler`, long numbers in
+`test_long_numbers`, libraries in `tests/compat`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import nclone_env
+from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env.cli.app import main
+from nclone_env.errors import ConfigError
+from nclone_env.level.catalog import levels_folder
+from nclone_env.level.formats.text import format_text
+from nclone_env.level.load import load_level
+
+STATE = "nclone/NPlusPlus-State-v0"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# A limit of steps
+
+
+def steps_until_truncated(envs) -> int:
+    envs.reset(seed=0)
+    for step in range(1, 50):
+        if envs.step(envs.action_space.sample())[3].any():
+            return step
+    raise AssertionError
+
+
+@pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync"])
+@pytest.mark.parametrize("frame_skip", [1, 4])
+def test_a_limit_of_steps_holds_in_all_modes(mode, frame_skip):
+    envs = gymnasium.make_vec(STATE, 2, vectorization_mode=mode, max_episode_steps=10, frame_skip=frame_skip)
+    assert steps_until_truncated(envs) == 10
+    envs.close()
+
+
+def test_a_limit_of_steps_of_an_id_of_ones_own():
+    entry = gymnasium.spec(STATE)
+    gymnasium.register(
+        "Mine/Short-v0",
+        entry.entry_point,
+        vector_entry_point=entry.vector_entry_point,
+        max_episode_steps=7,
+        kwargs=entry.kwargs,
+    )
+    try:
+        assert steps_until_truncated(gymnasium.make_vec("Mine/Short-v0", 2)) == 7
+    finally:
+        del gymnasium.registry["Mine/Short-v0"]
+
+
+def test_a_limit_of_steps_beyond_that_of_frames_changes_nothing():
+    envs = NPlusPlusVectorEnv(num_envs=1, max_frames=8, frame_skip=4, max_episode_steps=10**9)
+    assert steps_until_truncated(envs) == 2
+
+
+@pytest.mark.parametrize("steps", [0, -1, 1.5, "10"])
+def test_no_limit_of_steps(steps):
+    with pytest.raises((ConfigError, TypeError), match="max_episode_steps"):
+        NPlusPlusVectorEnv(num_envs=1, max_episode_steps=steps)
+
+
+# Minibatches that do not divide the rollout
+
+SIZES = {(7, 3, 4): "1, 3, 7, 21", (4, 4, 3): "1, 2, 4, 8, 16", (1, 13, 2): "1, 13", (5, 5, 10): "1, 5, 25"}
+
+
+@pytest.mark.parametrize("numbers", SIZES)
+def test_divisors_are_named(numbers, capsys):
+    pytest.importorskip("torch")
+    envs, steps, minibatches = map(str, numbers)
+    words = ["--num-envs", envs, "--num-steps", steps, "--num-minibatches", minibatches]
+    assert main(["train", *words, "--total-timesteps", "500"]) == 2
+    assert f"got {minibatches}; choose one of {SIZES[numbers]}\n" in capsys.readouterr().err
+
+
+# A package in a zip file
+
+ZIPPED = """
+import sys
+sys.meta_path = [finder for finder in sys.meta_path if "editable" not in repr(finder).lower()]
+sys.path = ["app.zip", *(path for path in sys.path if "nclone" not in path)]
+import nclone_env
+assert "app.zip" in nclone_env.__file__
+try:
+    nclone_env.load_level("first-steps/01-walk") if {builtin} else None
+except nclone_env.errors.UnknownLevelError as error:
+    print(error)
+if not {builtin}:
+    print(nclone_env.load_level("a.toml").name)
+"""
+
+
+@pytest.mark.parametrize("builtin", [True, False])
+def test_a_package_in_a_zip_file(builtin, folder):
+    package = Path(nclone_env.__file__).parent
+    with zipfile.ZipFile("app.zip", "w") as archive:
+        for path in package.rglob("*.py"):
+            archive.write(path, path.relative_to(package.parent))
+        for path in levels_folder().rglob("*.toml"):
+            archive.write(path, Path("nclone_env/_levels") / path.relative_to(levels_folder()))
+    Path("a.toml").write_text(format_text(load_level("jumps/01-stairs").raw))
+    code = ZIPPED.format(builtin=builtin)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, env=environment, cwd=folder
+    )
+    said = "in a zip file or not complete; install it" if builtin else "a.toml"
+    assert said in done.stdout, done.stderr
+
+
+# Folders with a colon, which ffmpeg takes for the name of a protocol
+
+
+@pytest.mark.parametrize("place", ["01:56", "run:1", "pipe:1", "concat:a|b", "a:b/c:d"])
+def test_a_video_in_a_folder_with_a_colon(place, capfd):
+    pytest.importorskip("imageio_ffmpeg")
+    main(["replay", "record", "jumps/01-stairs", "--inputs", "3R", "--output", "a.replay"])
+    Path(place).mkdir(parents=True)
+    for name in (f"{place}/a.mp4", f"{place.split('/')[0]}.mp4"):
+        assert main(["replay", "video", "a.replay", "--output", name]) == 0, capfd.readouterr().err
+        assert Path(name).read_bytes()[4:8] == b"ftyp"
+    assert "a.replay" in os.listdir()
+
+
+# Memory and threads that run out
+
+
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("Unable to allocate 3 GiB"), "can't start new thread"])
+def test_errors_of_memory_are_one_line(error, monkeypatch, capsys):
+    def fail():
+        raise error if isinstance(error, MemoryError) else RuntimeError(error)
+
+    monkeypatch.setattr("nclone_env.cli.levels.list_levels", fail)
+    assert main(["levels", "list"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("nclone-env: not enough memory: ")
+    assert len(said.splitlines()) == 1
+
+
+# Mappings and arrays that answer otherwise the second time
+
+
+class Changing(Mapping):
+    """Gives the good array first, then another one."""
+
+    def __init__(self, good: np.ndarray, then: np.ndarray):
+        self.arrays, self.asked = [good, then], 0
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        self.asked += 1
+        return self.arrays[min(self.asked - 1, 1)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("game_state",))
+
+    def __len__(self) -> int:
+        return 1
+
+
+class Liar(np.ndarray):
+    """Says that it has the right shape and type."""
+
+    shape = (2, 30)
+    dtype = np.dtype(np.float32)
+
+
+class Growing(dict):
+    """Has another key each time that it is asked for its items."""
+
+    def items(self):
+        self[f"more {len(self)}"] = np.zeros(1)
+        return super().items()
+
+
+def good() -> np.ndarray:
+    return np.zeros((2, 30), np.float32)
+
+
+@pytest.mark.parametrize("then", [np.zeros(1, np.float32), np.zeros((2, 30), np.int8), None])
+def test_a_mapping_of_outputs_is_read_once(then):
+    envs, out = NPlusPlusVectorEnv(None, 2, observations="game_state"), Changing(good(), then)
+    observations, _ = envs.reset(seed=0, out=out)
+    assert out.asked == 1
+    assert observations["game_state"] is out.arrays[0]
+    assert out.arrays[0].any()
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        lambda: {"game_state": np.zeros(3, np.float32).view(Liar)},
+        lambda: {"game_state": np.zeros((2, 30), np.int8).view(Liar)},
+        lambda: Growing(game_state=good()),
+        lambda: {"game_state": good()[:1].view(Liar)},
+    ],
+)
+def test_arrays_that_lie_are_refused(out):
+    envs = NPlusPlusVectorEnv(None, 2, observations="game_state")
+    with pytest.raises(errors.BufferError):
+        envs.reset(seed=0, out=out())
+    envs.reset(seed=0, out={"game_state": good().view(Liar)})  # the truth
