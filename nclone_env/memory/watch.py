@@ -247,10 +247,10 @@ class Watch:
             if self._frozen:
                 _collect()
                 gc.freeze()
-            else:
+                self._traced.exclude(tracemalloc.get_traced_memory()[0] - traced)
+                self._log.exclude(before)
+            else:  # the code runs at the same time, and what it takes counts
                 clear_free_lists()
-            self._traced.exclude(tracemalloc.get_traced_memory()[0] - traced)
-            self._log.exclude(before)
         self._searched += time.thread_time() - start
 
     def _find_keepers(self, seconds: float) -> None:
