@@ -1,0 +1,87 @@
+"""Planted leaks under ``profile script`` and ``memory.profile``: found, with the user's line, with the keeper?
+
+The programs are those of ``tests/memory/planted.py``, each with a leak and without. Each run is a process of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import tyro
+
+from profiling.measure import describe
+from tests.memory.planted import LISTED, leaking_line
+
+Form = Literal["script", "steps"]
+
+
+class Answer(NamedTuple):
+    """What a report says about a program."""
+
+    verdict: str
+    named: bool
+    keeper: str
+    floor: str
+
+
+def main(
+    programs: tuple[str, ...] = (),
+    forms: tuple[Form, ...] = ("script", "steps"),
+    seconds: tuple[float, ...] = (5.0, 10.0, 20.0),
+) -> int:
+    """Print a row per program, form and length; the exit status is 1 if a leak was missed or a clean program grew.
+
+    Args:
+        programs: names of programs; by default the first twelve.
+        forms: under ``profile script``, and as a loop under ``memory.profile``.
+        seconds: lengths of the runs.
+    """
+    print(describe())
+    print(f"{'program':<22} {'form':<7} {'s':>3}  {'leak':<10} {'line':<5} {'keeper':<34} {'clean':<10} floor")
+    missed = wrong = 0
+    for name in programs or [program.__name__ for program in LISTED]:
+        for form in forms:
+            for length in seconds:
+                leak, clean = answer(name, form, length), answer(name, form, length, "clean")
+                missed += leak.verdict != "GROWING" or not leak.named
+                wrong += clean.verdict == "GROWING"
+                line = "yes" if leak.named else "no"
+                print(
+                    f"{name:<22} {form:<7} {length:>3g}  {leak.verdict:<10} {line:<5} {leak.keeper[:34]:<34} "
+                    f"{clean.verdict:<10} {clean.floor}",
+                    flush=True,
+                )
+    print(f"missed, or without the line: {missed}; clean programs that grow: {wrong}")
+    return int(missed + wrong > 0)
+
+
+def answer(name: str, form: Form, seconds: float, *words: str) -> Answer:
+    """Run a program and read its report."""
+    own = ["tests.memory.planted", name, f"{seconds:g}", *words]
+    with tempfile.TemporaryDirectory() as folder:
+        script = ["nclone_env", "profile", "script", "--output", folder, own[0], "--", *own[1:]]
+        command = [sys.executable, "-m", *(script if form == "script" else [*own, "steps"])]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return read(text, leaking_line(name))
+
+
+def read(text: str, line: int) -> Answer:
+    """Return the answer in a report, given the line that leaks."""
+    verdict = re.search(r"GROWING|FLAT|UNDECIDED", text)
+    keepers: Sequence[str] = re.findall(r"kept by (.+)", text)
+    floor = re.search(r"more than (.+) would have shown", text)
+    return Answer(
+        verdict[0] if verdict else "none",
+        f"planted.py:{line} +" in text,
+        keepers[0] if keepers else "-",
+        floor[1] if floor else "-",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(tyro.cli(main))
