@@ -131,7 +131,7 @@ def play_planner(order: Order) -> Run:
     frames = order.track.budgets[order.budget].get("frames")
     if frames is None:
         raise ConfigError(f"track: expected Planning-v1 for the baseline planner, got {order.track.name}")
-    levels, found, simulated = track_levels(order.track, order.packs, order.hooks), [], []
+    levels, found, simulated = track_levels(order.track, order.packs), [], []
     began = time.process_time()
     for number, level in enumerate(levels):
         solution = solve(level, frames=_SHARE * frames, seed=order.seed, max_frames=order.track.max_frames)

@@ -14,6 +14,7 @@ from nclone_env.benchmark.evaluation import evaluate, run_of
 from nclone_env.benchmark.submission import Run
 from nclone_env.benchmark.track import Track
 from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
 from nclone_env.replay import Recording, load_any_recording
 from nclone_env.train import Hooks, level_digests, load_policy
@@ -74,7 +75,6 @@ def of_recordings(
     track: Track,
     claimed: Mapping[str, Any],
     packs: Mapping[str, Path] | None = None,
-    hooks: Hooks = _SILENT,
 ) -> Run:
     """Return recordings of a planner or a person as a run; levels without one count as lost.
 
@@ -83,7 +83,6 @@ def of_recordings(
         track: a track of single attempts with inputs for each frame, such as Planning-v1.
         claimed: as in ``Run``.
         packs: as for ``evaluate``.
-        hooks: as for ``evaluate``.
 
     Raises:
         ConfigError: if the track has no such attempts, or no recording is of one of its levels.
@@ -91,7 +90,7 @@ def of_recordings(
     """
     if (track.attempts, track.frame_skip) != (1, 1):
         raise ConfigError(f"track: expected one for recordings, Planning-v1, got {track.name}; submit folders of runs")
-    levels = track_levels(track, packs, hooks)
+    levels = track_levels(track, packs)
     best: dict[str, np.ndarray] = {}
     for recording in (load_any_recording(file) for file in files):
         inputs, digest = _winning(recording), recording.level.digest
@@ -114,5 +113,5 @@ def _winning(recording: Recording) -> np.ndarray:
     """Return the inputs of a recording until it wins; none if it does not, or if the player gives up."""
     verdict = recording.verify()
     inputs = recording.inputs[: verdict.end]
-    is_won = verdict.agrees and verdict.state == 8 and not (inputs >= len(ACTION_OF_INPUT)).any()
+    is_won = verdict.agrees and verdict.state == CELEBRATING and not (inputs >= len(ACTION_OF_INPUT)).any()
     return inputs if is_won else inputs[:0]

@@ -50,7 +50,7 @@ def evaluate(
         environment: observations and their options; by default those that the policy was trained with, or those of
             the mode. Levels, frame skip and time limit are those of the track.
         packs: for a track of the game, the file of each pack by name.
-        hooks: ``on_level`` is called after each batch of episodes, and after each level that is made.
+        hooks: ``on_level`` is called after each batch of episodes.
 
     Returns:
         The episodes, played again by the simulator. Fill in its ``claimed`` for a submission.
@@ -61,7 +61,7 @@ def evaluate(
     """
     wrapped = Policy(policy)
     config = track.environment(mode, environment or wrapped.environment)
-    levels = track_levels(track, packs, hooks)
+    levels = track_levels(track, packs)
     config = config.replace(levels=levels)
     every = np.arange(len(levels))
     sampled = _play(wrapped, config, every.repeat(track.attempts), False, seed, hooks)

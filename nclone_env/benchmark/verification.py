@@ -65,7 +65,7 @@ def verify(
         packs: for a track of the game, the file of each pack by name.
         policies: also let the policies that it includes choose the actions again, which takes as long as evaluating
             them.
-        hooks: ``on_level`` is called after each level that is made, and after each batch of episodes of a policy.
+        hooks: ``on_level`` is called after each batch of episodes of a policy.
 
     Raises:
         ConfigError: if a level is not the one of the track, or a pack is missing.
@@ -77,7 +77,7 @@ def verify(
         except FormatError as error:
             return Verification((str(error),))
     track = load_track(source.track)
-    level_set = _level_set(track, tuple((packs or {}).items()), hooks)
+    level_set = _level_set(track, tuple((packs or {}).items()))
     began = time.thread_time()
     replayed = [_replayed(track, level_set, run) for run in source.runs]
     seconds = time.thread_time() - began
@@ -103,9 +103,9 @@ def verify(
 
 
 @lru_cache(maxsize=4)
-def _level_set(track: Track, packs: tuple[tuple[str, Path], ...], hooks: Hooks) -> LevelSet:
+def _level_set(track: Track, packs: tuple[tuple[str, Path], ...]) -> LevelSet:
     """Return the levels of a track; they are kept for further submissions."""
-    return pack(track_levels(track, dict(packs), hooks))
+    return pack(track_levels(track, dict(packs)))
 
 
 def _replayed(track: Track, levels: LevelSet, run: Run) -> Run:

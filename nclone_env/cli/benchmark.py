@@ -264,7 +264,7 @@ def _entered(
         check_exists("runs", path, "a run or a recording")
     if track.attempts == 1:
         files = [file for path in paths for file in (sorted(path.rglob("*.replay")) if path.is_dir() else [path])]
-        played = [of_recordings(files, track, {"frames": 0}, _packs(packs), hooks)]
+        played = [of_recordings(files, track, {"frames": 0}, _packs(packs))]
     else:
         played = [of_run(path, track, mode, _packs(packs), with_policy, hooks) for path in paths]
     progress.clear()

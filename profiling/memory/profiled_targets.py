@@ -2,7 +2,7 @@
 
 *Measured* is the resident memory of each further environment, fitted to three fresh processes. The last columns compare
 the estimate, made from one and two environments, with the memory that 8 and 64 take in a fresh process that has closed
-one before: what all environments share exists by then, except in a training run, which makes all of it anew.
+one before: what all environments share exists by then, except in a training run, which makes all of it again.
 """
 
 from __future__ import annotations

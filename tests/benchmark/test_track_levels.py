@@ -14,32 +14,23 @@ from nclone_env.level.formats import write_pack
 from nclone_env.level.load import load_levels
 
 
-@pytest.fixture
-def few(tmp_path, monkeypatch):
-    """The first and the last levels of Generated-v1 as a track, with an empty cache."""
-    monkeypatch.setattr(module, "cache_root", lambda: tmp_path)
-    track = load_track("Generated-v1")
-    return replace(track, levels=(track.levels[0], track.levels[-1]), bands=2)
-
-
 def test_built_in_levels():
     levels = module.track_levels(load_track("Builtin-v1"))
     assert len(levels) == 16
     assert levels[0].name == "first-steps/01-walk"
 
 
-def test_generated_levels_are_made_again_if_their_file_is_damaged(few, tmp_path):
-    made = module.track_levels(few)
-    assert [level.raw.digest[:16] for level in made] == [level.digest for level in few.levels]
-    (file,) = (tmp_path / "benchmark").iterdir()
-    data = file.read_bytes()
-    file.write_bytes(data.replace(b"#", b"?"))
-    assert [level.raw.digest for level in module.track_levels(few)] == [level.raw.digest for level in made]
-    assert file.read_bytes() == data
+@pytest.mark.parametrize(("name", "count"), [("Generated-v1", 1000), ("Planning-v1", 100)])
+def test_generated_levels_are_part_of_the_package(name, count):
+    track = load_track(name)
+    levels = module.track_levels(track)
+    assert [level.raw.digest[:16] for level in levels] == [level.digest for level in track.levels]
+    assert len(levels) == count
 
 
-def test_another_level_is_refused(few):
-    other = replace(few, levels=(few.levels[0]._replace(digest="0" * 16), few.levels[1]))
+def test_another_level_is_refused():
+    track = load_track("Planning-v1")
+    other = replace(track, levels=(track.levels[0]._replace(digest="0" * 16), *track.levels[1:]))
     with pytest.raises(ConfigError, match=r"levels: expected \w+/\d+ with digest 0{16}, got \w{16}"):
         module.track_levels(other)
 
