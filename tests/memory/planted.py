@@ -416,7 +416,7 @@ def asynchronous(steps: Steps, leaks: bool) -> None:
 
     import nclone_env  # noqa: F401 - registers the environments
 
-    envs = gymnasium.make_vec("NPlusPlus-v0", 2, vectorization_mode="async", observations=("game_state",))
+    envs = gymnasium.make_vec("nclone/NPlusPlus-v0", 2, vectorization_mode="async", observations=("game_state",))
     envs.reset(seed=0)
     envs.action_space.seed(0)
     kept: list[Any] = []
