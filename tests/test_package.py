@@ -65,10 +65,10 @@ def test_addresses(metadata):
 def test_classifiers(metadata):
     classifiers = metadata.get_all("Classifier")
     workflow = (ROOT / ".github" / "workflows" / "checks.yml").read_text()
-    (tested,) = re.findall(r"python: \[(.*)\]", workflow)
+    tested, *_ = re.findall(r"python: \[(.*)\]", workflow)  # of Linux
     versions = [version.strip('"') for version in tested.split(", ")]
     named = [each.rpartition(" :: ")[2] for each in classifiers if re.search(r":: 3\.\d+$", each)]
-    assert named == versions
+    assert named == versions[: len(named)]  # the newest may be tried before it is named
     assert metadata["Requires-Python"] == f">={versions[0]}"
     assert "Typing :: Typed" in classifiers
 

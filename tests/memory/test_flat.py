@@ -5,6 +5,7 @@ import re
 import warnings
 
 import gymnasium
+import numpy as np
 import pytest
 
 from nclone_env.memory import GrowthError, assert_flat, flat_profile
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("frozen_heap", "few_snapshots")
 
 
 class Leaky(gymnasium.Wrapper):
-    """Keeps every observation."""
+    """Keeps every observation, as 3 KB."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -21,7 +22,7 @@ class Leaky(gymnasium.Wrapper):
 
     def step(self, action):
         result = super().step(action)
-        self.history.append({"observation": result[0].copy()})
+        self.history.append({"observation": np.tile(result[0], 200)})
         return result
 
 
@@ -55,7 +56,7 @@ def test_a_leak_is_named_with_line_rate_and_keeper():
     first, second, *others = str(failure.value).splitlines()
     assert (first, second) == ("memory grows", "Memory profile: stepper.<locals>.step")
     line = Leaky.step.__code__.co_firstlineno + 2
-    assert any(re.search(rf"test_flat\.py:{line} \+[0-9.]+ KB per 1,000 steps", text) for text in others), others
+    assert any(re.search(rf"test_flat\.py:{line} \+[0-9.]+ MB per 1,000 steps", text) for text in others), others
     assert any("kept by Leaky.history (list of 400: dict)" in text for text in others), others
     assert isinstance(failure.value, AssertionError)
 
