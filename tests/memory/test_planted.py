@@ -34,9 +34,10 @@ def counted(name: str, leaks: bool, count: int) -> Watch:
 
 @pytest.fixture
 def short(monkeypatch):
-    """Take few snapshots, and search from the beginning on."""
+    """Take few snapshots, and search from the beginning on, as long as the objects of all tests require."""
     monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 24)
     monkeypatch.setattr("nclone_env.memory.watch._SEARCH_AFTER", 0.0)
+    monkeypatch.setattr("nclone_env.memory.watch._LAST_SEARCH_SECONDS", 60.0)
 
 
 @pytest.mark.usefixtures("frozen_heap", "short")
