@@ -64,13 +64,13 @@ def _run_command(args: list[str]) -> int:
     given = with_default_target(args)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
 
-    def run(words: list[str]) -> int:
-        status: int = parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
-        return status
+    def run(words: list[str]) -> Any:
+        return parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
 
     try:
         with in_one_line(run, given, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")}):
-            return run(given)
+            done = run(given)
+        return done() if callable(done) else int(done)  # a command may leave its work to be done outside the parser
     finally:
         release_claims()
 

@@ -14,7 +14,7 @@ _NUMBERS = {"float": "a number", "int": "a whole number"}
 
 
 @contextlib.contextmanager
-def in_one_line(run: Callable[[list[str]], int], args: Sequence[str], commands: Mapping[str, Any]) -> Iterator[None]:
+def in_one_line(run: Callable[[list[str]], Any], args: Sequence[str], commands: Mapping[str, Any]) -> Iterator[None]:
     """Turn what the parser refuses into a :class:`ConfigError`.
 
     Args:
@@ -99,7 +99,7 @@ def _name(argument: Any) -> str:
     return name if name.startswith("-") else str(getattr(argument.field, "name", "")) or name
 
 
-def _options(run: Callable[[list[str]], int], command: Sequence[str]) -> set[str]:
+def _options(run: Callable[[list[str]], Any], command: Sequence[str]) -> set[str]:
     """Return the options of a command."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -270,13 +272,21 @@ def parse_bytes(text: str | None) -> int | None:
 def profile_command() -> tyro.extras.SubcommandApp:
     """Return the subcommands of ``nclone-env profile``."""
     app = tyro.extras.SubcommandApp()
-    app.command(vector)
-    app.command(single)
-    app.command(gym)
-    app.command(sync)
-    app.command(name="async")(asynchronous)
-    app.command(sb3)
-    app.command(train)
-    app.command(script)
-    app.command(compare)
+    for command in (vector, single, gym, sync, asynchronous, sb3, train, script, compare):
+        name = "async" if command is asynchronous else command.__name__
+        app.command(name=name)(_later(command))
     return app
+
+
+def _later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
+    """Return a command that returns what is to be done, to be called outside the parser.
+
+    tracemalloc decodes the line tables of the innermost frames at every allocation, and those of the parser's long
+    functions would take three times as long as all the others.
+    """
+
+    @functools.wraps(command)
+    def parsed(*args: Any, **kwargs: Any) -> Callable[[], int]:
+        return functools.partial(command, *args, **kwargs)
+
+    return parsed

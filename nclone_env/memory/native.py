@@ -86,12 +86,13 @@ class NativeLines:
         return 0
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Count what was taken since the last event for the line before."""
-        if not is_own(frame.f_code.co_filename):
+        """Count what was taken since the last event for the line before, at calls of libraries only when time is up."""
+        is_over = time.perf_counter() > self._end  # a line of the user may call a library for hours
+        if not (is_over or is_own(frame.f_code.co_filename)):
             return None
         self._found[self._line] += _in_use() - self._in_use
         self._events += 1
-        if self._events > _EVENTS or time.perf_counter() > self._end:
+        if is_over or self._events > _EVENTS:
             self._stop()
             return None
         self._line = _own_line(frame.f_back if event == "return" else frame)

@@ -50,14 +50,15 @@ class SnapshotLog:
         """Return the number of snapshots."""
         return self._count
 
-    def take(self, step: float, tree: MemoryNode) -> None:
+    def take(self, step: float, tree: MemoryNode, notes: int = 0) -> None:
         """Take a snapshot; it collects no garbage first.
 
         Args:
             step: number of the step, or time.
             tree: what the subject reports now.
+            notes: bytes of the profiler's own notes, to be left out.
         """
-        resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes()
+        resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
         self._values[self._count] = (
             step,
             resident.rss,

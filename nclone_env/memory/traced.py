@@ -184,6 +184,11 @@ class TracedLog:
         """Leave so many traced bytes out until lines are noted again: the profiler has taken them."""
         self._own += size
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the notes on lines."""
+        return sum(values.nbytes for _, values in self._lines)
+
     def clear(self) -> None:
         """Drop all snapshots and lines."""
         self._count, self._next, self.whole = 0, 0.0, True

@@ -224,7 +224,7 @@ class Watch:
             self._log.thin()
             self._traced.thin()
             self._every *= 2
-        self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING)
+        self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING, self._traced.nbytes)
         if self._wants_trace:
             self._traced.take(place, lines=last or (len(self._log) - 1) % _LINES_EVERY == 0, always=last)
 

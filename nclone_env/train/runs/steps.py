@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Mapping
+from heapq import nlargest
+from itertools import chain
 
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.gae import write_returns
@@ -119,16 +119,20 @@ def log_update(
 def _slowest(run: Run, seconds: float) -> Row:
     """Return the 95th percentiles of the steps of the slowest group, and of the updates up to this one.
 
-    Arrays would have another size in each update; NumPy keeps some of each size, which looks like a leak.
+    Lists and arrays would have another size in each update; the allocators keep some of each size, which looks like a
+    leak.
     """
     for collector in run.collectors:
         collector.step_seconds.sort()
-    before = [run.curve.rows.last(name, _RECENT_UPDATES - 1).tolist() for name in ("collect_seconds", "learn_seconds")]
-    updates = sorted([seconds, *map(sum, zip(*before))])
-    steps = max(_percentile(collector.step_seconds) for collector in run.collectors)
-    return {"step_p95_seconds": steps, "update_p95_seconds": _percentile(updates)}
+    steps = max(float(collector.step_seconds[_rank(len(collector.step_seconds))]) for collector in run.collectors)
+    collecting, learning = (
+        run.curve.rows.last(name, _RECENT_UPDATES - 1) for name in ("collect_seconds", "learn_seconds")
+    )
+    count = len(collecting) + 1
+    updates = chain((seconds,), (float(one + other) for one, other in zip(collecting, learning)))
+    return {"step_p95_seconds": steps, "update_p95_seconds": nlargest(count - _rank(count), updates)[-1]}
 
 
-def _percentile(ascending: Sequence[float] | np.ndarray) -> float:
-    """Return the smallest number that 95 % of the numbers do not exceed."""
-    return float(ascending[math.ceil(0.95 * len(ascending)) - 1])
+def _rank(count: int) -> int:
+    """Return the place of the smallest number that 95 % do not exceed, among so many in ascending order."""
+    return math.ceil(0.95 * count) - 1
