@@ -13,7 +13,8 @@ from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, sho
 
 PROGRAM = "nclone-env"
 _COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")
-_NO_THREAD = "can't start new thread"
+_NO_MEMORY = "can't start new thread", "failed to map segment", "annot allocate memory"
+"""What the errors of threads and of the dynamic loader say if the memory is limited."""
 _SHELLS = ("bash", "zsh", "fish")
 
 
@@ -36,8 +37,8 @@ def _run(args: list[str]) -> int:
     except NcloneError as error:
         sys.stderr.write(f"{PROGRAM}: {_shown(error)}\n")
         return 2
-    except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and str(error) != _NO_THREAD:
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not isinstance(error, MemoryError) and not any(said in str(error) for said in _NO_MEMORY):
             raise
         sys.stderr.write(f"{PROGRAM}: not enough memory: {plain(error) or 'an allocation failed'}\n")
         return 1

@@ -146,10 +146,19 @@ def test_a_video_in_a_folder_with_a_colon(place, capfd):
 # Memory and threads that run out
 
 
-@pytest.mark.parametrize("error", [MemoryError(), MemoryError("Unable to allocate 3 GiB"), "can't start new thread"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 3 GiB"),
+        RuntimeError("can't start new thread"),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+        ImportError("libgomp.so.1: cannot allocate memory in static TLS block"),
+    ],
+)
 def test_errors_of_memory_are_one_line(error, monkeypatch, capsys):
     def fail():
-        raise error if isinstance(error, MemoryError) else RuntimeError(error)
+        raise error
 
     monkeypatch.setattr("nclone_env.cli.levels.list_levels", fail)
     assert main(["levels", "list"]) == 1
