@@ -19,4 +19,6 @@ def test_a_stretch_ends_inside_one_call_of_a_library(monkeypatch):
         traces = list(calls)
     finally:
         sys.settrace(before)
-    assert traces[0][1] is not None and traces[-1][1] is None and not lines.is_watching
+    assert traces[0][1] is not None
+    assert traces[-1][1] is None
+    assert not lines.is_watching
