@@ -63,7 +63,7 @@ class ActionOutcomes:
         self._paces = [Pace() for _ in range(slots)]
         unused = words(np.zeros((0, *spec.shape), spec.dtype))
         inputs = self._inputs(arrays, arrays.worlds)
-        self._write = specialised(outcome_range, *inputs, 0, unused, _OWN_ROWS, arrays.results, 0, 0, 0, 0)
+        self._write = specialised(outcome_range, *inputs, 0, unused, _OWN_ROWS, arrays.results, 0, 0, 0)
         self._warn_of_slow(levels)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
@@ -90,7 +90,7 @@ class ActionOutcomes:
         progress[ENVIRONMENT] = first
         while progress[ENVIRONMENT] < last and not call.given_up:
             budget, began = pace.size, perf_counter()
-            left = self._write(*inputs, budget, out, places, call.arrays.results, call.base, worker, first, last)
+            left = self._write(*inputs, budget, out, places, call.arrays.results, call.base, worker, last)
             pace.adjust(budget - left, perf_counter() - began)
 
     def _warn_of_slow(self, levels: LevelSet) -> None:
@@ -117,7 +117,7 @@ class ActionOutcomes:
 
 @kernel
 def outcome_range(
-    levels, paths, worlds, tried, frames, progress, values, budget, out, places, results, base, worker, first, last
+    levels, paths, worlds, tried, frames, progress, values, budget, out, places, results, base, worker, last
 ):
     """Write the outcomes of environments from ``progress[worker, ENVIRONMENT]`` to ``last - 1``, or a part of them.
 
@@ -136,7 +136,6 @@ def outcome_range(
         results: (n,) ``RESULT``, which tell whose episode ended.
         base: environment of the first row of ``out`` and of ``places``.
         worker: worker slot.
-        first: first environment.
         last: one past the last environment.
 
     Returns:
