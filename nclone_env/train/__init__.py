@@ -75,6 +75,10 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.reports.watch import policy_runs as policy_runs
     from nclone_env.train.runs.begin import begun_run as begun_run
     from nclone_env.train.runs.begin import compile_learner as compile_learner
+    from nclone_env.train.runs.bundled import bundled_names as bundled_names
+    from nclone_env.train.runs.bundled import is_bundled as is_bundled
+    from nclone_env.train.runs.bundled import policy_card as policy_card
+    from nclone_env.train.runs.bundled import policy_file as policy_file
     from nclone_env.train.runs.estimate import check_memory as check_memory
     from nclone_env.train.runs.folder import checkpoint_file as checkpoint_file
     from nclone_env.train.runs.warm_start import WarmStart as WarmStart
