@@ -35,6 +35,7 @@ ATTEMPTS, MAX_FRAMES, SEED = 16, 2400, 0
 SAMPLE = {"levels": ["first-steps"], "episodes": 8, "seed": 1}
 """What a test plays again."""
 _SAMPLES = 2000
+_EMPTY = ("optimiser", "episodes", "environments", "held_out", "selection", "reference", "generated")
 _PLAYED = {"name": "", "output": "runs", "mirrored": False, "held_out": 0.0, "starts": (), "warm_start": ()}
 """Options that only training needs, at their defaults."""
 
@@ -47,8 +48,7 @@ def weights(checkpoint: Checkpoint, levels: tuple[str, ...]) -> bytes:
         train_config=options,
         observations={name: array[:, :0].clone() for name, array in checkpoint.observations.items()},  # their dtypes
         curve=Rows(0).state(),
-        **dict.fromkeys(("optimiser", "episodes", "environments", "held_out", "selection", "reference"), {}),
-        generated={},
+        **{part: {} for part in _EMPTY},
     )
     buffer = io.BytesIO()
     torch.save({field.name: getattr(kept, field.name) for field in dataclasses.fields(kept)}, buffer)
