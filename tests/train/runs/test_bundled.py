@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -88,7 +89,9 @@ def test_the_commands_take_the_name(tmp_path, monkeypatch, capsys):
 
 def test_the_list_and_the_card_are_printed(capsys):
     assert main(["policies", "list"]) == 0
-    assert all(name in capsys.readouterr().out for name in NAMES)
+    listed = capsys.readouterr().out
+    assert all(f"\n{name} " in listed for name in NAMES)
+    assert listed in (Path(__file__).parents[3] / "docs" / "training" / "use.md").read_text()
     assert main(["policies", "show", "builtin"]) == 0
     shown = capsys.readouterr().out
     card = tomllib.loads((FOLDER / "builtin.toml").read_text())
