@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.sb3 import NPlusPlusVecEnv as NPlusPlusVecEnv
 
 if TYPE_CHECKING:  # for other rooms
+    from nclone_env.train.collect.acting import one_thread_per_call as one_thread_per_call
     from nclone_env.train.collect.evaluate import Mode as Mode
     from nclone_env.train.collect.evaluate import best_episode as best_episode
     from nclone_env.train.collect.evaluate import compare as compare

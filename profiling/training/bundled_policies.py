@@ -23,20 +23,23 @@ import torch
 import tyro
 
 from nclone_env._files import write_file
+from nclone_env.benchmark import evaluate as play
 from nclone_env.benchmark import load_track, read_submission, verify
 from nclone_env.benchmark.scores import measures
+from nclone_env.benchmark.track import TrackLevel
+from nclone_env.level import resolve
 from nclone_env.train import Policy, evaluate, load_policy
 from nclone_env.train.runs.bundled import FOLDER
 from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
 
-ATTEMPTS, MAX_FRAMES, SEED = 16, 2400, 0
+ATTEMPTS, MAX_FRAMES = 16, 2400
 SAMPLE = {"levels": ["first-steps"], "episodes": 8, "seed": 1}
 """What a test plays again."""
 _SAMPLES = 2000
 _EMPTY = ("optimiser", "episodes", "environments", "held_out", "selection", "reference", "generated")
-_PLAYED = {"name": "", "output": "runs", "mirrored": False, "held_out": 0.0, "starts": (), "warm_start": ()}
+_PLAYED = {"name": "", "output": "runs", "num_threads": None, "mirrored": False, "held_out": 0.0, "starts": ()}
 """Options that only training needs, at their defaults."""
 
 
@@ -85,13 +88,20 @@ def from_submission(file: Path, digest: str) -> list[dict[str, Any]]:
     return rows
 
 
-def played(policy: Policy, title: str, levels: tuple[str, ...]) -> dict[str, Any]:
-    """Play levels and return the scores."""
-    environment = policy.environment.replace(levels=levels, max_frames=MAX_FRAMES)
-    sampled = evaluate(policy.network, environment, "sampled", ATTEMPTS, SEED)
-    argmax = evaluate(policy.network, environment, "argmax", 1, SEED)
-    rates = np.array([result.success_rate for result in sampled])
-    return row(title, rates, (rates > 0).astype(float), np.array([result.success_rate for result in argmax]))
+def played(policy: Policy, title: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """Play levels as a track is played, and return the scores."""
+    refs = [ref for name in names for ref in resolve(name)]
+    levels = tuple(TrackLevel(ref.reference, 1, ref.load().raw.digest[:16]) for ref in refs)
+    track = dataclasses.replace(
+        load_track("Builtin-v1"), levels=levels, attempts=ATTEMPTS, max_frames=MAX_FRAMES, modes=(mode_of(policy),)
+    )
+    found = measures(track, play(policy, track, mode_of(policy), seed=policy.config.seed))
+    return row(title, found["success"], found["any"], found["probable"])
+
+
+def mode_of(policy: Policy) -> str:
+    """Return the mode of a track that the policy plays in."""
+    return "look-ahead" if "action_outcomes" in policy.config.environment.observations else "state"
 
 
 def sample(policy: Policy) -> dict[str, Any]:
@@ -146,7 +156,7 @@ def main(
     policy = load_policy(FOLDER / f"{name}.pt", levels=("first-steps",))
     card = {
         "title": title,
-        "mode": "look-ahead" if "action_outcomes" in policy.config.environment.observations else "state",
+        "mode": mode_of(policy),
         "trained_on": trained_on,
         "commands": list(commands),
         "seed": policy.config.seed,
