@@ -45,7 +45,8 @@ _PLAYED = {"name": "", "output": "runs", "num_threads": None, "mirrored": False,
 
 def weights(checkpoint: Checkpoint, levels: tuple[str, ...]) -> bytes:
     """Return a checkpoint that plays and is no more, with other levels, as bytes that depend on its contents only."""
-    options = {**checkpoint.train_config, **_PLAYED, "levels": levels or checkpoint.train_config["levels"]}
+    names = tuple("".join(level) for level in levels)  # copies: a pickle tells equal strings from one string twice
+    options = {**checkpoint.train_config, **_PLAYED, "levels": names or checkpoint.train_config["levels"]}
     kept = dataclasses.replace(
         checkpoint,
         train_config=options,
