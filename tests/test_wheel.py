@@ -14,6 +14,7 @@ pytest.importorskip("build")
 pytest.importorskip("hatchling")
 
 ROOT = Path(__file__).parents[1]
+POLICIES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "nclone_env" / "policies").iterdir())
 LEVELS = sorted(path.relative_to(ROOT / "levels").as_posix() for path in (ROOT / "levels").rglob("*.toml"))
 EXAMPLE = """
 import gymnasium
@@ -47,6 +48,8 @@ def test_the_wheel_contains_the_package_its_levels_and_nothing_else(wheel):
         names = set(archive.namelist())
     assert LEVELS
     assert {f"nclone_env/_levels/{name}" for name in LEVELS} <= names
+    assert POLICIES
+    assert set(POLICIES) <= names
     assert {"nclone_env/py.typed", "nclone_env/memory/report.html.jinja"} <= names
     tops = {name.split("/")[0] for name in names}
     assert len(tops) == 3

@@ -17,7 +17,7 @@ from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
 from nclone_env.replay import Recording, load_any_recording
-from nclone_env.train import Hooks, level_digests, load_policy
+from nclone_env.train import Hooks, level_digests, load_policy, policy_file
 
 _SILENT = Hooks()
 
@@ -33,7 +33,7 @@ def of_run(
     """Evaluate the policy of a training run with the seed of the run.
 
     Args:
-        folder: folder of the run, or its checkpoint.
+        folder: folder of the run, its checkpoint, or the name of a bundled policy.
         track: the track.
         mode: observations that the policy uses.
         packs: as for ``evaluate``.
@@ -53,7 +53,7 @@ def of_run(
             f"runs: expected a policy that was not trained on levels of {track.name}, got {folder}: {seen}"
         )
     found = evaluate(policy, track, mode, seed=config.seed, packs=packs, hooks=hooks)
-    checkpoint = folder / "checkpoint.pt" if folder.is_dir() else folder
+    checkpoint = policy_file(folder)
     curve = checkpoint.with_name("learning_curve.csv")
     text = curve.read_bytes() if curve.exists() else None
     claimed = {"steps": counters["timesteps"], "seconds": _seconds(text), "levels": list(config.environment.levels)}

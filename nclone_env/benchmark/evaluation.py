@@ -103,7 +103,7 @@ def _play(
     steps: list[np.ndarray] = []
     actions: list[np.ndarray] = []
     what = f"episodes played, {'most probable' if most_probable else 'sampled'} actions"
-    with closing(make_environments(config, size)) as envs:
+    with policy.computing(), closing(make_environments(config, size)) as envs:
         for first in range(0, len(which), size):
             chosen = which[first : first + size]
             player = policy.player(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,14 @@ class Policy:
         self.environment = getattr(policy, "environment", None)
         self._kind = _kind_of(policy)
         self.both = self._kind is not _Function
+
+    def computing(self) -> AbstractContextManager[None]:
+        """Return a context to play in: policies of this package compute on one thread, since batches are small."""
+        if self._kind is not _Own:
+            return nullcontext()
+        from nclone_env.train import one_thread_per_call  # imports torch
+
+        return one_thread_per_call()
 
     def player(self, most_probable: bool, seed: int) -> Player:
         """Return the player of a batch of episodes.

@@ -118,7 +118,8 @@ def submit_runs(
     """Evaluate training runs, or take recordings, and write a verified submission.
 
     Args:
-        runs: folders of training runs of different seeds, or checkpoints; for Planning-v1 recordings or their folders.
+        runs: folders of training runs of different seeds, checkpoints, or names of bundled policies; for Planning-v1
+            recordings or their folders.
         track: name of the track.
         mode: observations that the policy uses; by default the first of the track.
         budget: what training was allowed to take, such as 4m; by default the first of the track.
@@ -260,9 +261,9 @@ def _entered(
 
     progress = LevelProgress()
     hooks = Hooks(on_level=progress.level)
-    for path in paths:
-        check_exists("runs", path, "a run or a recording")
     if track.attempts == 1:
+        for path in paths:
+            check_exists("runs", path, "a recording")
         files = [file for path in paths for file in (sorted(path.rglob("*.replay")) if path.is_dir() else [path])]
         played = [of_recordings(files, track, {"frames": 0}, _packs(packs))]
     else:

@@ -38,26 +38,28 @@ def evaluate(
     Levels that were held out in training are marked.
 
     Args:
-        checkpoint: file written by ``train``, or the folder of a run: its latest checkpoint.
+        checkpoint: file written by ``train``, the folder of a run (its latest checkpoint), or the name of a bundled
+            policy: ``nclone-env policies list``.
         levels: levels to evaluate on; by default those of the run, held-out ones included.
         episodes: number of episodes per level.
         attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
         seed: seed of the environments and of sampled and random actions.
         video: write a video of one episode.
         recordings: write the fastest win on each level as a recording, for ``replay play`` and ``replay video``.
-        output: output folder; the folder of the checkpoint by default.
+        output: output folder; the folder of the checkpoint by default, ``runs/NAME-evaluation`` of a bundled policy.
 
     Returns:
         The exit status, 0.
     """
     require_training_extra()
-    from nclone_env.train import load_policy
+    from nclone_env.train import is_bundled, load_policy, policy_file
 
     check_episodes(episodes)
     policy = load_policy(checkpoint, levels)
     environment, content = policy.environment, policy.checkpoint
     held_out = content.held_out.get("digests", [])
-    folder = output or (checkpoint if checkpoint.is_dir() else checkpoint.parent)
+    file = policy_file(checkpoint)
+    folder = output or (Path("runs", f"{file.stem}-evaluation") if is_bundled(file) else file.parent)
     timesteps = None if levels else content.counters.get("timesteps", 0)
     results = evaluate_and_report(
         policy.network, environment, folder, episodes, seed, video, attempts, held_out, timesteps

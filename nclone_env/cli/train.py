@@ -50,7 +50,7 @@ def train(
         config: configuration of the run.
         resume: run folder or checkpoint to continue from. All options are those of that run, except the ones given
             here; with ``--name`` the continuation gets a folder of its own.
-        init: run folder or checkpoint whose policy a new run begins with; its value function and optimiser are new.
+        init: run folder, checkpoint or bundled policy that a new run begins with; value function and optimiser are new.
         overwrite: replace the run in the folder, or with ``--resume`` of an older checkpoint what follows it.
         episodes: number of evaluation episodes per level.
         video: write a video of one evaluation episode.

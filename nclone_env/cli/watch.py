@@ -14,11 +14,11 @@ from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.play import check_scale
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import CheckpointError, ConfigError, shortened
+from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, shortened
 from nclone_env.level.formats import appearance, read_bytes
 from nclone_env.options import check_integer
 from nclone_env.replay import VIDEO_SUFFIXES, frame_rate, is_any_recording, load_any_recording, named_level, write_video
-from nclone_env.train import require_training_extra
+from nclone_env.train import bundled_names, require_training_extra
 
 if TYPE_CHECKING:
     from nclone_env.replay import WatchedRun
@@ -47,7 +47,8 @@ def watch_runs(
     letter.
 
     Args:
-        sources: checkpoints, folders of runs (their latest checkpoint), and recordings.
+        sources: checkpoints, folders of runs (their latest checkpoint), names of bundled policies
+            (``nclone-env policies list``), and recordings.
         levels: levels that policies play; by default those of their runs.
         argmax: take the most probable action instead of a sampled one.
         views: most runs shown at once.
@@ -60,7 +61,7 @@ def watch_runs(
         force: overwrite an existing file.
     """
     if not sources:
-        raise ConfigError("sources: expected at least one checkpoint, folder of a run or recording, got none")
+        raise ConfigError("sources: expected at least one checkpoint, folder of a run, policy or recording, got none")
     check_scale(scale)
     check_integer("views", views, low=1, high=64)
     if output is not None:
@@ -176,14 +177,16 @@ def _letters(count: int) -> list[str]:
 
 
 def _is_checkpoint(path: Path) -> bool:
-    if path.is_dir():
+    if path.is_dir() or (str(path) in bundled_names() and not path.exists()):
         return True
     try:
         with path.open("rb") as file:
             return file.read(len(_CHECKPOINT_MAGIC)) == _CHECKPOINT_MAGIC
     except OSError as error:
-        expected = "expected a checkpoint, the folder of a run, or a recording"
-        raise ConfigError(f"sources: {expected}, got {shortened(str(path), 200)}: {error.strerror}") from error
+        known = bundled_names()
+        expected = f"expected a checkpoint, the folder of a run, a recording or a policy ({', '.join(known)})"
+        got = f"{shortened(str(path), 200)}: {error.strerror}{did_you_mean(path, known)}"
+        raise ConfigError(f"sources: {expected}, got {got}") from error
 
 
 def _replayed(path: Path, label: str) -> Rounds:
@@ -201,9 +204,9 @@ def _replayed(path: Path, label: str) -> Rounds:
 
 def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: str, live: bool) -> Rounds:
     require_training_extra()
-    from nclone_env.train import checkpoint_file, load_policy, policy_runs
+    from nclone_env.train import load_policy, policy_file, policy_runs
 
-    file = checkpoint_file(path)
+    file = policy_file(path)
     policy, read = load_policy(path, levels), _written(file)
 
     def runs(number: int) -> list[WatchedRun]:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.sb3 import NPlusPlusVecEnv as NPlusPlusVecEnv
 
 if TYPE_CHECKING:  # for other rooms
+    from nclone_env.train.collect.acting import one_thread_per_call as one_thread_per_call
     from nclone_env.train.collect.evaluate import Mode as Mode
     from nclone_env.train.collect.evaluate import best_episode as best_episode
     from nclone_env.train.collect.evaluate import compare as compare
@@ -75,6 +76,10 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.reports.watch import policy_runs as policy_runs
     from nclone_env.train.runs.begin import begun_run as begun_run
     from nclone_env.train.runs.begin import compile_learner as compile_learner
+    from nclone_env.train.runs.bundled import bundled_names as bundled_names
+    from nclone_env.train.runs.bundled import is_bundled as is_bundled
+    from nclone_env.train.runs.bundled import policy_card as policy_card
+    from nclone_env.train.runs.bundled import policy_file as policy_file
     from nclone_env.train.runs.estimate import check_memory as check_memory
     from nclone_env.train.runs.folder import checkpoint_file as checkpoint_file
     from nclone_env.train.runs.warm_start import WarmStart as WarmStart

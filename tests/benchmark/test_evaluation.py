@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from nclone_env.benchmark import evaluate
+from nclone_env.benchmark.players import Policy
 from nclone_env.errors import ActionError, ConfigError
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import simulate
@@ -48,6 +49,15 @@ def test_function_module_and_model_that_do_the_same_have_the_same_episodes():
         np.testing.assert_array_equal(run.probable.ends["won"], runs[0].sampled.ends["won"].reshape(16, 16)[:, 0])
     assert runs[0].probable is None
     assert 0 < runs[0].sampled.ends["won"].mean() < 1
+
+
+def test_policies_of_the_package_compute_on_one_thread():
+    before = torch.get_num_threads()
+    with Policy("builtin").computing():
+        assert torch.get_num_threads() == 1
+    with Policy(right).computing():
+        assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == before
 
 
 def test_ends_are_those_of_the_simulator():

@@ -91,7 +91,7 @@ def test_training_runs_are_submitted_with_their_policies(folder, capsys):
         ),
         (("run", "Builtin-v1", "--packs", "x"), "packs: expected NAME=FILE such as SI=SI.txt, got 'x'"),
         (("verify", "none.zip"), "files: expected a submission, got 'none.zip', which does not exist"),
-        (("submit", "none", "--track", "Builtin-v1"), "runs: expected a run or a recording, got 'none'"),
+        (("submit", "none", "--track", "Builtin-v1"), "none: expected a checkpoint file, but the file does not exist"),
     ],
 )
 def test_mistakes_are_one_line(folder, capsys, words, message):

@@ -183,16 +183,14 @@ def test_a_video_of_both(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ["none.pt"],
-            "sources: expected a checkpoint, the folder of a run, or a recording, got 'none.pt': No such file",
-        ),
+        (["none.pt"], "sources: expected a checkpoint, the folder of a run, a recording or a policy (builtin"),
+        (["none.pt"], "got 'none.pt': No such file"),
         (["."], "checkpoint.pt: expected a checkpoint file, but the file does not exist"),
         (["a.replay", "--levels", "jumps"], "levels: expected none for recordings, which have a level of their own"),
         (["a.replay", "--views", "0"], "views: expected a whole number from 1 to 64, got 0"),
         (["a.replay", "--scale", "-1"], "scale: expected a number from 0.1 to 4, got -1.0"),
         (["run", "--levels", "nosuch"], "level: expected a built-in set or level"),
-        ([], "sources: expected at least one checkpoint, folder of a run or recording, got none"),
+        ([], "sources: expected at least one checkpoint, folder of a run, policy or recording, got none"),
     ],
 )
 def test_watch_refuses(folder, capsys, words, message):

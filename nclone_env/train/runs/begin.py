@@ -22,8 +22,9 @@ from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.policy import make_policy
 from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.runs.bundled import policy_file
 from nclone_env.train.runs.fixed_options import check_resumable, initialise_policy
-from nclone_env.train.runs.folder import checkpoint_file, config_in
+from nclone_env.train.runs.folder import config_in
 from nclone_env.train.runs.resume import Source, load_source, restore_run, saved_levels, take_over_folder
 from nclone_env.train.runs.run import Run, learner_parts, make_workers, set_up
 from nclone_env.train.runs.torchrun import lock_folder_for_all
@@ -41,7 +42,7 @@ def begun_run(
     ranks: Ranks = ALONE,
 ) -> Iterator[Run]:
     """Provide a run before its next update, with a checkpoint in its folder; arguments and errors as of ``train``."""
-    initial = None if init is None else checkpoint_file(init)
+    initial = None if init is None else policy_file(init)
     if resume is not None and initial is not None:
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
     locked, path = lock_folder_for_all(config, resume, overwrite, ranks)

@@ -18,6 +18,7 @@ from nclone_env.options import check_integer
 from nclone_env.train.collect.acting import chosen_actions
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.runs.bundled import policy_file
 from nclone_env.train.runs.checkpoint import (
     Checkpoint,
     check_results,
@@ -25,7 +26,6 @@ from nclone_env.train.runs.checkpoint import (
     restore_config,
     restore_policy,
 )
-from nclone_env.train.runs.folder import checkpoint_file
 
 Observation = Mapping[str, np.ndarray] | np.ndarray
 MASK = "action_mask"
@@ -127,10 +127,10 @@ class _Logits(nn.Module):
 
 
 def load_policy(path: str | Path, levels: Sequence[str] = ()) -> Policy:
-    """Read the policy of a run.
+    """Read the policy of a run, or one that ships with the package.
 
     Args:
-        path: checkpoint, or the folder of a run: its latest checkpoint.
+        path: checkpoint, the folder of a run (its latest checkpoint), or the name of a bundled policy.
         levels: levels of the environments; without any those of the run, held-out ones in place of generated ones.
 
     Returns:
@@ -139,7 +139,7 @@ def load_policy(path: str | Path, levels: Sequence[str] = ()) -> Policy:
     Raises:
         CheckpointError: if there is no such file, or it cannot be read or restored.
     """
-    file = checkpoint_file(path)
+    file = policy_file(path)
     content = load_checkpoint(file)
     network = restore_policy(content, file)
     config = restore_config(content, file)
