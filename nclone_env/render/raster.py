@@ -33,16 +33,17 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
     side = CELL * magnification
     centres = (np.arange(side * _SAMPLES) + 0.5) / (_SAMPLES * magnification)
     rows = np.arange(centres.size)
-    changes = np.zeros((centres.size, centres.size + 1), dtype=np.bool_)  # samples left of an edge, by their number
+    changes = np.zeros((centres.size + 1, centres.size), dtype=np.bool_)  # [samples left of an edge, row of samples]
     for outline in outlines:
         for (ax, ay), (bx, by) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
             if ay != by:
                 first, last = np.searchsorted(centres, (min(ay, by), max(ay, by)))
                 crossing = ax + (centres[first:last] - ay) * ((bx - ax) / (by - ay))
-                changes[rows[first:last], np.searchsorted(centres, crossing)] ^= True
-    inside = np.logical_xor.accumulate(changes[:, :0:-1], axis=1)[:, ::-1]
-    samples = inside.reshape(side, _SAMPLES, side, _SAMPLES)
-    return samples.sum(axis=(1, 3), dtype=np.float32) / np.float32(_SAMPLES**2)
+                changes[np.searchsorted(centres, crossing), rows[first:last]] ^= True
+    inside = np.bitwise_xor.accumulate(changes[:0:-1], axis=0)[::-1]
+    columns = inside.reshape(side, _SAMPLES, -1).sum(axis=1, dtype=np.uint8)
+    samples = columns.reshape(side, side, _SAMPLES).sum(axis=2, dtype=np.uint8).T
+    return np.ascontiguousarray(samples, np.float32) / np.float32(_SAMPLES**2)
 
 
 def remembered_coverage() -> Coverage:
