@@ -15,6 +15,7 @@ from .shared import COMPARISONS, Comparison
 def pytest_configure(config):
     config.stash[COMPARISONS] = {}
     os.environ["NCLONE_ENV_QUIET"] = "1"  # tests that read stderr need not know what is compiled
+    os.fsync = lambda descriptor: None  # nothing that tests write must outlast a power failure
 
 
 def pytest_sessionfinish(session):

@@ -27,11 +27,16 @@ def sizes_here(target):
     return tuple(Sizes(point, replace(point, python_bytes=0)) for point in points)
 
 
+@pytest.fixture
+def measured_here(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.plan.measure_one_and_two", sizes_here)
+
+
 @pytest.fixture(params=["here", pytest.param("fresh", marks=pytest.mark.slow)])
-def measured(request, monkeypatch):
+def measured(request):
     """Estimates measure one and two environments: in this process, and in fresh ones with the slow tests."""
     if request.param == "here":
-        monkeypatch.setattr("nclone_env.memory.plan.measure_one_and_two", sizes_here)
+        request.getfixturevalue("measured_here")
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +60,7 @@ def test_the_vector_environment_is_profiled(tmp_path, capsys):
     assert "<h1>Memory profile: native vector environment, 2 environments</h1>" in page
 
 
-@pytest.mark.usefixtures("measured")
+@pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize(
     ("words", "name"),
     [

@@ -267,7 +267,7 @@ exec(ending)
 
 
 def test_processes_end_while_a_step_is_sent():
-    """The step alone takes 20 seconds of processor time; the processes are copies of one that has loaded the kernels."""
+    """The step takes 20 seconds of processor time; the processes are copies of one that has loaded the kernels."""
     command = [sys.executable, "-c", UNDER_WAY, *ENDINGS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
