@@ -15,6 +15,7 @@ from .shared import COMPARISONS, Comparison
 def pytest_configure(config):
     config.stash[COMPARISONS] = {}
     os.environ["NCLONE_ENV_QUIET"] = "1"  # tests that read stderr need not know what is compiled
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of torch spin while they wait
     os.fsync = lambda descriptor: None  # nothing that tests write must outlast a power failure
 
 
