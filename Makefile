@@ -24,6 +24,9 @@ train: $(INSTALLED)
 warmup: $(INSTALLED)
 	@$(BIN)/nclone-env warmup
 
+# Python caches compiled modules, also where the surroundings forbid it: tests start some hundred processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 test: warmup
 	$(BIN)/pytest $(PARALLEL) $(ARGS)
 

@@ -1,4 +1,4 @@
-"""Report of the conformance test at the end of a run, and a fixture for tests that collect garbage often.
+"""Report of the conformance test at the end of a run, and garbage collection without the objects of all tests.
 
 The processes of pytest-xdist hand their totals to the one that reports.
 """
@@ -15,6 +15,8 @@ from .shared import COMPARISONS, Comparison
 def pytest_configure(config):
     config.stash[COMPARISONS] = {}
     os.environ["NCLONE_ENV_QUIET"] = "1"  # tests that read stderr need not know what is compiled
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of torch spin while they wait
+    os.fsync = lambda descriptor: None  # nothing that tests write must outlast a power failure
 
 
 def pytest_sessionfinish(session):
@@ -35,10 +37,21 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(f"conformance of {name}: {comparison}")
 
 
-@pytest.fixture
-def frozen_heap():
-    """Keep the objects of all tests before out of garbage collections, each of which would take up to a second."""
+def freeze_heap():
+    """Keep the objects that exist out of further garbage collections, each of which would take up to a second."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
+
+
+def pytest_collection_finish():
+    freeze_heap()
+
+
+def pytest_runtest_teardown(item, nextitem):
+    if nextitem is None or nextitem.path != item.path:
+        freeze_heap()
+
+
+@pytest.fixture
+def frozen_heap():
+    freeze_heap()

@@ -31,18 +31,27 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
         (24 * magnification, 24 * magnification) float32, 0..1.
     """
     side = CELL * magnification
+    result = np.zeros((side, side), dtype=np.float32)
+    corners = np.concatenate([np.empty((0, 2)), *outlines]) * magnification
+    if len(corners) == 0:
+        return result
+    left, top = np.floor(corners.min(axis=0)).clip(0, side).astype(int)  # no pixel outside of this box is covered
+    right, bottom = np.ceil(corners.max(axis=0)).clip(0, side).astype(int)
     centres = (np.arange(side * _SAMPLES) + 0.5) / (_SAMPLES * magnification)
-    rows = np.arange(centres.size)
-    changes = np.zeros((centres.size, centres.size + 1), dtype=np.bool_)  # samples left of an edge, by their number
+    columns, rows = centres[left * _SAMPLES : right * _SAMPLES], centres[top * _SAMPLES : bottom * _SAMPLES]
+    numbers = np.arange(rows.size)
+    changes = np.zeros((columns.size + 1, rows.size), dtype=np.bool_)  # [samples left of an edge, row of samples]
     for outline in outlines:
         for (ax, ay), (bx, by) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
             if ay != by:
-                first, last = np.searchsorted(centres, (min(ay, by), max(ay, by)))
-                crossing = ax + (centres[first:last] - ay) * ((bx - ax) / (by - ay))
-                changes[rows[first:last], np.searchsorted(centres, crossing)] ^= True
-    inside = np.logical_xor.accumulate(changes[:, :0:-1], axis=1)[:, ::-1]
-    samples = inside.reshape(side, _SAMPLES, side, _SAMPLES)
-    return samples.sum(axis=(1, 3), dtype=np.float32) / np.float32(_SAMPLES**2)
+                first, last = np.searchsorted(rows, (min(ay, by), max(ay, by)))
+                crossing = ax + (rows[first:last] - ay) * ((bx - ax) / (by - ay))
+                changes[np.searchsorted(columns, crossing), numbers[first:last]] ^= True
+    inside = np.bitwise_xor.accumulate(changes[:0:-1], axis=0)[::-1]
+    covered = inside.reshape(right - left, _SAMPLES, rows.size).sum(axis=1, dtype=np.uint8)
+    covered = covered.reshape(right - left, bottom - top, _SAMPLES).sum(axis=2, dtype=np.uint8)
+    result[top:bottom, left:right] = covered.T
+    return result / np.float32(_SAMPLES**2)
 
 
 def remembered_coverage() -> Coverage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,7 @@ def grid(pictures: list[np.ndarray]) -> np.ndarray:
     return sheet
 
 
+@functools.cache
 def appearances() -> list[Appearance]:
     """Return all appearances that are drawn, by type."""
     found = {appearance(*place): None for place in np.ndindex(len(LOOKS) + 1, 8, 256)}

@@ -2,19 +2,41 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import pickle
 import sys
+from dataclasses import replace
 
 import pytest
 
 from nclone_env.cli.app import main, with_default_target
 from nclone_env.cli.profile import parse_bytes
 from nclone_env.errors import ConfigError
+from nclone_env.memory.sizes import Process, Sizes, measure
 
 SHORT = ["--steps", "12", "--num-envs", "2", "--levels", "first-steps"]
 STATE = ["--observations", "game_state"]
 SMALL_RUN = [*SHORT, "--num-steps", "16", "--num-minibatches", "2", "--hidden-size", "8", "--max-frames", "80"]
 
 profiles = pytest.mark.usefixtures("frozen_heap")
+
+
+def sizes_here(target):
+    """Make one and two environments in this process; a fresh process would get a copy of the target, as here."""
+    target = pickle.loads(pickle.dumps(target))
+    points = [measure(Process(target, count, 1, traced=False)) for count in (1, 2)]
+    return tuple(Sizes(point, replace(point, python_bytes=0)) for point in points)
+
+
+@pytest.fixture
+def measured_here(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.plan.measure_one_and_two", sizes_here)
+
+
+@pytest.fixture(params=["here", pytest.param("fresh", marks=pytest.mark.slow)])
+def measured(request):
+    """Estimates measure one and two environments: in this process, and in fresh ones with the slow tests."""
+    if request.param == "here":
+        request.getfixturevalue("measured_here")
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +60,7 @@ def test_the_vector_environment_is_profiled(tmp_path, capsys):
     assert "<h1>Memory profile: native vector environment, 2 environments</h1>" in page
 
 
+@pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize(
     ("words", "name"),
     [
@@ -117,6 +140,7 @@ def test_a_larger_profile_is_told_by_the_exit_status(tmp_path, capsys):
     assert "different settings: environments: 2 -> 4" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("measured")
 def test_an_estimate_is_printed_and_checked(capsys):
     arguments = ["profile", "--estimate", "--num-envs", "1000", *STATE]
     assert main(arguments) == 0
@@ -128,6 +152,7 @@ def test_an_estimate_is_printed_and_checked(capsys):
     assert "num_envs: 1,000 need" in printed.err
 
 
+@pytest.mark.usefixtures("measured")
 def test_the_estimate_of_a_training_run(capsys):
     assert main(["profile", "train", "--estimate", *SMALL_RUN]) == 0
     assert "learning curve" in capsys.readouterr().out

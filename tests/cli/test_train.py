@@ -12,7 +12,7 @@ from nclone_env.replay.watch import WatchedRun
 from nclone_env.train import require_training_extra
 from nclone_env.train.collect import environments
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.reports import watch
+from nclone_env.train.reports import plots, watch
 from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config
 
 from ..replay.bases import WINNABLE
@@ -30,6 +30,12 @@ def toy(monkeypatch):
     monkeypatch.setattr(
         watch, "evaluated_run", lambda episode, config: WatchedRun(WINNABLE, [2] * len(episode.actions))
     )
+
+
+@pytest.fixture
+def empty_pictures(monkeypatch):
+    """Leave curves undrawn, which takes longer than a short run."""
+    monkeypatch.setattr(plots, "_save", lambda figure, path: path.touch())
 
 
 def test_train_then_evaluate(toy, tmp_path, capsys):
@@ -69,6 +75,7 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
     assert {path.name for path in other.iterdir()} == {"evaluation.txt", "evaluation.csv", "episode.mp4"}
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):
     small = ["--num-envs", "8", "--num-steps", "16", "--total-timesteps", "256", "--max-frames", "80", "--no-video"]
     common = ["train", *small, "--hidden-size", "8", "--output", str(tmp_path), "--episodes", "3"]
@@ -105,6 +112,7 @@ def arguments(*more):
             "--num-threads", "1", "--episodes", "2", "--no-video", *more]  # fmt: skip
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_resume_takes_the_options_of_the_run_but_for_those_given(toy, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(arguments("--hidden-size", "24", "--name", "first")) == 0
@@ -125,6 +133,7 @@ def test_resume_takes_the_options_of_the_run_but_for_those_given(toy, tmp_path, 
     assert evaluate(tmp_path / "runs" / "first", episodes=2, video=False) == 0
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_runs_never_mix(toy, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for folder in ("first-steps-seed0", "first-steps-seed0-2"):

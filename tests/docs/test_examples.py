@@ -28,6 +28,7 @@ LONG = {
     ("docs/levels/planning.md", 2),
     ("docs/levels/planning.md", 3),
     ("docs/operation/profiling.md", 0),
+    ("docs/operation/testing.md", 0),
     ("docs/environments/snapshots.md", 2),
     ("docs/environments/snapshots.md", 3),
     ("docs/training/trajectories.md", 1),

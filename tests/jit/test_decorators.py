@@ -5,12 +5,12 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from numba.core import caching, config
+from numba.core import caching, codegen, config
 
 from nclone_env.jit import called_kernel, kernel, specialised
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.level.build import build_room
-from nclone_env.sim.session import Session
+from nclone_env.sim.session import Session, play_worlds
 from nclone_env.sim.tick import play, start, tick
 
 from ..processes import run_module
@@ -52,27 +52,52 @@ def session():
     return Session(build_room())
 
 
-@pytest.fixture(scope="module")
-def compiled_tick(session):
-    """The frame compiled now, with the decorator of the package."""
-    return compiled(tick, kernel, session.levels, session.worlds, 0, np.uint8(0))
+@pytest.fixture(scope="module", params=["start", pytest.param("frame", marks=pytest.mark.slow)])
+def compiled_now(request, session):
+    """A kernel compiled now, with the decorator of the package: the first moment of an episode, or the whole frame."""
+    arguments = {"start": (start, 0), "frame": (tick, np.uint8(0))}
+    dispatcher, last = arguments[request.param]
+    return compiled(dispatcher, kernel, session.levels, session.worlds, 0, last)
 
 
 @compiled_only
-def test_the_compiled_frame_allocates_nothing(compiled_tick, session):
+def test_a_compiled_kernel_allocates_nothing(compiled_now):
     """Without Numba's run-time memory manager no array can be made and no reference is counted."""
-    (code,) = compiled_tick.inspect_llvm().values()
+    (code,) = compiled_now.inspect_llvm().values()
     assert "define" in code
     assert "NRT_" not in code
-    ordinary = compiled(start, numba.njit(nogil=True), session.levels, session.worlds, 0, 0)
-    (code,) = ordinary.inspect_llvm().values()
-    assert "NRT_" in code  # what an ordinary compilation has
 
 
 @compiled_only
-def test_the_compiled_frame_never_fuses_multiplication_and_addition(compiled_tick):
-    (code,), (assembly,) = compiled_tick.inspect_llvm().values(), compiled_tick.inspect_asm().values()
+def test_the_cached_frame_allocates_nothing(session, monkeypatch):
+    """Machine code names what it calls."""
+    loaded, load = [], codegen.CPUCodeLibrary._set_compiled_object
+
+    def watched(library, code):
+        loaded.append(bytes(code))
+        load(library, code)
+
+    monkeypatch.setattr(codegen.CPUCodeLibrary, "_set_compiled_object", watched)
+    session.tick(0)  # compiles it, unless it is cached
+    inputs = np.zeros((1, 1), np.uint8)
+    kernel(play_worlds.py_func).compile(tuple(map(numba.typeof, (session.levels, session.worlds, inputs))))
+    assert b"play_worlds" in loaded[-1]
+    assert b"NRT_" not in loaded[-1]
+
+
+@compiled_only
+def test_an_ordinary_compilation_counts_references(session):
+    """Negative control."""
+    ordinary = compiled(start, numba.njit(nogil=True), session.levels, session.worlds, 0, 0)
+    (code,) = ordinary.inspect_llvm().values()
+    assert "NRT_" in code
+
+
+@compiled_only
+def test_a_compiled_kernel_never_fuses_multiplication_and_addition(compiled_now):
+    (code,), (assembly,) = compiled_now.inspect_llvm().values(), compiled_now.inspect_asm().values()
     assert "fmul" in code
+    assert "fadd" in code
     assert "llvm.fma" not in code
     assert "llvm.fmuladd" not in code
     assert "fmadd" not in assembly

@@ -1,8 +1,9 @@
 """Runs of ``nclone-env train`` in child processes that signals interrupt; prints as JSON what came of them.
 
 A child sends the signals to itself at the n-th time that it comes to a point of the program, so that every point can be
-hit, half-written files too. Children are forked: they inherit the compiled kernels. The clock of each is 2 seconds
-ahead of the one before: a resumed run waits for a second in which no TensorBoard file was begun.
+hit, half-written files too. Children are forked: they inherit the compiled kernels. The picture of the learning curve
+is left empty: it is drawn after training. The clock of each child is 2 seconds ahead of the one before: a resumed run
+waits for a second in which no TensorBoard file was begun.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import sys
 import time
 from pathlib import Path
 
+from nclone_env._files import fill_file
 from nclone_env.cli.app import main
 from nclone_env.train import loop
+from nclone_env.train.reports import plots
 from nclone_env.train.runs import checkpoint
 from nclone_env.train.runs.curve import LearningCurve
 
@@ -188,6 +191,7 @@ def run(output, rounds):
 
 if __name__ == "__main__":
     given, rounds_given = Path(sys.argv[1]), int(sys.argv[2])
+    plots._save = lambda figure, path: fill_file(path, Path.touch)
     main(options(given, "warm"))  # loads the kernels that the children inherit
     sys.stdout.flush()
     (given / "results.json").write_text(json.dumps(run(given, rounds_given)))

@@ -12,7 +12,7 @@ import nclone_env.memory_limit
 from nclone_env import NPlusPlusVectorEnv, simulate
 from nclone_env.cli.app import main
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError, InputsError, MemoryLimitError
+from nclone_env.errors import ConfigError, InputsError, MemoryLimitError, RecordingError
 from nclone_env.level.scenes import everything, moving
 from nclone_env.replay.recording import MAX_FRAMES, Recording, write_recording
 from nclone_env.sim import session as sessions
@@ -114,9 +114,12 @@ def test_states_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
     assert len(simulate(QUICK_WIN, bytes(1000))) == 1000
 
 
-def test_recordings_have_their_limit():
-    with pytest.raises(Exception, match="at most 16777216 frames"):
-        write_recording(Recording.of(QUICK_WIN.raw, np.zeros(MAX_FRAMES + 1, np.uint8)))
+def test_recordings_have_their_limit(monkeypatch):
+    assert MAX_FRAMES == 16_777_216
+    monkeypatch.setattr("nclone_env.replay.recording.MAX_FRAMES", 1000)
+    write_recording(Recording.of(QUICK_WIN.raw, np.zeros(1000, np.uint8)))
+    with pytest.raises(RecordingError, match="at most 1000 frames, got 1001"):
+        write_recording(Recording.of(QUICK_WIN.raw, np.zeros(1001, np.uint8)))
 
 
 def test_long_words_of_inputs(tmp_path, monkeypatch, capsys):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 CORE = """
 import tests.platform_shim as shim
@@ -55,16 +54,11 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_core_path(tmp_path):
-    done = run(f"for command in {COMMANDS!r}: assert main(command) == 0, command", tmp_path)
+def test_the_core_path_and_training(tmp_path):
+    trains = [[*TRAIN.split(), "--episodes", "1", "--no-video"]] if importlib.util.find_spec("torch") else []
+    done = run(f"for command in {[*COMMANDS, *trains]!r}: assert main(command) == 0, command", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert not list(tmp_path.rglob(".nclone_env-*"))
-
-
-def test_training(tmp_path):
-    pytest.importorskip("torch")
-    done = run(f"assert main({TRAIN.split()!r} + ['--episodes', '1', '--no-video']) == 0", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_two_writers_without_fcntl(tmp_path):

@@ -1,4 +1,11 @@
-"""Runs of several ranks; started by ``torchrun``, see ``test_ranks.py``."""
+"""Runs of several ranks, see ``test_ranks.py``.
+
+    torchrun --standalone --nproc-per-node=2 -m tests.train.ranked compare FOLDER
+    python -m tests.train.ranked compare FOLDER killed FOLDER
+
+The second form is ``torchrun`` as a function: its ranks are copies of a process that has imported everything, which
+takes half of the time.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +14,8 @@ import signal
 import sys
 from pathlib import Path
 from unittest import mock
+
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from nclone_env.errors import NcloneError
 from nclone_env.train import loop
@@ -84,10 +93,26 @@ def killed(folder):
     with joined_ranks() as ranks:
         try:
             loop.train(settings(folder, "", checkpoint_interval=1), ranks=ranks)
+        except NcloneError as error:
+            (folder / f"lost-{ranks.number}.txt").write_text(str(error))
+            raise
         finally:
             attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
             (folder / f"updates-{attempt}-{ranks.number}.txt").write_text(" ".join(map(str, done)))
 
 
+def run_case(case, folder):
+    """Run a case in this rank."""
+    {"compare": compare, "killed": killed}[case](Path(folder))
+
+
+def launch(case, folder):
+    """Run a case in two ranks, which are restarted once if one is lost."""
+    options = LaunchConfig(1, 1, 2, max_restarts=case == "killed", start_method="fork", rdzv_backend="c10d")
+    elastic_launch(options, run_case)(case, folder)
+
+
 if __name__ == "__main__":
-    {"compare": compare, "killed": killed}[sys.argv[1]](Path(sys.argv[2]))
+    words = iter(sys.argv[1:])
+    for case, folder in zip(words, words):
+        (run_case if "LOCAL_RANK" in os.environ else launch)(case, folder)

@@ -19,13 +19,20 @@ from .ranked import UPDATES, settings
 from .runs import contents, until
 
 
-def torchrun(case, folder, *options):
-    """Run a case of ``ranked.py`` in two ranks; return what they printed."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", *options]
-    command += ["-m", "tests.train.ranked", case, str(folder)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+def call(*command):
+    """Run a module in a process; return what it and its ranks printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, command)], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def prepare(folder):
+    """Run in one process what the ranks continue."""
+    train(settings(folder, "one, part"), until(2))
+    (folder / "lost").mkdir()
+    train(settings(folder / "lost", ""), Hooks(stop=lambda: True))  # the folder of another run: not to be continued
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +40,8 @@ def runs(tmp_path_factory):
     """The folder of the runs of one process and of two ranks."""
     folder = tmp_path_factory.mktemp("ranks")
     train(settings(folder, "one"))
-    train(settings(folder, "one, part"), until(2))
-    torchrun("compare", folder)
+    prepare(folder)
+    call("tests.train.ranked", "compare", folder, "killed", folder / "lost")
     return folder
 
 
@@ -95,18 +102,28 @@ def test_environments_that_do_not_divide_are_named(runs):
         Ranks(0, 3).share(32)
 
 
-def test_a_job_that_loses_a_rank_ends_as_an_undisturbed_one(runs, tmp_path):
-    train(settings(tmp_path, ""), Hooks(stop=lambda: True))  # the folder of another run, which must not be continued
-    other = contents(tmp_path / "first-steps-seed3" / "checkpoint.pt")
-    printed = torchrun("killed", tmp_path, "--max-restarts=1")
-    assert "connection to another rank was lost" in printed
-    assert (tmp_path / "updates-0-0.txt").read_text() == "1 2 3"
-    assert not (tmp_path / "updates-0-1.txt").exists(), "killed"
-    assert (tmp_path / "updates-1-1.txt").read_text() == "3 4", "from the checkpoint after update 2"
-    latest = tmp_path / "first-steps-seed3-2" / "checkpoint.pt"
+def test_a_job_that_loses_a_rank_ends_as_an_undisturbed_one(runs):
+    lost = runs / "lost"
+    assert "connection to another rank was lost" in (lost / "lost-0.txt").read_text()
+    assert (lost / "updates-0-0.txt").read_text() == "1 2 3"
+    assert not (lost / "updates-0-1.txt").exists(), "killed"
+    assert (lost / "updates-1-1.txt").read_text() == "3 4", "from the checkpoint after update 2"
+    latest = lost / "first-steps-seed3-2" / "checkpoint.pt"
     assert contents(latest) == contents(runs / "two" / "checkpoint.pt")
-    assert contents(tmp_path / "first-steps-seed3" / "checkpoint.pt") == other
-    assert not (tmp_path / "first-steps-seed3-3").exists()
+    other = contents(lost / "first-steps-seed3" / "checkpoint.pt")
+    assert other["counters"]["updates"] == 0, "as it was"
+    assert not (lost / "first-steps-seed3-3").exists()
+
+
+@pytest.mark.slow
+def test_torchrun_starts_the_same_ranks(runs, tmp_path):
+    """The tests above call what ``torchrun`` calls."""
+    prepare(tmp_path)
+    command = ("torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1")
+    printed = call(*command, "-m", "tests.train.ranked", "killed", tmp_path / "lost")
+    assert "connection to another rank was lost" in printed
+    latest = tmp_path / "lost" / "first-steps-seed3-2" / "checkpoint.pt"
+    assert contents(latest) == contents(runs / "two" / "checkpoint.pt")
 
 
 def test_shares_are_all_environments_in_order():

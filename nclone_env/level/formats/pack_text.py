@@ -44,8 +44,9 @@ LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}
 _START, _END = b"$", b"#"
 _COMMENTS = (b"#", b";", b"//")
 _MARK = b"\xef\xbb\xbf"  # that some editors write before UTF-8
-_OLDER = re.compile(rb"[!-~]{713}\|")
-"""The tiles of a level of N v1.4, 31 columns of 23, as the end of a run of characters without spaces."""
+_RUN = re.compile(rb"[!-~]+")
+_OLDER_TILES = 31 * 23
+"""A level of N v1.4 begins with its tiles, then a bar: the end of a run of characters without spaces."""
 OLDER = "a level of N v1.4, an older game with other tiles and objects, which is not supported"
 _ZEROS = bytes(4)
 _TILES = TILE_COLUMNS * TILE_ROWS
@@ -125,7 +126,7 @@ def is_pack(data: bytes) -> bool:
 
 def is_older(data: bytes) -> bool:
     """Return whether data begin like a level of N v1.4."""
-    return _OLDER.search(data[:2000]) is not None
+    return any(b"|" in run[_OLDER_TILES:] for run in _RUN.findall(data[:2000]))
 
 
 def read_pack(data: bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:

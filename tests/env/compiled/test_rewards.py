@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -110,6 +111,12 @@ def test_the_potential_of_a_death_is_zero():
     assert steps[-1][1] == pytest.approx(-before, rel=1e-6)
 
 
+@functools.cache
+def shaped(gamma, frame_skip):
+    fields = {"frame_skip": frame_skip, "max_frames": 240, "observations": "game_state"}
+    return NPlusPlusEnv(levels=BUILT_IN, reward=PLAIN_REWARD | {"shaping": 1, "gamma": gamma}, **fields)
+
+
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), gamma=st.sampled_from([1.0, 0.995, 0.9]), frame_skip=st.integers(1, 8))
 def test_shaping_telescopes(seed, gamma, frame_skip):
@@ -117,8 +124,7 @@ def test_shaping_telescopes(seed, gamma, frame_skip):
 
     The first potential is -1 by definition; the last is 0 after death or victory.
     """
-    fields = {"frame_skip": frame_skip, "max_frames": 240, "observations": "game_state"}
-    env = NPlusPlusEnv(levels=BUILT_IN, reward=PLAIN_REWARD | {"shaping": 1, "gamma": gamma}, **fields)
+    env = shaped(gamma, frame_skip)
     env.reset(seed=seed)
     draw = np.random.default_rng(seed)
     total, discount, over = 0.0, 1.0, False

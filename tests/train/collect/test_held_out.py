@@ -61,7 +61,7 @@ def play(*arguments, updates=1, **options):
 
 
 def test_the_means_are_those_of_an_evaluation():
-    row, results = play(walker(1.0), attempts=400)
+    row, results = play(walker(1.0), attempts=400, size=128)
     expected = evaluate(walker(1.0), ENVIRONMENT, "sampled", 400, make_envs=LineWorld)
     assert row["held_out_any"] == 1.0
     for (attempts, wins, total, frames), level in zip(results, expected, strict=True):

@@ -314,6 +314,7 @@ def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
     ]
     with pytest.raises(ConfigError, match="levels: expected levels with an exit beside 'varied', got none"):
         training_collection(settings, [build_room("gold 60 57")], held_out)
+    monkeypatch.setattr(generated, "_MOST_SKETCHES", 40)
     never = settings.replace(max_frames=60)
     with pytest.raises(ConfigError, match="expected variants with a solution of at most 60 frames, got none"):
         training_collection(never, fixed, held_out).take(0, 1)
