@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
-from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay
+from nclone_env.plan.objective import CLOCK, PRICES, Best, Replayed, price_of, replay
 from nclone_env.plan.origin import Start
 from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
@@ -31,6 +31,7 @@ from nclone_env.plan.searches import (
     make_task,
     with_all_gold,
 )
+from nclone_env.plan.splice import spliced
 from nclone_env.sim.random_numbers import random_bits
 
 MEMORY = 600_000_000
@@ -210,28 +211,6 @@ class _Budget:
         return self.interrupted or self.elapsed >= self._seconds or (self._stop is not None and self._stop())
 
 
-@dataclass(frozen=True)
-class _Best:
-    """The best solution, and how the search came to it."""
-
-    run: Replayed
-    stage: str
-    won: Mapping[str, int]
-    """Frames won by each stage after the first."""
-    first: int
-    """Cost of the first solution."""
-    before: int
-    """Frames simulated until there was a first solution."""
-
-    def improved(self, run: Replayed, stage: str, last: _Best | None) -> _Best:
-        """Return a better one; ``last`` is the best one of the last exchange."""
-        if last is None:  # better than another first one
-            return replace(self, run=run, stage=stage, first=run.cost)
-        won = dict(last.won)
-        won[stage] = won.get(stage, 0) + last.run.cost - run.cost
-        return replace(self, run=run, stage=stage, won=won)
-
-
 class _Solver:
     """The searches on one level: for a first solution, then for better ones.
 
@@ -253,7 +232,7 @@ class _Solver:
         if cells < 1:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
         self._archives = [make_archive(task.level_set, cells, task.origin) for _ in _FIRST_RULES]
-        self._best: _Best | None = None
+        self._best: Best | None = None
         self._seconds_before, self._source = 0.0, ""  # of the saved search, and its file
         if saved is None:
             self.rounds = self._rounds()
@@ -296,7 +275,7 @@ class _Solver:
         self._seconds_before, self._source = saved.seconds, saved.source
         if saved.best is not None:
             run = self._replay(saved.best)
-            self._best = _Best(run, saved.stage, saved.won, saved.first, saved.before)
+            self._best = Best(run, saved.stage, saved.won, saved.first, saved.before)
         self.rounds = self._rounds()
         self.rounds.number = saved.rounds
         for number, (search, state) in enumerate(zip(self.rounds.searches, saved.searches)):
@@ -327,7 +306,8 @@ class _Solver:
         Each change is one assignment, and doing all again changes nothing, so that Ctrl-C at any moment leaves a state
         that can be saved.
         """
-        self._best = self._newest() or self._best
+        newest = self._newest()
+        self._best = self._spliced(newest) if newest and self._best else newest or self._best
         if self._best is None:
             self.rounds.number += 1
         elif self._is_switching:
@@ -338,7 +318,7 @@ class _Solver:
                 search.learn(self._best.run)
             self.rounds.number += 1
 
-    def _newest(self) -> _Best | None:
+    def _newest(self) -> Best | None:
         """Return the best solution found since the last exchange, None without one."""
         newest, best = None, self._best
         for search in () if self._is_switching else self.rounds.searches:
@@ -347,10 +327,21 @@ class _Solver:
                 continue
             run = self._replay(inputs)
             if best is None:
-                newest = best = _Best(run, search.stage, {}, run.cost, self.rounds.simulated)
+                newest = best = Best(run, search.stage, {}, run.cost, self.rounds.simulated)
             elif run.cost < best.run.cost:
                 newest = best = best.improved(run, search.stage, self._best)
         return newest
+
+    def _spliced(self, best: Best) -> Best:
+        """Return the best solution with faster parts of all that were found since the last exchange."""
+        task = self._task
+        for search in self.rounds.searches:
+            inputs = search.found()
+            if inputs is not None:
+                other = self._replay(inputs)
+                run = spliced(task.level_set, task.origin, best.run, other, task.price, task.hold)
+                best = best.improved(run, search.stage, best) if run.cost < best.run.cost else best
+        return best
 
     def _replay(self, inputs: np.ndarray) -> Replayed:
         try:
