@@ -56,8 +56,9 @@ _NEXT_RULES = (
 """The same of the searches for better solutions, which do not prefer places near the exit."""
 _GOLD_RULES = ((Rules(slowness=_SLOWNESS), 2), (Rules(22.0, 3.5, slowness=_SLOWNESS), 1))
 """The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
-_TUBES = ((Rules(12.0, 1.0), 40), (Rules(6.0, 0.5), 15))
-"""Cells of the searches around the best solution, and the frames that a state may be behind it; weight 1 each."""
+_TUBES = ((Rules(12.0, 1.0), 40, MOST_FRAMES), (Rules(6.0, 0.5), 15, 512))
+"""Cells of the searches around the best solution, the frames that a state may be behind it, and the frames of their
+windows; weight 1 each."""
 _POLISHERS = 2
 """Searches that edit the best solution, with weight 1 each."""
 FIRST, SHORTER, TUBE, POLISHED = "first", "shorter", "tube", "polished"
@@ -366,8 +367,8 @@ class _Solver:
         if best is not None:
             longest = task.max_frames if task.price else min(best.first, task.max_frames)
             searches += [
-                TubeSearch(task, archive, rule, lag, longest, next(seeds), best.run, TUBE)
-                for archive, (rule, lag) in zip(self._archives[len(searches) :], _TUBES)
+                TubeSearch(task, archive, rule, lag, window, longest, next(seeds), best.run, TUBE)
+                for archive, (rule, lag, window) in zip(self._archives[len(searches) :], _TUBES)
             ]
             searches += [PolishSearch(task, longest, next(seeds), best.run, POLISHED) for _ in range(_POLISHERS)]
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)

@@ -1,11 +1,14 @@
 """Search in a tube around the best solution: an archive of its states and of those that are hardly later.
 
-The archive is laid along the solution: all its states are put in, one for each frame. From then on a state is kept only
-if it is at most some frames behind: later than the last frame in which the solution has as long a remaining path. So
-cells can be much smaller than those of a search of the whole level, and inputs change in any frame. The last frame is
-taken, not the first: where the solution leads away from the exit before it leads there, because of gravity or on a
-detour, nothing is behind. A state that reaches a cell of the solution earlier than the solution does is continued with
-the inputs of the solution from there; what wins earlier becomes the solution, and the tube is laid along it.
+The tube is laid along a window of the solution, all of it if it is short: all its states are put in, one for each
+frame. From then on a state is kept only if it is at most some frames behind: later than the last frame in which the
+solution has as long a remaining path. So cells can be much smaller than those of a search of the whole level, and
+inputs change in any frame. The last frame is taken, not the first: where the solution leads away from the exit before
+it leads there, because of gravity or on a detour, nothing is behind.
+
+A state that reaches a cell of the solution earlier than the solution does is continued with the inputs of the solution
+from there. It wins earlier if it comes to a state of the solution, since the rest is known then, or to the exit. What
+wins becomes the solution, and the tube is laid along it. After some frames without success another window is chosen.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from nclone_env.plan.remaining import path_remaining
 from nclone_env.plan.successors import play
 from nclone_env.plan.table import EMPTY, find_place
 from nclone_env.sim.copy import copy_world
+from nclone_env.sim.keys import hash_future
 from nclone_env.sim.random_numbers import draw
 
 _BIN = 4.0
@@ -34,13 +38,26 @@ _SHORTEST_RUN, _RUNS = 16, 3
 _HOLDS = 4
 """Number of limits of how often an input is held: 2, 4, ..."""
 _KEPT = 2  # one state in so many is kept
+_SHORTEST = 100
+"""Frames of the shortest window that is left of one when the solution becomes shorter."""
+_PATIENCE = 50_000
+"""Frames without a better solution after which another window is chosen."""
+_SLACK, _CHECKED = 90.0, 8
+"""Pixels by which the remaining path may exceed that of the solution behind the window, and frames between checks."""
 _INPUTS = tuple(INPUT_OF_ACTION)
 _NO_FRAME, _ALONE = -1, -1
+_FOREVER = 1 << 62
 
-TUBE = np.dtype([(name, "i4") for name in ("length", "laid", "lag", "ahead", "code", "left")], align=True)
-"""State of a tube: frames of the solution, whether the tube is laid along it, frames that a state may be behind it; of
-the run that is played the frames that it is ahead of the solution whose inputs it plays, or ``_ALONE``, the input that
-is held, and how often it is held still."""
+TUBE = np.dtype(
+    [("ends", "i8")]
+    + [(name, "i4") for name in ("length", "window", "first", "last", "known", "laid", "lag")]
+    + [(name, "i4") for name in ("frame", "node", "ahead", "code", "left")],
+    align=True,
+)
+"""State of a tube: frames simulated at which another window is chosen; frames of the solution, of a window, of the solution before
+the window and up to its end; frame from which the marks of the solution are known; whether the tube is laid along it; frames
+that a state may be behind it. Of the run that is played: its frame and node, the frames that it is ahead of the solution
+whose inputs it plays, or ``_ALONE``, the input that is held, and how often it is held still."""
 
 
 class Tube(NamedTuple):
@@ -51,16 +68,22 @@ class Tube(NamedTuple):
             first frame in which the solution is in it, -1 if it is not.
         due: (B,) int32; for each length of the remaining path the last frame of the solution in which it is as long.
         inputs: (T,) uint8; the solution.
+        places: (T + 1,) float64; x after each frame of the solution.
+        ways: (T + 1,) float32; the remaining path after each frame, pixels.
+        hashes: (T + 1,) uint64; ``hash_future`` after each frame.
         state: (1,) ``TUBE``.
     """
 
     archive: Archive
     due: np.ndarray
     inputs: np.ndarray
+    places: np.ndarray
+    ways: np.ndarray
+    hashes: np.ndarray
     state: np.ndarray
 
 
-def make_tube(archive: Archive, longest: int, way: float, lag: int) -> Tube:
+def make_tube(archive: Archive, longest: int, way: float, lag: int, window: int) -> Tube:
     """Return a tube in an archive that has begun.
 
     Args:
@@ -68,31 +91,63 @@ def make_tube(archive: Archive, longest: int, way: float, lag: int) -> Tube:
         longest: frames of the longest solution.
         way: longest remaining path, pixels.
         lag: frames that a state may be behind the solution.
+        window: frames of a window; of solutions up to half as long again it is all.
     """
     state = np.zeros(1, TUBE)
-    state["lag"] = lag
-    return Tube(archive, np.zeros(int(way / _BIN) + 2, np.int32), np.zeros(longest, np.uint8), state)
+    state["lag"], state["window"] = lag, window
+    marks = (np.zeros(longest + 1, dtype) for dtype in (np.float64, np.float32, np.uint64))
+    return Tube(archive, np.zeros(int(way / _BIN) + 2, np.int32), np.zeros(longest, np.uint8), *marks, state)
 
 
 @kernel
-def lay(tube):
-    """Prepare a tube for the solution in its inputs and its length."""
-    tube.due[:] = 0
+def take(tube, inputs, cost):
+    """Take a solution, (T,) uint8; the window stays if the solution is the same before it."""
+    state, search, length = tube.state[0], tube.archive.search[0], inputs.shape[0]
+    same = True
+    for frame in range(length):
+        same = same and (frame >= state["first"] or tube.inputs[frame] == inputs[frame])
+        tube.inputs[frame] = inputs[frame]
+    state["last"] = min(max(state["last"] + length - state["length"], 0), length)
+    if not same or state["last"] < state["first"] + _SHORTEST:
+        state["ends"] = 0
+    state["length"] = state["known"] = length
+    search["limit"] = cost
+    lift(tube)
+
+
+@kernel
+def lift(tube):
+    """Prepare a tube for being laid along its solution, which has changed."""
+    tube.due[:] = tube.state[0]["first"]
     for number in range(tube.archive.search[0]["cells"]):
         tube.archive.cells[number]["step"] = _NO_FRAME
-    tube.archive.cells[0]["way"] = 0.0  # where the search began
+    tube.archive.cells[0]["way"] = 0.0  # where the window begins
     tube.state[0]["laid"] = 0
 
 
 @kernel
-def clear(tube):
-    """Drop all cells but that in which the search began, and prepare the tube for its solution."""
-    archive, search = tube.archive, tube.archive.search[0]
+def choose_window(levels, tube, parts, rules):
+    """Choose a window, and drop all cells but one in which it begins."""
+    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
+    length, window = int(state["length"]), int(state["window"])
+    worlds, scratch = archive.worlds, archive.cells.shape[0]
+    state["first"], state["last"], state["known"], state["ends"] = 0, length, length, _FOREVER
+    if length > window + window // 2:
+        drawn = max(draw(search, length - window // 2) - window // 2, 0)
+        state["first"] = drawn // search["hold"] * search["hold"]
+        state["last"], state["ends"] = min(state["first"] + window, length), search["frames"] + _PATIENCE
+    copy_world(worlds, scratch + 1, worlds, 0)
+    for frame in range(state["first"]):
+        play(levels, worlds, 0, tube.inputs[frame], 1)
+    search["frames"] += state["first"]
     archive.table.numbers[:] = EMPTY
-    place = find_place(archive.table, archive.cells[0]["key"])
-    archive.table.keys[place], archive.table.numbers[place] = archive.cells[0]["key"], 0
+    key = key_of(search, worlds, 0, parts, rules, state["first"])
+    place = find_place(archive.table, key)
+    archive.table.keys[place], archive.table.numbers[place] = key, 0
+    cell = archive.cells[0]
+    cell["key"], cell["frame"], cell["node"], cell["visits"] = key, state["first"], 0, 0
     search["cells"], search["nodes"] = 1, 1
-    lay(tube)
+    lift(tube)
 
 
 @kernel
@@ -110,19 +165,24 @@ def search_tube(levels, tube, guide, parts, rules, until):
     Returns:
         Whether a better solution was found.
     """
-    search, nodes = tube.archive.search[0], tube.archive.nodes.shape[0]
+    search, state, nodes = tube.archive.search[0], tube.state[0], tube.archive.nodes.shape[0]
     while search["frames"] < until:
         steps = _SHORTEST_RUN << draw(search, _RUNS)
         needed = steps + tube.inputs.shape[0]
         if search["nodes"] + needed > nodes:
             drop_nodes(tube.archive)
-            if 4 * (search["nodes"] + needed) > 3 * nodes and search["cells"] > 1:
-                clear(tube)  # nodes would have to be dropped again and again
-            if search["nodes"] + needed > nodes:
-                search["frames"] = until
-                return False
-        number = choose(tube) if tube.state[0]["laid"] else 0
-        if play_run(levels, tube, guide, parts, rules, number, steps):
+            if 4 * (search["nodes"] + needed) > 3 * nodes:
+                state["ends"] = 0  # nodes would have to be dropped again and again
+        if search["frames"] >= state["ends"]:
+            choose_window(levels, tube, parts, rules)
+        if search["nodes"] + needed > nodes:
+            search["frames"] = until
+            return False
+        if not state["laid"]:
+            lay(levels, tube, guide, parts, rules)
+        elif play_run(levels, tube, guide, parts, rules, choose(tube), steps):
+            if state["ends"] != _FOREVER:
+                state["ends"] = search["frames"] + _PATIENCE
             return True
     return False
 
@@ -143,47 +203,89 @@ def choose(tube):
 
 
 @kernel
-def play_run(levels, tube, guide, parts, rules, number, steps):
-    """Play random held inputs from a cell and keep the states on the way; return whether a solution was found.
-
-    A state that is earlier than the solution in one of its cells goes on with the inputs of the solution. If the tube
-    is not laid yet, the run follows the solution from its beginning.
-    """
+def lay(levels, tube, guide, parts, rules):
+    """Put the states of the solution in the window into the archive, and mark those that are not known."""
     archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
-    worlds, scratch, laying = archive.worlds, archive.cells.shape[0], state["laid"] == 0
-    node, frame, used = archive.cells[number]["node"], archive.cells[number]["frame"], search["nodes"]
-    copy_world(worlds, scratch + 1 if laying else number, worlds, scratch)
-    state["ahead"], state["left"] = 0 if laying else _ALONE, 0
-    step = 0
-    while state["ahead"] != _ALONE or step < steps:
-        step += 1
-        code = next_input(tube, frame)
-        played = play(levels, worlds, scratch, code, search["hold"])
-        search["frames"] += played
-        frame += played
-        if worlds.ninjas[scratch]["state"] >= DEAD or frame + 1 >= last_frame(search):
-            break
-        archive.nodes[search["nodes"]]["parent"], archive.nodes[search["nodes"]]["input"] = node, code
-        node = search["nodes"]
-        search["nodes"] += 1
-        if laying or step % _KEPT == 0:
-            lag = frames_behind(tube, guide, frame, laying)
-            if lag > state["lag"]:
-                break
-            if keep(tube, parts, rules, node, frame, lag, laying):
+    worlds, scratch = archive.worlds, archive.cells.shape[0]
+    begin_run(tube, 0)
+    state["ahead"] = 0
+    used, last = search["nodes"], max(state["last"], state["known"])
+    while state["frame"] < last and go_on(levels, tube, tube.inputs[state["frame"]]):
+        frame, way = state["frame"], path_remaining(guide, worlds, scratch)
+        tube.places[frame], tube.ways[frame] = worlds.ninjas[scratch]["x"], way
+        tube.hashes[frame] = hash_future(levels, worlds, scratch)
+        if frame <= state["last"]:
+            tube.due[min(int(way / _BIN), tube.due.shape[0] - 1)] = frame
+            if keep(tube, parts, rules, 0):
                 used = search["nodes"]
     search["nodes"] = used
-    if laying:
-        lengthen_due(tube)
-    return is_better(levels, tube, frame) and take_run(tube, node, frame, code)
+    for place in range(tube.due.shape[0] - 2, -1, -1):
+        tube.due[place] = max(tube.due[place], tube.due[place + 1])
+    state["laid"] = 1
 
 
 @kernel
-def next_input(tube, frame):
-    """Return the input for a frame: that of the solution if the run has joined it, or a random one."""
+def begin_run(tube, number):
+    """Begin a run in the world of a cell."""
+    archive, state = tube.archive, tube.state[0]
+    copy_world(archive.worlds, number, archive.worlds, archive.cells.shape[0])
+    state["frame"], state["node"] = archive.cells[number]["frame"], archive.cells[number]["node"]
+    state["ahead"], state["left"] = _ALONE, 0
+
+
+@kernel
+def go_on(levels, tube, code):
+    """Hold an input in the run; return whether it has not ended: by death, at the exit, or because it is too late."""
+    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
+    scratch, number = archive.cells.shape[0], search["nodes"]
+    played = play(levels, archive.worlds, scratch, code, search["hold"])
+    search["frames"] += played
+    state["frame"] += played
+    state["code"] = code
+    if archive.worlds.ninjas[scratch]["state"] >= DEAD or state["frame"] + 1 >= last_frame(search):
+        return False
+    archive.nodes[number]["parent"], archive.nodes[number]["input"] = state["node"], code
+    state["node"] = number
+    search["nodes"] += 1
+    return True
+
+
+@kernel
+def play_run(levels, tube, guide, parts, rules, number, steps):
+    """Play random held inputs from a cell and keep the states on the way; return whether a solution was found.
+
+    A state that is earlier than the solution in one of its cells goes on with the inputs of the solution.
+    """
+    search, state = tube.archive.search[0], tube.state[0]
+    begin_run(tube, number)
+    used, step, joined = search["nodes"], 0, False
+    while state["ahead"] != _ALONE or step < steps:
+        step += 1
+        if not go_on(levels, tube, next_input(tube)):
+            search["nodes"] = used
+            return wins_earlier(levels, tube) and take_run(tube)
+        if state["ahead"] != _ALONE and is_on_solution(levels, tube):
+            search["nodes"] = used
+            return take_joined(tube)
+        if state["ahead"] != _ALONE and state["frame"] > state["last"]:
+            if is_behind(tube, guide):
+                break
+        elif step % _KEPT == 0:
+            lag = frames_behind(tube, guide)
+            if lag > state["lag"]:
+                break
+            if keep(tube, parts, rules, lag):
+                used = search["nodes"]
+    search["nodes"] = used
+    return False
+
+
+@kernel
+def next_input(tube):
+    """Return the next input of the run: that of the solution if the run has joined it, or a random one."""
     search, state = tube.archive.search[0], tube.state[0]
     if state["ahead"] != _ALONE:
-        return tube.inputs[min(frame + state["ahead"], state["length"] - 1)]
+        return tube.inputs[min(state["frame"] + state["ahead"], state["length"] - 1)]
     if state["left"] == 0:
         state["code"] = _INPUTS[draw(search, len(_INPUTS))]
         state["left"] = 1 + draw(search, 2 << draw(search, _HOLDS))
@@ -192,9 +294,40 @@ def next_input(tube, frame):
 
 
 @kernel
-def is_better(levels, tube, frame):
-    """Return whether the world just played has won and costs less than the limit, which becomes its cost."""
+def is_on_solution(levels, tube):
+    """Return whether the run is in the state that the solution is in when it has played the same inputs.
+
+    Never if gold counts, of which states with the same future may have collected different pieces.
+    """
+    search, state, scratch = tube.archive.search[0], tube.state[0], tube.archive.cells.shape[0]
+    worlds, there = tube.archive.worlds, state["frame"] + state["ahead"]
+    if search["price"] > 0 or there >= state["length"] - 1 or worlds.ninjas[scratch]["x"] != tube.places[there]:
+        return False
+    return hash_future(levels, worlds, scratch) == tube.hashes[there]
+
+
+@kernel
+def is_behind(tube, guide):
+    """Return whether a run that plays the inputs of the solution behind the window has lost its way."""
+    state, scratch = tube.state[0], tube.archive.cells.shape[0]
+    if state["frame"] % _CHECKED != 0:
+        return False
+    there = min(state["frame"] + state["ahead"], state["length"] - 1)
+    return path_remaining(guide, tube.archive.worlds, scratch) > tube.ways[there] + _SLACK
+
+
+@kernel
+def frames_behind(tube, guide):
+    """Return the frames by which the run is behind the solution."""
+    way = path_remaining(guide, tube.archive.worlds, tube.archive.cells.shape[0])
+    return tube.state[0]["frame"] - tube.due[min(int(way / _BIN), tube.due.shape[0] - 1)]
+
+
+@kernel
+def wins_earlier(levels, tube):
+    """Return whether the run has won and costs less than the limit, which becomes its cost."""
     search, worlds, scratch = tube.archive.search[0], tube.archive.worlds, tube.archive.cells.shape[0]
+    frame = tube.state[0]["frame"]
     cost = frame + gold_price(levels, worlds, scratch, search["price"])
     won = worlds.ninjas[scratch]["state"] == CELEBRATING
     if won and frame < last_frame(search) and cost < search["limit"]:
@@ -204,48 +337,55 @@ def is_better(levels, tube, frame):
 
 
 @kernel
-def take_run(tube, node, frame, code):
-    """Make the run that wins in a frame, with an input held after a node, the solution of the tube; return True."""
-    hold = tube.archive.search[0]["hold"]
-    last = (frame - 1) // hold * hold
+def take_run(tube):
+    """Make the run that has won the solution of the tube; return True."""
+    state, hold = tube.state[0], tube.archive.search[0]["hold"]
+    frame = state["frame"]
+    last = (frame - 1) // hold * hold  # frames of its nodes
     for place in range(last, frame):
-        tube.inputs[place] = code
-    while last > 0:
-        last -= hold
-        for place in range(last, last + hold):
-            tube.inputs[place] = tube.archive.nodes[node]["input"]
-        node = tube.archive.nodes[node]["parent"]
-    tube.state[0]["length"] = frame
-    lay(tube)
+        tube.inputs[place] = state["code"]
+    write_way(tube, last)
+    state["last"] = min(max(state["last"] + frame - state["length"], state["first"] + 1), frame)
+    state["length"] = state["known"] = frame
+    lift(tube)
     return True
 
 
 @kernel
-def frames_behind(tube, guide, frame, laying):
-    """Return the frames by which the world just played is behind the solution; the solution itself is not."""
-    way = path_remaining(guide, tube.archive.worlds, tube.archive.cells.shape[0])
-    place = min(int(way / _BIN), tube.due.shape[0] - 1)
-    if laying:
-        tube.due[place] = frame
-    return frame - tube.due[place]
+def take_joined(tube):
+    """Make the run that is on the solution, some frames earlier, the solution of the tube; return True."""
+    state = tube.state[0]
+    frame, gain, length = state["frame"], state["ahead"], state["length"]
+    for place in range(frame, length - gain):
+        tube.inputs[place], tube.places[place] = tube.inputs[place + gain], tube.places[place + gain]
+        tube.ways[place], tube.hashes[place] = tube.ways[place + gain], tube.hashes[place + gain]
+    write_way(tube, frame)
+    tube.archive.search[0]["limit"] -= gain
+    state["length"], state["known"] = length - gain, frame
+    state["last"] = max(state["last"] - gain, state["first"] + 1)
+    lift(tube)
+    return True
 
 
 @kernel
-def lengthen_due(tube):
-    """Let a length of the remaining path be due when the longer ones are; the tube is laid."""
-    for place in range(tube.due.shape[0] - 2, -1, -1):
-        tube.due[place] = max(tube.due[place], tube.due[place + 1])
-    tube.state[0]["laid"] = 1
+def write_way(tube, frame):
+    """Write the inputs of the nodes of the run from the beginning of the window to a frame."""
+    node, hold = tube.state[0]["node"], tube.archive.search[0]["hold"]
+    while frame > tube.state[0]["first"]:
+        frame -= hold
+        for place in range(frame, frame + hold):
+            tube.inputs[place] = tube.archive.nodes[node]["input"]
+        node = tube.archive.nodes[node]["parent"]
 
 
 @kernel
-def keep(tube, parts, rules, node, frame, lag, laying):
-    """Keep the world just played if its cell is new or was reached later before; return whether it was kept.
+def keep(tube, parts, rules, lag):
+    """Keep the state of the run if its cell is new or was reached later before; return whether it was kept.
 
-    If the solution is in the cell later, the run goes on with its inputs.
+    If the solution is in the cell later, the run goes on with its inputs; if the run lays the tube, the cell is noted.
     """
     archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
-    worlds, scratch = archive.worlds, archive.cells.shape[0]
+    worlds, scratch, frame = archive.worlds, archive.cells.shape[0], state["frame"]
     key = key_of(search, worlds, scratch, parts, rules, frame)
     place = find_place(archive.table, key)
     number = archive.table.numbers[place]
@@ -258,12 +398,12 @@ def keep(tube, parts, rules, node, frame, lag, laying):
         archive.cells[number]["key"], archive.cells[number]["step"] = key, _NO_FRAME
         archive.cells[number]["frame"] = frame + 1
     cell = archive.cells[number]
-    if laying and cell["step"] == _NO_FRAME:
+    if state["laid"] == 0 and cell["step"] == _NO_FRAME:
         cell["step"] = frame
     if cell["frame"] <= frame:
         return False
     copy_world(worlds, scratch, worlds, number)
-    cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, lag
+    cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, state["node"], 0, lag
     if state["ahead"] == _ALONE and cell["step"] > frame:
         state["ahead"] = cell["step"] - frame
     return True
