@@ -22,11 +22,11 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.plan.archive import Archive, drop_nodes, gold_price, key_of, last_frame
 from nclone_env.plan.remaining import path_remaining
-from nclone_env.plan.successors import play
 from nclone_env.plan.table import EMPTY, find_place
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.keys import hash_future
 from nclone_env.sim.random_numbers import draw
+from nclone_env.sim.tick import tick
 
 _BIN = 4.0
 """Pixels of the remaining path that are not told apart."""
@@ -51,13 +51,14 @@ _FOREVER = 1 << 62
 TUBE = np.dtype(
     [("ends", "i8")]
     + [(name, "i4") for name in ("length", "window", "first", "last", "known", "laid", "lag")]
-    + [(name, "i4") for name in ("frame", "node", "ahead", "code", "left")],
+    + [(name, "i4") for name in ("running", "frame", "node", "used", "ahead", "code", "left", "steps")],
     align=True,
 )
-"""State of a tube: frames simulated at which another window is chosen; frames of the solution, of a window, of the solution before
-the window and up to its end; frame from which the marks of the solution are known; whether the tube is laid along it; frames
-that a state may be behind it. Of the run that is played: its frame and node, the frames that it is ahead of the solution
-whose inputs it plays, or ``_ALONE``, the input that is held, and how often it is held still."""
+"""State of a tube: frames simulated at which another window is chosen; frames of the solution, of a window, of the
+solution before the window and up to its end; frame from which the marks of the solution are known; whether the tube is
+laid along it; frames that a state may be behind it. Of the run that is played: whether it goes on, its frame and node,
+the nodes up to the last state that was kept, the frames that it is ahead of the solution whose inputs it plays, or
+``_ALONE``, the input that is held, how often it is held still, and the held inputs until its end."""
 
 
 class Tube(NamedTuple):
@@ -126,33 +127,10 @@ def lift(tube):
 
 
 @kernel
-def choose_window(levels, tube, parts, rules):
-    """Choose a window, and drop all cells but one in which it begins."""
-    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
-    length, window = int(state["length"]), int(state["window"])
-    worlds, scratch = archive.worlds, archive.cells.shape[0]
-    state["first"], state["last"], state["known"], state["ends"] = 0, length, length, _FOREVER
-    if length > window + window // 2:
-        drawn = max(draw(search, length - window // 2) - window // 2, 0)
-        state["first"] = drawn // search["hold"] * search["hold"]
-        state["last"], state["ends"] = min(state["first"] + window, length), search["frames"] + _PATIENCE
-    copy_world(worlds, scratch + 1, worlds, 0)
-    for frame in range(state["first"]):
-        play(levels, worlds, 0, tube.inputs[frame], 1)
-    search["frames"] += state["first"]
-    archive.table.numbers[:] = EMPTY
-    key = key_of(search, worlds, 0, parts, rules, state["first"])
-    place = find_place(archive.table, key)
-    archive.table.keys[place], archive.table.numbers[place] = key, 0
-    cell = archive.cells[0]
-    cell["key"], cell["frame"], cell["node"], cell["visits"] = key, state["first"], 0, 0
-    search["cells"], search["nodes"] = 1, 1
-    lift(tube)
-
-
-@kernel
 def search_tube(levels, tube, guide, parts, rules, until):
     """Search until so many frames are simulated, or a better solution is found, which becomes that of the tube.
+
+    All frames are simulated here, as each kernel that contains ``tick`` takes many seconds to compile.
 
     Args:
         levels: ``LevelArrays``.
@@ -165,26 +143,64 @@ def search_tube(levels, tube, guide, parts, rules, until):
     Returns:
         Whether a better solution was found.
     """
-    search, state, nodes = tube.archive.search[0], tube.state[0], tube.archive.nodes.shape[0]
-    while search["frames"] < until:
-        steps = _SHORTEST_RUN << draw(search, _RUNS)
-        needed = steps + tube.inputs.shape[0]
-        if search["nodes"] + needed > nodes:
-            drop_nodes(tube.archive)
-            if 4 * (search["nodes"] + needed) > 3 * nodes:
-                state["ends"] = 0  # nodes would have to be dropped again and again
-        if search["frames"] >= state["ends"]:
-            choose_window(levels, tube, parts, rules)
-        if search["nodes"] + needed > nodes:
+    search, state = tube.archive.search[0], tube.state[0]
+    worlds, scratch = tube.archive.worlds, tube.archive.cells.shape[0]
+    while state["running"] or search["frames"] < until:
+        if not state["running"] and not begin_run(tube, parts, rules):
             search["frames"] = until
             return False
-        if not state["laid"]:
-            lay(levels, tube, guide, parts, rules)
-        elif play_run(levels, tube, guide, parts, rules, choose(tube), steps):
+        state["code"] = next_input(tube)
+        played = 0
+        while played < search["hold"] and worlds.ninjas[scratch]["state"] < DEAD:
+            tick(levels, worlds, scratch, state["code"])
+            played += 1
+        search["frames"] += played
+        state["frame"] += played
+        if judge(levels, tube, guide, parts, rules):
             if state["ends"] != _FOREVER:
                 state["ends"] = search["frames"] + _PATIENCE
             return True
     return False
+
+
+@kernel
+def begin_run(tube, parts, rules):
+    """Begin a run: along the solution if the tube is not laid, from a chosen cell otherwise; return whether it fits."""
+    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
+    scratch, nodes = archive.cells.shape[0], archive.nodes.shape[0]
+    needed = (_SHORTEST_RUN << _RUNS) + tube.inputs.shape[0]
+    if search["nodes"] + needed > nodes:
+        drop_nodes(archive)
+        if 4 * (search["nodes"] + needed) > 3 * nodes:
+            state["ends"] = 0  # nodes would have to be dropped again and again
+    if search["frames"] >= state["ends"]:
+        choose_window(tube)
+        number = scratch + 1  # where the search began
+        state["frame"] = state["node"] = 0
+    else:
+        number = choose(tube) if state["laid"] else 0
+        state["frame"], state["node"] = archive.cells[number]["frame"], archive.cells[number]["node"]
+    copy_world(archive.worlds, number, archive.worlds, scratch)
+    keep_first(tube, parts, rules)
+    state["ahead"], state["left"] = _ALONE if state["laid"] else 0, 0
+    state["used"], state["steps"] = search["nodes"], _SHORTEST_RUN << draw(search, _RUNS)
+    state["running"] = search["nodes"] + needed <= nodes
+    return state["running"] != 0
+
+
+@kernel
+def choose_window(tube):
+    """Choose a window, and drop all cells but the first, which will be the state in which the window begins."""
+    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
+    length, window = int(state["length"]), int(state["window"])
+    state["first"], state["last"], state["known"], state["ends"] = 0, length, length, _FOREVER
+    if length > window + window // 2:
+        drawn = max(draw(search, length - window // 2) - window // 2, 0)
+        state["first"] = drawn // search["hold"] * search["hold"]
+        state["last"], state["ends"] = min(state["first"] + window, length), search["frames"] + _PATIENCE
+    archive.table.numbers[:] = EMPTY
+    search["cells"], search["nodes"] = 0, 1
+    lift(tube)
 
 
 @kernel
@@ -203,81 +219,82 @@ def choose(tube):
 
 
 @kernel
+def judge(levels, tube, guide, parts, rules):
+    """Keep the state of the run or end it; return whether it is a better solution, which becomes that of the tube."""
+    search, state = tube.archive.search[0], tube.state[0]
+    if state["laid"] == 0:
+        lay(levels, tube, guide, parts, rules)
+        return False
+    if not goes_on(tube):
+        return end_run(tube) and wins_earlier(levels, tube) and take_run(tube)
+    add_node(tube)
+    state["steps"] -= 1
+    if state["ahead"] != _ALONE and is_on_solution(levels, tube):
+        return end_run(tube) and take_joined(tube)
+    behind = False
+    if state["ahead"] != _ALONE and state["frame"] > state["last"]:
+        behind = is_behind(tube, guide)
+    elif state["steps"] % _KEPT == 0:
+        lag = frames_behind(tube, guide)
+        behind = lag > state["lag"]
+        if not behind and keep(tube, parts, rules, lag):
+            state["used"] = search["nodes"]
+    if behind or (state["ahead"] == _ALONE and state["steps"] <= 0):
+        end_run(tube)
+    return False
+
+
+@kernel
 def lay(levels, tube, guide, parts, rules):
-    """Put the states of the solution in the window into the archive, and mark those that are not known."""
-    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
-    worlds, scratch = archive.worlds, archive.cells.shape[0]
-    begin_run(tube, 0)
-    state["ahead"] = 0
-    used, last = search["nodes"], max(state["last"], state["known"])
-    while state["frame"] < last and go_on(levels, tube, tube.inputs[state["frame"]]):
+    """Put the state of the solution into the archive if it is in the window, and mark it."""
+    worlds, scratch, state = tube.archive.worlds, tube.archive.cells.shape[0], tube.state[0]
+    lives = goes_on(tube)
+    if lives and state["frame"] > state["first"]:
+        add_node(tube)
         frame, way = state["frame"], path_remaining(guide, worlds, scratch)
         tube.places[frame], tube.ways[frame] = worlds.ninjas[scratch]["x"], way
         tube.hashes[frame] = hash_future(levels, worlds, scratch)
         if frame <= state["last"]:
             tube.due[min(int(way / _BIN), tube.due.shape[0] - 1)] = frame
             if keep(tube, parts, rules, 0):
-                used = search["nodes"]
-    search["nodes"] = used
-    for place in range(tube.due.shape[0] - 2, -1, -1):
-        tube.due[place] = max(tube.due[place], tube.due[place + 1])
-    state["laid"] = 1
+                state["used"] = tube.archive.search[0]["nodes"]
+    keep_first(tube, parts, rules)
+    if not lives or state["frame"] >= max(state["last"], state["known"]):
+        for place in range(tube.due.shape[0] - 2, -1, -1):
+            tube.due[place] = max(tube.due[place], tube.due[place + 1])
+        state["laid"] = 1
+        end_run(tube)
 
 
 @kernel
-def begin_run(tube, number):
-    """Begin a run in the world of a cell."""
-    archive, state = tube.archive, tube.state[0]
-    copy_world(archive.worlds, number, archive.worlds, archive.cells.shape[0])
-    state["frame"], state["node"] = archive.cells[number]["frame"], archive.cells[number]["node"]
-    state["ahead"], state["left"] = _ALONE, 0
+def keep_first(tube, parts, rules):
+    """Keep the state in which the window begins if the run has come to it."""
+    if tube.archive.search[0]["cells"] == 0 and tube.state[0]["frame"] == tube.state[0]["first"]:
+        keep(tube, parts, rules, 0)
 
 
 @kernel
-def go_on(levels, tube, code):
-    """Hold an input in the run; return whether it has not ended: by death, at the exit, or because it is too late."""
-    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
-    scratch, number = archive.cells.shape[0], search["nodes"]
-    played = play(levels, archive.worlds, scratch, code, search["hold"])
-    search["frames"] += played
-    state["frame"] += played
-    state["code"] = code
-    if archive.worlds.ninjas[scratch]["state"] >= DEAD or state["frame"] + 1 >= last_frame(search):
-        return False
-    archive.nodes[number]["parent"], archive.nodes[number]["input"] = state["node"], code
+def goes_on(tube):
+    """Return whether the run has not ended: by death, at the exit, or because it is too late."""
+    search, state, scratch = tube.archive.search[0], tube.state[0], tube.archive.cells.shape[0]
+    return tube.archive.worlds.ninjas[scratch]["state"] < DEAD and state["frame"] + 1 < last_frame(search)
+
+
+@kernel
+def add_node(tube):
+    """Add a node for the input that the run has held."""
+    search, state, nodes = tube.archive.search[0], tube.state[0], tube.archive.nodes
+    number = search["nodes"]
+    nodes[number]["parent"], nodes[number]["input"] = state["node"], state["code"]
     state["node"] = number
     search["nodes"] += 1
-    return True
 
 
 @kernel
-def play_run(levels, tube, guide, parts, rules, number, steps):
-    """Play random held inputs from a cell and keep the states on the way; return whether a solution was found.
-
-    A state that is earlier than the solution in one of its cells goes on with the inputs of the solution.
-    """
-    search, state = tube.archive.search[0], tube.state[0]
-    begin_run(tube, number)
-    used, step, joined = search["nodes"], 0, False
-    while state["ahead"] != _ALONE or step < steps:
-        step += 1
-        if not go_on(levels, tube, next_input(tube)):
-            search["nodes"] = used
-            return wins_earlier(levels, tube) and take_run(tube)
-        if state["ahead"] != _ALONE and is_on_solution(levels, tube):
-            search["nodes"] = used
-            return take_joined(tube)
-        if state["ahead"] != _ALONE and state["frame"] > state["last"]:
-            if is_behind(tube, guide):
-                break
-        elif step % _KEPT == 0:
-            lag = frames_behind(tube, guide)
-            if lag > state["lag"]:
-                break
-            if keep(tube, parts, rules, lag):
-                used = search["nodes"]
-    search["nodes"] = used
-    return False
+def end_run(tube):
+    """End the run, and give back the nodes after the last state that was kept; return True."""
+    tube.archive.search[0]["nodes"], tube.state[0]["running"] = tube.state[0]["used"], 0
+    return True
 
 
 @kernel

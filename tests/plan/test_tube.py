@@ -127,7 +127,7 @@ def test_a_restored_search_goes_on_as_if_it_had_not_been_interrupted():
 
 @pytest.mark.parametrize("window", [1000, 100])
 def test_inputs_change_only_in_multiples_of_the_hold(window):
-    _, found = searched(hold=4, window=window)
+    _, found = searched(hold=4, window=window, frames=300_000)
     assert found
     for inputs in found:
         assert (np.flatnonzero(np.diff(inputs)) % 4 == 3).all()
