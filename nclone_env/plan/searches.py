@@ -16,8 +16,9 @@ from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, ex
 from nclone_env.plan.objective import PRICES, Replayed
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.plan.polish import make_polisher, polish, take
-from nclone_env.plan.tube import make_tube, search_tube
-from nclone_env.plan.tube import take as take_for_tube
+from nclone_env.plan.tube import search_tube
+from nclone_env.plan.window import make_tube
+from nclone_env.plan.window import take as take_for_tube
 from nclone_env.sim.keys import KeyParts, key_parts
 from nclone_env.sim.pace import Pace
 from nclone_env.sim.session import Session

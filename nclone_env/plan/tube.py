@@ -13,23 +13,18 @@ wins becomes the solution, and the tube is laid along it. After some frames with
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
-from nclone_env.plan.archive import Archive, drop_nodes, gold_price, key_of, last_frame
+from nclone_env.plan.archive import drop_nodes, gold_price, key_of, last_frame
 from nclone_env.plan.remaining import path_remaining
 from nclone_env.plan.table import EMPTY, find_place
+from nclone_env.plan.window import ALONE, BIN, FOREVER, NO_FRAME, PATIENCE, choose_window, take_joined, take_run
 from nclone_env.sim.copy import copy_world
 from nclone_env.sim.keys import hash_future
 from nclone_env.sim.random_numbers import draw
 from nclone_env.sim.tick import tick
 
-_BIN = 4.0
-"""Pixels of the remaining path that are not told apart."""
 _DRAWN = 16  # cells to choose from
 _LAG_WEIGHT = 0.05
 """Visits that a frame behind the solution counts for."""
@@ -38,92 +33,9 @@ _SHORTEST_RUN, _RUNS = 16, 3
 _HOLDS = 4
 """Number of limits of how often an input is held: 2, 4, ..."""
 _KEPT = 2  # one state in so many is kept
-_SHORTEST = 100
-"""Frames of the shortest window that is left of one when the solution becomes shorter."""
-_PATIENCE = 50_000
-"""Frames without a better solution after which another window is chosen."""
 _SLACK, _CHECKED = 90.0, 8
 """Pixels by which the remaining path may exceed that of the solution behind the window, and frames between checks."""
 _INPUTS = tuple(INPUT_OF_ACTION)
-_NO_FRAME, _ALONE = -1, -1
-_FOREVER = 1 << 62
-
-TUBE = np.dtype(
-    [("ends", "i8")]
-    + [(name, "i4") for name in ("length", "window", "first", "last", "known", "laid", "lag")]
-    + [(name, "i4") for name in ("running", "frame", "node", "used", "ahead", "code", "left", "steps")],
-    align=True,
-)
-"""State of a tube: frames simulated at which another window is chosen; frames of the solution, of a window, of the
-solution before the window and up to its end; frame from which the marks of the solution are known; whether the tube is
-laid along it; frames that a state may be behind it. Of the run that is played: whether it goes on, its frame and node,
-the nodes up to the last state that was kept, the frames that it is ahead of the solution whose inputs it plays, or
-``_ALONE``, the input that is held, how often it is held still, and the held inputs until its end."""
-
-
-class Tube(NamedTuple):
-    """The memory of a search around a solution of at most T frames.
-
-    Attributes:
-        archive: ``Archive``; ``way`` of a cell is the number of frames that it is behind the solution, ``step`` the
-            first frame in which the solution is in it, -1 if it is not.
-        due: (B,) int32; for each length of the remaining path the last frame of the solution in which it is as long.
-        inputs: (T,) uint8; the solution.
-        places: (T + 1,) float64; x after each frame of the solution.
-        ways: (T + 1,) float32; the remaining path after each frame, pixels.
-        hashes: (T + 1,) uint64; ``hash_future`` after each frame.
-        state: (1,) ``TUBE``.
-    """
-
-    archive: Archive
-    due: np.ndarray
-    inputs: np.ndarray
-    places: np.ndarray
-    ways: np.ndarray
-    hashes: np.ndarray
-    state: np.ndarray
-
-
-def make_tube(archive: Archive, longest: int, way: float, lag: int, window: int) -> Tube:
-    """Return a tube in an archive that has begun.
-
-    Args:
-        archive: its memory.
-        longest: frames of the longest solution.
-        way: longest remaining path, pixels.
-        lag: frames that a state may be behind the solution.
-        window: frames of a window; of solutions up to half as long again it is all.
-    """
-    state = np.zeros(1, TUBE)
-    state["lag"], state["window"] = lag, window
-    marks = (np.zeros(longest + 1, dtype) for dtype in (np.float64, np.float32, np.uint64))
-    return Tube(archive, np.zeros(int(way / _BIN) + 2, np.int32), np.zeros(longest, np.uint8), *marks, state)
-
-
-@kernel
-def take(tube, inputs, cost):
-    """Take a solution, (T,) uint8; the window stays if the solution is the same before it."""
-    state, search, length = tube.state[0], tube.archive.search[0], inputs.shape[0]
-    same = True
-    for frame in range(length):
-        same = same and (frame >= state["first"] or tube.inputs[frame] == inputs[frame])
-        tube.inputs[frame] = inputs[frame]
-    state["last"] = min(max(state["last"] + length - state["length"], 0), length)
-    if not same or state["last"] < state["first"] + _SHORTEST:
-        state["ends"] = 0
-    state["length"] = state["known"] = length
-    search["limit"] = cost
-    lift(tube)
-
-
-@kernel
-def lift(tube):
-    """Prepare a tube for being laid along its solution, which has changed."""
-    tube.due[:] = tube.state[0]["first"]
-    for number in range(tube.archive.search[0]["cells"]):
-        tube.archive.cells[number]["step"] = _NO_FRAME
-    tube.archive.cells[0]["way"] = 0.0  # where the window begins
-    tube.state[0]["laid"] = 0
 
 
 @kernel
@@ -157,8 +69,8 @@ def search_tube(levels, tube, guide, parts, rules, until):
         search["frames"] += played
         state["frame"] += played
         if judge(levels, tube, guide, parts, rules):
-            if state["ends"] != _FOREVER:
-                state["ends"] = search["frames"] + _PATIENCE
+            if state["ends"] != FOREVER:
+                state["ends"] = search["frames"] + PATIENCE
             return True
     return False
 
@@ -182,25 +94,10 @@ def begin_run(tube, parts, rules):
         state["frame"], state["node"] = archive.cells[number]["frame"], archive.cells[number]["node"]
     copy_world(archive.worlds, number, archive.worlds, scratch)
     keep_first(tube, parts, rules)
-    state["ahead"], state["left"] = _ALONE if state["laid"] else 0, 0
+    state["ahead"], state["left"] = ALONE if state["laid"] else 0, 0
     state["used"], state["steps"] = search["nodes"], _SHORTEST_RUN << draw(search, _RUNS)
     state["running"] = search["nodes"] + needed <= nodes
     return state["running"] != 0
-
-
-@kernel
-def choose_window(tube):
-    """Choose a window, and drop all cells but the first, which will be the state in which the window begins."""
-    archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
-    length, window = int(state["length"]), int(state["window"])
-    state["first"], state["last"], state["known"], state["ends"] = 0, length, length, _FOREVER
-    if length > window + window // 2:
-        drawn = max(draw(search, length - window // 2) - window // 2, 0)
-        state["first"] = drawn // search["hold"] * search["hold"]
-        state["last"], state["ends"] = min(state["first"] + window, length), search["frames"] + _PATIENCE
-    archive.table.numbers[:] = EMPTY
-    search["cells"], search["nodes"] = 0, 1
-    lift(tube)
 
 
 @kernel
@@ -229,17 +126,17 @@ def judge(levels, tube, guide, parts, rules):
         return end_run(tube) and wins_earlier(levels, tube) and take_run(tube)
     add_node(tube)
     state["steps"] -= 1
-    if state["ahead"] != _ALONE and is_on_solution(levels, tube):
+    if state["ahead"] != ALONE and is_on_solution(levels, tube):
         return end_run(tube) and take_joined(tube)
     behind = False
-    if state["ahead"] != _ALONE and state["frame"] > state["last"]:
+    if state["ahead"] != ALONE and state["frame"] > state["last"]:
         behind = is_behind(tube, guide)
     elif state["steps"] % _KEPT == 0:
         lag = frames_behind(tube, guide)
         behind = lag > state["lag"]
         if not behind and keep(tube, parts, rules, lag):
             state["used"] = search["nodes"]
-    if behind or (state["ahead"] == _ALONE and state["steps"] <= 0):
+    if behind or (state["ahead"] == ALONE and state["steps"] <= 0):
         end_run(tube)
     return False
 
@@ -255,7 +152,7 @@ def lay(levels, tube, guide, parts, rules):
         tube.places[frame], tube.ways[frame] = worlds.ninjas[scratch]["x"], way
         tube.hashes[frame] = hash_future(levels, worlds, scratch)
         if frame <= state["last"]:
-            tube.due[min(int(way / _BIN), tube.due.shape[0] - 1)] = frame
+            tube.due[min(int(way / BIN), tube.due.shape[0] - 1)] = frame
             if keep(tube, parts, rules, 0):
                 state["used"] = tube.archive.search[0]["nodes"]
     keep_first(tube, parts, rules)
@@ -301,7 +198,7 @@ def end_run(tube):
 def next_input(tube):
     """Return the next input of the run: that of the solution if the run has joined it, or a random one."""
     search, state = tube.archive.search[0], tube.state[0]
-    if state["ahead"] != _ALONE:
+    if state["ahead"] != ALONE:
         return tube.inputs[min(state["frame"] + state["ahead"], state["length"] - 1)]
     if state["left"] == 0:
         state["code"] = _INPUTS[draw(search, len(_INPUTS))]
@@ -337,7 +234,7 @@ def is_behind(tube, guide):
 def frames_behind(tube, guide):
     """Return the frames by which the run is behind the solution."""
     way = path_remaining(guide, tube.archive.worlds, tube.archive.cells.shape[0])
-    return tube.state[0]["frame"] - tube.due[min(int(way / _BIN), tube.due.shape[0] - 1)]
+    return tube.state[0]["frame"] - tube.due[min(int(way / BIN), tube.due.shape[0] - 1)]
 
 
 @kernel
@@ -351,48 +248,6 @@ def wins_earlier(levels, tube):
         search["limit"] = cost
         return True
     return False
-
-
-@kernel
-def take_run(tube):
-    """Make the run that has won the solution of the tube; return True."""
-    state, hold = tube.state[0], tube.archive.search[0]["hold"]
-    frame = state["frame"]
-    last = (frame - 1) // hold * hold  # frames of its nodes
-    for place in range(last, frame):
-        tube.inputs[place] = state["code"]
-    write_way(tube, last)
-    state["last"] = min(max(state["last"] + frame - state["length"], state["first"] + 1), frame)
-    state["length"] = state["known"] = frame
-    lift(tube)
-    return True
-
-
-@kernel
-def take_joined(tube):
-    """Make the run that is on the solution, some frames earlier, the solution of the tube; return True."""
-    state = tube.state[0]
-    frame, gain, length = state["frame"], state["ahead"], state["length"]
-    for place in range(frame, length - gain):
-        tube.inputs[place], tube.places[place] = tube.inputs[place + gain], tube.places[place + gain]
-        tube.ways[place], tube.hashes[place] = tube.ways[place + gain], tube.hashes[place + gain]
-    write_way(tube, frame)
-    tube.archive.search[0]["limit"] -= gain
-    state["length"], state["known"] = length - gain, frame
-    state["last"] = max(state["last"] - gain, state["first"] + 1)
-    lift(tube)
-    return True
-
-
-@kernel
-def write_way(tube, frame):
-    """Write the inputs of the nodes of the run from the beginning of the window to a frame."""
-    node, hold = tube.state[0]["node"], tube.archive.search[0]["hold"]
-    while frame > tube.state[0]["first"]:
-        frame -= hold
-        for place in range(frame, frame + hold):
-            tube.inputs[place] = tube.archive.nodes[node]["input"]
-        node = tube.archive.nodes[node]["parent"]
 
 
 @kernel
@@ -412,15 +267,15 @@ def keep(tube, parts, rules, lag):
             return False
         search["cells"] += 1
         archive.table.keys[place], archive.table.numbers[place] = key, number
-        archive.cells[number]["key"], archive.cells[number]["step"] = key, _NO_FRAME
+        archive.cells[number]["key"], archive.cells[number]["step"] = key, NO_FRAME
         archive.cells[number]["frame"] = frame + 1
     cell = archive.cells[number]
-    if state["laid"] == 0 and cell["step"] == _NO_FRAME:
+    if state["laid"] == 0 and cell["step"] == NO_FRAME:
         cell["step"] = frame
     if cell["frame"] <= frame:
         return False
     copy_world(worlds, scratch, worlds, number)
     cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, state["node"], 0, lag
-    if state["ahead"] == _ALONE and cell["step"] > frame:
+    if state["ahead"] == ALONE and cell["step"] > frame:
         state["ahead"] = cell["step"] - frame
     return True

@@ -9,7 +9,7 @@ from nclone_env.plan.archive import Rules, make_archive
 from nclone_env.plan.objective import replay
 from nclone_env.plan.searches import TubeSearch, make_task
 from nclone_env.plan.solver import solve
-from nclone_env.plan.tube import _BIN
+from nclone_env.plan.window import BIN
 from nclone_env.sim.copy import hash_world
 from nclone_env.sim.keys import hash_future
 from nclone_env.sim.session import Session
@@ -60,7 +60,7 @@ def test_the_tube_lies_along_the_solution():
     assert visited.sum() > 50
     assert (cells["frame"][visited] <= cells["step"][visited]).all()
     assert (cells["way"] <= LAG).all()
-    assert len(tube.due) > search._task.guide.longest.max() / _BIN
+    assert len(tube.due) > search._task.guide.longest.max() / BIN
 
 
 @pytest.mark.parametrize("window", [1000, 100])
