@@ -56,6 +56,7 @@ def spliced(levels: LevelSet, origin: WorldArrays, best: Replayed, other: Replay
         middle = other.inputs[part.there_first : part.there_last]
         end = np.repeat(best.inputs[-1:], _LATER)
         inputs = np.concatenate([best.inputs[: part.first], middle, best.inputs[part.last :], end])
+        inputs = inputs[: len(best.inputs)]  # with gold, a longer one might cost less
         states = states_of(levels, origin, inputs)
         wins = np.flatnonzero(states["state"] == CELEBRATING)
         if len(wins):
