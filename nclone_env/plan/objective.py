@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,40 +46,6 @@ class Replayed:
     cost: int
 
 
-@dataclass(frozen=True)
-class Best:
-    """The best solution, and how the search came to it."""
-
-    run: Replayed
-    stage: str
-    won: Mapping[str, int]
-    """Frames won by each stage after the first."""
-    first: int
-    """Cost of the first solution."""
-    before: int
-    """Frames simulated until there was a first solution."""
-
-    def improved(self, run: Replayed, stage: str, last: Best | None) -> Best:
-        """Return a better one; ``last`` is the best one of the last exchange."""
-        if last is None:  # better than another first one
-            return replace(self, run=run, stage=stage, first=run.cost)
-        won = dict(last.won)
-        won[stage] = won.get(stage, 0) + last.run.cost - run.cost
-        return replace(self, run=run, stage=stage, won=won)
-
-
-def states_of(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray) -> np.ndarray:
-    """Return (T,) ``NINJA_RECORD``: the state after each input; the first is played in the world of ``origin``."""
-    session = Session(levels)
-    copy_world(origin, 0, session.worlds, 0)
-    return session.record(inputs, entities=False).ninjas
-
-
-def cost_of(levels: LevelSet, frames: int, gold: int, price: int) -> int:
-    """Return what a solution costs that takes so many frames and collects so many pieces."""
-    return frames + price * (int(levels.arrays.header[0]["gold_count"]) - gold)
-
-
 def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int) -> Replayed:
     """Replay the inputs of a solution.
 
@@ -93,9 +58,11 @@ def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int
     Raises:
         RuntimeError: if they do not win in their last frame.
     """
-    played = states_of(levels, origin, inputs)
+    session = Session(levels)
+    copy_world(origin, 0, session.worlds, 0)
+    played = session.record(inputs, entities=False).ninjas
     if not len(played) or played["state"][-1] != CELEBRATING or (played["state"][:-1] == CELEBRATING).any():
         name = levels.levels[0].name
         raise RuntimeError(f"solve: a replay of {len(inputs)} frames on {name!r} does not win at the end")
     gold = int(played["gold"][-1])
-    return Replayed(inputs, gold, cost_of(levels, len(inputs), gold, price))
+    return Replayed(inputs, gold, len(inputs) + price * (int(levels.arrays.header[0]["gold_count"]) - gold))

@@ -16,9 +16,7 @@ from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, ex
 from nclone_env.plan.objective import PRICES, Replayed
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.plan.polish import make_polisher, polish, take
-from nclone_env.plan.tube import search_tube
-from nclone_env.plan.window import make_tube
-from nclone_env.plan.window import take as take_for_tube
+from nclone_env.plan.tube import lay, make_tube, search_tube
 from nclone_env.sim.keys import KeyParts, key_parts
 from nclone_env.sim.pace import Pace
 from nclone_env.sim.session import Session
@@ -76,7 +74,7 @@ def compile_kernels() -> None:
     waiting = Replayed(np.zeros(1, np.uint8), 0, 1)
     archive = make_archive(task.level_set, 1, task.origin)
     ArchiveSearch(task, archive, Rules(), 0, waiting).advance(1, lambda: False)
-    TubeSearch(task, archive, Rules(), 1, 1, 1, 0, waiting).advance(1, lambda: False)
+    TubeSearch(task, archive, Rules(), 1, 1, 0, waiting).advance(1, lambda: False)
     PolishSearch(task, 1, 0, waiting).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
 
@@ -206,7 +204,6 @@ class TubeSearch(Search):
         archive: memory; emptied.
         rules: size and speed of its cells.
         lag: frames that a state may be behind the solution.
-        window: frames of a window of the solution that it searches around; of one up to half as long again all.
         longest: frames of its longest solution.
         seed: of its random numbers.
         best: the solution to begin with.
@@ -220,7 +217,6 @@ class TubeSearch(Search):
         archive: Archive,
         rules: Rules,
         lag: int,
-        window: int,
         longest: int,
         seed: int,
         best: Replayed,
@@ -229,7 +225,7 @@ class TubeSearch(Search):
     ):
         super().__init__(task, archive.search, best.cost, stage, weight)
         way = 2.0 * float(task.guide.longest.max()) + float(task.guide.gold.shares.sum())
-        self._rules, self._tube = rules, make_tube(archive, longest, way, lag, window)
+        self._rules, self._tube = rules, make_tube(archive, longest, way, lag)
         search = archive.search[0]
         search["longest"], search["price"], search["hold"] = task.max_frames, task.price, task.hold
         search["limit"] = task.max_frames + 1
@@ -251,10 +247,12 @@ class TubeSearch(Search):
             self._take(best)
 
     def _take(self, best: Replayed) -> None:
-        take_for_tube(self._tube, best.inputs, best.cost)
+        self._tube.archive.search[0]["limit"], self._tube.state[0]["length"] = best.cost, len(best.inputs)
+        self._tube.inputs[: len(best.inputs)] = best.inputs
+        lay(self._tube)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        rest = {name: getattr(self._tube, name) for name in ("due", "inputs", "places", "ways", "hashes", "state")}
+        rest = {name: getattr(self._tube, name) for name in ("due", "inputs", "state")}
         return _archived(self._tube.archive) | rest | {"known": self._known}
 
     def state(self) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count, repeat
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
-from nclone_env.plan.objective import CLOCK, PRICES, Best, Replayed, price_of, replay
+from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay
 from nclone_env.plan.origin import Start
 from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
@@ -31,7 +31,6 @@ from nclone_env.plan.searches import (
     make_task,
     with_all_gold,
 )
-from nclone_env.plan.splice import spliced
 from nclone_env.sim.random_numbers import random_bits
 
 MEMORY = 600_000_000
@@ -56,9 +55,8 @@ _NEXT_RULES = (
 """The same of the searches for better solutions, which do not prefer places near the exit."""
 _GOLD_RULES = ((Rules(slowness=_SLOWNESS), 2), (Rules(22.0, 3.5, slowness=_SLOWNESS), 1))
 """The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
-_TUBES = ((Rules(12.0, 1.0), 40, MOST_FRAMES), (Rules(6.0, 0.5), 15, 512))
-"""Cells of the searches around the best solution, the frames that a state may be behind it, and the frames of their
-windows; weight 1 each."""
+_TUBES = ((Rules(12.0, 1.0), 40), (Rules(6.0, 0.5), 15))
+"""Cells of the searches around the best solution, and the frames that a state may be behind it; weight 1 each."""
 _POLISHERS = 2
 """Searches that edit the best solution, with weight 1 each."""
 FIRST, SHORTER, TUBE, POLISHED = "first", "shorter", "tube", "polished"
@@ -212,6 +210,28 @@ class _Budget:
         return self.interrupted or self.elapsed >= self._seconds or (self._stop is not None and self._stop())
 
 
+@dataclass(frozen=True)
+class _Best:
+    """The best solution, and how the search came to it."""
+
+    run: Replayed
+    stage: str
+    won: Mapping[str, int]
+    """Frames won by each stage after the first."""
+    first: int
+    """Cost of the first solution."""
+    before: int
+    """Frames simulated until there was a first solution."""
+
+    def improved(self, run: Replayed, stage: str, last: _Best | None) -> _Best:
+        """Return a better one; ``last`` is the best one of the last exchange."""
+        if last is None:  # better than another first one
+            return replace(self, run=run, stage=stage, first=run.cost)
+        won = dict(last.won)
+        won[stage] = won.get(stage, 0) + last.run.cost - run.cost
+        return replace(self, run=run, stage=stage, won=won)
+
+
 class _Solver:
     """The searches on one level: for a first solution, then for better ones.
 
@@ -233,7 +253,7 @@ class _Solver:
         if cells < 1:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
         self._archives = [make_archive(task.level_set, cells, task.origin) for _ in _FIRST_RULES]
-        self._best: Best | None = None
+        self._best: _Best | None = None
         self._seconds_before, self._source = 0.0, ""  # of the saved search, and its file
         if saved is None:
             self.rounds = self._rounds()
@@ -276,7 +296,7 @@ class _Solver:
         self._seconds_before, self._source = saved.seconds, saved.source
         if saved.best is not None:
             run = self._replay(saved.best)
-            self._best = Best(run, saved.stage, saved.won, saved.first, saved.before)
+            self._best = _Best(run, saved.stage, saved.won, saved.first, saved.before)
         self.rounds = self._rounds()
         self.rounds.number = saved.rounds
         for number, (search, state) in enumerate(zip(self.rounds.searches, saved.searches)):
@@ -307,8 +327,7 @@ class _Solver:
         Each change is one assignment, and doing all again changes nothing, so that Ctrl-C at any moment leaves a state
         that can be saved.
         """
-        newest = self._newest()
-        self._best = self._spliced(newest) if newest and self._best else newest or self._best
+        self._best = self._newest() or self._best
         if self._best is None:
             self.rounds.number += 1
         elif self._is_switching:
@@ -319,7 +338,7 @@ class _Solver:
                 search.learn(self._best.run)
             self.rounds.number += 1
 
-    def _newest(self) -> Best | None:
+    def _newest(self) -> _Best | None:
         """Return the best solution found since the last exchange, None without one."""
         newest, best = None, self._best
         for search in () if self._is_switching else self.rounds.searches:
@@ -328,21 +347,10 @@ class _Solver:
                 continue
             run = self._replay(inputs)
             if best is None:
-                newest = best = Best(run, search.stage, {}, run.cost, self.rounds.simulated)
+                newest = best = _Best(run, search.stage, {}, run.cost, self.rounds.simulated)
             elif run.cost < best.run.cost:
                 newest = best = best.improved(run, search.stage, self._best)
         return newest
-
-    def _spliced(self, best: Best) -> Best:
-        """Return the best solution with faster parts of all that were found since the last exchange."""
-        task = self._task
-        for search in self.rounds.searches:
-            inputs = search.found()
-            if inputs is not None:
-                other = self._replay(inputs)
-                run = spliced(task.level_set, task.origin, best.run, other, task.price, task.hold)
-                best = best.improved(run, search.stage, best) if run.cost < best.run.cost else best
-        return best
 
     def _replay(self, inputs: np.ndarray) -> Replayed:
         try:
@@ -367,8 +375,8 @@ class _Solver:
         if best is not None:
             longest = task.max_frames if task.price else min(best.first, task.max_frames)
             searches += [
-                TubeSearch(task, archive, rule, lag, window, longest, next(seeds), best.run, TUBE)
-                for archive, (rule, lag, window) in zip(self._archives[len(searches) :], _TUBES)
+                TubeSearch(task, archive, rule, lag, longest, next(seeds), best.run, TUBE)
+                for archive, (rule, lag) in zip(self._archives[len(searches) :], _TUBES)
             ]
             searches += [PolishSearch(task, longest, next(seeds), best.run, POLISHED) for _ in range(_POLISHERS)]
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)

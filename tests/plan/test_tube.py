@@ -1,7 +1,6 @@
 """Tubes: each better solution wins, the tube lies along it, and its cells hold the worlds their ways lead to."""
 
 import numpy as np
-import pytest
 
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
@@ -9,9 +8,8 @@ from nclone_env.plan.archive import Rules, make_archive
 from nclone_env.plan.objective import replay
 from nclone_env.plan.searches import TubeSearch, make_task
 from nclone_env.plan.solver import solve
-from nclone_env.plan.window import BIN
+from nclone_env.plan.tube import _BIN, clear
 from nclone_env.sim.copy import hash_world
-from nclone_env.sim.keys import hash_future
 from nclone_env.sim.session import Session
 
 from .test_objective import LEVEL as GOLD_LEVEL
@@ -23,14 +21,14 @@ KNOWN = np.frombuffer(known_solutions()[NAME], np.uint8)  # each input held for 
 LAG = 20
 
 
-def searched(inputs=KNOWN, seed=1, frames=150_000, level=LEVEL, window=1000, **arguments):
+def searched(inputs=KNOWN, seed=1, frames=150_000, level=LEVEL, **arguments):
     """Return a tube search after so many frames, and the solutions that it found."""
     task = make_task(level, **arguments)
     best, archive = (
         replay(task.level_set, task.origin, inputs, task.price),
         make_archive(task.level_set, 5000, task.origin),
     )
-    search, found = TubeSearch(task, archive, Rules(12.0, 1.0), LAG, window, task.max_frames, seed, best), []
+    search, found = TubeSearch(task, archive, Rules(12.0, 1.0), LAG, task.max_frames, seed, best), []
     while search.simulated < frames:
         search.advance(search.simulated + 1, lambda: False)
         inputs = search.found()
@@ -60,51 +58,32 @@ def test_the_tube_lies_along_the_solution():
     assert visited.sum() > 50
     assert (cells["frame"][visited] <= cells["step"][visited]).all()
     assert (cells["way"] <= LAG).all()
-    assert len(tube.due) > search._task.guide.longest.max() / BIN
+    assert len(tube.due) > search._task.guide.longest.max() / _BIN
 
 
-@pytest.mark.parametrize("window", [1000, 100])
-def test_each_cell_holds_the_world_its_way_leads_to(window):
-    search, _ = searched(window=window)
-    tube, archive = search._tube, search._tube.archive
-    before = tube.inputs[: tube.state[0]["first"]]
+def test_each_cell_holds_the_world_its_way_leads_to():
+    search, _ = searched()
+    archive = search._tube.archive
     for number in range(1, archive.search[0]["cells"], 50):
         codes, node = [], archive.cells[number]["node"]
         while node:
             codes.append(archive.nodes[node]["input"])
             node = archive.nodes[node]["parent"]
         session = Session(LEVEL)
-        session.play(np.array([*before, *codes[::-1]], np.uint8)[:, None])
-        assert len(before) + len(codes) == archive.cells[number]["frame"]
+        session.play(np.array(codes[::-1], np.uint8)[:, None])
+        assert len(codes) == archive.cells[number]["frame"]
         assert hash_world(session.worlds, 0) == hash_world(archive.worlds, number)
 
 
-@pytest.mark.parametrize("window", [1000, 100])
-def test_the_marks_are_those_of_the_solution(window):
-    """Also after runs that came to a state of it, whose marks are moved and not made again."""
-    search, found = searched(window=window)
-    while not search._tube.state[0]["laid"]:
-        search.advance(search.simulated + 1, lambda: False)
-    tube, session = search._tube, Session(LEVEL)
-    assert found
-    for frame in range(1, tube.state[0]["length"] - 1):
-        session.tick(tube.inputs[frame - 1 : frame])
-        if frame > tube.state[0]["first"]:
-            assert tube.places[frame] == session.worlds.ninjas[0]["x"]
-            assert tube.hashes[frame] == hash_future(session.levels, session.worlds, 0)
-
-
-def test_another_window_is_chosen_in_time():
-    search, _ = searched(window=100)
-    tube, cells, seen = search._tube, search._tube.archive.cells, set()
-    for _ in range(5):
-        tube.state["ends"] = 0
-        search.advance(search.simulated + 1, lambda: False)
-        state, count = tube.state[0], tube.archive.search[0]["cells"]
-        assert state["last"] - state["first"] <= 100 < state["length"]
-        assert (cells["frame"][:count] >= state["first"]).all()
-        seen.add(int(state["first"]))
-    assert len(seen) > 1
+def test_a_cleared_tube_is_laid_again():
+    search, found = searched(frames=30_000)
+    tube, state = search._tube, search._tube.archive.search[0]
+    clear(tube)
+    assert (state["cells"], state["nodes"]) == (1, 1)
+    search.advance(60_000, lambda: False)
+    assert tube.state[0]["laid"] == 1
+    assert (tube.archive.cells["step"][: state["cells"]] >= 0).sum() > 50
+    assert tube.state[0]["length"] <= len(found[-1] if found else KNOWN)
 
 
 def test_the_same_seed_searches_alike():
@@ -116,7 +95,7 @@ def test_the_same_seed_searches_alike():
 
 
 def test_a_restored_search_goes_on_as_if_it_had_not_been_interrupted():
-    whole, part, other = (searched(frames=frames, window=100)[0] for frames in (60_000, 60_000, 1000))
+    whole, part, other = (searched(frames=frames)[0] for frames in (60_000, 60_000, 1000))
     other.restore(part.state())
     for search in (whole, other):
         search.advance(120_000, lambda: False)
@@ -125,9 +104,8 @@ def test_a_restored_search_goes_on_as_if_it_had_not_been_interrupted():
     assert whole.state()["inputs"].tobytes() == other.state()["inputs"].tobytes()
 
 
-@pytest.mark.parametrize("window", [1000, 100])
-def test_inputs_change_only_in_multiples_of_the_hold(window):
-    _, found = searched(hold=4, window=window, frames=300_000)
+def test_inputs_change_only_in_multiples_of_the_hold():
+    _, found = searched(hold=4)
     assert found
     for inputs in found:
         assert (np.flatnonzero(np.diff(inputs)) % 4 == 3).all()
