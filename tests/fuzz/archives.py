@@ -42,7 +42,7 @@ def plain_archive(members: Members) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name, content in members.items():
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content)  # without the time of day
     return stream.getvalue()
 
 
