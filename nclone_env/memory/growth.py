@@ -25,6 +25,9 @@ FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "worke
 Python's caches and free lists vary by hundreds of bytes, the allocator's caches of each thread by kilobytes, and
 resident memory by the pages at the ends of heaps and arenas.
 """
+ARENA = 1024**2
+"""The same for resident memory where Python takes memory beside what is judged: an arena of its allocator is committed
+page by page."""
 FREE_LISTS = 24 * 1024
 """The same for traced memory where objects are made and destroyed all the time: free lists and caches, which count as
 live, fill ever more slowly."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nclone_env.memory.growth import (
+    ARENA,
     MIN_SNAPSHOTS,
     STANDARD_ERRORS,
     Growth,
@@ -192,8 +193,10 @@ def growths_of(measured: Measurements) -> tuple[Growth, ...]:
     if "owners" in found:
         floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
     first, last = judged_steps(measured)
-    if measured.unit == TIME_UNIT and last - first < _SHORTEST:
-        found = {name: [] for name in found}
+    if measured.unit == TIME_UNIT:
+        floors["process"] = ARENA
+        if last - first < _SHORTEST:
+            found = {name: [] for name in found}
     judged = {name: [point for point in points if point[0] <= last] for name, points in found.items()}
     return tuple(growth(name, points, first, floors.get(name)) for name, points in judged.items())
 

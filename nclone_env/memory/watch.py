@@ -55,7 +55,7 @@ _LINES_EVERY = 2  # snapshots
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
-_NATIVE_FLOOR = 64 * 1024
+_NATIVE_FLOOR = 128 * 1024
 """Bytes by which native memory may vary: the profiler works beside the code, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
 Notify = Callable[[float], object]
@@ -176,7 +176,7 @@ class Watch:
             self._unsettle()
         elif not self._settled and not loads and quiet > max(1000 * _QUIET, _QUIET_SHARE * now):
             self._settle("imports and compilation", "until nothing was imported or compiled")
-        if now >= self._next:
+        if now >= self._next and not loads:  # what is judged ends before imports and compilation
             start = time.thread_time()  # what it costs; waiting for the interpreter costs the program nothing
             with _promptly():
                 clear_free_lists()
