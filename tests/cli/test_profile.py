@@ -199,6 +199,17 @@ def test_what_cannot_be_profiled_is_named_and_leaves_no_report(words, message, t
 
 
 @profiles
+def test_a_script_runs_outside_the_parser(tmp_path, capfd):
+    """tracemalloc reads the line tables of the calls around it at every allocation."""
+    (tmp_path / "script.py").write_text(
+        "import traceback\nprint([each.filename for each in traceback.extract_stack()])"
+    )
+    assert main(["profile", "script", str(tmp_path / "script.py"), "--output-dir", str(tmp_path)]) == 0
+    printed = capfd.readouterr().out
+    assert "app.py" in printed
+    assert "tyro" not in printed
+
+
 @pytest.mark.parametrize(("code", "status"), [("3", 3), ("'failed'", 1), ("0", 0), ("", 0)])
 def test_the_exit_status_is_that_of_the_script(code, status, tmp_path):
     (tmp_path / "script.py").write_text(f"import sys; sys.exit({code})")

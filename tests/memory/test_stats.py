@@ -47,6 +47,21 @@ def test_committed_pages_of_owners_are_no_growth():
     assert compute_stats(dataclasses.replace(made, snapshots=uncommitted)).verdict == "growing"
 
 
+@pytest.mark.parametrize(
+    ("unit", "slope", "verdict"),
+    [
+        ("vector step", 500, "growing"),
+        ("millisecond", 500, "flat"),
+        ("millisecond", 5_000, "growing"),
+    ],
+)
+def test_resident_memory_may_vary_by_an_arena_beside_a_script(unit, slope, verdict):
+    made = measurements()
+    snapshots = tuple(dataclasses.replace(item, data_bytes=slope * int(item.step)) for item in made.snapshots)
+    changed = dataclasses.replace(made, unit=unit, snapshots=snapshots, judged=(0, 1000))
+    assert compute_stats(changed).verdict == verdict
+
+
 def test_speed_counts_environment_steps():
     speed = compute_stats(measurements()).speed
     assert speed is not None
