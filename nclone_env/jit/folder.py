@@ -25,7 +25,7 @@ from nclone_env.jit.sources import compiler_digest
 
 _UNUSED_DAYS = 30
 _KERNEL_FOLDER = re.compile(r"(removed-)?[0-9a-f]{16}")
-CODE_SUFFIX = ".nbc"
+CODE_SUFFIX, PART_SUFFIX = ".nbc", ".nbp"
 
 
 def cache_root() -> Path:
@@ -108,9 +108,9 @@ def _remove_unused(root: Path) -> None:
 @cache
 def remove_unused_code(folder: Path) -> None:
     """Remove the files of a kernel folder that were not used for thirty days; once in a process."""
-    for path in folder.glob(f"*{CODE_SUFFIX}"):
+    for path in folder.iterdir():
         with suppress(OSError):  # another process may be removing it
-            if _is_unused(path):
+            if path.suffix in (CODE_SUFFIX, PART_SUFFIX) and _is_unused(path):
                 path.unlink()
 
 

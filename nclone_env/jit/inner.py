@@ -8,6 +8,9 @@ and optimised there, once.
 ``nclone-env warmup`` with an empty cache takes 93 s of processor time and 17 MB of cache this way, 210 s and 83 MB with
 Numba alone (Numba 0.68, one core of an AMD EPYC).
 
+Two thirds of that time is typing and lowering, done for each kernel by itself. So the result is kept on disk
+(``jit.parts``), for other kernels with the same parts and for the next version of the sources.
+
 Machine code is made for ``target.target()``, by a code generator beside Numba's own, which serves all other functions.
 
 This module subclasses private parts of Numba; where they differ, ``jit.dispatcher`` does without it.
@@ -15,19 +18,21 @@ This module subclasses private parts of Numba; where they differ, ``jit.dispatch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
-from llvmlite.binding import Linkage, address_of_symbol
+from llvmlite.binding import Linkage, address_of_symbol, parse_bitcode
 from numba import types
-from numba.core import compiler
+from numba.core import caching, compiler
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.funcdesc import default_mangler
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
 from nclone_env.jit.notice import notice
+from nclone_env.jit.parts import Part, part_name, read_part, write_part
 from nclone_env.jit.target import target
 
 
@@ -43,21 +48,74 @@ class MachineCode(NamedTuple):
     """Names of the functions outside that it calls. LLVM ends the process if one of them is missing."""
 
 
-class _InnerLibrary(JITCodeLibrary):
+class _KernelLibrary(JITCodeLibrary):
+    """The code of a kernel, which is linked with that of the kernels it calls only where it is finished."""
+
+    _shared_module: Any
+
+    def __init__(self, codegen: JITCPUCodegen, name: str):
+        super().__init__(codegen, name)
+        self.callees: dict[_InnerLibrary, None] = {}  # in the order of their first calls
+
+    def add_linking_library(self, library: Any) -> None:
+        if isinstance(library, _InnerLibrary):
+            library._ensure_finalized()
+            self.callees[library] = None
+        else:
+            super().add_linking_library(library)
+
+    def _link_callees(self, module: Any) -> None:
+        """Link all that is called, at any depth, into a module, each once."""
+        linked: set[_InnerLibrary] = set()
+        pending = list(self.callees)
+        while pending:
+            library = pending.pop()
+            if library not in linked:
+                linked.add(library)
+                module.link_in(library._final_module, preserve=True)
+                pending += library.callees
+
+
+class _InnerLibrary(_KernelLibrary):
     """The code of a kernel that only other kernels call."""
 
+    part: str | None = None
+    """The name under which it is kept, None if it is not."""
+
+    @classmethod
+    def of(cls, name: str, part: Part, callees: Iterable[_InnerLibrary]) -> _InnerLibrary:
+        """Return the library that was kept under a name."""
+        library = cls(_codegen(), name)
+        library.part = name
+        library.callees = dict.fromkeys(callees)
+        library._final_module = parse_bitcode(part.bitcode)
+        library._finalized = True
+        return library
+
     def _optimize_final_module(self) -> None:
-        """Leave it to the module that this one is linked into."""
+        """Leave it to the module that this one is linked into, which may be so several times."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.external:
+                function.linkage = Linkage.linkonce_odr
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
 
+    def _get_module_for_linking(self) -> Any:
+        """Return the module with all callees, for Numba's own libraries."""
+        self._ensure_finalized()
+        if self._shared_module is None:
+            self._shared_module = self._final_module.clone()
+            self._link_callees(self._shared_module)
+        return self._shared_module
 
-class _OuterLibrary(JITCodeLibrary):
+
+class _OuterLibrary(_KernelLibrary):
     """The code of a kernel that Python calls, with all kernels inside."""
 
     def _optimize_final_module(self) -> None:
+        self._link_callees(self._final_module)
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
                 function.linkage = Linkage.internal
@@ -119,6 +177,10 @@ def _are_known(functions: set[str]) -> bool:
 class _InnerCompiler(compiler.Compiler):
     def define_pipelines(self) -> list[Any]:
         _use_library(self.state, _InnerLibrary)
+        part = part_name(self.state.func_id.func, self.state.args, self.state.flags)
+        if part:
+            self.state.library.part = part
+            self.state.func_id.unique_id = part.partition("-")[2]  # a number would differ between processes
         self.state.flags.no_cpython_wrapper = True
         self.state.flags.no_compile = True
         return super().define_pipelines()
@@ -135,6 +197,70 @@ def _use_library(state: Any, library: type[JITCodeLibrary]) -> None:
     state.library = library(_codegen(), state.func_id.func_qualname)
     state.library.enable_object_caching()
     state.flags.no_cfunc_wrapper = True
+    state.targetctx = state.targetctx.subtarget(mangler=_symbol)
+
+
+def _symbol(name: str, types: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
+    """Return the symbol of a compilation, which its identity makes unique.
+
+    Numba's contains the types of the arguments: a thousand characters in each call, and numbers that differ between
+    processes.
+    """
+    return default_mangler(name, (), uid=uid)
+
+
+class _PartCache(caching.NullCache):
+    """Keeps a kernel as a part of others."""
+
+    def __init__(self, dispatcher: CPUDispatcher):
+        self._dispatcher = dispatcher
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what was kept for the types of the arguments; None if the kernel is to be typed and lowered."""
+        flags = compiler.Flags()
+        self._dispatcher.targetdescr.options.parse_as_flags(flags, self._dispatcher.targetoptions)
+        name = part_name(self._dispatcher.py_func, sig, flags)
+        kept = None if name is None else _kept_part(name)
+        if kept is None:
+            return None
+        library, part = kept
+        description, signature = part.described_for(sig)
+        return compiler.compile_result(
+            signature=signature,
+            fndesc=description,
+            library=library,
+            entry_point=object(),
+            target_context=target_context,
+        )
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what can be kept: code that refers to no address, of kernels that are kept themselves."""
+        library = data.library
+        callees = [callee.part for callee in library.callees]
+        if library.part is None or None in callees or library.has_dynamic_globals or data.reload_init:
+            library.part = None
+            return
+        data.fndesc.typemap = data.fndesc.calltypes = None
+        part = Part.of(library._final_module.as_bitcode(), callees, (data.fndesc, data.signature), sig)
+        _kept[library.part] = library, part
+        write_part(library.part, part)
+
+
+_kept: dict[str, tuple[_InnerLibrary, Part]] = {}
+
+
+def _kept_part(name: str) -> tuple[_InnerLibrary, Part] | None:
+    """Return the library of a part, with those that it calls, and the part; None if one of them is missing."""
+    if name not in _kept:
+        part = read_part(name)
+        if part is None:
+            return None
+        callees = [_kept_part(callee) for callee in part.callees]
+        known = [callee[0] for callee in callees if callee]
+        if len(known) < len(callees):
+            return None
+        _kept[name] = _InnerLibrary.of(name, part, known), part
+    return _kept[name]
 
 
 class _InnerDispatcher(CPUDispatcher):
@@ -147,9 +273,10 @@ class _InnerDispatcher(CPUDispatcher):
 
     def add_overload(self, result: Any) -> None:
         """Keep a compilation under a key of its own: there is no entry point for Python that could be the key."""
-        key = object()
-        self.targetctx.insert_user_function(key, result.fndesc, [result.library])
-        self.overloads[tuple(result.signature.args)] = result._replace(entry_point=key)
+        if result.entry_point is None:  # not from the cache
+            result = result._replace(entry_point=object())
+            self.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        self.overloads[tuple(result.signature.args)] = result
         notice.advance()
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -162,6 +289,7 @@ class KernelDispatcher(CPUDispatcher):
     def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any]):
         super().__init__(py_func, targetoptions=targetoptions, pipeline_class=_OuterCompiler)
         self.inner = _InnerDispatcher(py_func, targetoptions=targetoptions, pipeline_class=_InnerCompiler)
+        self.inner._cache = _PartCache(self.inner)
 
     def compile(self, sig: Any) -> Any:
         """Return the compiled code for a signature."""

@@ -21,9 +21,9 @@ from numba.core import config
 _PACKAGE = Path(__file__).parents[1]
 _DIGESTED = (_PACKAGE.name, "numba", "numpy")
 """Packages whose sources or versions are in the digests."""
-_WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "shipped", "sources")}
+_WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "parts", "shipped", "sources")}
 """Modules of this package that keep compiled code and do not contribute to it; ``_FORMAT`` stands for them."""
-_FORMAT = 2
+_FORMAT = 3
 """Increased with each change in the files of compiled code."""
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|[^#\n]*)|import ({_PACKAGE.name}[\w.]*))", re.MULTILINE
@@ -129,6 +129,19 @@ def code_digest(function: Callable[..., Any]) -> str | None:
     if any(" at 0x" in part for part in parts):
         return None
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def identity(function: Callable[..., Any]) -> str | None:
+    """Return a text that names a kernel and changes with its code; None if it cannot be identified across processes.
+
+    Functions of one place in the sources differ in their closures.
+    """
+    code = function.__code__
+    parts = [code_digest(function), f"{function.__module__}.{function.__qualname__}:{code.co_firstlineno}"]
+    for value in _closure(function):
+        callee = _function_in(value)
+        parts.append(_value_text(value) if callee is None else identity(callee))
+    return None if any(part is None or " at 0x" in part for part in parts) else " ".join(map(str, parts))
 
 
 def _parts(function: Callable[..., Any]) -> Iterator[str]:

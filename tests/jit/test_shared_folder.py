@@ -83,4 +83,6 @@ def test_processes_of_two_machines_share_a_folder(folder):
     for machine in MACHINES:
         assert ended(start(folder, machine))[3] == b"3"
     (kernels,) = (folder / "cache").iterdir()
-    assert sorted(kernels.iterdir()) == files  # nothing else is left
+    parts = sorted(kernels.glob("*.nbp"))
+    assert len(parts) == 3
+    assert sorted(kernels.iterdir()) == sorted(files + parts)  # nothing else is left
