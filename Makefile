@@ -95,11 +95,12 @@ compat-gymnasium: .venv-compat/gymnasium/.installed
 clean:
 	rm -rf .venv .venv-compat .venv-cuda .venv-docs .venv-fuzz runs dist build site
 
+# Python compiles the modules that are imported; all modules of all packages would take half of the time.
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv (a minute or two, once) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[all,dev]"
 	@touch $@
 
 .venv-cuda/.installed: pyproject.toml constraints.txt

@@ -127,9 +127,8 @@ class Batch:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._unobserved
         observers = self._masks, self._outcomes, self._reach
-        step = StepPass(arrays, view, self._no_final)
-        self._step_passes = _configured(step, self._rewards, *observers)
         self._reset_passes = _configured(ResetPass(arrays, NO_RESET, view), *observers)
+        self._step_passes = _configured(StepPass(arrays, view, self._no_final), self._rewards, *observers)
 
     @property
     def worlds(self) -> WorldArrays:
