@@ -26,14 +26,14 @@ from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, remove_unused_code
 from nclone_env.jit.notice import notice
 from nclone_env.jit.shipped import say_unused, shipped_code
-from nclone_env.jit.sources import code_digest
+from nclone_env.jit.sources import identity
 from nclone_env.jit.target import target
 
 
 class KernelCache(caching.NullCache):
     """Opens the cache of a kernel on its first call: only then is everything defined that the kernel refers to.
 
-    Functions without a ``code_digest`` are not cached. Without a ``cache_folder`` there is only the code that came with
+    Functions without an ``identity`` are not cached. Without a ``cache_folder`` there is only the code that came with
     the package.
     """
 
@@ -42,7 +42,7 @@ class KernelCache(caching.NullCache):
 
     @cached_property
     def _files(self) -> caching.NullCache | caching.FunctionCache:
-        return caching.NullCache() if code_digest(self._function) is None else _Files(self._function)
+        return caching.NullCache() if identity(self._function) is None else _Files(self._function)
 
     @property
     def cache_path(self) -> str | None:
@@ -70,8 +70,7 @@ class _Locator(caching._CacheLocator):
     """Names the files of a kernel; the name contains the digest, so processes with other sources use other files."""
 
     def __init__(self, function: Callable[..., Any]):
-        place = f"{function.__module__}:{function.__code__.co_firstlineno}"
-        self._key = f"{code_digest(function)} {'plain' if IS_PLAIN else 'fast'} {place}"
+        self._key = f"{identity(function)} {'plain' if IS_PLAIN else 'fast'}"
 
     def get_cache_path(self) -> str:
         return ""  # not before it is needed: code that came with the package needs none

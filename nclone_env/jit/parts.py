@@ -7,7 +7,6 @@ of the same parts share them. Files are named after everything that the code dep
 
 from __future__ import annotations
 
-import hashlib
 import io
 import pickle
 import sys
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 
 from nclone_env._files import temporary_beside
 from nclone_env.jit.folder import PART_SUFFIX, cache_folder, remove_unused_code
-from nclone_env.jit.sources import identity
+from nclone_env.jit.sources import identity, short_digest
 from nclone_env.jit.target import target
 
 
@@ -75,7 +74,7 @@ def part_name(function: Callable[..., Any], arguments: Sequence[Any], flags: Any
     if code is None or " at 0x" in kinds:
         return None
     text = f"({kinds}) {sorted(flags.fastmath.flags)} {flags.forceinline} {tuple(target())}"
-    return f"{code}-{_digest(text)}"
+    return f"{code}-{short_digest(text)}"
 
 
 def has_parts(function: Callable[..., Any]) -> bool:
@@ -86,7 +85,7 @@ def has_parts(function: Callable[..., Any]) -> bool:
 @cache
 def _code_name(function: Callable[..., Any]) -> str | None:
     code = identity(function)
-    return code and f"{function.__module__}.{function.__name__}-{_digest(f'{sys.version_info[:2]} {code}')}"
+    return code and f"{function.__module__}.{function.__name__}-{short_digest(f'{sys.version_info[:2]} {code}')}"
 
 
 @cache
@@ -94,10 +93,6 @@ def _code_names() -> set[str]:
     """Return what part names begin with, as they were when the first kernel of the process was to be compiled."""
     folder = cache_folder()
     return set() if folder is None else {path.stem.rpartition("-")[0] for path in folder.glob(f"*{PART_SUFFIX}")}
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read_part(name: str) -> Part | None:

@@ -28,6 +28,7 @@ _FORMAT = 3
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|[^#\n]*)|import ({_PACKAGE.name}[\w.]*))", re.MULTILINE
 )
+_COMMENT = re.compile(r"(?<=\n)[ \t]*(?:#.*)?\n")
 _FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 
 
@@ -40,6 +41,11 @@ def compiler_digest() -> str:
     arithmetic and of items of arrays is the same for NumPy 2.2 and 2.5, to the byte.
     """
     text = f"{_FORMAT} {numba.__version__} {np.__version__.partition('.')[0]} {config.BOUNDSCHECK}"
+    return short_digest(text)
+
+
+def short_digest(text: str) -> str:
+    """Return 16 hex digits for a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -85,9 +91,18 @@ def _source(module: str) -> str | None:
 
 @cache
 def _parts_of(module: str) -> tuple[str, str]:
-    """Return the source of a module without its imports for type checkers, and these imports."""
-    source = _source(module) or ""
+    """Return the source of a module without comments and its imports for type checkers, and these imports."""
+    source = _without_comments(_source(module) or "")
     return _FOR_TYPE_CHECKERS.sub("", source), "".join(_FOR_TYPE_CHECKERS.findall(source))
+
+
+def _without_comments(source: str) -> str:
+    """Return a source without comment lines and empty lines, except those in strings of several lines."""
+    if "'''" in source:
+        return source
+    outside_and_inside = f"\n{source}".split('"""')
+    outside_and_inside[::2] = [_COMMENT.sub("", text) for text in outside_and_inside[::2]]
+    return '"""'.join(outside_and_inside)
 
 
 @cache
@@ -128,16 +143,17 @@ def code_digest(function: Callable[..., Any]) -> str | None:
     parts = [compiler_digest(), *_parts(function)]
     if any(" at 0x" in part for part in parts):
         return None
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return short_digest("\n".join(parts))
 
 
 def identity(function: Callable[..., Any]) -> str | None:
     """Return a text that names a kernel and changes with its code; None if it cannot be identified across processes.
 
-    Functions of one place in the sources differ in their closures.
+    It contains the code of the function and its closure, in which kernels of one module may differ, but no line number,
+    which changes with every comment above it.
     """
-    code = function.__code__
-    parts = [code_digest(function), f"{function.__module__}.{function.__qualname__}:{code.co_firstlineno}"]
+    code = repr(_code_parts(function.__code__))
+    parts = [code_digest(function), f"{function.__module__}.{function.__qualname__}", short_digest(code)]
     for value in _closure(function):
         callee = _function_in(value)
         parts.append(_value_text(value) if callee is None else identity(callee))
@@ -192,8 +208,14 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 
 def _code_parts(code: CodeType) -> tuple[Any, ...]:
-    constants = (_code_parts(item) if isinstance(item, CodeType) else item for item in code.co_consts)
+    constants = map(_constant, code.co_consts)
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, *constants
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, CodeType):
+        return _code_parts(value)
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else value  # whose order differs between processes
 
 
 def _function_in(value: Any) -> Callable[..., Any] | None:

@@ -1,7 +1,10 @@
 """What the digests of the package and of kernels outside it depend on."""
 
 import importlib.util
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from numba.core import config
@@ -9,10 +12,12 @@ from numba.core import config
 from nclone_env.env.compiled.step import step_range
 from nclone_env.jit import kernel, module_digest, sources
 from nclone_env.jit.notice import kernels_in
-from nclone_env.jit.sources import code_digest
+from nclone_env.jit.sources import code_digest, identity
 from nclone_env.plan.archive import explore
 from nclone_env.sim.tick import tick
 from nclone_env.train.network.mlp_kernels import gradient
+
+from ..processes import REPOSITORY
 
 KERNELS = """
 import math
@@ -89,7 +94,7 @@ def package(tmp_path, monkeypatch):
 
     def digest(edited: str | None = None) -> str:
         if edited is not None:
-            (folder / f"{edited}.py").write_text(PACKAGE[edited] + "# a comment\n")
+            (folder / f"{edited}.py").write_text(PACKAGE[edited] + "EDITED = 1\n")
         return module_digest.__wrapped__("package.sim.tick")
 
     return digest
@@ -115,6 +120,19 @@ def test_a_digest_does_not_change_with_a_name_more_on_a_face(package, tmp_path):
     assert package() == before
     face.write_text(PACKAGE["face/__init__"].replace("package.face.part", "package.other"))
     assert package() != before
+
+
+def test_a_digest_does_not_change_with_a_comment(package, tmp_path):
+    before, path = package(), tmp_path / "package" / "sim" / "touch.py"
+    source = path.read_text()
+    path.write_text(f"# the first line\n{source}    # the last line\n")
+    assert package() == before
+    path.write_text(f'{source}\nTEXT = """\n# not a comment\n"""\n')
+    assert package() != before
+    path.write_text(f'{source}\nTEXT = """\n# no comment\n"""\n')
+    other = package()
+    path.write_text(f'{source}\nTEXT = """\n# not a comment\n"""\n')
+    assert package() != other
 
 
 def test_modules_that_only_keep_code_do_not_count():
@@ -253,3 +271,28 @@ def test_closures_count_and_kernels_in_them_have_no_digest():
     assert code_digest(make_adder(1)) != code_digest(make_adder(2))
     assert code_digest(make_adder(kernel(make_adder(1)))) is None
     assert code_digest(make_adder(object())) is None  # it can only be told by its address
+
+
+@pytest.mark.parametrize("before", ["", "# a comment\n\n"])
+def test_an_identity_does_not_change_with_the_line(tmp_path, monkeypatch, before):
+    named = [load(tmp_path, monkeypatch, "user_kernels", f"{text}def f(x):\n    return x") for text in ("", before)]
+    assert identity(named[0].f) == identity(named[1].f)
+
+
+def test_an_identity_tells_functions_of_one_name_apart(tmp_path, monkeypatch):
+    source = "pair = [lambda x: x * 2.0, lambda x: x * 3.0, lambda x: x in {1, 2}, lambda x: x in {1, 3}]"
+    identities = {identity(each) for each in load(tmp_path, monkeypatch, "user_kernels", source).pair}
+    assert len(identities) == 4
+    assert None not in identities
+
+
+def test_an_identity_does_not_depend_on_the_order_of_a_set(tmp_path):
+    (tmp_path / "named.py").write_text("def f(x):\n    return x in {'a', 'b', 'c', 'd'}\n")
+    program = "import named; from nclone_env.jit.sources import identity; print(identity(named.f))"
+    printed = set()
+    for seed in range(4):
+        variables = {"PYTHONHASHSEED": str(seed), "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{tmp_path}"}
+        done = subprocess.run([sys.executable, "-Bc", program], env={**os.environ, **variables}, capture_output=True)
+        printed.add(done.stdout)
+    assert len(printed) == 1
+    assert b"named.f" in printed.pop()
