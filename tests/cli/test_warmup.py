@@ -26,7 +26,7 @@ def test_everything_by_default(run, capsys):
 
 def test_parts(run):
     assert main(["warmup", "train"]) == 0
-    assert run == ["environment of the trainer", "network and update", "trainer"]
+    assert run == ["environment of the trainer", "video of an episode", "network and update", "trainer"]
     run.clear()
     assert main(["warmup", "plan", "sim"]) == 0
     assert run == ["simulator", "planner"]
