@@ -21,6 +21,7 @@ from nclone_env.memory.plan import estimated
 from nclone_env.memory.sizes import Process, in_fresh_process, measure_sizes, steps_to_measure
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.subject import Target
+from nclone_env.memory_tree import MemoryNode
 from nclone_env.profiler.environments import (
     AsyncTarget,
     Contract,
@@ -65,13 +66,21 @@ def row(name: str, target: Target) -> tuple[str, ...]:
 
 def estimates(target: Target) -> Iterator[str]:
     """Yield by how much the estimate of each number of environments differs from what they take."""
-    unreported = estimated(target, 1).bytes_where(shared=False) - target.estimate(1).bytes_where(shared=False)
+    reported, all_of_one = target.estimate(1), estimated(target, 1)
+    made_again = target.unit == "update"
+    unreported = all_of_one.bytes_where(shared=False) - reported.bytes_where(shared=False)
+    unreported_once = _once(all_of_one) - _once(reported)
     for num_envs in _ESTIMATED:
         tree = target.estimate(num_envs)
-        once = [node.own_bytes for _, node in tree.walk() if node.shared and not node.mapped]
-        expected = tree.bytes_where(shared=False) + num_envs * unreported + sum(once) * (target.unit == "update")
+        expected = tree.bytes_where(shared=False) + num_envs * unreported
+        expected += (_once(tree) + unreported_once) * made_again
         taken = in_fresh_process(Process(target, num_envs, steps_to_measure(target), traced=False))
         yield f"{expected / taken.data_bytes - 1:+.1%}"
+
+
+def _once(tree: MemoryNode) -> int:
+    """Return the bytes that are there once for all environments."""
+    return sum(node.own_bytes for _, node in tree.walk() if node.shared and not node.mapped)
 
 
 def main(only: str = "") -> None:
