@@ -14,6 +14,7 @@ from nclone_env.env.compiled.records import SAME_STEP
 from nclone_env.env.threads import Job
 from nclone_env.errors import StepOrderError
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.sim.pace import Pace
 
 
 class Group:
@@ -62,7 +63,7 @@ class Group:
     def reset(self, mask: np.ndarray, outputs: Outputs) -> None:
         """Begin new episodes where ``mask``, one bool per environment of the batch, is set."""
         call = self._batch.reset_call(mask, outputs.observations, self.first)
-        self._batch.workers.run(self._job, call, self.first, self.last)
+        self._batch.workers.run(self._job, call, self.first, self.last, Pace())
         self._complete(outputs)
 
     def step(self, outputs: Outputs) -> None:

@@ -150,7 +150,7 @@ class Workers:
         """Number of worker slots, each with its own scratch memory: the calling thread's and one per thread."""
         return self.count + 1
 
-    def run(self, job: Job, task: Task, first: int, last: int) -> None:
+    def run(self, job: Job, task: Task, first: int, last: int, pace: Pace | None = None) -> None:
         """Process a range, in part in this thread, and wait for all of it.
 
         Args:
@@ -158,12 +158,14 @@ class Workers:
             task: called for each chunk.
             first: first environment.
             last: one past the last environment.
+            pace: of work that is far faster than other work of these threads, which would be cut too late after it.
         """
+        pace = pace or self._pace
         if self.count == 1:
-            for piece in self._pace.pieces(first, last):
+            for piece in pace.pieces(first, last):
                 task(CALLING_THREAD, *piece)
             return
-        job.begin(task, first, last, self._count_chunks(last - first), self._pace)
+        job.begin(task, first, last, self._count_chunks(last - first, pace), pace)
         try:
             self._hand_out(job, self.count - 1)
             job.work(CALLING_THREAD)
@@ -173,13 +175,13 @@ class Workers:
 
     def start(self, job: Job, task: Task, first: int, last: int) -> None:
         """Begin to process a range in other threads; ``job.finish`` waits for it. Arguments as of :meth:`run`."""
-        job.begin(task, first, last, self._count_chunks(last - first), self._pace)
+        job.begin(task, first, last, self._count_chunks(last - first, self._pace), self._pace)
         self._hand_out(job, self.count)
 
-    def _count_chunks(self, size: int) -> int:
+    def _count_chunks(self, size: int, pace: Pace) -> int:
         """Return the number of chunks of a range: at least one per thread, more if there is enough or slow work."""
         enough = min(_CHUNKS_PER_THREAD * self.count, size // self._min_chunk)
-        return min(size, max(self.count, enough, -(-size // self._pace.size)))
+        return min(size, max(self.count, enough, -(-size // pace.size)))
 
     def _hand_out(self, job: Job, threads: int) -> None:
         if self._owner != os.getpid():

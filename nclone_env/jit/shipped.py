@@ -33,12 +33,15 @@ def python_tag() -> str:
 
 
 def write_manifest(folder: Path, baselines: Iterable[str]) -> None:
-    """Write the manifest of a folder of compiled code, for processes like this one.
+    """Write the manifest of a folder of compiled code, for processes like this one, and remove all other files.
 
     Args:
-        folder: holds files of the cache.
+        folder: holds files of the cache, of which parts are only needed to compile.
         baselines: names of the processors that they are compiled for.
     """
+    for path in folder.iterdir():
+        if path.suffix != CODE_SUFFIX:
+            path.unlink()
     manifest = {
         "numba": numba.__version__,
         "compiler": compiler_digest(),

@@ -12,6 +12,7 @@ from numba.core import config
 
 from nclone_env.jit import cache, shipped
 from nclone_env.jit.cache import CodeFiles
+from nclone_env.jit.folder import CODE_SUFFIX, PART_SUFFIX
 from nclone_env.jit.target import target
 
 from ..processes import REPOSITORY, run_module
@@ -28,6 +29,7 @@ def folder(tmp_path, monkeypatch):
     folder.mkdir()
     CodeFiles(NAME, lambda: folder).save(KEY, CODE)
     CodeFiles(NAME, lambda: folder).save(("other",), "other code")
+    (folder / f"step.step-0123456789abcdef{PART_SUFFIX}").write_bytes(b"a part, which only compiling needs")
     shipped.write_manifest(folder, [target().processor])
     if not target().features:
         manifest = json.loads((folder / shipped.MANIFEST).read_bytes())
@@ -63,6 +65,10 @@ def test_it_is_loaded_without_a_cache_and_without_a_word(folder, capsys):
     assert load() == CODE
     assert load(key=("other",)) == "other code"
     assert capsys.readouterr().err == ""
+
+
+def test_there_is_nothing_else(folder):
+    assert sorted(path.suffix for path in folder.iterdir()) == [".json", CODE_SUFFIX, CODE_SUFFIX]
 
 
 def test_it_needs_no_folder(folder):
