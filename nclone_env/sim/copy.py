@@ -42,14 +42,25 @@ def copy_world(source_worlds, source_index, target_worlds, target_index):
         target_worlds: ``WorldArrays`` for the same level set, changed in place; may be the same.
         target_index: world to overwrite.
     """
+    kept = used_rows(source_worlds, source_index)
+    cleared = used_rows(target_worlds, target_index)
     copy_ninja(source_worlds.ninjas[source_index], target_worlds.ninjas[target_index])
     for slot in range(source_worlds.entity_states.shape[1]):
         target_worlds.entity_states[target_index, slot] = source_worlds.entity_states[source_index, slot]
     for number in range(source_worlds.movers.shape[1]):
         copy_mover(source_worlds.movers[source_index, number], target_worlds.movers[target_index, number])
-    for row in range(source_worlds.trail.shape[1]):
+    for row in range(kept):
         for axis in range(2):
             target_worlds.trail[target_index, row, axis] = source_worlds.trail[source_index, row, axis]
+    for row in range(kept, cleared):
+        target_worlds.trail[target_index, row, 0], target_worlds.trail[target_index, row, 1] = 0.0, 0.0
+
+
+@kernel
+def used_rows(worlds, index):
+    """Return the number of rows of the trail of a world that its frames so far may have written; others are zero."""
+    frame, rows = np.int64(worlds.ninjas[index]["frame"]), worlds.trail.shape[1]
+    return frame if 0 <= frame < rows else rows
 
 
 @kernel

@@ -21,7 +21,7 @@ from nclone_env.jit import each, kernel
 from nclone_env.kind import MOVER, STATE
 from nclone_env.kinds import DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, KINDS, SWITCH_OF, bits
 from nclone_env.level import LevelSet
-from nclone_env.sim.copy import FIRST, finish, mix
+from nclone_env.sim.copy import FIRST, finish, mix, used_rows
 from nclone_env.sim.state import MOVER as MOVER_RECORD
 from nclone_env.sim.state import NO_CELL
 
@@ -190,7 +190,7 @@ def hash_placed(mover, next_order, entity_count, value):
 def hash_path(worlds, index, value):
     """Return a hash with the frame counter and the path of the ninja mixed into it."""
     value = mix(value, np.uint64(worlds.ninjas[index]["frame"]))
-    for row in range(worlds.trail.shape[1]):
+    for row in range(max(1, used_rows(worlds, index))):
         for axis in range(2):
             value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))
     return value

@@ -71,6 +71,23 @@ def test_a_copy_leaves_its_source_and_all_others_alone():
     assert [bytes_of(worlds, i) for i in range(4)] == [bytes_of(before, i) for i in (0, 1, 2, 0)]
 
 
+EVIL = pack(
+    [build_room("evil_ninja 41 58", "evil_ninja 41 58")]
+)  # it touches both: the second follows 240 frames later
+
+
+@pytest.mark.parametrize(("frames", "others"), [(0, 40), (40, 0), (30, 90), (90, 30), (400, 10), (10, 400)])
+def test_a_copy_leaves_no_row_of_a_longer_trail(frames, others):
+    worlds = make_worlds(2, EVIL)
+    start_worlds(EVIL.arrays, worlds, np.zeros(2, np.int64))
+    for index, count in enumerate((frames, others)):
+        play_worlds(EVIL.arrays, only(worlds, index), np.full((count, 1), 3, np.uint8))
+    rows = [np.count_nonzero(worlds.trail[index].any(axis=1)) for index in range(2)]
+    assert (rows[0] < rows[1]) == (frames < others)
+    copy_world(worlds, 0, worlds, 1)
+    assert bytes_of(worlds, 0) == bytes_of(worlds, 1)
+
+
 @pytest.mark.parametrize("indices", [[0, 1, 2, 3], [3, 3, 3, 3], [3, 2, 1, 0], [1, 0], [2]])
 def test_any_world_is_gathered_from_any(indices):
     source, target = noise(4), make_worlds(4, LEVELS)
