@@ -1,0 +1,130 @@
+"""Jobs: tasks on levels, and how their results become files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from nclone_env import __version__
+from nclone_env._tasks import in_order, never
+from nclone_env.errors import ConfigError
+from nclone_env.jobs.shard import Journal, Merged, Shard
+
+KINDS: Mapping[str, str] = {"solve": "solving:Solving"}
+"""Module and class of each job."""
+
+
+def ignore(result: Any) -> None:
+    """Do nothing with a result."""
+
+
+class Job(Protocol):
+    """Work on many levels, one task each, whose results do not depend on who computes them."""
+
+    name: str
+    """Key in ``KINDS``."""
+
+    @property
+    def total(self) -> int:
+        """Number of tasks."""
+
+    @property
+    def digest(self) -> str:
+        """Of the levels; shards of other levels are not joined."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """JSON values from which :meth:`from_arguments` makes the job again."""
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Job:
+        """Return a job that can write results of its tasks."""
+
+    def task(self, number: int) -> Callable[[], Any]:
+        """Return a task, picklable; its result consists of JSON values and bytes."""
+
+    def write(self, output: Path, results: Iterable[Any], on_result: Callable[[Any], None] = ignore) -> None:
+        """Write the files of results, which come in order, and call a function with each."""
+
+
+def run(job: Job, output: str | Path, executor: Executor | None = None) -> None:
+    """Do a job and write its files.
+
+    Args:
+        job: the job.
+        output: file or folder, as the command of the job has it.
+        executor: computes the tasks: a pool of threads or processes, or one of ``concurrent.futures`` form of another
+            library. Without one this thread does.
+    """
+    job.write(Path(output), in_order(map(job.task, range(job.total)), executor))
+
+
+def run_shard(
+    job: Job,
+    folder: str | Path,
+    shard: Shard,
+    executor: Executor | None = None,
+    stop: Callable[[], bool] = never,
+    on_result: Callable[[Any], None] = ignore,
+) -> bool:
+    """Do a part of a job, and keep the results in a journal; what an earlier call has done is not done again.
+
+    Args:
+        job: the job.
+        folder: of the journal; shards may share it.
+        shard: which part.
+        executor: as for :func:`run`.
+        stop: asked before each task whether to stop; later results are done again by the next call.
+        on_result: called with each new result.
+
+    Returns:
+        Whether the shard is complete.
+
+    Raises:
+        ConfigError: if the journal there is of another job, or another process works on it.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    numbers = shard.numbers(job.total)
+    journal = Journal(Path(folder) / shard.file, _header(job))
+    try:
+        for result in in_order(map(job.task, numbers[journal.done :]), executor, stop):
+            if stop():  # it may be the one of a task that was stopped
+                break
+            journal.add(result)
+            on_result(result)
+        return journal.done == len(numbers)
+    finally:
+        journal.close()
+
+
+def merge(folders: Sequence[str | Path], output: str | Path) -> None:
+    """Write the files of a job from the journals of all its shards, the same as :func:`run` does.
+
+    Raises:
+        ConfigError: if a shard is missing, incomplete or of another job.
+    """
+    job, results = merged([Path(folder) for folder in folders])
+    job.write(Path(output), results)
+
+
+def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
+    """Return a job and its results from the journals of all its shards.
+
+    Raises:
+        ConfigError: if a shard is missing, incomplete or of another job.
+    """
+    results = Merged.of(folders)
+    header = results.header
+    if header.get("version") != __version__ or header["job"] not in KINDS:
+        raise ConfigError(f"folders: expected journals of version {__version__}, got {header.get('version')!r}")
+    module, _, name = KINDS[header["job"]].partition(":")
+    kind = getattr(import_module(f"nclone_env.jobs.{module}"), name)
+    return kind.from_arguments(header["arguments"]), results
+
+
+def _header(job: Job) -> dict[str, Any]:
+    facts = {"version": __version__, "levels": job.digest, "total": job.total}
+    return {"job": job.name, "arguments": dict(job.arguments), **facts}
