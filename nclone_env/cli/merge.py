@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_exists, check_free, counted
+from nclone_env.cli.output import check_all_free, check_exists, counted
 from nclone_env.jobs import merged
 
 
@@ -21,7 +21,7 @@ def merge_shards(folders: Positional[tuple[Path, ...]], output: Path, force: boo
     for folder in folders:
         check_exists("folders", folder, "a folder of journals")
     job, results = merged(folders)
-    check_free(output, force)
+    check_all_free(job.files(output), force)
     job.write(output, results)
     print(f"wrote {output}, {counted(results.header['total'], 'level')} of {counted(len(results.journals), 'shard')}")
     return 0

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.jobs.generating import Generating as Generating
     from nclone_env.jobs.job import Job as Job
     from nclone_env.jobs.job import merge as merge
     from nclone_env.jobs.job import run as run
     from nclone_env.jobs.job import run_shard as run_shard
     from nclone_env.jobs.shard import Shard as Shard
     from nclone_env.jobs.solving import Solving as Solving
+    from nclone_env.jobs.validating import Validating as Validating
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.jobs.job import merged as merged

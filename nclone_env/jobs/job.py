@@ -13,7 +13,11 @@ from nclone_env._tasks import in_order, never
 from nclone_env.errors import ConfigError
 from nclone_env.jobs.shard import Journal, Merged, Shard
 
-KINDS: Mapping[str, str] = {"solve": "solving:Solving"}
+KINDS: Mapping[str, str] = {
+    "solve": "solving:Solving",
+    "generate": "generating:Generating",
+    "validate": "validating:Validating",
+}
 """Module and class of each job."""
 
 
@@ -43,6 +47,9 @@ class Job(Protocol):
     def from_arguments(cls, arguments: Mapping[str, Any]) -> Job:
         """Return a job that can write results of its tasks."""
 
+    def files(self, output: Path) -> Sequence[Path]:
+        """Return what :meth:`write` writes; errors name what is wrong with ``output``."""
+
     def task(self, number: int) -> Callable[[], Any]:
         """Return a task, picklable; its result consists of JSON values and bytes."""
 
@@ -50,7 +57,9 @@ class Job(Protocol):
         """Write the files of results, which come in order, and call a function with each."""
 
 
-def run(job: Job, output: str | Path, executor: Executor | None = None) -> None:
+def run(
+    job: Job, output: str | Path, executor: Executor | None = None, on_result: Callable[[Any], None] = ignore
+) -> None:
     """Do a job and write its files.
 
     Args:
@@ -58,8 +67,13 @@ def run(job: Job, output: str | Path, executor: Executor | None = None) -> None:
         output: file or folder, as the command of the job has it.
         executor: computes the tasks: a pool of threads or processes, or one of ``concurrent.futures`` form of another
             library. Without one this thread does.
+        on_result: called with each result.
+
+    Raises:
+        ConfigError: if the job cannot write there.
     """
-    job.write(Path(output), in_order(map(job.task, range(job.total)), executor))
+    job.files(Path(output))
+    job.write(Path(output), in_order(map(job.task, range(job.total)), executor), on_result)
 
 
 def run_shard(
@@ -107,6 +121,7 @@ def merge(folders: Sequence[str | Path], output: str | Path) -> None:
         ConfigError: if a shard is missing, incomplete or of another job.
     """
     job, results = merged([Path(folder) for folder in folders])
+    job.files(Path(output))
     job.write(Path(output), results)
 
 

@@ -1,31 +1,60 @@
-"""The levels of a job."""
+"""Jobs on levels that are named."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Self
 
 from nclone_env.errors import ConfigError
 from nclone_env.level import LevelRef, OpenedPacks, resolve
 
 
-def refs_of(names: Iterable[str]) -> tuple[LevelRef, ...]:
-    """Return the levels of some names.
+@dataclass(frozen=True)
+class LevelJob:
+    """A task for each of some levels.
 
-    Raises:
-        ConfigError: if there is none.
-        UnknownLevelError: if a name denotes no level.
+    Attributes:
+        levels: built-in sets or levels by name, level files, folders or packs.
     """
-    packs: OpenedPacks = {}
-    refs = tuple(ref for name in names for ref in resolve(name, packs))
-    if not refs:
-        raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
-    return refs
 
+    levels: tuple[str, ...]
 
-def digest_of(refs: Sequence[LevelRef]) -> str:
-    """Return a digest of the names of levels and the contents of their files."""
-    digest = hashlib.sha256("\n".join(ref.name for ref in refs).encode())
-    for path in dict.fromkeys(ref.path for ref in refs):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:16]
+    @cached_property
+    def refs(self) -> tuple[LevelRef, ...]:
+        """The levels.
+
+        Raises:
+            ConfigError: if there is none.
+            UnknownLevelError: if a name denotes no level.
+        """
+        packs: OpenedPacks = {}
+        refs = tuple(ref for name in self.levels for ref in resolve(name, packs))
+        if not refs:
+            raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
+        return refs
+
+    @property
+    def total(self) -> int:
+        """Number of levels."""
+        return len(self.refs)
+
+    @property
+    def digest(self) -> str:
+        """Of the names of the levels and the contents of their files."""
+        digest = hashlib.sha256("\n".join(ref.name for ref in self.refs).encode())
+        for path in dict.fromkeys(ref.path for ref in self.refs):
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        return digest.hexdigest()[:16]
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The attributes that compare, as JSON values."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the job of such arguments."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()})

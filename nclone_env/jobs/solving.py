@@ -6,8 +6,8 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,8 +17,8 @@ from nclone_env._tasks import never
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.jobs.job import ignore
-from nclone_env.jobs.levels import digest_of, refs_of
-from nclone_env.level import Level, LevelRef
+from nclone_env.jobs.levels import LevelJob
+from nclone_env.level import Level
 from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve
 from nclone_env.replay import Recording, recording_name, recording_pictures, write_recording, write_video
 from nclone_env.sim.simulate import simulate
@@ -59,11 +59,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Solving:
+class Solving(LevelJob):
     """Searches on levels, as ``nclone-env solve`` does them; ``output`` is a folder.
 
     Attributes:
-        levels: built-in sets or levels by name, level files, folders or packs.
         seconds: for each level.
         frames: to simulate for each level; without seconds the same arguments give the same files.
         objective: ``time``, ``score`` or ``all-gold``.
@@ -74,7 +73,6 @@ class Solving:
         watch: returns more arguments of :func:`nclone_env.plan.solve` for number and name of a level.
     """
 
-    levels: tuple[str, ...]
     seconds: float | None = None
     frames: int | None = None
     objective: str = "time"
@@ -82,34 +80,13 @@ class Solving:
     hold: int = 1
     smooth: float | None = None
     video: bool = False
-    watch: Callable[[int, str], Mapping[str, Any]] | None = None
+    watch: Callable[[int, str], Mapping[str, Any]] | None = field(default=None, compare=False)
 
     name = "solve"
 
-    @cached_property
-    def refs(self) -> tuple[LevelRef, ...]:
-        """The levels."""
-        return refs_of(self.levels)
-
-    @property
-    def total(self) -> int:
-        """Number of levels."""
-        return len(self.refs)
-
-    @property
-    def digest(self) -> str:
-        """Of the files of the levels."""
-        return digest_of(self.refs)
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The attributes as JSON values, apart from ``watch``."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "watch"}
-
-    @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Solving:
-        """Return the job of such arguments."""
-        return cls(**{**arguments, "levels": tuple(arguments["levels"])})
+    def files(self, output: Path) -> Sequence[Path]:
+        """Return the folder."""
+        return (output,)
 
     def task(self, number: int) -> Callable[[], dict[str, Any] | None]:
         """Return the search on a level."""
@@ -224,8 +201,8 @@ def _search(
         inputs = smooth(level, found.inputs, slack=slack, hold=options["hold"])
         found = replace(found, inputs=inputs, gold=int(simulate(level, inputs).gold[-1]))
     files = _files(number, level, found, options["seed"], video) if found.completed else {}
-    names = dict(zip(("recording", "video"), files))
-    return {"row": vars(Row(level.name, **{name: getattr(found, name) for name in _FACTS}, **names)), "files": files}
+    facts = {**dict(zip(("recording", "video"), files)), **{name: getattr(found, name) for name in _FACTS}}
+    return {"row": vars(Row(level.name, **facts)), "files": files}
 
 
 def _files(number: int, level: Level, found: Solution, seed: int, video: bool) -> dict[str, bytes]:

@@ -30,6 +30,9 @@ class Counting:
     def from_arguments(cls, arguments):
         return cls(**arguments)
 
+    def files(self, output):
+        return (output,)
+
     def task(self, number):
         return partial(result, number)
 
