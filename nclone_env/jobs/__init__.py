@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.jobs.job import run as run
     from nclone_env.jobs.job import run_shard as run_shard
     from nclone_env.jobs.shard import Shard as Shard
+    from nclone_env.jobs.showing import Showing as Showing
     from nclone_env.jobs.solving import Solving as Solving
     from nclone_env.jobs.validating import Validating as Validating
 

@@ -10,13 +10,14 @@ from typing import Any, Protocol
 
 from nclone_env import __version__
 from nclone_env._tasks import in_order, never
-from nclone_env.errors import ConfigError
-from nclone_env.jobs.shard import Journal, Merged, Shard
+from nclone_env.errors import ConfigError, shortened
+from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 
 KINDS: Mapping[str, str] = {
     "solve": "solving:Solving",
     "generate": "generating:Generating",
     "validate": "validating:Validating",
+    "gallery": "showing:Showing",
 }
 """Module and class of each job."""
 
@@ -117,8 +118,12 @@ def run_shard(
 def merge(folders: Sequence[str | Path], output: str | Path) -> None:
     """Write the files of a job from the journals of all its shards, the same as :func:`run` does.
 
+    Args:
+        folders: of the journals.
+        output: file or folder, as the command of the job has it.
+
     Raises:
-        ConfigError: if a shard is missing, incomplete or of another job.
+        ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
     """
     job, results = merged([Path(folder) for folder in folders])
     job.files(Path(output))
@@ -129,15 +134,18 @@ def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
     """Return a job and its results from the journals of all its shards.
 
     Raises:
-        ConfigError: if a shard is missing, incomplete or of another job.
+        ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
     """
     results = Merged.of(folders)
-    header = results.header
-    if header.get("version") != __version__ or header["job"] not in KINDS:
-        raise ConfigError(f"folders: expected journals of version {__version__}, got {header.get('version')!r}")
-    module, _, name = KINDS[header["job"]].partition(":")
-    kind = getattr(import_module(f"nclone_env.jobs.{module}"), name)
-    return kind.from_arguments(header["arguments"]), results
+    place = KINDS.get(results.header["job"])
+    if place is None:
+        raise ConfigError(f"folders: expected a job of {', '.join(KINDS)}, got {shortened(results.header['job'])}")
+    module, _, name = place.partition(":")
+    job = getattr(import_module(f"nclone_env.jobs.{module}"), name).from_arguments(results.header["arguments"])
+    if as_json(_header(job)) != results.header:
+        expected = "the levels and the version of the package that its shards had"
+        raise ConfigError(f"folders: expected {expected}, got others; start the shards again in another folder")
+    return job, results
 
 
 def _header(job: Job) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class Journal:
             self._file.seek(0)
             lines, place = _lines(self._file), 0
             for number, (value, end) in enumerate(lines):
-                if number == 0 and value != json.loads(json.dumps(header)):
+                if number == 0 and value != as_json(header):
                     expected = "the journal of the same levels, options and version"
                     raise ConfigError(f"{path}: expected {expected}, got another; name another folder")
                 self.done, place = number, end
@@ -152,6 +152,12 @@ class Merged:
         for path in self.journals:
             with path.open("rb") as file:
                 yield from (value for value, _ in islice(_lines(file), 1, None))
+
+
+def as_json(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a header as a journal gives it back."""
+    read: dict[str, Any] = json.loads(json.dumps(header))
+    return read
 
 
 def _complete(path: Path, shard: Shard) -> dict[str, Any]:

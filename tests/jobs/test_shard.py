@@ -105,6 +105,13 @@ def test_what_does_not_belong_together_is_not_joined(tmp_path):
     assert not (tmp_path / "joined").exists()
 
 
+def test_changed_levels_are_not_joined_with_old_results(tmp_path, monkeypatch):
+    run_shard(Counting(), tmp_path, Shard(1, 1))
+    monkeypatch.setattr(Counting, "from_arguments", lambda arguments: Counting(digest="changed", **arguments))
+    with pytest.raises(ConfigError, match="folders: expected the levels and the version of the package that its"):
+        merge([tmp_path], tmp_path / "joined")
+
+
 def test_a_journal_of_another_job_or_another_file_is_kept(tmp_path):
     path = tmp_path / "shard-1-of-1.journal"
     run_shard(Counting(), tmp_path, Shard(1, 1))
