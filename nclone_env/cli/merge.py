@@ -23,5 +23,5 @@ def merge_shards(folders: Positional[tuple[Path, ...]], output: Path, force: boo
     job, results = merged(folders)
     check_all_free(job.files(output), force)
     job.write(output, results)
-    print(f"wrote {output}, {counted(results.header['total'], 'level')} of {counted(len(results.journals), 'shard')}")
+    print(f"wrote {output}, {counted(results.header['total'], 'result')} of {counted(len(results.journals), 'shard')}")
     return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.jobs.evaluating import Evaluating as Evaluating
     from nclone_env.jobs.generating import Generating as Generating
     from nclone_env.jobs.job import Job as Job
     from nclone_env.jobs.job import merge as merge

@@ -18,6 +18,7 @@ KINDS: Mapping[str, str] = {
     "generate": "generating:Generating",
     "validate": "validating:Validating",
     "gallery": "showing:Showing",
+    "evaluate": "evaluating:Evaluating",
 }
 """Module and class of each job."""
 

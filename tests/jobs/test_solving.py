@@ -27,7 +27,7 @@ def test_shards_of_the_command_are_merged_to_the_files_of_one_process(tmp_path, 
     for number in (2, 1, 2):
         assert main([*words, "--shard", f"{number}/2", "--output", "parts"]) == 0
     assert main(["merge", "parts", "--output", "joined"]) == 0
-    assert capsys.readouterr().out.endswith("wrote joined, 7 levels of 2 shards\n")
+    assert capsys.readouterr().out.endswith("wrote joined, 7 results of 2 shards\n")
     assert main([*words, "--output", "whole"]) == 0
     assert contents(tmp_path / "joined") == contents(tmp_path / "whole") == one
     assert len(one) == 8
