@@ -15,10 +15,11 @@ from tyro.conf import Positional
 
 from nclone_env._optional import optional_module
 from nclone_env._tasks import in_order
+from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import StopRequest, stop_on_signals
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run_shard, search_file
 from nclone_env.level import build_room
 from nclone_env.options import check_integer
@@ -33,6 +34,7 @@ def solve_levels(
     levels: Positional[tuple[str, ...]],
     seconds: float | None = None,
     frames: int | None = None,
+    ladder: str | None = None,
     objective: Literal["time", "score", "all-gold"] = "time",
     seed: int = 0,
     threads: int = 1,
@@ -52,6 +54,8 @@ def solve_levels(
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#12) by path.
         seconds: seconds for each level; 4 if --frames is not given either.
         frames: frames to simulate for each level; the same number and seed give the same solutions.
+        ladder: budgets in place of --seconds or --frames, such as 1s,10s,60s or 1e5,1e6: each level is searched anew
+            with the next one until it is completed.
         objective: as few frames as possible; the game's score, in which a piece of gold counts as two seconds; or as
             much gold as possible, then as few frames.
         seed: seed of the random choices.
@@ -67,8 +71,11 @@ def solve_levels(
         force: replace the rows of the same levels in the table, and their recordings; those of other levels stay.
     """
     _check_budget(threads, hold, frames, seconds)
-    if seconds is None and frames is None:
+    if seconds is None and frames is None and ladder is None:
         seconds = _DEFAULT_SECONDS
+    elif ladder and (seconds or frames):
+        raise ConfigError("ladder: expected neither --seconds nor --frames with it; leave them out")
+    budget = _steps_of(ladder) if ladder else (seconds, frames)
     part = Shard.of(shard) if shard else None
     if resume + force + (part is not None) > 1:
         raise ConfigError("resume: expected at most one of --resume, --force and --shard, got several")
@@ -77,7 +84,7 @@ def solve_levels(
     if video:
         optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
     table = _Table(output if resume else None)
-    job = Solving(levels, seconds, frames, objective, seed, hold, smooth, video, partial(table.watch, objective))
+    job = Solving(levels, *budget, objective, seed, hold, smooth, video, partial(table.watch, objective))
     numbers = part.numbers(job.total) if part else range(job.total)
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
@@ -110,6 +117,23 @@ def _check_budget(threads: int, hold: int, frames: int | None, seconds: float | 
         raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
     if seconds is not None and not seconds > 0:
         raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
+
+
+def _steps_of(ladder: str) -> tuple[tuple[float, ...] | None, tuple[int, ...] | None]:
+    """Return the seconds or the frames of a ladder, None for the others.
+
+    Raises:
+        ConfigError: if it is neither.
+    """
+    words = ladder.split(",")
+    is_timed = all(word.endswith("s") for word in words)
+    try:
+        steps: tuple[Any, ...] = tuple(float(word[:-1]) if is_timed else read_whole_number(word) for word in words)
+    except ValueError:
+        steps = ()
+    if not steps or not steps[0] > 0 or list(steps) != sorted(set(steps)):
+        raise ConfigError(f"ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6, got {shortened(ladder)}")
+    return (steps, None) if is_timed else (None, steps)
 
 
 def _line(row: Row) -> str:

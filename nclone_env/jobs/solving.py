@@ -63,8 +63,8 @@ class Solving(LevelJob):
     """Searches on levels, as ``nclone-env solve`` does them; ``output`` is a folder.
 
     Attributes:
-        seconds: for each level.
-        frames: to simulate for each level; without seconds the same arguments give the same files.
+        seconds: for each level, or several numbers: the next one only if the level was not completed.
+        frames: to simulate for each level, or several; without seconds the same arguments give the same files.
         objective: ``time``, ``score`` or ``all-gold``.
         seed: of the random choices.
         hold: inputs change only in frames that are multiples of it.
@@ -73,8 +73,8 @@ class Solving(LevelJob):
         watch: returns more arguments of :func:`nclone_env.plan.solve` for number and name of a level.
     """
 
-    seconds: float | None = None
-    frames: int | None = None
+    seconds: float | tuple[float, ...] | None = None
+    frames: int | tuple[int, ...] | None = None
     objective: str = "time"
     seed: int = 0
     hold: int = 1
@@ -95,10 +95,18 @@ class Solving(LevelJob):
             level = ref.load()
         except LevelFormatError as error:
             return partial(_failed, ref.name, str(error))
-        budget = {"seconds": self.seconds or math.inf, "frames": self.frames or math.inf}
         watched = self.watch(number, level.name) if self.watch else {}
-        options = {**budget, "objective": self.objective, "seed": self.seed, "hold": self.hold, **watched}
-        return partial(_search, number, level, self.smooth, self.video, options)
+        options = {"objective": self.objective, "seed": self.seed, "hold": self.hold, **watched}
+        return partial(_search, number, level, self.smooth, self.video, self._budgets, options)
+
+    @property
+    def _budgets(self) -> Sequence[tuple[float, float]]:
+        """Seconds and frames of searches, of which only the first one that completes a level counts."""
+        seconds, frames = (
+            (math.inf,) if budget is None else budget if isinstance(budget, tuple) else (budget,)
+            for budget in (self.seconds, self.frames)
+        )
+        return [(each, most) for each in seconds for most in frames]
 
     def write(
         self,
@@ -188,13 +196,21 @@ def _failed(name: str, error: str) -> dict[str, Any]:
 
 
 def _search(
-    number: int, level: Level, slack: float | None, video: bool, options: Mapping[str, Any]
+    number: int,
+    level: Level,
+    slack: float | None,
+    video: bool,
+    budgets: Sequence[tuple[float, float]],
+    options: Mapping[str, Any],
 ) -> dict[str, Any] | None:
     """Search on a level; return its row and the contents of its files by name, None if it is not to begin."""
     if options.get("stop", never)():
         return None
     try:
-        found = solve(level, **options)
+        for seconds, frames in budgets:
+            found = solve(level, seconds=seconds, frames=frames, **options)
+            if found.completed:
+                break
     except (LevelFormatError, UnsupportedLevelError) as error:
         return _failed(level.name, str(error))
     if slack is not None and found.completed:

@@ -90,6 +90,18 @@ def test_a_search_goes_on_where_it_ended(folder):
     assert run("jumps/01-stairs", "--frames", 300_000, "--output", "a", "--resume", "--seed", 1) == 2
 
 
+def test_a_ladder_gives_more_only_to_what_is_not_completed(folder):
+    levels = ("first-steps/06-hop", "jumps/03-islands", "hazards/05-slalom")
+    assert run(*levels, "--ladder", "20_000,2e5", "--output", "ladder") == 0
+    for frames in (20_000, 200_000):
+        assert run(*levels, "--frames", frames, "--output", frames) == 0
+    few, many, ladder = (rows_in(folder / name) for name in ("20000", "200000", "ladder"))
+    assert {row["completed"] for row in few} == {True, False}
+    assert ladder == [one if one["completed"] else other for one, other in zip(few, many)]
+    assert run(levels[0], "--ladder", "1s,10s", "--output", "timed") == 0
+    assert rows_in(folder / "timed")[0]["completed"]
+
+
 def test_a_video_of_the_solution_is_written_on_request(folder):
     pytest.importorskip("imageio_ffmpeg")
     assert run("first-steps/06-hop", "--frames", 20_000, "--output", ".", "--video") == 0
@@ -138,6 +150,10 @@ def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
     [
         ((), "levels: expected at least one level, got none"),
         (("first-steps", "--threads", 0), "threads: expected a whole number of at least 1, got 0"),
+        (("first-steps", "--ladder", "1s,10"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+        (("first-steps", "--ladder", "10s,1s"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+        (("first-steps", "--ladder", "0s"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+        (("first-steps", "--ladder", "1s", "--frames", 1), "ladder: expected neither --seconds nor --frames with it"),
         (("nothing",), "level: expected a built-in set or level, a file or a folder, got 'nothing'"),
         (("first-steps", "--seconds", 0), "seconds: expected a number above 0, got 0"),
         (("first-steps", "--frames", 0), "frames: expected a whole number of at least 1, got 0"),
