@@ -75,7 +75,7 @@ def solve_levels(
         seconds = _DEFAULT_SECONDS
     elif ladder and (seconds or frames):
         raise ConfigError("ladder: expected neither --seconds nor --frames with it; leave them out")
-    budget = _steps_of(ladder) if ladder else (seconds, frames)
+    times, counts = _steps_of(ladder) if ladder else (seconds, frames)
     part = Shard.of(shard) if shard else None
     if resume + force + (part is not None) > 1:
         raise ConfigError("resume: expected at most one of --resume, --force and --shard, got several")
@@ -84,7 +84,7 @@ def solve_levels(
     if video:
         optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
     table = _Table(output if resume else None)
-    job = Solving(levels, *budget, objective, seed, hold, smooth, video, partial(table.watch, objective))
+    job = Solving(levels, times, counts, objective, seed, hold, smooth, video, partial(table.watch, objective))
     numbers = part.numbers(job.total) if part else range(job.total)
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
