@@ -141,36 +141,23 @@ def submit_runs(
     chosen, own_mode = _chosen(found, budget, mode)
     if not runs:
         raise ConfigError("runs: expected folders of runs, checkpoints or recordings, got none")
-    part = Shard.of(shard) if shard else None
-    if part:
+    Shard.of(shard)
+    if shard:
         check_folder("output", output)
     else:
         _check_target(output, force)
     require_training_extra()
     if found.attempts == 1:
-        if part:
+        if shard:
             raise ConfigError("shard: expected none for recordings, which are only read; leave --shard out")
         played = _of_recordings(runs, found, packs)
         Submission(track, own_mode, chosen, title, (played,), _command()).save(output)
         return _finish(output, packs)
     files = {name: str(path) for name, path in _packs(packs).items()}
-    command = "" if part else _command()
+    command = "" if shard else _command()
     job = Evaluating(tuple(map(str, runs)), track, own_mode, chosen, title, files, with_policy, command)
-    numbers = part.numbers(job.total) if part else range(job.total)
-    progress, done = LevelProgress(), itertools.count(1)
-
-    def show(_: Any) -> None:
-        progress.level("batches of episodes played", next(done), len(numbers))
-
-    if part:
-        run_shard(job, output, part, on_result=show)
-    else:
-        run(job, output, on_result=show)
-    progress.clear()
-    if part:
-        print(f"played {len(numbers)} of {job.total} batches of episodes; journal {part.file} in {output}")
-        return 0
-    return _finish(output, packs)
+    _evaluate(job, output, shard)
+    return 0 if shard else _finish(output, packs)
 
 
 def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ...] = (), policies: bool = False) -> int:
@@ -283,6 +270,24 @@ def _packs(given: Sequence[str]) -> dict[str, Path]:
 def _hooks(track: Track, budget: str) -> tuple[Hooks, LevelProgress]:
     levels, training = LevelProgress(), TrainingProgress(track.budgets[budget].get("steps", 1))
     return Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training), levels
+
+
+def _evaluate(job: Evaluating, output: Path, shard: str | None) -> None:
+    """Play the episodes of a job, or a part of them."""
+    part = Shard.of(shard)
+    total = len(part.numbers(job.total))
+    progress, done = LevelProgress(), itertools.count(1)
+
+    def show(_: Any) -> None:
+        progress.level("batches of episodes played", next(done), total)
+
+    if shard:
+        run_shard(job, output, part, on_result=show)
+    else:
+        run(job, output, on_result=show)
+    progress.clear()
+    if shard:
+        print(f"{total} of {job.total} batches of episodes are played; journal {part.file} in {output}")
 
 
 def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) -> Run:

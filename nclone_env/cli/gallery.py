@@ -45,8 +45,8 @@ def make_gallery(
     from nclone_env.gallery import LevelFiles, check_output  # they need OpenCV
     from nclone_env.jobs import Shard, Showing, run_shard
 
-    part = Shard.of(shard) if shard else None
-    if part:
+    part = Shard.of(shard)
+    if shard:
         check_folder("output", output)
     else:
         check_output(output, force)
@@ -58,11 +58,11 @@ def make_gallery(
             raise ConfigError(f"recordings: expected files or folders, got {str(path)!r}, which does not exist")
     messages = _Messages()
     job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), messages.report)
-    numbers = part.numbers(job.total) if part else range(job.total)
+    numbers = part.numbers(job.total)
     messages.total = len(numbers)
     try:
         with ThreadPoolExecutor(available_cores()) as executor:
-            if part:
+            if shard:
                 run_shard(job, output, part, executor, on_result=lambda result: messages.count(LevelFiles(**result)))
             else:
                 job.write(output, in_order(map(job.task, numbers), executor), messages.count)
@@ -71,7 +71,7 @@ def make_gallery(
     finally:
         messages.clear()
     made = f"{counted(messages.done, 'level')} and {counted(messages.runs, 'run')}"
-    print(f"wrote {made}; " + (f"journal {part.file} in {output}" if part else f"open {output / 'index.html'}"))
+    print(f"wrote {made}; " + (f"journal {part.file} in {output}" if shard else f"open {output / 'index.html'}"))
     return 1 if messages.failed else 0
 
 

@@ -62,18 +62,18 @@ def generate_levels(
     """
     check_integer("processes", processes, low=1)
     job = Generating(count, first, seed, family, read_range("difficulty", difficulty), split)
-    part = Shard.of(shard) if shard else None
-    if part:
+    part = Shard.of(shard)
+    if shard:
         check_folder("output", output)
     else:
         check_all_free(job.files(output), force)
-    numbers = part.numbers(count) if part else range(count)
+    numbers = part.numbers(count)
     progress = _Progress(len(numbers))
     with (
         stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop,
         processes_of(processes) as executor,
     ):
-        if part:
+        if shard:
             run_shard(job, output, part, executor, stop, lambda result: progress(PackEntry(**result)))
         else:
             first_ones = range(processes > 1)  # one compiles the kernels for all processes
@@ -83,7 +83,7 @@ def generate_levels(
             )
             job.write(output, results, progress)
     progress.finish()
-    if part:
+    if shard:
         print(f"wrote {counted(progress.made, 'level')} to journal {part.file} in {output}")
     elif progress.made:
         made = counted(progress.made, "level")

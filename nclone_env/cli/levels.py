@@ -94,8 +94,8 @@ def validate_levels(
         force: overwrite an existing file.
     """
     job, faults = Validating(levels), 0
-    part = Shard.of(shard) if shard else None
-    total = job.total if part is None else len(part.numbers(job.total))
+    part = Shard.of(shard)
+    total = len(part.numbers(job.total))
 
     def show(row: Mapping[str, Any]) -> None:
         nonlocal faults
@@ -103,7 +103,7 @@ def validate_levels(
             print(f"{finding['severity']}: {finding['text']}")
         faults += any(finding["severity"] == "error" for finding in row["findings"])
 
-    if part:
+    if shard:
         if output is None:
             raise ConfigError("output: expected a folder for the journal of the shard, got none; name one")
         check_folder("output", output)

@@ -54,7 +54,7 @@ def solve_levels(
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#12) by path.
         seconds: seconds for each level; 4 if --frames is not given either.
         frames: frames to simulate for each level; the same number and seed give the same solutions.
-        ladder: budgets in place of --seconds or --frames, such as 1s,10s,60s or 1e5,1e6: each level is searched anew
+        ladder: budgets in place of --seconds or --frames, such as 1s,10s,60s or 1e5,1e6: each level is searched again
             with the next one until it is completed.
         objective: as few frames as possible; the game's score, in which a piece of gold counts as two seconds; or as
             much gold as possible, then as few frames.
@@ -71,25 +71,18 @@ def solve_levels(
         force: replace the rows of the same levels in the table, and their recordings; those of other levels stay.
     """
     _check_budget(threads, hold, frames, seconds)
-    if seconds is None and frames is None and ladder is None:
-        seconds = _DEFAULT_SECONDS
-    elif ladder and (seconds or frames):
-        raise ConfigError("ladder: expected neither --seconds nor --frames with it; leave them out")
-    times, counts = _steps_of(ladder) if ladder else (seconds, frames)
-    part = Shard.of(shard) if shard else None
-    if resume + force + (part is not None) > 1:
+    times, counts = _budget_of(seconds, frames, ladder)
+    part = Shard.of(shard)
+    if resume + force + (shard is not None) > 1:
         raise ConfigError("resume: expected at most one of --resume, --force and --shard, got several")
-    if smooth is not None and (objective != "time" or not 0 <= smooth <= 1):
-        raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
-    if video:
-        optional_module("imageio_ffmpeg", "video")  # missing: now, not after the search
+    _check_results(objective, smooth, video)
     table = _Table(output if resume else None)
     job = Solving(levels, times, counts, objective, seed, hold, smooth, video, partial(table.watch, objective))
-    numbers = part.numbers(job.total) if part else range(job.total)
+    numbers = part.numbers(job.total)
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
     before = []
-    if not part:
+    if not shard:
         claim_folder(output)
         before = rows_before(output, set() if resume or force else {ref.name for ref in job.refs})
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
@@ -99,12 +92,12 @@ def solve_levels(
         stop_on_signals("stopping; press Ctrl-C again to end at once") as table.stop,
         ThreadPoolExecutor(threads) as executor,
     ):
-        if part:
+        if shard:
             run_shard(job, output, part, executor, table.stop, lambda result: table.add(Row(**result["row"])))
         else:
             results = in_order(map(job.task, numbers), executor, table.stop)
             job.write(output, filter(None, results), table.add, before)
-    table.finish(f"journal {part.file} in {output}" if part else f"recordings and {TABLE} in {output}")
+    table.finish(f"journal {part.file} in {output}" if shard else f"recordings and {TABLE} in {output}")
     return table.stop.exit_status if table.stop() else int(any(row.error for row in table.rows))
 
 
@@ -119,12 +112,29 @@ def _check_budget(threads: int, hold: int, frames: int | None, seconds: float | 
         raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
 
 
-def _steps_of(ladder: str) -> tuple[tuple[float, ...] | None, tuple[int, ...] | None]:
-    """Return the seconds or the frames of a ladder, None for the others.
+def _check_results(objective: str, smooth: float | None, video: bool) -> None:
+    """Check that solutions can be treated as asked: now, not after the search.
 
     Raises:
-        ConfigError: if it is neither.
+        ConfigError: if they cannot be smooth.
+        MissingExtraError: if they cannot be videos.
     """
+    if smooth is not None and (objective != "time" or not 0 <= smooth <= 1):
+        raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
+    if video:
+        optional_module("imageio_ffmpeg", "video")
+
+
+def _budget_of(seconds: float | None, frames: int | None, ladder: str | None) -> tuple[Any, Any]:
+    """Return seconds and frames of each search, None without such a budget; a tuple has the steps of a ladder.
+
+    Raises:
+        ConfigError: if the ladder is none, or not the only budget.
+    """
+    if ladder is None:
+        return seconds or (None if frames else _DEFAULT_SECONDS), frames
+    if seconds or frames:
+        raise ConfigError("ladder: expected neither --seconds nor --frames with it; leave them out")
     words = ladder.split(",")
     is_timed = all(word.endswith("s") for word in words)
     try:

@@ -24,10 +24,10 @@ import tyro
 
 from nclone_env.jobs import Solving, run
 
-_SHARDS = 2
+_SHARDS, _LONGEST = 2, 5.0  # seconds between two kills
 
 
-def main(kills: int = 50, frames: int = 60_000, times: int = 12, seed: int = 0) -> None:
+def main(kills: int = 50, frames: int = 60_000, times: int = 24, seed: int = 0) -> None:
     """Print how often shards were killed, and whether all ways give the same files.
 
     Args:
@@ -58,7 +58,7 @@ def kill_shards(job: Solving, folder: Path, kills: int, moments: random.Random) 
     for _ in range(kills):
         number = moments.randint(1, _SHARDS)
         before = size_of(folder, number)
-        time.sleep(moments.uniform(0, 3))
+        time.sleep(moments.uniform(0, _LONGEST))
         running[number].kill()
         running[number].wait()
         working += size_of(folder, number) > before

@@ -83,7 +83,7 @@ def test_shards_are_merged_to_the_submission_of_one_process(folder, capsys):
     words = ("submit", "builtin", "--track", "Builtin-v1", "--budget", "100m")
     for number in (2, 1, 2):
         assert run(*words, "--shard", f"{number}/2", "--output", "parts") == 0
-    assert "played 1 of 2 batches of episodes; journal shard-2-of-2.journal in parts" in capsys.readouterr().out
+    assert "1 of 2 batches of episodes are played; journal shard-2-of-2.journal in parts" in capsys.readouterr().out
     assert main(["merge", "parts", "--output", "joined.zip"]) == 0
     assert verify(folder / "joined.zip").accepted
     job = Evaluating(("builtin",), "Builtin-v1", "state", "100m")
