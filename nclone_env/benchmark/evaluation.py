@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from nclone_env.train import Hooks, VectorEnvironment, make_environments
 BATCH = 1024
 """Most episodes that are played at a time."""
 _SILENT = Hooks()
+_PLAYING = Lock()
+"""Threads would share the state of a policy, and the number of threads that it computes with."""
 
 
 def evaluate(
@@ -55,8 +58,8 @@ def evaluate(
             the mode. Levels, frame skip and time limit are those of the track.
         packs: for a track of the game, the file of each pack by name.
         hooks: ``on_level`` is called after each batch of episodes.
-        executor: plays the batches; the policy must be picklable if it has other processes. Without one this thread
-            does. The episodes are the same.
+        executor: plays the batches, in other processes if the policy is picklable; threads take turns. Without one this
+            thread does. The episodes are the same.
 
     Returns:
         The episodes, played again by the simulator. Fill in its ``claimed`` for a submission.
@@ -149,7 +152,7 @@ def _play(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play a batch of the episodes on levels ``which``; return their steps and actions as in ``Attempts``."""
     wrapped, chosen = Policy(policy), which[first : first + size]
-    with wrapped.computing(), closing(make_environments(config, size)) as envs:
+    with _PLAYING, wrapped.computing(), closing(make_environments(config, size)) as envs:
         player = wrapped.player(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
         taken, steps = _play_batch(envs, chosen, player, config.max_steps)
     return steps, np.concatenate([row[:count] for row, count in zip(taken.T, steps)])

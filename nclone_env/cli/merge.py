@@ -11,10 +11,10 @@ from nclone_env.jobs import merged
 
 
 def merge_shards(folders: Positional[tuple[Path, ...]], output: Path, force: bool = False) -> int:
-    """Write what a command with --shard would have written in one process, from the journals of all its shards.
+    """Join the shards of a job: write what its command would have written in one process.
 
     Args:
-        folders: folders of journals; each shard of the job is to be in one of them, complete.
+        folders: folders of the journals of --shard; each shard of the job is to be in one of them, complete.
         output: file or folder, as --output of the command without --shard.
         force: overwrite existing files.
     """
