@@ -16,7 +16,7 @@ from typing import Any
 from nclone_env._files import naming, synchronise, temporary_beside, write_file
 from nclone_env.constants import CELEBRATING
 from nclone_env.generate.levels import GeneratedLevel, generate_level
-from nclone_env.level.formats import write_pack
+from nclone_env.level.formats import write_index, write_pack
 from nclone_env.replay import RECORDING_SUFFIX, recording_name, write_recording
 
 TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"
@@ -114,40 +114,53 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry
     Raises:
         OSError: if a file cannot be written; nothing is replaced if it is a recording.
     """
-    written: list[PackEntry] = []
-    with temporary_beside(files.folder, folder=True) as folder:
+    written: list[str] = []
+    with (
+        temporary_beside(files.folder, folder=True) as folder,
+        temporary_beside(files.table) as table,
+        temporary_beside(files.pack) as pack,
+    ):
         try:
-            for entry in made:
-                try:
-                    with naming(files.folder):
-                        write_file(folder / entry.file, entry.recording)
-                except OSError:
-                    written.clear()  # what is there stays, rather than to be replaced by a part
-                    raise
-                written.append(PackEntry(entry.line, entry.row, entry.file, b""))
-                on_entry(entry)
+            with table.open("wb") as rows, pack.open("wb") as lines:
+                for entry in made:
+                    try:
+                        with naming(files.folder):
+                            write_file(folder / entry.file, entry.recording)
+                        with naming(files.pack):
+                            rows.write(f"{json.dumps(entry.row)}\n".encode())
+                            lines.write(entry.line)
+                            rows.flush()  # so that a full disk is noticed here
+                            lines.flush()
+                    except OSError:
+                        written.clear()  # what is there stays, rather than to be replaced by a part
+                        raise
+                    written.append(entry.file)
+                    on_entry(entry)
         finally:
             if written:
                 with naming(files.folder):
-                    _finish(files, folder, written)
+                    _finish(files, folder, table, pack, written)
     return len(written)
 
 
-def _finish(files: CollectionFiles, folder: Path, written: Sequence[PackEntry]) -> None:
+def _finish(files: CollectionFiles, folder: Path, table: Path, pack: Path, written: Sequence[str]) -> None:
     """Give the files their names: recordings before the pack that they belong to, and those of the older pack go last.
 
     So at any time each level of the pack has its recording. Recordings that the older table does not name stay.
     """
     older = _recordings_in(files.table)
     if files.folder.exists():
-        for entry in written:
-            (folder / entry.file).replace(files.folder / entry.file)
+        for name in written:
+            (folder / name).replace(files.folder / name)
         synchronise(files.folder)
     else:
         folder.replace(files.folder)
-    write_file(files.table, "".join(f"{json.dumps(entry.row)}\n" for entry in written).encode())
-    write_file(files.pack, b"".join(entry.line for entry in written))
-    for name in older - {entry.file for entry in written}:
+    for temporary, path in ((table, files.table), (pack, files.pack)):
+        synchronise(temporary)
+        temporary.replace(path)
+    synchronise(files.pack.parent)
+    write_index(files.pack)
+    for name in older - set(written):
         (files.folder / name).unlink(missing_ok=True)
 
 

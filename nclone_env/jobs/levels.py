@@ -46,7 +46,8 @@ class LevelJob:
         """Of the names of the levels and the contents of their files."""
         digest = hashlib.sha256("\n".join(ref.name for ref in self.refs).encode())
         for path in dict.fromkeys(ref.path for ref in self.refs):
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()[:16]
 
     @property
