@@ -121,16 +121,15 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry
         temporary_beside(files.pack) as pack,
     ):
         try:
-            with table.open("wb") as rows, pack.open("wb") as lines:
+            with naming(files.pack), table.open("wb") as rows, pack.open("wb") as lines:
                 for entry in made:
                     try:
                         with naming(files.folder):
                             write_file(folder / entry.file, entry.recording)
-                        with naming(files.pack):
-                            rows.write(f"{json.dumps(entry.row)}\n".encode())
-                            lines.write(entry.line)
-                            rows.flush()  # so that a full disk is noticed here
-                            lines.flush()
+                        rows.write(f"{json.dumps(entry.row)}\n".encode())
+                        lines.write(entry.line)
+                        rows.flush()  # so that a full disk is noticed here
+                        lines.flush()
                     except OSError:
                         written.clear()  # what is there stays, rather than to be replaced by a part
                         raise
