@@ -17,11 +17,12 @@ from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
 from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.errors import ConfigError
-from nclone_env.jobs import Evaluating, Shard, run, run_shard
+from nclone_env.jobs import Shard, run, run_shard
 from nclone_env.train import Hooks, require_training_extra
 
 if TYPE_CHECKING:
     from nclone_env.benchmark import Run, Verification
+    from nclone_env.jobs import Evaluating
 
 _MODES = Literal["state", "pixels", "look-ahead", "planning"]
 
@@ -137,6 +138,8 @@ def submit_runs(
     Returns:
         The exit status: 0 if the submission is accepted, else 1.
     """
+    from nclone_env.jobs import Evaluating
+
     found = load_track(track)
     chosen, own_mode = _chosen(found, budget, mode)
     if not runs:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nclone_env.benchmark import Entered, Submission, load_track, saved
-from nclone_env.jobs.job import ignore
+from nclone_env.jobs.job import Job, ignore
 
 
 @dataclass(frozen=True)
-class Evaluating:
+class Evaluating(Job):
     """Evaluations of policies, as ``nclone-env benchmark submit`` does them; ``output`` is a submission.
 
     A task is a batch of episodes. Policies and packs are read to write it, too.
@@ -65,20 +64,6 @@ class Evaluating:
         """Of the track and the policies."""
         parts = [load_track(self.track).digest.encode(), *(entered.checkpoint for entered in self.entered)]
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The attributes as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Evaluating:
-        """Return the job of such arguments."""
-        return cls(**{**arguments, "runs": tuple(arguments["runs"])})
-
-    def files(self, output: Path) -> Sequence[Path]:
-        """Return the submission."""
-        return (output,)
 
     def task(self, number: int) -> Callable[[], dict[str, bytes]]:
         """Return what plays a batch."""

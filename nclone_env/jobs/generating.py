@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from nclone_env.generate import (
     check_generation,
     write_collection,
 )
-from nclone_env.jobs.job import ignore
+from nclone_env.jobs.job import Job, ignore
+from nclone_env.jobs.shard import checked
 from nclone_env.options import check_integer
 
 
 @dataclass(frozen=True)
-class Generating:
+class Generating(Job):
     """Levels made by seed, as ``nclone-env levels generate`` makes them; ``output`` is a pack.
 
     Attributes:
@@ -46,7 +47,6 @@ class Generating:
     split: str = "train"
 
     name = "generate"
-    digest = ""
 
     def __post_init__(self) -> None:
         check_integer("count", self.count, low=1)
@@ -60,17 +60,6 @@ class Generating:
     def total(self) -> int:
         """Number of levels."""
         return self.count
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The attributes as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Generating:
-        """Return the job of such arguments."""
-        tuples = {name: tuple(arguments[name]) for name in ("families", "difficulty")}
-        return cls(**{**arguments, **tuples})
 
     def files(self, output: Path) -> Sequence[Path]:
         """Return pack, table and folder.
@@ -94,7 +83,8 @@ class Generating:
     ) -> None:
         """Write pack, table and recordings; what is there is replaced once all levels are made."""
         output.parent.mkdir(parents=True, exist_ok=True)
-        write_collection(CollectionFiles(output), (PackEntry(**result) for result in results), on_result)
+        made = (PackEntry(**{**result, "file": checked(result["file"])}) for result in results)
+        write_collection(CollectionFiles(output), made, on_result)
 
 
 def _make(order: Order, place: int) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Self
 
 from nclone_env import __version__
 from nclone_env._tasks import in_order, never
@@ -27,34 +29,44 @@ def ignore(result: Any) -> None:
     """Do nothing with a result."""
 
 
-class Job(Protocol):
-    """Work on many levels, one task each, whose results do not depend on who computes them."""
+class Job(ABC):
+    """Work on many levels, one task each, whose results do not depend on who computes them.
 
-    name: str
+    A dataclass: its fields that compare are JSON values or tuples of them, from which other processes make it again.
+    """
+
+    name: ClassVar[str]
     """Key in ``KINDS``."""
 
     @property
+    @abstractmethod
     def total(self) -> int:
         """Number of tasks."""
 
     @property
     def digest(self) -> str:
-        """Of the levels; shards of other levels are not joined."""
+        """Of what the job reads; shards that have read something else are not joined."""
+        return ""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """JSON values from which :meth:`from_arguments` makes the job again."""
+        """The fields that compare."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}  # type: ignore[arg-type]
 
     @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Job:
-        """Return a job that can write results of its tasks."""
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the job of such fields, as JSON gives them back."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()})
 
     def files(self, output: Path) -> Sequence[Path]:
         """Return what :meth:`write` writes; errors name what is wrong with ``output``."""
+        return (output,)
 
+    @abstractmethod
     def task(self, number: int) -> Callable[[], Any]:
         """Return a task, picklable; its result consists of JSON values and bytes."""
 
+    @abstractmethod
     def write(self, output: Path, results: Iterable[Any], on_result: Callable[[Any], None] = ignore) -> None:
         """Write the files of results, which come in order, and call a function with each."""
 

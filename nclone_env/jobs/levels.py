@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
 
 from nclone_env.errors import ConfigError
+from nclone_env.jobs.job import Job
 from nclone_env.level import LevelRef, OpenedPacks, resolve
 
 
 @dataclass(frozen=True)
-class LevelJob:
+class LevelJob(Job):
     """A task for each of some levels.
 
     Attributes:
@@ -49,13 +48,3 @@ class LevelJob:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()[:16]
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The attributes that compare, as JSON values."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
-
-    @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Self:
-        """Return the job of such arguments."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()})

@@ -156,6 +156,17 @@ class Merged:
                 yield from (value for value, _ in islice(_lines(file), 1, None))
 
 
+def checked(name: str) -> str:
+    """Return the name of a file in a result.
+
+    Raises:
+        FormatError: if it leads out of its folder.
+    """
+    if Path(name).name != name or name == "..":
+        raise FormatError("journal", "result", "the name of a file without a folder", shortened(name))
+    return name
+
+
 def as_json(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return a header as a journal gives it back."""
     read: dict[str, Any] = json.loads(json.dumps(header))

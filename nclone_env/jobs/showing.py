@@ -13,6 +13,7 @@ from nclone_env.errors import ConfigError, NcloneError, RecordingError
 from nclone_env.gallery import Entry, LevelFiles, check_output, collect, level_files, write_site
 from nclone_env.jobs.job import ignore
 from nclone_env.jobs.levels import LevelJob
+from nclone_env.jobs.shard import checked
 from nclone_env.render import all_glyphs
 
 
@@ -86,6 +87,8 @@ class Showing(LevelJob):
 
         def written() -> Iterator[LevelFiles]:
             for made in (LevelFiles(**result) for result in results):
+                for name in made.files:
+                    checked(name)
                 for label, expected, got in made.faults:
                     self.on_fault(RecordingError(label, "inputs", expected, got))
                 on_result(made)

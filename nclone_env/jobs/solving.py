@@ -18,6 +18,7 @@ from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.jobs.job import ignore
 from nclone_env.jobs.levels import LevelJob
+from nclone_env.jobs.shard import checked
 from nclone_env.level import Level
 from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve
 from nclone_env.replay import Recording, recording_name, recording_pictures, write_recording, write_video
@@ -84,10 +85,6 @@ class Solving(LevelJob):
 
     name = "solve"
 
-    def files(self, output: Path) -> Sequence[Path]:
-        """Return the folder."""
-        return (output,)
-
     def task(self, number: int) -> Callable[[], dict[str, Any] | None]:
         """Return the search on a level."""
         ref = self.refs[number]
@@ -137,7 +134,7 @@ class Solving(LevelJob):
             for result in results:
                 row = Row(**result["row"])
                 for name, data in result["files"].items():
-                    write_file(output / name, data)
+                    write_file(output / checked(name), data)
                 _remove_replaced(output, row, before)
                 rows.append(vars(row) | untimed)
                 if time.monotonic() - written > _INTERVAL:

@@ -21,10 +21,6 @@ class Validating(LevelJob):
 
     name = "validate"
 
-    def files(self, output: Path) -> Sequence[Path]:
-        """Return the table."""
-        return (output,)
-
     def task(self, number: int) -> Callable[[], dict[str, Any]]:
         """Return the check of a level."""
         ref = self.refs[number]

@@ -1,12 +1,12 @@
 """Shards and their journals: whatever a killed process leaves, the next one completes it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
 
 from nclone_env.errors import ConfigError
-from nclone_env.jobs import Shard, merge, run, run_shard
+from nclone_env.jobs import Job, Shard, merge, run, run_shard
 from nclone_env.jobs import job as job_module
 
 
@@ -15,23 +15,20 @@ def result(number):
 
 
 @dataclass(frozen=True)
-class Counting:
+class Counting(Job):
     """A job without levels."""
 
-    total: int = 7
-    digest: str = "none"
+    count: int = 7
+    read: str = field(default="none", compare=False)
     name = "count"
 
     @property
-    def arguments(self):
-        return {"total": self.total}
+    def total(self):
+        return self.count
 
-    @classmethod
-    def from_arguments(cls, arguments):
-        return cls(**arguments)
-
-    def files(self, output):
-        return (output,)
+    @property
+    def digest(self):
+        return self.read
 
     def task(self, number):
         return partial(result, number)
@@ -107,7 +104,7 @@ def test_what_does_not_belong_together_is_not_joined(tmp_path):
 
 def test_changed_levels_are_not_joined_with_old_results(tmp_path, monkeypatch):
     run_shard(Counting(), tmp_path, Shard(1, 1))
-    monkeypatch.setattr(Counting, "from_arguments", lambda arguments: Counting(digest="changed", **arguments))
+    monkeypatch.setattr(Counting, "from_arguments", lambda arguments: Counting(read="changed", **arguments))
     with pytest.raises(ConfigError, match="folders: expected the levels and the version of the package that its"):
         merge([tmp_path], tmp_path / "joined")
 
@@ -116,7 +113,7 @@ def test_a_journal_of_another_job_or_another_file_is_kept(tmp_path):
     path = tmp_path / "shard-1-of-1.journal"
     run_shard(Counting(), tmp_path, Shard(1, 1))
     whole = path.read_bytes()
-    for job in (Counting(8), Counting(digest="other")):
+    for job in (Counting(8), Counting(read="other")):
         with pytest.raises(ConfigError, match="expected the journal of the same levels, options and version, got"):
             run_shard(job, tmp_path, Shard(1, 1))
     assert path.read_bytes() == whole

@@ -6,6 +6,7 @@ from multiprocessing import get_context
 import pytest
 
 from nclone_env.cli.app import main
+from nclone_env.errors import FormatError
 from nclone_env.jobs import Solving, run
 
 JOB = Solving(("first-steps", "jumps/01-stairs"), frames=20_000)
@@ -67,3 +68,11 @@ def test_resume_and_force_are_refused_with_a_shard(capsys):
     for flag in ("--resume", "--force"):
         assert main(["solve", "first-steps", "--shard", "1/2", flag]) == 2
         assert "resume: expected at most one of --resume, --force and --shard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../out.replay", "/tmp/out.replay", "a/b.replay", ".."])
+def test_files_never_leave_the_folder(tmp_path, name):
+    row = {"level": "jumps/01-stairs"}
+    with pytest.raises(FormatError, match="journal: result: expected the name of a file without a folder, got"):
+        JOB.write(tmp_path / "in", [{"row": row, "files": {name: b"x"}}])
+    assert list(tmp_path.rglob("*.replay")) == []

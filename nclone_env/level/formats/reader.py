@@ -110,7 +110,7 @@ class LevelFile:
 
 
 def write_index(path: Path) -> None:
-    """Write the index of a pack that is mapped, next to it: whoever reads a level need not look for its line then.
+    """Write the index of a pack that is mapped, next to it, so that readers need not look for the lines.
 
     Raises:
         OSError: if it cannot be written.
