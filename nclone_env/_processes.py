@@ -14,9 +14,10 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
-from multiprocessing import parent_process
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from queue import SimpleQueue
 from typing import Any, BinaryIO
@@ -131,6 +132,17 @@ def _receive(stream: BinaryIO, requests: SimpleQueue[Any]) -> None:
             requests.put(pickle.load(stream))
         except EOFError:
             os._exit(0)
+
+
+@contextmanager
+def processes(count: int) -> Iterator[Executor | None]:
+    """Yield an executor of so many processes; None for one, which is this process."""
+    if count == 1:
+        yield None
+        return
+    context = get_context("spawn")  # threads of the parent do not survive a fork
+    with ProcessPoolExecutor(count, context, initializer=begin_worker) as executor:
+        yield executor
 
 
 def begin_worker() -> None:

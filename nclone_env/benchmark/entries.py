@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from nclone_env._tasks import in_order
 from nclone_env.actions import ACTION_OF_INPUT
-from nclone_env.benchmark.evaluation import evaluate, run_of
+from nclone_env.benchmark.evaluation import Episodes, run_of
 from nclone_env.benchmark.submission import Run
 from nclone_env.benchmark.track import Track
 from nclone_env.benchmark.track_levels import track_levels
@@ -30,36 +31,59 @@ def of_run(
     with_policy: bool = True,
     hooks: Hooks = _SILENT,
 ) -> Run:
-    """Evaluate the policy of a training run with the seed of the run.
+    """Evaluate the policy of a training run with the seed of the run; see :class:`Entered`."""
+    entered = Entered(folder, track, mode, packs)
+    return entered.run(in_order(entered.episodes.tasks), with_policy, hooks)
+
+
+class Entered:
+    """A training run whose policy is evaluated with the seed of the run.
 
     Args:
         folder: folder of the run, its checkpoint, or the name of a bundled policy.
         track: the track.
         mode: observations that the policy uses.
         packs: as for ``evaluate``.
-        with_policy: include the checkpoint, so that sampled actions can be reproduced.
-        hooks: as for ``evaluate``.
+
+    Attributes:
+        checkpoint: contents of the file of the policy.
+        episodes: of the evaluation.
 
     Raises:
         CheckpointError: if the policy cannot be read.
         ConfigError: if it was trained on levels of the track that are not for training, or does not fit the track.
     """
-    policy = load_policy(folder, levels=("first-steps",))
-    config, counters = policy.config, policy.checkpoint.counters
-    held_out = {level.digest for level in track.levels} if track.source != "builtin" else set()
-    seen = held_out.intersection(digest[:16] for digest in level_digests(config.fixed_levels))
-    if seen:
-        raise ConfigError(
-            f"runs: expected a policy that was not trained on levels of {track.name}, got {folder}: {seen}"
-        )
-    found = evaluate(policy, track, mode, seed=config.seed, packs=packs, hooks=hooks)
-    checkpoint = policy_file(folder)
-    curve = checkpoint.with_name("learning_curve.csv")
-    text = curve.read_bytes() if curve.exists() else None
-    claimed = {"steps": counters["timesteps"], "seconds": _seconds(text), "levels": list(config.environment.levels)}
-    return Run(
-        config.seed, found.sampled, found.probable, claimed, checkpoint.read_bytes() if with_policy else None, text
-    )
+
+    def __init__(self, folder: Path, track: Track, mode: str, packs: Mapping[str, Path] | None = None):
+        policy = load_policy(folder, levels=("first-steps",))
+        self._config, self._counters = policy.config, policy.checkpoint.counters
+        held_out = {level.digest for level in track.levels} if track.source != "builtin" else set()
+        seen = held_out.intersection(digest[:16] for digest in level_digests(self._config.fixed_levels))
+        if seen:
+            raise ConfigError(
+                f"runs: expected a policy that was not trained on levels of {track.name}, got {folder}: {seen}"
+            )
+        self.episodes = Episodes(policy, track, mode, self._config.seed, packs=packs)
+        self._file = policy_file(folder)
+        self.checkpoint = self._file.read_bytes()
+
+    def run(
+        self, played: Iterable[tuple[np.ndarray, np.ndarray]], with_policy: bool = True, hooks: Hooks = _SILENT
+    ) -> Run:
+        """Return the results of the episodes' tasks as a run.
+
+        Args:
+            played: the results.
+            with_policy: include the checkpoint, so that sampled actions can be reproduced.
+            hooks: as for ``evaluate``.
+        """
+        found = self.episodes.run(played, hooks)
+        curve = self._file.with_name("learning_curve.csv")
+        text = curve.read_bytes() if curve.exists() else None
+        levels = list(self._config.environment.levels)
+        claimed = {"steps": self._counters["timesteps"], "seconds": _seconds(text), "levels": levels}
+        policy = self.checkpoint if with_policy else None
+        return Run(self._config.seed, found.sampled, found.probable, claimed, policy, text)
 
 
 def _seconds(curve: bytes | None) -> float | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from nclone_env._tasks import in_order
 from nclone_env.benchmark.attempts import Attempts, replay
 from nclone_env.benchmark.players import Player, Policy
 from nclone_env.benchmark.submission import Run
@@ -21,6 +25,8 @@ from nclone_env.train import Hooks, VectorEnvironment, make_environments
 BATCH = 1024
 """Most episodes that are played at a time."""
 _SILENT = Hooks()
+_PLAYING = Lock()
+"""Threads would share the state of a policy, and the number of threads that it computes with."""
 
 
 def evaluate(
@@ -32,6 +38,7 @@ def evaluate(
     environment: EnvironmentConfig | None = None,
     packs: Mapping[str, Path] | None = None,
     hooks: Hooks = _SILENT,
+    executor: Executor | None = None,
 ) -> Run:
     """Play every level of a track: ``track.attempts`` times with sampled actions, once with the most probable ones.
 
@@ -51,6 +58,8 @@ def evaluate(
             the mode. Levels, frame skip and time limit are those of the track.
         packs: for a track of the game, the file of each pack by name.
         hooks: ``on_level`` is called after each batch of episodes.
+        executor: plays the batches, in other processes if the policy is picklable; threads take turns. Without one this
+            thread does. The episodes are the same.
 
     Returns:
         The episodes, played again by the simulator. Fill in its ``claimed`` for a submission.
@@ -59,14 +68,57 @@ def evaluate(
         ConfigError: if an argument does not fit the track, or a level is not the one of the track.
         ActionError: if the policy returns no actions.
     """
-    wrapped = Policy(policy)
-    config = track.environment(mode, environment or wrapped.environment)
-    levels = track_levels(track, packs)
-    config = config.replace(levels=levels)
-    every = np.arange(len(levels))
-    sampled = _play(wrapped, config, every.repeat(track.attempts), False, seed, hooks)
-    probable = _play(wrapped, config, every, True, seed, hooks) if wrapped.both else None
-    return run_of(track, levels, seed, sampled, probable)
+    episodes = Episodes(policy, track, mode, seed, environment, packs)
+    return episodes.run(in_order(episodes.tasks, executor), hooks)
+
+
+class Episodes:
+    """The episodes of an evaluation in batches that know nothing of each other; see :func:`evaluate`.
+
+    Attributes:
+        tasks: play a batch each; they return its steps and actions as in ``Attempts``, and are picklable if the policy
+            is.
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        track: Track,
+        mode: str,
+        seed: int,
+        environment: EnvironmentConfig | None = None,
+        packs: Mapping[str, Path] | None = None,
+    ):
+        wrapped = Policy(policy)
+        self._track, self._seed, self._levels = track, seed, track_levels(track, packs)
+        config = track.environment(mode, environment or wrapped.environment).replace(levels=self._levels)
+        every = np.arange(len(self._levels))
+        self._batches = _batches(every.repeat(track.attempts), False)
+        if wrapped.both:
+            self._batches += _batches(every, True)
+        self.tasks = [partial(_play, policy, config, seed, *batch) for batch in self._batches]
+
+    def run(self, played: Iterable[tuple[np.ndarray, np.ndarray]], hooks: Hooks = _SILENT) -> Run:
+        """Return the results of the tasks as a run."""
+        parts: dict[bool, list[tuple[np.ndarray, np.ndarray]]] = {False: [], True: []}
+        for (probable, which, first, size), batch in zip(self._batches, played, strict=True):
+            parts[probable].append(batch)
+            what = f"episodes played, {'most probable' if probable else 'sampled'} actions"
+            hooks.on_level(what, min(first + size, len(which)), len(which))
+        sampled, most_probable = (
+            (np.concatenate([steps for steps, _ in part]), np.concatenate([actions for _, actions in part]))
+            if part
+            else None
+            for part in parts.values()
+        )
+        assert sampled is not None
+        return run_of(self._track, self._levels, self._seed, sampled, most_probable)
+
+
+def _batches(which: np.ndarray, most_probable: bool) -> list[tuple[bool, np.ndarray, int, int]]:
+    """Return the batches of an episode on each of the levels ``which``: their first one, and how many at a time."""
+    size = min(BATCH, len(which))
+    return [(most_probable, which, first, size) for first in range(0, len(which), size)]
 
 
 def run_of(
@@ -96,22 +148,14 @@ def run_of(
 
 
 def _play(
-    policy: Policy, config: EnvironmentConfig, which: np.ndarray, most_probable: bool, seed: int, hooks: Hooks
+    policy: Any, config: EnvironmentConfig, seed: int, most_probable: bool, which: np.ndarray, first: int, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Play an episode on each of the levels ``which``; return their steps and actions as in ``Attempts``."""
-    size = min(BATCH, len(which))
-    steps: list[np.ndarray] = []
-    actions: list[np.ndarray] = []
-    what = f"episodes played, {'most probable' if most_probable else 'sampled'} actions"
-    with policy.computing(), closing(make_environments(config, size)) as envs:
-        for first in range(0, len(which), size):
-            chosen = which[first : first + size]
-            player = policy.player(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
-            taken, counts = _play_batch(envs, chosen, player, config.max_steps)
-            steps.append(counts)
-            actions.append(np.concatenate([row[:count] for row, count in zip(taken.T, counts)]))
-            hooks.on_level(what, first + len(chosen), len(which))
-    return np.concatenate(steps), np.concatenate(actions)
+    """Play a batch of the episodes on levels ``which``; return their steps and actions as in ``Attempts``."""
+    wrapped, chosen = Policy(policy), which[first : first + size]
+    with _PLAYING, wrapped.computing(), closing(make_environments(config, size)) as envs:
+        player = wrapped.player(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
+        taken, steps = _play_batch(envs, chosen, player, config.max_steps)
+    return steps, np.concatenate([row[:count] for row, count in zip(taken.T, steps)])
 
 
 def _play_batch(

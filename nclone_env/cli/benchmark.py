@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import sys
 from collections.abc import Sequence
@@ -13,13 +14,15 @@ from tyro.conf import Positional
 from nclone_env._files import write_file
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
-from nclone_env.cli.output import check_exists, check_free, check_suffix, counted
+from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.errors import ConfigError
+from nclone_env.jobs import Shard, run, run_shard
 from nclone_env.train import Hooks, require_training_extra
 
 if TYPE_CHECKING:
     from nclone_env.benchmark import Run, Verification
+    from nclone_env.jobs import Evaluating
 
 _MODES = Literal["state", "pixels", "look-ahead", "planning"]
 
@@ -100,8 +103,8 @@ def run_baseline(
         hooks, progress = _hooks(found, chosen)
         played.append(BASELINES[baseline](Order(found, own_mode, chosen, one, _packs(packs), runs, hooks)))
         progress.clear()
-    submission = Submission(found.name, own_mode, chosen, baseline, tuple(played), _command())
-    return _finish(submission, target, packs)
+    Submission(found.name, own_mode, chosen, baseline, tuple(played), _command()).save(target)
+    return _finish(target, packs)
 
 
 def submit_runs(
@@ -113,6 +116,7 @@ def submit_runs(
     packs: tuple[str, ...] = (),
     with_policy: bool = True,
     output: Path = Path("result.zip"),
+    shard: str | None = None,
     force: bool = False,
 ) -> int:
     """Evaluate training runs, or take recordings, and write a verified submission.
@@ -127,19 +131,36 @@ def submit_runs(
         packs: for a track of the game, its packs, such as SI=SI.txt.
         with_policy: include the policies, so that sampled actions can be reproduced.
         output: submission to write.
+        shard: part I/N of the episodes, such as 1/4, for one of N processes: output is a folder for its journal, a
+            restarted shard goes on with it, and 'merge' writes the submission, to be verified. Not for recordings.
         force: overwrite an existing file.
 
     Returns:
         The exit status: 0 if the submission is accepted, else 1.
     """
+    from nclone_env.jobs import Evaluating
+
     found = load_track(track)
     chosen, own_mode = _chosen(found, budget, mode)
     if not runs:
         raise ConfigError("runs: expected folders of runs, checkpoints or recordings, got none")
-    _check_target(output, force)
+    Shard.of(shard)
+    if shard:
+        check_folder("output", output)
+    else:
+        _check_target(output, force)
     require_training_extra()
-    played = _entered(runs, found, own_mode, packs, with_policy)
-    return _finish(Submission(found.name, own_mode, chosen, title, played, _command()), output, packs)
+    if found.attempts == 1:
+        if shard:
+            raise ConfigError("shard: expected none for recordings, which are only read; leave --shard out")
+        played = _of_recordings(runs, found, packs)
+        Submission(track, own_mode, chosen, title, (played,), _command()).save(output)
+        return _finish(output, packs)
+    files = {name: str(path) for name, path in _packs(packs).items()}
+    command = "" if shard else _command()
+    job = Evaluating(tuple(map(str, runs)), track, own_mode, chosen, title, files, with_policy, command)
+    _evaluate(job, output, shard)
+    return 0 if shard else _finish(output, packs)
 
 
 def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ...] = (), policies: bool = False) -> int:
@@ -254,29 +275,37 @@ def _hooks(track: Track, budget: str) -> tuple[Hooks, LevelProgress]:
     return Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training), levels
 
 
-def _entered(
-    paths: Sequence[Path], track: Track, mode: str, packs: Sequence[str], with_policy: bool
-) -> tuple[Run, ...]:
-    from nclone_env.benchmark import of_recordings, of_run
+def _evaluate(job: Evaluating, output: Path, shard: str | None) -> None:
+    """Play the episodes of a job, or a part of them."""
+    part = Shard.of(shard)
+    total = len(part.numbers(job.total))
+    progress, done = LevelProgress(), itertools.count(1)
 
-    progress = LevelProgress()
-    hooks = Hooks(on_level=progress.level)
-    if track.attempts == 1:
-        for path in paths:
-            check_exists("runs", path, "a recording")
-        files = [file for path in paths for file in (sorted(path.rglob("*.replay")) if path.is_dir() else [path])]
-        played = [of_recordings(files, track, {"frames": 0}, _packs(packs))]
+    def show(_: Any) -> None:
+        progress.level("batches of episodes played", next(done), total)
+
+    if shard:
+        run_shard(job, output, part, on_result=show)
     else:
-        played = [of_run(path, track, mode, _packs(packs), with_policy, hooks) for path in paths]
+        run(job, output, on_result=show)
     progress.clear()
-    return tuple(played)
+    if shard:
+        print(f"{total} of {job.total} batches of episodes are played; journal {part.file} in {output}")
 
 
-def _finish(submission: Submission, target: Path, packs: Sequence[str]) -> int:
-    """Save a submission, verify what was saved, and print its row."""
+def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) -> Run:
+    from nclone_env.benchmark import of_recordings
+
+    for path in paths:
+        check_exists("runs", path, "a recording")
+    files = [file for path in paths for file in (sorted(path.rglob("*.replay")) if path.is_dir() else [path])]
+    return of_recordings(files, track, {"frames": 0}, _packs(packs))
+
+
+def _finish(target: Path, packs: Sequence[str]) -> int:
+    """Verify a submission that was saved, and print its row."""
     from nclone_env.benchmark import verify
 
-    submission.save(target)
     found = verify(target, _packs(packs))
     print(_report(str(target), found))
     return int(not found.accepted)

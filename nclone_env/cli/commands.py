@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     "watch": "watch:watch_runs",
     "run": "run:run",
     "solve": "solve:solve_levels",
+    "merge": "merge:merge_shards",
     "prove": "prove:prove_levels",
     "check-proof": "prove:check_proof",
     "benchmark": {
@@ -58,6 +59,7 @@ SUMMARIES: Mapping[str, str] = {
     "watch": "Watch policies and recordings, several at once.",
     "run": "Step environments with uniform random actions, in a window or headless.",
     "solve": "Search for the best inputs that complete levels; record each solution.",
+    "merge": "Join the shards of a job.",
     "prove": "Search for fastest solutions with a proof; write a certificate of each.",
     "check-proof": "Check a certificate of prove.",
     "benchmark": "Evaluate policies on named tracks, and prove results by playing them again.",

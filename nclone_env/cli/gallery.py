@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_free, counted
+from nclone_env._tasks import in_order
+from nclone_env.cli.output import check_folder, check_free, counted
 from nclone_env.cli.progress import LiveLine
+from nclone_env.cores import available_cores
 from nclone_env.errors import ConfigError, NcloneError
+
+if TYPE_CHECKING:
+    from nclone_env.gallery import LevelFiles
 
 
 def make_gallery(
@@ -17,6 +24,7 @@ def make_gallery(
     output: Path = Path("gallery"),
     recordings: tuple[Path, ...] = (),
     title: str = "",
+    shard: str | None = None,
     force: bool = False,
 ) -> int:
     """Write a web site of levels, with a player for the runs on them; it needs no server.
@@ -30,30 +38,40 @@ def make_gallery(
         output: folder to write; open its index.html.
         recordings: .replay and attract files, or folders of them, such as those that solve writes.
         title: of the site; the names of the levels by default.
+        shard: part I/N of the levels, such as 1/4, for one of N processes: output is a folder for its journal, a
+            restarted shard goes on with it, and 'merge' writes the gallery.
         force: replace an existing gallery.
     """
-    from nclone_env.gallery import check_output, collect, write_site  # they need OpenCV
+    from nclone_env.gallery import LevelFiles, check_output  # they need OpenCV
+    from nclone_env.jobs import Shard, Showing, run_shard
 
-    check_output(output, force)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    check_free(output, force=True)  # claims it
-    check_output(output, force)
+    part = Shard.of(shard)
+    if shard:
+        check_folder("output", output)
+    else:
+        check_output(output, force)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        check_free(output, force=True)  # claims it
+        check_output(output, force)
     for path in recordings:
         if not path.exists():
             raise ConfigError(f"recordings: expected files or folders, got {str(path)!r}, which does not exist")
     messages = _Messages()
-    entries = collect(levels, recordings, messages.report)
-    if not entries:
-        raise ConfigError("levels: expected at least one level or recording, got none; name a set, a file or a folder")
-    messages.total = len(entries)
+    job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), messages.report)
+    numbers = part.numbers(job.total)
+    messages.total = len(numbers)
     try:
-        shown = write_site(output, title or _title(levels), entries, messages.report, messages.count)
+        with ThreadPoolExecutor(available_cores()) as executor:
+            if shard:
+                run_shard(job, output, part, executor, on_result=lambda result: messages.count(LevelFiles(**result)))
+            else:
+                job.write(output, in_order(map(job.task, numbers), executor), messages.count)
     except OSError as error:
         raise ConfigError(f"output: {error.filename or output} cannot be written: {error.strerror}") from error
     finally:
         messages.clear()
-    runs = sum(len(entry.runs) for entry in shown)
-    print(f"wrote {counted(len(shown), 'level')} and {counted(runs, 'run')}; open {output / 'index.html'}")
+    made = f"{counted(messages.done, 'level')} and {counted(messages.runs, 'run')}"
+    print(f"wrote {made}; " + (f"journal {part.file} in {output}" if shard else f"open {output / 'index.html'}"))
     return 1 if messages.failed else 0
 
 
@@ -68,11 +86,13 @@ class _Messages:
 
     Attributes:
         total: number of levels.
+        done: levels so far.
+        runs: runs of these.
         failed: whether an error was reported.
     """
 
     def __init__(self) -> None:
-        self.total, self.failed, self._done = 0, False, 0
+        self.total, self.done, self.runs, self.failed = 0, 0, 0, False
         self._line = LiveLine(sys.stderr)
 
     def report(self, fault: NcloneError) -> None:
@@ -80,10 +100,11 @@ class _Messages:
         self.failed = True
         self._line.put(f"left out: {fault}")
 
-    def count(self) -> None:
+    def count(self, made: LevelFiles) -> None:
         """Count a level that is written."""
-        self._done += 1
-        self._line.show(f"{self._done}/{self.total} levels")
+        self.done += 1
+        self.runs += len(made.runs)
+        self._line.show(f"{self.done}/{self.total} levels")
 
     def clear(self) -> None:
         """Remove the line."""

@@ -5,27 +5,25 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 from nclone_env._bar import bar
-from nclone_env.cli.output import check_free, counted
+from nclone_env._processes import processes as processes_of
+from nclone_env._tasks import in_order
+from nclone_env.cli.output import check_all_free, check_folder, counted
 from nclone_env.cli.progress import LiveLine, left_text
 from nclone_env.cli.stop import stop_on_signals
-from nclone_env.errors import ConfigError
 from nclone_env.generate import (
     FAMILIES,
     LEAST_DIFFICULTY,
     MOST_DIFFICULTY,
-    TABLE_SUFFIX,
     TRAIN_SPLIT,
     CollectionFiles,
-    Order,
     PackEntry,
-    check_generation,
-    entries,
     read_range,
-    write_collection,
 )
+from nclone_env.jobs import Generating, Shard, run_shard
 from nclone_env.options import check_integer
 
 _INTERVAL = 10.0
@@ -40,6 +38,8 @@ def generate_levels(
     difficulty: str = f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}",
     split: str = TRAIN_SPLIT,
     processes: int = 1,
+    first: int = 0,
+    shard: str | None = None,
     force: bool = False,
 ) -> int:
     """Make levels and write a pack, a table (.jsonl) and a folder of recordings (-recordings) next to it.
@@ -55,38 +55,59 @@ def generate_levels(
         difficulty: least and greatest measured difficulty, 0..100.
         split: train or held-out; no level is ever in both.
         processes: number of levels made at once, each in a process of its own.
+        first: number of the first level.
+        shard: part I/N of the levels, such as 1/4, for one of N processes: output is a folder for its journal, a
+            restarted shard goes on with it, and 'merge' writes the pack.
         force: overwrite existing files.
     """
-    order = _checked(Order(family, seed, split, read_range("difficulty", difficulty)), count, processes)
-    if not output.name or output.suffix == TABLE_SUFFIX or output.is_dir():
-        what = "the name of its table" if output.suffix == TABLE_SUFFIX else "a folder"
-        got = f"{str(output)!r}, {what}"
-        raise ConfigError(f"output: expected the file name of a pack, such as pack.txt, got {got}")
-    files = CollectionFiles(output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    for file in (files.pack, files.table, files.folder):
-        check_free(file, force)
-    progress = _Progress(count)
-    with stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop:
-        made = write_collection(files, entries(order, count, processes, stop), progress)
+    check_integer("processes", processes, low=1)
+    job = Generating(count, first, seed, family, read_range("difficulty", difficulty), split)
+    part = Shard.of(shard)
+    if shard:
+        check_folder("output", output)
+    else:
+        check_all_free(job.files(output), force)
+    numbers = part.numbers(count)
+    progress = _Progress(len(numbers))
+    with (
+        stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop,
+        processes_of(processes) as executor,
+    ):
+        if shard:
+            run_shard(job, output, part, executor, stop, lambda result: progress(PackEntry(**result)))
+        else:
+            first_ones = range(processes > 1)  # one compiles the kernels for all processes
+            results = chain(
+                in_order(map(job.task, first_ones), None, stop),
+                in_order(map(job.task, numbers[len(first_ones) :]), executor, stop),
+            )
+            job.write(output, results, progress)
     progress.finish()
-    if made:
-        print(f"wrote {counted(made, 'level')} to {files.pack}, rows to {files.table}, recordings to {files.folder}")
+    if shard:
+        print(f"wrote {counted(progress.made, 'level')} to journal {part.file} in {output}")
+    elif progress.made:
+        made = counted(progress.made, "level")
+        files = CollectionFiles(output)
+        print(f"wrote {made} to {files.pack}, rows to {files.table}, recordings to {files.folder}")
     return stop.exit_status if stop() else 0
 
 
 class _Progress:
-    """A line that tells how many levels are made."""
+    """A line that tells how many levels are made.
+
+    Attributes:
+        made: levels so far.
+    """
 
     def __init__(self, total: int):
-        self._total, self._accepted = total, 0
+        self._total, self.made = total, 0
         self._rejected: Counter[str] = Counter()
         self._line = LiveLine(sys.stdout, _INTERVAL)
         self._began = time.monotonic()
 
     def __call__(self, entry: PackEntry) -> None:
         """Count a level and show the line."""
-        self._accepted += 1
+        self.made += 1
         self._rejected.update(entry.row["rejected"])
         self._line.show(self._text())
 
@@ -100,18 +121,7 @@ class _Progress:
     def _text(self) -> str:
         seconds = max(time.monotonic() - self._began, 1e-9)
         return (
-            f"{bar(self._accepted / self._total)} {self._accepted}/{self._total} levels  "
-            f"{self._rejected.total():,} sketches rejected  {self._accepted / seconds:.1f} levels/s  {seconds:.0f} s"
-            f"{left_text(seconds, self._accepted, self._total - self._accepted)}"
+            f"{bar(self.made / self._total)} {self.made}/{self._total} levels  "
+            f"{self._rejected.total():,} sketches rejected  {self.made / seconds:.1f} levels/s  {seconds:.0f} s"
+            f"{left_text(seconds, self.made, self._total - self.made)}"
         )
-
-
-def _checked(order: Order, count: int, processes: int) -> Order:
-    """Return the order if everything in it is possible, so that no work is lost later."""
-    for name, value in (("count", count), ("processes", processes)):
-        check_integer(name, value, low=1)
-    if not order.families:
-        raise ConfigError(f"family: expected some of {', '.join(FAMILIES)}, got none")
-    for family in order.families:
-        check_generation(family, order.seed, 0, order.split, order.difficulty)
-    return order

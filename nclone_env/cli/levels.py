@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_free, check_suffix, counted, plain_name, release_claims
+from nclone_env.cli.output import check_folder, check_free, check_suffix, counted, plain_name, release_claims
 from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, LevelFormatError, plain
+from nclone_env.jobs import Shard, Validating, run, run_shard
 from nclone_env.kinds import kind_name
 from nclone_env.level import (
     UNPUBLISHED,
-    Finding,
     LevelRef,
     RawLevel,
     array_cache,
@@ -23,10 +25,8 @@ from nclone_env.level import (
     listed_names,
     load_level,
     resolve,
-    validate,
 )
 from nclone_env.level.formats import GAME_MODE_NAMES, MAP_SUFFIX, TEXT_SUFFIX, format_text, write_map
-from nclone_env.sim.speed import slow_frames_per_second
 
 
 def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
@@ -78,7 +78,9 @@ def show_level(
     return 0
 
 
-def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
+def validate_levels(
+    levels: Positional[tuple[str, ...]], output: Path | None = None, shard: str | None = None, force: bool = False
+) -> int:
     """Check levels and print all findings; the exit status is 1 if a level is malformed or unplayable, else 0.
 
     Levels with many moving entities are played for a moment: a slow one is a warning with its speed on this machine.
@@ -86,12 +88,33 @@ def validate_levels(levels: Positional[tuple[str, ...]]) -> int:
     Args:
         levels: built-in sets or levels by name, level files, folders of level files, packs, or levels of packs
             (pack.txt#12, pack.txt#0-95,100).
+        output: also write the findings to a file of JSON lines, one for each level.
+        shard: part I/N of the levels, such as 1/4, for one of N processes: output is a folder for its journal, a
+            restarted shard goes on with it, and 'merge' writes the file.
+        force: overwrite an existing file.
     """
-    refs = [ref for level in levels for ref in resolve(level)]
-    if not refs:
-        raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
-    faults = sum(_print_findings(ref) for ref in refs)
-    print(f"{counted(len(refs), 'level')}, {faults} with errors")
+    job, faults = Validating(levels), 0
+    part = Shard.of(shard)
+    total = len(part.numbers(job.total))
+
+    def show(row: Mapping[str, Any]) -> None:
+        nonlocal faults
+        for finding in row["findings"]:
+            print(f"{finding['severity']}: {finding['text']}")
+        faults += any(finding["severity"] == "error" for finding in row["findings"])
+
+    if shard:
+        if output is None:
+            raise ConfigError("output: expected a folder for the journal of the shard, got none; name one")
+        check_folder("output", output)
+        run_shard(job, output, part, on_result=show)
+    elif output:
+        check_free(output, force)
+        run(job, output, on_result=show)
+    else:
+        for number in range(total):
+            show(job.task(number)())
+    print(f"{counted(total, 'level')}, {faults} with errors")
     return 1 if faults else 0
 
 
@@ -143,23 +166,6 @@ def _print_summary(raw: RawLevel) -> None:
     print(f"source     {raw.source}")
     for kind, count in sorted(Counter(raw.records[:, 0].tolist()).items()):
         print(f"{count:>5}  {kind_name(kind)}")
-
-
-def _print_findings(ref: LevelRef) -> bool:
-    """Print the findings of one level; return whether any is an error."""
-    try:
-        raw = ref.load().raw
-    except LevelFormatError as error:
-        print(f"error: {error}")
-        return True
-    findings = validate(raw)
-    speed = slow_frames_per_second(raw)
-    if speed is not None:
-        text = f"slow: {speed:,.0f} frames/s by random play; levels of the game reach 75,000 and more"
-        findings.append(Finding("warning", text))
-    for severity, text in findings:
-        print(f"{severity}: {raw.source}: {text}")
-    return any(finding.severity == "error" for finding in findings)
 
 
 def _png(raw: RawLevel, crop: bool, title: bool, theme: Theme) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def check_free(path: Path, force: bool) -> None:
     if path.exists() and not force:
         release_claims()
         raise ConfigError(f"{path}: already exists; --force overwrites it, or name another")
+
+
+def check_all_free(paths: Iterable[Path], force: bool) -> None:
+    """Call :func:`check_free` with what a command writes together, in a folder that is created.
+
+    Raises:
+        ConfigError: as :func:`check_free`.
+    """
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        check_free(path, force)
 
 
 def claim_folder(folder: Path) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from nclone_env._files import replace_folder, temporary_beside
 from nclone_env.constants import RUNNING
-from nclone_env.cores import available_cores
-from nclone_env.errors import ConfigError, RecordingError
-from nclone_env.gallery.entries import Entry, OnFault
+from nclone_env.errors import ConfigError
+from nclone_env.gallery.entries import Entry
 from nclone_env.gallery.markup import ASSETS
 from nclone_env.gallery.pages import MAGNIFICATION, index_page, level_page
-from nclone_env.gallery.runs import GalleryRun
 from nclone_env.gallery.tracks import Tracks, shown_frames
 from nclone_env.kinds import NINJA
 from nclone_env.level import LevelSet, pack
@@ -27,6 +25,7 @@ from nclone_env.render import (
     SHEET_COLUMNS,
     SPRITE,
     all_glyphs,
+    encoded,
     level_picture,
     reduced,
     sprite_sheet,
@@ -46,42 +45,41 @@ _OWN = {"index.html", "assets", "levels"}
 """Files and folders of a gallery."""
 
 
-def write_site(
-    output: Path, title: str, entries: Sequence[Entry], on_fault: OnFault, on_level: Callable[[], None]
-) -> list[Entry]:
+class LevelFiles(NamedTuple):
+    """What a gallery has for one level."""
+
+    files: Mapping[str, bytes]
+    """Contents by name."""
+    runs: Sequence[int]
+    """Numbers of the runs of the entry that are shown."""
+    faults: Sequence[Sequence[str]]
+    """Of the others: label, what was expected and what came."""
+
+
+def write_site(output: Path, title: str, entries: Sequence[Entry], written: Iterable[LevelFiles]) -> None:
     """Write a gallery, all of it or nothing.
 
     Args:
         output: folder of the site, or a symbolic link to it; an older gallery there is replaced.
         title: of the gallery.
         entries: its levels, at least one.
-        on_fault: called with each error of a run, which is left out.
-        on_level: called after each level.
-
-    Returns:
-        The levels, each with the runs that are shown.
+        written: the files of each level.
 
     Raises:
         OSError: if it cannot be written; what was there is unchanged.
     """
-    all_glyphs()  # once, before there are threads
     output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
     output.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(output, folder=True) as folder:
         _write_assets(folder / "assets")
         (folder / "levels").mkdir()
-        writer = _Writer(folder / "levels", title, entries, on_fault)
-        with ThreadPoolExecutor(available_cores()) as executor:
-            shown = []
-            try:
-                for entry in executor.map(writer, range(len(entries))):
-                    shown.append(entry)
-                    on_level()
-            finally:
-                executor.shutdown(cancel_futures=True)
+        shown = []
+        for entry, level in zip(entries, written, strict=True):
+            shown.append(replace(entry, runs=tuple(entry.runs[number] for number in level.runs)))
+            for name, data in level.files.items():
+                (folder / "levels" / name).write_bytes(data)
         (folder / "index.html").write_text(index_page(title, shown), encoding="utf-8")
         replace_folder(folder, output)
-    return shown
 
 
 def check_output(output: Path, force: bool) -> None:
@@ -104,57 +102,43 @@ def check_output(output: Path, force: bool) -> None:
         raise ConfigError(f"output: {output} is a gallery already; --force replaces it")
 
 
-@dataclass(frozen=True)
-class _Writer:
-    """Writes the files of one level; call it with its number. It is called by several threads."""
+def level_files(title: str, entry: Entry, before: Entry | None, after: Entry | None) -> LevelFiles:
+    """Return the files of one level of a gallery.
 
-    folder: Path
-    title: str
-    entries: Sequence[Entry]
-    on_fault: OnFault
+    Args:
+        title: of the gallery.
+        entry: the level.
+        before: the level before it.
+        after: the level after it.
+    """
+    shown: list[int] = []
+    faults: list[tuple[str, str, str]] = []
+    levels = pack([entry.level])
+    for number, run in enumerate(entry.runs):
+        most = shown_frames(levels, len(run.inputs))
+        if most < len(run.inputs):
+            faults.append((run.label, f"at most {most:,} frames for a player of this level", f"{len(run.inputs):,}"))
+        else:
+            shown.append(number)
+    entry = replace(entry, runs=tuple(entry.runs[number] for number in shown))
+    tracks = [Tracks(levels, run.inputs) for run in entry.runs]
+    page = level_page(title, entry, before, after, tracks)
+    files = {f"{entry.page}.html": page.encode(), **_pictures(entry, levels if tracks else None)}
+    for number, run in enumerate(entry.runs, start=1):
+        recording = Recording.of(entry.level, run.inputs, {"level": entry.level.name})
+        files[f"{entry.page}-{number}{RECORDING_SUFFIX}"] = write_recording(recording)
+    return LevelFiles(files, shown, faults)
 
-    def __call__(self, number: int) -> Entry:
-        """Return the entry with those of its runs that are shown."""
-        entry = self.entries[number]
-        tracks: list[Tracks] = []
-        levels: LevelSet | None = None
-        if entry.runs:
-            levels = pack([entry.level])
-            entry = replace(entry, runs=tuple(self._short(levels, entry.runs)))
-            tracks = [Tracks(levels, run.inputs) for run in entry.runs]
-        self._write_pictures(entry, levels if tracks else None)
-        self._write_recordings(entry)
-        before = self.entries[number - 1] if number else None
-        after = self.entries[number + 1] if number + 1 < len(self.entries) else None
-        page = level_page(self.title, entry, before, after, tracks)
-        (self.folder / f"{entry.page}.html").write_text(page, encoding="utf-8")
-        return entry
 
-    def _short(self, levels: LevelSet, runs: Sequence[GalleryRun]) -> Iterator[GalleryRun]:
-        """Yield the runs that are not too long to be shown; report the others."""
-        for run in runs:
-            most = shown_frames(levels, len(run.inputs))
-            if most < len(run.inputs):
-                expected = f"at most {most:,} frames for a player of this level"
-                self.on_fault(RecordingError(run.label, "inputs", expected, f"{len(run.inputs):,}"))
-            else:
-                yield run
-
-    def _write_pictures(self, entry: Entry, levels: LevelSet | None) -> None:
-        """Write the small picture for the index, and the large one: for a player the walls alone, else the level."""
-        facts = entry.facts
-        large = poster = level_picture(entry.level, facts.zoom, crop=True)
-        if levels is not None:
-            poster = with_path(poster, path_of(levels, entry.runs[0].inputs), facts.zoom, facts.area, _PATH)
-            large = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, facts.zoom, facts.area)
-        write_picture(self.folder / f"{entry.page}-small.webp", reduced(poster, facts.size(_THUMBNAIL)))
-        write_picture(self.folder / f"{entry.page}.webp", large)
-
-    def _write_recordings(self, entry: Entry) -> None:
-        """Write the recording of each run, to be downloaded."""
-        for number, run in enumerate(entry.runs, start=1):
-            recording = Recording.of(entry.level, run.inputs, {"level": entry.level.name})
-            (self.folder / f"{entry.page}-{number}{RECORDING_SUFFIX}").write_bytes(write_recording(recording))
+def _pictures(entry: Entry, levels: LevelSet | None) -> dict[str, bytes]:
+    """Return the small picture for the index, and the large one: for a player the walls alone, else the level."""
+    facts = entry.facts
+    large = poster = level_picture(entry.level, facts.zoom, crop=True)
+    if levels is not None:
+        poster = with_path(poster, path_of(levels, entry.runs[0].inputs), facts.zoom, facts.area, _PATH)
+        large = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, facts.zoom, facts.area)
+    small = reduced(poster, facts.size(_THUMBNAIL))
+    return {f"{entry.page}-small.webp": encoded(small, ".webp"), f"{entry.page}.webp": encoded(large, ".webp")}
 
 
 def path_of(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:

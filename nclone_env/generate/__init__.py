@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.generate.collection import CollectionFiles as CollectionFiles
     from nclone_env.generate.collection import Order as Order
     from nclone_env.generate.collection import PackEntry as PackEntry
-    from nclone_env.generate.collection import entries as entries
     from nclone_env.generate.collection import write_collection as write_collection
     from nclone_env.generate.difficulty import LEAST_DIFFICULTY as LEAST_DIFFICULTY
     from nclone_env.generate.difficulty import MOST_DIFFICULTY as MOST_DIFFICULTY

@@ -1,32 +1,25 @@
-"""A collection of generated levels in files: a pack, a table and a folder of recordings, made by several processes.
+"""A collection of generated levels in files: a pack, a table and a folder of recordings.
 
 The pack holds one level a line; the table, JSON lines, one row a level with everything known about it; the folder one
-recording a level. Number n is the same level in all three, whatever the number of processes.
+recording a level. Number n is the same level in all three.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import islice, takewhile
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from nclone_env._files import naming, synchronise, temporary_beside, write_file
-from nclone_env._processes import begin_worker
 from nclone_env.constants import CELEBRATING
 from nclone_env.generate.levels import GeneratedLevel, generate_level
-from nclone_env.level.formats import write_pack
+from nclone_env.level.formats import write_index, write_pack
 from nclone_env.replay import RECORDING_SUFFIX, recording_name, write_recording
 
 TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"
-_AHEAD = 4
-"""Levels that each process is given before the first of them is finished."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +60,21 @@ class Order:
         seed: of the collection.
         split: ``train`` or ``held-out``.
         difficulty: least and greatest.
+        first: number of the first level.
     """
 
     families: tuple[str, ...]
     seed: int
     split: str
     difficulty: tuple[int, int]
+    first: int = 0
 
-    def __call__(self, number: int) -> PackEntry:
-        """Make a level."""
+    def __call__(self, place: int) -> PackEntry:
+        """Make the level at a place of the pack."""
+        number = self.first + place
         family = self.families[number % len(self.families)]
-        return entry_of(generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty))
+        made = generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty)
+        return entry_of(made, place)
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,8 @@ class PackEntry:
     recording: bytes
 
 
-def entry_of(made: GeneratedLevel) -> PackEntry:
-    """Return a level as it is written, its recording verified.
+def entry_of(made: GeneratedLevel, place: int) -> PackEntry:
+    """Return a level as it is written at a place of a pack, its recording verified.
 
     Raises:
         RuntimeError: if a replay of the solution does not complete the level.
@@ -100,38 +97,8 @@ def entry_of(made: GeneratedLevel) -> PackEntry:
     verdict = recording.verify()
     if not verdict.agrees or verdict.state != CELEBRATING or verdict.frames != len(made.inputs):
         raise RuntimeError(f"generate: the solution of {made.level.name} is not reproduced: {verdict.reason}")
-    file = recording_name(made.number, made.level.name)
+    file = recording_name(place, made.level.name)
     return PackEntry(write_pack([made.level.raw]), {**made.row(), "recording": file}, file, write_recording(recording))
-
-
-def entries(order: Order, count: int, processes: int, stop: Callable[[], bool]) -> Iterator[PackEntry]:
-    """Yield levels 0 to ``count - 1`` in order, until there is a request to stop.
-
-    Args:
-        order: which levels to make.
-        count: number of levels.
-        processes: that make them; 1: none besides this one.
-        stop: asked before each level; those in work then are still yielded.
-    """
-    alone = count if processes == 1 else 1  # the first level compiles the kernels, once for all processes
-    for number in range(alone):
-        if stop():
-            return
-        yield order(number)
-    if alone == count:
-        return
-    context = get_context("spawn")  # threads of the parent do not survive a fork
-    with ProcessPoolExecutor(processes, context, initializer=begin_worker) as executor:
-        numbers = iter(range(alone, count))
-        waiting: deque[Future[PackEntry]] = deque()
-        while not stop():
-            missing = _AHEAD * processes - len(waiting)
-            waiting.extend(executor.submit(order, number) for number in islice(numbers, missing))
-            if not waiting:
-                return
-            yield waiting.popleft().result()
-        executor.shutdown(cancel_futures=True)
-        yield from (future.result() for future in takewhile(lambda future: not future.cancelled(), waiting))
 
 
 def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry: Callable[[PackEntry], None]) -> int:
@@ -147,40 +114,52 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry
     Raises:
         OSError: if a file cannot be written; nothing is replaced if it is a recording.
     """
-    written: list[PackEntry] = []
-    with temporary_beside(files.folder, folder=True) as folder:
+    written: list[str] = []
+    with (
+        temporary_beside(files.folder, folder=True) as folder,
+        temporary_beside(files.table) as table,
+        temporary_beside(files.pack) as pack,
+    ):
         try:
-            for entry in made:
-                try:
-                    with naming(files.folder):
-                        write_file(folder / entry.file, entry.recording)
-                except OSError:
-                    written.clear()  # what is there stays, rather than to be replaced by a part
-                    raise
-                written.append(PackEntry(entry.line, entry.row, entry.file, b""))
-                on_entry(entry)
+            with naming(files.pack), table.open("wb") as rows, pack.open("wb") as lines:
+                for entry in made:
+                    try:
+                        with naming(files.folder):
+                            write_file(folder / entry.file, entry.recording)
+                        rows.write(f"{json.dumps(entry.row)}\n".encode())
+                        lines.write(entry.line)
+                        rows.flush()  # so that a full disk is noticed here
+                        lines.flush()
+                    except OSError:
+                        written.clear()  # what is there stays, rather than to be replaced by a part
+                        raise
+                    written.append(entry.file)
+                    on_entry(entry)
         finally:
             if written:
                 with naming(files.folder):
-                    _finish(files, folder, written)
+                    _finish(files, folder, table, pack, written)
     return len(written)
 
 
-def _finish(files: CollectionFiles, folder: Path, written: Sequence[PackEntry]) -> None:
+def _finish(files: CollectionFiles, folder: Path, table: Path, pack: Path, written: Sequence[str]) -> None:
     """Give the files their names: recordings before the pack that they belong to, and those of the older pack go last.
 
     So at any time each level of the pack has its recording. Recordings that the older table does not name stay.
     """
     older = _recordings_in(files.table)
     if files.folder.exists():
-        for entry in written:
-            (folder / entry.file).replace(files.folder / entry.file)
+        for name in written:
+            (folder / name).replace(files.folder / name)
         synchronise(files.folder)
     else:
         folder.replace(files.folder)
-    write_file(files.table, "".join(f"{json.dumps(entry.row)}\n" for entry in written).encode())
-    write_file(files.pack, b"".join(entry.line for entry in written))
-    for name in older - {entry.file for entry in written}:
+    for temporary, path in ((table, files.table), (pack, files.pack)):
+        synchronise(temporary)
+        temporary.replace(path)
+    synchronise(files.pack.parent)
+    write_index(files.pack)
+    for name in older - set(written):
         (files.folder / name).unlink(missing_ok=True)
 
 

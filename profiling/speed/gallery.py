@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ import cv2
 import tyro
 from tyro.conf import Positional
 
+from nclone_env.cores import available_cores
 from nclone_env.errors import NcloneError
-from nclone_env.gallery.entries import Entry, collect
+from nclone_env.gallery.entries import Entry
 from nclone_env.gallery.pages import level_page
-from nclone_env.gallery.site import write_site
 from nclone_env.gallery.tracks import Tracks
+from nclone_env.jobs import Showing, run
 from nclone_env.level.level_set import pack
 from nclone_env.render.picture import level_picture
 from nclone_env.render.sprites import sprite_sheet, walls_picture
@@ -68,9 +70,8 @@ def main(levels: Positional[tuple[str, ...]], recordings: tuple[Path, ...] = ())
     """
     faults: list[NcloneError] = []
     clock = Clock()
-    entries: Sequence[Entry] = clock(
-        "levels and recordings read and checked", collect, levels, recordings, faults.append
-    )
+    job = Showing(levels, tuple(map(str, recordings)), on_fault=faults.append)
+    entries: Sequence[Entry] = clock("levels and recordings read and checked", lambda: job.entries)
     for number in (0, -1):  # kernels are compiled or loaded
         measure_level(Clock(), entries[number])
     clock("sprites", sprite_sheet, 4)
@@ -82,7 +83,8 @@ def main(levels: Positional[tuple[str, ...]], recordings: tuple[Path, ...] = ())
     began, used = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder, "site")
-        write_site(site, "title", entries, faults.append, lambda: None)
+        with ThreadPoolExecutor(available_cores()) as executor:
+            run(job, site, executor)
         wall, used = time.perf_counter() - began, time.process_time() - used
         sizes = [path.stat().st_size for path in site.rglob("*") if path.is_file()]
     runs = sum(len(entry.runs) for entry in entries)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from nclone_env.benchmark import load_track, read_submission, verify
 from nclone_env.cli.app import main
+from nclone_env.jobs import Evaluating
+from nclone_env.jobs import run as run_job
 from nclone_env.train import TrainConfig, train
 
 
@@ -73,6 +77,22 @@ def test_training_runs_are_submitted_with_their_policies(folder, capsys):
     again = verify(folder / "mine.zip", policies=True)
     assert again.accepted
     assert again.proved[-1] == "run 0: policy: 272 of 272 episodes chosen again by the included policy"
+
+
+def test_shards_are_merged_to_the_submission_of_one_process(folder, capsys):
+    words = ("submit", "builtin", "--track", "Builtin-v1", "--budget", "100m")
+    for number in (2, 1, 2):
+        assert run(*words, "--shard", f"{number}/2", "--output", "parts") == 0
+    assert "1 of 2 batches of episodes are played; journal shard-2-of-2.journal in parts" in capsys.readouterr().out
+    assert main(["merge", "parts", "--output", "joined.zip"]) == 0
+    assert verify(folder / "joined.zip").accepted
+    job = Evaluating(("builtin",), "Builtin-v1", "state", "100m")
+    with ThreadPoolExecutor(2) as executor:
+        run_job(job, folder / "one.zip", executor)
+    assert (folder / "joined.zip").read_bytes() == (folder / "one.zip").read_bytes()
+    pickle.dumps(job.task(0))
+    assert run("submit", "a.replay", "--track", "Planning-v1", "--shard", "1/2", "--output", "parts") == 2
+    assert "shard: expected none for recordings, which are only read; leave --shard out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

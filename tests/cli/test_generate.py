@@ -3,18 +3,22 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from nclone_env._processes import processes
+from nclone_env._tasks import in_order
 from nclone_env.cli.app import main
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
 from nclone_env.generate import collection
-from nclone_env.generate.collection import CollectionFiles, Order, entries, write_collection
+from nclone_env.generate.collection import CollectionFiles, Order, write_collection
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
 
@@ -66,9 +70,14 @@ def test_the_bytes_depend_on_the_seed_and_not_on_the_processes(folder):
 
 
 def test_fewer_levels_are_the_first_ones(folder):
-    order = Order(("slopes",), 3, "train", (0, 100))
-    three, one = ([entry.line for entry in entries(order, count, 1, lambda: False)] for count in (3, 1))
+    words = ("--seed", 3, "--family", "slopes")
+    for count in (3, 1):
+        assert run("--output", f"{count}.txt", "--count", count, *words) == 0
+    three, one = ((folder / f"{count}.txt").read_bytes().splitlines() for count in (3, 1))
     assert three[:1] == one
+    assert run("--output", "last.txt", "--first", 1, "--count", 2, *words) == 0
+    assert (folder / "last.txt").read_bytes().splitlines() == three[1:]
+    assert sorted(path.name[:12] for path in (folder / "last-recordings").iterdir()) == ["000-slopes-t", "001-slopes-t"]
 
 
 def test_files_are_overwritten_on_request_only(folder, capsys):
@@ -81,17 +90,35 @@ def test_files_are_overwritten_on_request_only(folder, capsys):
     assert len(contents(folder)) == 3
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_request_to_stop_keeps_what_is_complete(folder, processes):
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch, number):
+    def stopping(progress, entry):
+        seen.append(entry)
+        if len(seen) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
     seen = []
-    order = Order(("slopes",), 3, "train", (0, 100))
-    made = entries(order, 50, processes, lambda: len(seen) >= 2)
-    count = write_collection(CollectionFiles(folder / "pack.txt"), made, seen.append)
-    assert count == 2 if processes == 1 else 2 <= count < 50
-    alone = [entry.line for entry in entries(order, count, 1, lambda: False)]
-    assert [entry.line for entry in seen] == alone
-    assert len(load_levels([folder / "pack.txt"])) == count
-    assert len(contents(folder)) == count + 2
+    monkeypatch.setattr("nclone_env.cli.generate._Progress.__call__", stopping)
+    words = ("--count", 50, "--family", "slopes")
+    assert run("--output", "made/pack.txt", *words, "--processes", number) == 130
+    count = len(seen)
+    assert count == 2 if number == 1 else 2 <= count < 50
+    assert run("--output", "whole.txt", "--count", count, "--family", "slopes") == 0
+    assert (folder / "made/pack.txt").read_bytes() == (folder / "whole.txt").read_bytes()
+    assert len(load_levels([folder / "made/pack.txt"])) == count
+    assert len(contents(folder / "made")) == count + 2
+
+
+def test_shards_are_merged_to_the_files_of_one_process(folder, capsys):
+    words = ("--count", 5, "--first", 3, *FAST)
+    assert run("--output", "one/pack.txt", *words) == 0
+    for number in (2, 1, 2):
+        assert run("--output", "parts", "--shard", f"{number}/2", *words) == 0
+    assert main(["merge", "parts", "--output", "joined/pack.txt"]) == 0
+    assert contents(folder / "joined") == contents(folder / "one")
+    assert len(contents(folder / "one")) == 7
+    assert run("--output", "one/pack.txt", "--shard", "1/2", *words) == 2
+    assert "output: expected a folder, got one/pack.txt, which is a file" in capsys.readouterr().err
 
 
 class Numbers:
@@ -102,15 +129,20 @@ class Numbers:
 
     def __call__(self, number):
         (self.folder / f"{number}-{os.getpid()}").touch()
+        time.sleep(0.02)
         return number
+
+    def tasks(self):
+        return (partial(self, number) for number in range(1000))
 
 
 def test_levels_that_are_complete_when_a_stop_is_requested_are_not_lost(folder):
     seen = []
-    for number in entries(Numbers(folder), 1000, 2, lambda: len(seen) >= 4):
-        seen.append(number)
-        if len(seen) == 4:
-            wait_until(lambda: len(list(folder.iterdir())) >= 6)  # others are made meanwhile
+    with processes(2) as executor:
+        for number in in_order(Numbers(folder).tasks(), executor, lambda: len(seen) >= 4):
+            seen.append(number)
+            if len(seen) == 4:
+                wait_until(lambda: len(list(folder.iterdir())) >= 6)  # others are made meanwhile
     made = [int(path.name.partition("-")[0]) for path in folder.iterdir()]
     assert seen == sorted(made)
     assert 6 <= len(seen) < 1000
@@ -119,13 +151,15 @@ def test_levels_that_are_complete_when_a_stop_is_requested_are_not_lost(folder):
 WAITING = """
 import sys, time
 from pathlib import Path
-from nclone_env.generate.collection import entries
+from nclone_env._processes import processes
+from nclone_env._tasks import in_order
 from tests.cli.test_generate import Numbers
 
 if __name__ == "__main__":
-    made = entries(Numbers(Path(sys.argv[1])), 1000, 2, lambda: False)
-    print([next(made) for _ in range(4)], flush=True)
-    time.sleep(600)
+    with processes(2) as executor:
+        made = in_order(Numbers(Path(sys.argv[1])).tasks(), executor)
+        print([next(made) for _ in range(4)], flush=True)
+        time.sleep(600)
 """
 
 
@@ -199,7 +233,7 @@ def test_a_solution_that_does_not_win_is_never_written(monkeypatch):
     made = collection.generate_level("slopes", 3, 0)
     object.__setattr__(made, "inputs", made.inputs[:-1])
     with pytest.raises(RuntimeError, match="not reproduced"):
-        collection.entry_of(made)
+        collection.entry_of(made, 0)
 
 
 @pytest.mark.parametrize(

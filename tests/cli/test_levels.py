@@ -1,4 +1,5 @@
 import itertools
+import json
 import shlex
 import sys
 import urllib.parse
@@ -198,3 +199,20 @@ def test_validate_warns_of_slow_levels(tmp_path, capsys, monkeypatch, level, sec
 def test_validate_needs_a_level(capsys):
     assert main(["levels", "validate"]) == 2
     assert "levels: expected at least one level, got none" in capsys.readouterr().err
+
+
+def test_findings_of_shards_are_merged_to_the_table_of_one_process(tmp_path, monkeypatch, capsys, level):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.map").write_bytes(b"\0" * 50)
+    words = ["levels", "validate", "first-steps", "small.toml", "bad.map"]
+    assert main([*words, "--output", "one.jsonl"]) == 1
+    shown = capsys.readouterr().out
+    for number, status in ((2, 1), (1, 0), (1, 0)):
+        assert main([*words, "--output", "parts", "--shard", f"{number}/2"]) == status
+    assert main(["merge", "parts", "--output", "joined.jsonl"]) == 0
+    one = (tmp_path / "one.jsonl").read_bytes()
+    assert (tmp_path / "joined.jsonl").read_bytes() == one
+    assert one.count(b"\n") == 8
+    assert all(f"{json.loads(line)['findings'][0]['text']}" in shown for line in one.splitlines()[-1:])
+    assert main([*words, "--shard", "1/2"]) == 2
+    assert "output: expected a folder for the journal of the shard, got none; name one" in capsys.readouterr().err

@@ -1,11 +1,14 @@
 """The command ``nclone-env solve``."""
 
 import json
+import os
+import signal
 
 import pytest
 
 from nclone_env.cli import solve as solve_module
 from nclone_env.cli.app import main
+from nclone_env.jobs import solving
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.replay.recording import load_recording
@@ -87,6 +90,18 @@ def test_a_search_goes_on_where_it_ended(folder):
     assert run("jumps/01-stairs", "--frames", 300_000, "--output", "a", "--resume", "--seed", 1) == 2
 
 
+def test_a_ladder_gives_more_only_to_what_is_not_completed(folder):
+    levels = ("first-steps/06-hop", "jumps/03-islands", "hazards/05-slalom")
+    assert run(*levels, "--ladder", "20_000,2e5", "--output", "ladder") == 0
+    for frames in (20_000, 200_000):
+        assert run(*levels, "--frames", frames, "--output", frames) == 0
+    few, many, ladder = (rows_in(folder / name) for name in ("20000", "200000", "ladder"))
+    assert {row["completed"] for row in few} == {True, False}
+    assert ladder == [one if one["completed"] else other for one, other in zip(few, many)]
+    assert run(levels[0], "--ladder", "1s,10s", "--output", "timed") == 0
+    assert rows_in(folder / "timed")[0]["completed"]
+
+
 def test_a_video_of_the_solution_is_written_on_request(folder):
     pytest.importorskip("imageio_ffmpeg")
     assert run("first-steps/06-hop", "--frames", 20_000, "--output", ".", "--video") == 0
@@ -112,13 +127,19 @@ def test_levels_that_are_not_completed_have_no_recording(folder, capsys):
     assert "0 of 1 levels completed" in capsys.readouterr().out
 
 
-def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
-    def stopping(level, *, stop, **arguments):
-        stop.signal = 2
-        return search(level, stop=stop, **arguments)
+def interrupt_searches(monkeypatch):
+    """Let each search begin with Ctrl-C."""
 
-    search = solve_module.solve
-    monkeypatch.setattr(solve_module, "solve", stopping)
+    def stopping(level, **arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return search(level, **arguments)
+
+    search = solving.solve
+    monkeypatch.setattr(solving, "solve", stopping)
+
+
+def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
+    interrupt_searches(monkeypatch)
     assert run("first-steps", "--output", ".") == 130
     assert [row["level"] for row in rows_in(folder)] == ["first-steps/01-walk"]
     assert "of 1 levels completed" in capsys.readouterr().out
@@ -129,6 +150,10 @@ def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
     [
         ((), "levels: expected at least one level, got none"),
         (("first-steps", "--threads", 0), "threads: expected a whole number of at least 1, got 0"),
+        (("first-steps", "--ladder", "1s,10"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+        (("first-steps", "--ladder", "10s,1s"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+        (("first-steps", "--ladder", "0s"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+        (("first-steps", "--ladder", "1s", "--frames", 1), "ladder: expected neither --seconds nor --frames with it"),
         (("nothing",), "level: expected a built-in set or level, a file or a folder, got 'nothing'"),
         (("first-steps", "--seconds", 0), "seconds: expected a number above 0, got 0"),
         (("first-steps", "--frames", 0), "frames: expected a whole number of at least 1, got 0"),
@@ -159,7 +184,7 @@ def test_another_level_is_added_and_only_the_same_one_refused(folder, capsys):
     )
     assert {path: path.read_bytes() for path in (folder / "a").iterdir()} == before
     assert run("jumps/01-stairs", "--frames", 1, "--output", "a", "--force", "--resume") == 2
-    assert "force: expected either --force or --resume" in capsys.readouterr().err
+    assert "resume: expected at most one of --resume, --force and --shard" in capsys.readouterr().err
 
 
 def test_a_row_is_replaced_on_request_with_its_recording(folder):
@@ -186,12 +211,7 @@ def test_an_interrupted_search_that_goes_on_keeps_the_rows_of_the_others(folder,
     assert run(*levels, "--frames", 20_000, "--output", "a", "--resume") == 0
     before = {row["level"]: row for row in rows_in(folder / "a")}
 
-    def stopping(level, *, stop, **arguments):
-        stop.signal = 2
-        return search(level, stop=stop, **arguments)
-
-    search = solve_module.solve
-    monkeypatch.setattr(solve_module, "solve", stopping)
+    interrupt_searches(monkeypatch)
     assert run(*levels, "--frames", 30_000, "--output", "a", "--resume") == 130
     after = {row["level"]: row for row in rows_in(folder / "a")}
     assert list(after) == list(levels)

@@ -20,7 +20,7 @@ from nclone_env.cli.train import train
 
 from .pages import PAGES, ROOT
 
-ELSEWHERE = {"onnxruntime", "optuna", "ray", "stable_baselines3", "torchrl"}
+ELSEWHERE = {"distributed", "onnxruntime", "optuna", "ray", "stable_baselines3", "torchrl"}
 """Libraries that are not installed here; ``make compat`` runs the blocks that import them."""
 LONG = {
     ("docs/levels/generated.md", 0),
@@ -136,7 +136,7 @@ def test_blocks_of_other_libraries_are_run_by_their_tests():
     for page in PAGES:
         for block in blocks(page, "python"):
             for library in imported(block) & ELSEWHERE:
-                names = {"ray": "rllib", "stable_baselines3": "sb3", "onnxruntime": "onnx"}
+                names = {"distributed": "executors", "ray": "rllib", "stable_baselines3": "sb3", "onnxruntime": "onnx"}
                 test = (ROOT / "tests" / "compat" / f"test_{names.get(library, library)}.py").read_text()
                 assert "run_example(" in test or page.name in test
 

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
+from nclone_env.cli.app import main
 from nclone_env.errors import RecordingError
 from nclone_env.gallery import site as site_module
 from nclone_env.gallery.entries import collect, page_names
@@ -418,3 +419,29 @@ def test_levels_are_found_once_for_recordings_alone(folder):
     entries = collect((), paths, faults.append)
     assert (faults, [entry.page for entry in entries]) == ([], ["winnable"])
     assert [run.label for run in entries[0].runs] == ["a", "b"]
+
+
+def test_shards_are_merged_to_the_site_of_one_process(folder, capsys):
+    level_file(folder / "a.map", WINNABLE)
+    recording_file(folder / "b.replay")
+    words = ("a.map", "first-steps", "--recordings", "b.replay", "--title", "All")
+    assert gallery(*words, "--output", "one") == 0
+    for number in (2, 1, 2):
+        assert gallery(*words, "--output", "parts", "--shard", f"{number}/2") == 0
+    assert main(["merge", "parts", "--output", "joined"]) == 0
+    assert contents(folder / "joined") == contents(folder / "one")
+    assert len(contents(folder / "one")) > 30
+    (folder / "other").mkdir()
+    (folder / "other" / "mine").touch()
+    assert main(["merge", "parts", "--output", "other", "--force"]) == 2
+    assert "output: expected a new folder or a gallery, got other" in capsys.readouterr().err
+    level_file(folder / "a.map", DEADLY)
+    assert main(["merge", "parts", "--output", "again"]) == 2
+    assert (
+        "folders: expected the levels and the version of the package that its shards had, got others"
+        in capsys.readouterr().err
+    )
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.level.formats.reader import TEXT_SUFFIX as TEXT_SUFFIX
     from nclone_env.level.formats.reader import appearance as appearance
     from nclone_env.level.formats.reader import read_bytes as read_bytes
+    from nclone_env.level.formats.reader import write_index as write_index
     from nclone_env.level.formats.text import format_text as format_text
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -28,6 +28,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from mmap import mmap
 
 import numpy as np
 
@@ -56,22 +57,26 @@ class Pack:
     """A pack of levels, parsed one level at a time.
 
     Args:
-        data: the whole file.
+        data: the whole file, possibly mapped.
         source: file name for messages.
+        lines: as the attribute, if they are known.
+
+    Attributes:
+        lines: (n, 3) int64, number, start and end of the line of each level; others are blank or comments.
     """
 
-    def __init__(self, data: bytes, source: str = "<bytes>"):
+    def __init__(self, data: bytes | mmap, source: str = "<bytes>", lines: np.ndarray | None = None):
         self._source, self._data = source, data
-        self._lines = list(_line_ends(data))
+        self.lines = np.fromiter(_line_ends(data), np.dtype((np.int64, 3))) if lines is None else lines
 
     def __len__(self) -> int:
-        """Return the number of levels: of lines that are neither blank nor comments."""
-        return len(self._lines)
+        """Return the number of levels."""
+        return len(self.lines)
 
     @property
     def titles(self) -> tuple[str, ...]:
         """The title of each level; nothing is checked."""
-        lines = (self._data[first:last].strip() for _, first, last in self._lines)
+        lines = (self._data[first:last].strip() for _, first, last in self.lines.tolist())
         return tuple(read_name(line[1:-1].rpartition(_END)[0], MAX_TITLE) for line in lines)
 
     def level(self, number: int) -> RawLevel:
@@ -86,7 +91,7 @@ class Pack:
         if number >= len(self):
             expected, got = "a pack with a line for it", f"{len(self)} levels"
             raise LevelFormatError(self._source, f"level {number}", expected, got)
-        line_number, first, last = self._lines[number]
+        line_number, first, last = self.lines[number].tolist()
         try:
             return _parse_line(self._data[first:last].strip(), f"{self._source}#{number}")
         except _LineError as error:
@@ -104,9 +109,9 @@ class Pack:
         return self.level(0)
 
 
-def _line_ends(data: bytes) -> Iterator[tuple[int, int, int]]:
+def _line_ends(data: bytes | mmap) -> Iterator[tuple[int, int, int]]:
     """Yield number, start and end of each line with a level; only their beginnings are copied, a pack can be large."""
-    first = len(_MARK) if data.startswith(_MARK) else 0
+    first = len(_MARK) if data[: len(_MARK)] == _MARK else 0
     for number in itertools.count(1):
         last = data.find(b"\n", first)
         end = len(data) if last < 0 else last
@@ -118,7 +123,7 @@ def _line_ends(data: bytes) -> Iterator[tuple[int, int, int]]:
         first = last + 1
 
 
-def is_pack(data: bytes) -> bool:
+def is_pack(data: bytes | mmap) -> bool:
     """Return whether data begin like a pack of levels."""
     line = next(_line_ends(data), None)
     return line is not None and data[line[1] : line[2]].lstrip()[:1] == _START

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import stat
 import zlib
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
+import numpy as np
+
+from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.formats.attract import is_attract, read_attract
 from nclone_env.level.formats.map_bytes import read_map
@@ -22,7 +27,10 @@ from nclone_env.level.raw import RawLevel
 
 TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
 MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26
-"""Bytes of a file with one level, and of a pack: hours of recorded inputs, or 20,000 levels, are smaller."""
+"""Bytes of a file with one level, and of one that is read whole: hours of recorded inputs, or 20,000 levels, are
+smaller. Larger packs are mapped."""
+INDEX_SUFFIX = ".index"
+"""Of the file next to a larger pack that has the places of its lines, ``.npy``."""
 _GZIP, _GZIP_SUFFIX = b"\x1f\x8b", ".gz"
 _PART = 1 << 16  # bytes read at a time: Python provides as many before it reads
 _OTHER_KINDS = (
@@ -43,14 +51,16 @@ class LevelFile:
     """The contents of one file: a level, or a pack of levels.
 
     Attributes:
-        data: the whole file.
+        data: the whole file, mapped if it is a large pack.
         source: file name for messages.
         is_text: whether the file name marks it as text; otherwise the bytes decide.
+        lines: those of a pack, if they are known.
     """
 
-    data: bytes
+    data: bytes | mmap
     source: str = "<bytes>"
     is_text: bool = False
+    lines: np.ndarray | None = None
 
     @classmethod
     def open(cls, path: Path) -> LevelFile:
@@ -60,13 +70,16 @@ class LevelFile:
             UnknownLevelError: if there is no file at the path.
             LevelFormatError: if the file cannot be read.
         """
+        mapped = _mapped(path)
+        if mapped is not None:
+            return cls(mapped, plain(path), lines=_read_index(path, mapped))
         name = path.with_suffix("") if path.suffix == _GZIP_SUFFIX else path
         return cls(read_bytes(path), plain(path), name.suffix == TEXT_SUFFIX)
 
     @cached_property
     def pack(self) -> Pack | None:
         """The pack, if the file is one."""
-        return Pack(self.data, self.source) if not self.is_text and is_pack(self.data) else None
+        return Pack(self.data, self.source, self.lines) if not self.is_text and is_pack(self.data) else None
 
     def level(self, number: int | None = None) -> RawLevel:
         """Parse one level.
@@ -82,6 +95,7 @@ class LevelFile:
             raise LevelFormatError(source, "offset 0", "a level file (text, map bytes or attract file)", "no data")
         if self.pack is not None:
             return self.pack.only_level() if number is None else self.pack.level(number)
+        assert isinstance(data, bytes)  # only packs are mapped
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise LevelFormatError(source, "file", "UTF-8 text or a level in bytes", "UTF-16 text; save it as UTF-8")
         if len(data) > MAX_LEVEL_SIZE:
@@ -93,6 +107,45 @@ class LevelFile:
         if is_peer(data):
             return read_peer(data, source).level
         return read_attract(data, source).level if is_attract(data) else read_map(data, source)
+
+
+def write_index(path: Path) -> None:
+    """Write the index of a pack that is mapped, next to it, so that readers need not look for the lines.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    mapped = _mapped(path)
+    if mapped is not None:
+        stream = io.BytesIO()
+        np.save(stream, Pack(mapped).lines)
+        write_file(_index_of(path), stream.getvalue())
+
+
+def _index_of(path: Path) -> Path:
+    return path.with_name(path.name + INDEX_SUFFIX)
+
+
+def _read_index(path: Path, data: mmap) -> np.ndarray | None:
+    """Return the lines that the index of a pack has, None if there is none or it is of another pack."""
+    try:
+        lines = np.load(_index_of(path), mmap_mode="r", allow_pickle=False)
+        _, first, last = lines[-1].tolist()
+    except (OSError, ValueError, LookupError, EOFError):
+        return None
+    fits = lines.dtype == np.int64 and lines.ndim == 2 and 0 <= first < last <= len(data) <= last + 1
+    return lines if fits else None
+
+
+def _mapped(path: Path) -> mmap | None:
+    """Return the contents of a pack that is too large to be read whole, None for other files."""
+    with suppress(OSError, ValueError):  # reading the file reports them
+        status = path.stat()
+        if stat.S_ISREG(status.st_mode) and status.st_size > MAX_FILE_SIZE:
+            with path.open("rb") as file:
+                if is_pack(file.read(_PART)):
+                    return mmap(file.fileno(), 0, access=ACCESS_READ)
+    return None
 
 
 def read_bytes(path: Path) -> bytes:

@@ -1,11 +1,15 @@
 import os
+from mmap import mmap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
-from nclone_env.level.formats import reader
+from nclone_env.level.build import build_room
+from nclone_env.level.formats import pack_text, reader
 from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 
@@ -107,6 +111,30 @@ def test_huge_file(tmp_path, monkeypatch):
     path.write_bytes(FORMATS["map"])
     with pytest.raises(LevelFormatError, match="expected at most 100 bytes, got more"):
         read_level(path)
+
+
+def test_a_large_pack_is_mapped_and_its_index_has_the_places_of_the_lines(tmp_path, monkeypatch):
+    path = tmp_path / "large.txt"
+    packed = [build_room(f"gold {number} 50").raw for number in range(40, 60)]
+    path.write_bytes(b"# mine\n\n" + write_pack(packed))
+    whole = LevelFile.open(path)
+    monkeypatch.setattr(reader, "MAX_FILE_SIZE", 100)
+    reader.write_index(path)
+    index = path.with_name("large.txt.index")
+    opened = LevelFile.open(path)
+    assert isinstance(opened.data, mmap)
+    np.testing.assert_array_equal(opened.lines, whole.pack.lines)
+    monkeypatch.setattr(pack_text, "_line_ends", lambda data: iter([(3, 8, 9)]))  # the first line decides on the format
+    assert [LevelFile.open(path).level(number).digest for number in (0, 19)] == [packed[0].digest, packed[19].digest]
+    monkeypatch.undo()
+    monkeypatch.setattr(reader, "MAX_FILE_SIZE", 100)
+    for contents in (None, b"", b"other", index.read_bytes()[:-24]):
+        index.unlink(missing_ok=True)
+        if contents is not None:
+            index.write_bytes(contents)
+        assert LevelFile.open(path).level(19).digest == packed[19].digest
+    path.write_bytes(write_pack(packed[:2]))
+    assert len(LevelFile.open(path).pack) == 2
 
 
 def test_a_file_of_one_level_is_no_pack():

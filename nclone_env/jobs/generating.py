@@ -1,0 +1,91 @@
+"""Levels by seed: a pack with its table and recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nclone_env.errors import ConfigError
+from nclone_env.generate import (
+    FAMILIES,
+    TABLE_SUFFIX,
+    CollectionFiles,
+    Order,
+    PackEntry,
+    check_generation,
+    write_collection,
+)
+from nclone_env.jobs.job import Job, ignore
+from nclone_env.jobs.shard import checked
+from nclone_env.options import check_integer
+
+
+@dataclass(frozen=True)
+class Generating(Job):
+    """Levels made by seed, as ``nclone-env levels generate`` makes them; ``output`` is a pack.
+
+    Attributes:
+        count: number of levels.
+        first: number of the first one.
+        seed: of the collection; level n of a seed is always the same.
+        families: they take turns.
+        difficulty: least and greatest.
+        split: ``train`` or ``held-out``.
+
+    Raises:
+        ConfigError: if an argument is out of range.
+    """
+
+    count: int = 100
+    first: int = 0
+    seed: int = 0
+    families: tuple[str, ...] = tuple(FAMILIES)
+    difficulty: tuple[int, int] = (0, 100)
+    split: str = "train"
+
+    name = "generate"
+
+    def __post_init__(self) -> None:
+        check_integer("count", self.count, low=1)
+        check_integer("first", self.first, low=0)
+        if not self.families:
+            raise ConfigError(f"family: expected some of {', '.join(FAMILIES)}, got none")
+        for family in self.families:
+            check_generation(family, self.seed, self.first, self.split, self.difficulty)
+
+    @property
+    def total(self) -> int:
+        """Number of levels."""
+        return self.count
+
+    def files(self, output: Path) -> Sequence[Path]:
+        """Return pack, table and folder.
+
+        Raises:
+            ConfigError: if the output has not the name of a pack.
+        """
+        if not output.name or output.suffix == TABLE_SUFFIX or output.is_dir():
+            what = "the name of its table" if output.suffix == TABLE_SUFFIX else "a folder"
+            got = f"{str(output)!r}, {what}"
+            raise ConfigError(f"output: expected the file name of a pack, such as pack.txt, got {got}")
+        files = CollectionFiles(output)
+        return files.pack, files.table, files.folder
+
+    def task(self, number: int) -> Callable[[], dict[str, Any]]:
+        """Return what makes a level."""
+        return partial(_make, Order(self.families, self.seed, self.split, self.difficulty, self.first), number)
+
+    def write(
+        self, output: Path, results: Iterable[Mapping[str, Any]], on_result: Callable[[PackEntry], None] = ignore
+    ) -> None:
+        """Write pack, table and recordings; what is there is replaced once all levels are made."""
+        output.parent.mkdir(parents=True, exist_ok=True)
+        made = (PackEntry(**{**result, "file": checked(result["file"])}) for result in results)
+        write_collection(CollectionFiles(output), made, on_result)
+
+
+def _make(order: Order, place: int) -> dict[str, Any]:
+    return vars(order(place))

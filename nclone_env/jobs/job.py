@@ -1,0 +1,166 @@
+"""Jobs: tasks on levels, and how their results become files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from nclone_env import __version__
+from nclone_env._tasks import in_order, never
+from nclone_env.errors import ConfigError, shortened
+from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
+
+KINDS: Mapping[str, str] = {
+    "solve": "solving:Solving",
+    "generate": "generating:Generating",
+    "validate": "validating:Validating",
+    "gallery": "showing:Showing",
+    "evaluate": "evaluating:Evaluating",
+}
+"""Module and class of each job."""
+
+
+def ignore(result: Any) -> None:
+    """Do nothing with a result."""
+
+
+class Job(ABC):
+    """Work on many levels, one task each, whose results do not depend on who computes them.
+
+    A dataclass: its fields that compare are JSON values or tuples of them, from which other processes make it again.
+    """
+
+    name: ClassVar[str]
+    """Key in ``KINDS``."""
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """Number of tasks."""
+
+    @property
+    def digest(self) -> str:
+        """Of what the job reads; shards that have read something else are not joined."""
+        return ""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The fields that compare."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the job of such fields, as JSON gives them back."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()})
+
+    def files(self, output: Path) -> Sequence[Path]:
+        """Return what :meth:`write` writes; errors name what is wrong with ``output``."""
+        return (output,)
+
+    @abstractmethod
+    def task(self, number: int) -> Callable[[], Any]:
+        """Return a task, picklable; its result consists of JSON values and bytes."""
+
+    @abstractmethod
+    def write(self, output: Path, results: Iterable[Any], on_result: Callable[[Any], None] = ignore) -> None:
+        """Write the files of results, which come in order, and call a function with each."""
+
+
+def run(
+    job: Job, output: str | Path, executor: Executor | None = None, on_result: Callable[[Any], None] = ignore
+) -> None:
+    """Do a job and write its files.
+
+    Args:
+        job: the job.
+        output: file or folder, as the command of the job has it.
+        executor: computes the tasks: a pool of threads or processes, or one of ``concurrent.futures`` form of another
+            library. Without one this thread does.
+        on_result: called with each result.
+
+    Raises:
+        ConfigError: if the job cannot write there.
+    """
+    job.files(Path(output))
+    job.write(Path(output), in_order(map(job.task, range(job.total)), executor), on_result)
+
+
+def run_shard(
+    job: Job,
+    folder: str | Path,
+    shard: Shard,
+    executor: Executor | None = None,
+    stop: Callable[[], bool] = never,
+    on_result: Callable[[Any], None] = ignore,
+) -> bool:
+    """Do a part of a job, and keep the results in a journal; what an earlier call has done is not done again.
+
+    Args:
+        job: the job.
+        folder: of the journal; shards may share it.
+        shard: which part.
+        executor: as for :func:`run`.
+        stop: asked before each task whether to stop; later results are done again by the next call.
+        on_result: called with each new result.
+
+    Returns:
+        Whether the shard is complete.
+
+    Raises:
+        ConfigError: if the journal there is of another job, or another process works on it.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    numbers = shard.numbers(job.total)
+    journal = Journal(Path(folder) / shard.file, _header(job))
+    try:
+        for result in in_order(map(job.task, numbers[journal.done :]), executor, stop):
+            if stop():  # it may be the one of a task that was stopped
+                break
+            journal.add(result)
+            on_result(result)
+        return journal.done == len(numbers)
+    finally:
+        journal.close()
+
+
+def merge(folders: Sequence[str | Path], output: str | Path) -> None:
+    """Write the files of a job from the journals of all its shards, the same as :func:`run` does.
+
+    Args:
+        folders: of the journals.
+        output: file or folder, as the command of the job has it.
+
+    Raises:
+        ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
+    """
+    job, results = merged([Path(folder) for folder in folders])
+    job.files(Path(output))
+    job.write(Path(output), results)
+
+
+def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
+    """Return a job and its results from the journals of all its shards.
+
+    Raises:
+        ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
+    """
+    results = Merged.of(folders)
+    place = KINDS.get(results.header["job"])
+    if place is None:
+        raise ConfigError(f"folders: expected a job of {', '.join(KINDS)}, got {shortened(results.header['job'])}")
+    module, _, name = place.partition(":")
+    job = getattr(import_module(f"nclone_env.jobs.{module}"), name).from_arguments(results.header["arguments"])
+    if as_json(_header(job)) != results.header:
+        expected = "the levels and the version of the package that its shards had"
+        raise ConfigError(f"folders: expected {expected}, got others; start the shards again in another folder")
+    return job, results
+
+
+def _header(job: Job) -> dict[str, Any]:
+    facts = {"version": __version__, "levels": job.digest, "total": job.total}
+    return {"job": job.name, "arguments": dict(job.arguments), **facts}
