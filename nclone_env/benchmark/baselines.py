@@ -15,7 +15,7 @@ from nclone_env.benchmark.entries import of_inputs, of_run
 from nclone_env.benchmark.evaluation import evaluate, run_of
 from nclone_env.benchmark.submission import Run
 from nclone_env.benchmark.track import MODES, Track
-from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.benchmark.track_levels import track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError
 from nclone_env.obs import GAME_STATE, columns
@@ -93,6 +93,8 @@ def play_ppo(order: Order) -> Run:
     if steps is None:
         raise ConfigError(f"budget: expected one in steps for the baseline ppo, got {order.budget}")
     options = {**_PPO[order.track.source], **_MODES[order.mode]}
+    if order.track.source == "packs":
+        options["levels"] = training_levels(order.track, order.packs)
     config = TrainConfig.of(
         **options,
         total_timesteps=steps - steps % (256 * 128),  # whole rollouts
@@ -108,21 +110,22 @@ _MODES: Mapping[str, Mapping[str, Any]] = {
     "look-ahead": {"observations": ("game_state", "action_outcomes")},
     "pixels": {"observations": ("player_frame", "global_view"), "picture_size": 64, "frame_stack": 2},
 }
+_OF_MANY_LEVELS: Mapping[str, Any] = {
+    "observations": ("game_state", "locals"),
+    "locals_planes": 3,
+    "locals_size": 9,
+    "local_position": True,
+    "paths": "doors",
+    "starts": ("planned",),
+    "max_frames": 2400,
+    "shared_trunk": False,
+    "hidden_size": 96,
+    "update_epochs": 3,
+}
 _PPO: Mapping[str, Mapping[str, Any]] = {
     "builtin": {"levels": ("first-steps", "jumps", "hazards"), "observations": ("game_state",)},
-    "generated": {
-        "levels": ("generated",),
-        "observations": ("game_state", "locals"),
-        "locals_planes": 3,
-        "locals_size": 9,
-        "local_position": True,
-        "paths": "doors",
-        "starts": ("planned",),
-        "max_frames": 2400,
-        "shared_trunk": False,
-        "hidden_size": 96,
-        "update_epochs": 3,
-    },
+    "generated": {"levels": ("generated",), **_OF_MANY_LEVELS},
+    "packs": _OF_MANY_LEVELS,
 }
 
 

@@ -74,22 +74,22 @@ def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None
         lines += ["\n| policy | command |\n|---|---|"]
         lines += [f"| {_escaped(one.title)} | `{_one_line(one.command)}` |" for one, _ in own]
         lines.append("")
-        if track.bands > 1:
-            lines += [_bands(track, own), ""]
+        if track.parts:
+            lines += [_of_parts(track, own), ""]
         if picture:
             lines += [f"![Share of levels and seeds above each speed]({picture.format(name.lower())})", ""]
     return "\n".join(lines)
 
 
-def _bands(track: Track, own: Sequence[tuple[Submission, Verification]]) -> str:
-    """Return the mean success of each band of levels, the easiest first."""
-    titles = ("policy", "mode", *(str(number + 1) for number in range(track.bands)))
+def _of_parts(track: Track, own: Sequence[tuple[Submission, Verification]]) -> str:
+    """Return the mean success in each part of the levels."""
     rows = []
     for submission, _ in own:
         success = np.mean([measures(track, run)["success"] for run in submission.runs], axis=0)
-        bands = success.reshape(track.bands, -1).mean(axis=1)
-        rows.append([_escaped(submission.title), submission.mode, *(f"{100 * value:.1f}" for value in bands)])
-    return f"Mean success in percent by band of difficulty, the easiest first:\n\n{_markdown(titles, rows)}"
+        means = [f"{100 * success[part].mean():.1f}" for part in track.parts.values()]
+        rows.append([_escaped(submission.title), submission.mode, *means])
+    what = "band of difficulty, the easiest first" if track.bands > 1 else "pack"
+    return f"Mean success in percent by {what}:\n\n{_markdown(('policy', 'mode', *track.parts), rows)}"
 
 
 def _escaped(text: str) -> str:
