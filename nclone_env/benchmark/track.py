@@ -19,7 +19,7 @@ from nclone_env.errors import ConfigError, did_you_mean, shortened
 FOLDER = Path(__file__).parent / "tracks"
 DIGESTS: Mapping[str, str] = {
     "Builtin-v1": "ee16fcfb039a20d0e35690c1a400095efb52873094cb8a24ed4f3eefc72fe5d0",
-    "Game-v1": "8f109003c429b21d61e470dd938de431ca623c803071aed35b5423a2ed102a56",
+    "Game-v1": "61fdb62a78b142dfd937e48886f0fd42eda37038ca4ef37c36d77a01411b63eb",
     "Generated-v1": "554aaf59e9f2406906192ec20d7b5c15603a885049eae171fc85e0111707f847",
     "Planning-v1": "d4bb8ffe73becca90ff4a532705366473ac49b10f3afe78f16bc9b055adc6c78",
 }
