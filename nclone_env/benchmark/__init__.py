@@ -9,15 +9,16 @@ from nclone_env._faces import face
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.benchmark.evaluation import evaluate as evaluate
     from nclone_env.benchmark.scores import Score as Score
-    from nclone_env.benchmark.scores import interquartile_mean as interquartile_mean
     from nclone_env.benchmark.scores import performance_profile as performance_profile
     from nclone_env.benchmark.submission import Run as Run
     from nclone_env.benchmark.submission import Submission as Submission
     from nclone_env.benchmark.submission import read_submission as read_submission
     from nclone_env.benchmark.track import Track as Track
     from nclone_env.benchmark.track import load_track as load_track
+    from nclone_env.benchmark.track_levels import training_levels as training_levels
     from nclone_env.benchmark.verification import Verification as Verification
     from nclone_env.benchmark.verification import verify as verify
+    from nclone_env.train import interquartile_mean as interquartile_mean
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.benchmark.baselines import BASELINES as BASELINES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from nclone_env.benchmark.entries import of_inputs, of_run
 from nclone_env.benchmark.evaluation import evaluate, run_of
 from nclone_env.benchmark.submission import Run
 from nclone_env.benchmark.track import MODES, Track
-from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.benchmark.track_levels import track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError
 from nclone_env.obs import GAME_STATE, columns
@@ -24,6 +24,8 @@ from nclone_env.train import Hooks, TrainConfig, train
 
 _AT = columns(GAME_STATE)
 _ASIDE, _UP = 0.1, -0.35
+_CLONED_LEVELS = 256
+"""Of the generator; demonstrations of the planner on so many take some minutes."""
 _SHARE = 0.98
 """Of a budget of frames: a search ends with the trial that spends it, a few thousand frames later."""
 
@@ -40,6 +42,8 @@ class Order:
     output: Path
     """Folder of training runs."""
     hooks: Hooks
+    with_policy: bool = True
+    """Include the policy that was trained."""
 
 
 class RandomPolicy:
@@ -92,15 +96,16 @@ def play_ppo(order: Order) -> Run:
     steps = order.track.budgets[order.budget].get("steps")
     if steps is None:
         raise ConfigError(f"budget: expected one in steps for the baseline ppo, got {order.budget}")
-    options = {**_PPO[order.track.source], **_MODES[order.mode]}
-    config = TrainConfig.of(
-        **options,
-        total_timesteps=steps - steps % (256 * 128),  # whole rollouts
-        seed=order.seed,
-        output=order.output,
-    )
+    config = _config(order, {"total_timesteps": steps - steps % (256 * 128)})  # whole rollouts
     result = train(config, order.hooks)
-    return of_run(result.checkpoint, order.track, order.mode, order.packs, hooks=order.hooks)
+    return of_run(result.checkpoint, order.track, order.mode, order.packs, order.with_policy, order.hooks)
+
+
+def _config(order: Order, options: Mapping[str, Any]) -> TrainConfig:
+    """Return the configuration of a training run for a track, with some options besides those of the track."""
+    source, mode = _PPO[order.track.source], _MODES[order.mode]
+    packs = {"levels": training_levels(order.track, order.packs)} if order.track.source == "packs" else {}
+    return TrainConfig.of(**{**source, **mode, **packs, **options}, seed=order.seed, output=order.output)
 
 
 _MODES: Mapping[str, Mapping[str, Any]] = {
@@ -108,22 +113,39 @@ _MODES: Mapping[str, Mapping[str, Any]] = {
     "look-ahead": {"observations": ("game_state", "action_outcomes")},
     "pixels": {"observations": ("player_frame", "global_view"), "picture_size": 64, "frame_stack": 2},
 }
+_OF_MANY_LEVELS: Mapping[str, Any] = {
+    "observations": ("game_state", "locals"),
+    "locals_planes": 3,
+    "locals_size": 9,
+    "local_position": True,
+    "paths": "doors",
+    "starts": ("planned",),
+    "max_frames": 2400,
+    "shared_trunk": False,
+    "hidden_size": 96,
+    "update_epochs": 3,
+}
 _PPO: Mapping[str, Mapping[str, Any]] = {
     "builtin": {"levels": ("first-steps", "jumps", "hazards"), "observations": ("game_state",)},
-    "generated": {
-        "levels": ("generated",),
-        "observations": ("game_state", "locals"),
-        "locals_planes": 3,
-        "locals_size": 9,
-        "local_position": True,
-        "paths": "doors",
-        "starts": ("planned",),
-        "max_frames": 2400,
-        "shared_trunk": False,
-        "hidden_size": 96,
-        "update_epochs": 3,
-    },
+    "generated": {"levels": ("generated",), **_OF_MANY_LEVELS},
+    "packs": _OF_MANY_LEVELS,
 }
+
+
+def play_clone(order: Order) -> Run:
+    """Clone solutions of the planner on training levels, without any update of PPO after, and play the clone."""
+    if "seconds" not in order.track.budgets[order.budget]:
+        raise ConfigError(f"budget: expected one in seconds for the baseline clone, got {order.budget}")
+    cloned: list[Any] = []
+    hooks = replace(order.hooks, on_warm_start=cloned.append, stop=lambda: bool(cloned))
+    options: dict[str, Any] = {"warm_start": ("planned",), "starts": ()}
+    if order.track.source == "generated":
+        options["generated_count"] = _CLONED_LEVELS
+    began = time.process_time()
+    checkpoint = train(_config(order, options), hooks).checkpoint
+    seconds = round(time.process_time() - began, 1)
+    run = of_run(checkpoint, order.track, order.mode, order.packs, order.with_policy, order.hooks)
+    return run.claiming({**run.claimed, "seconds": seconds, "demonstrations": len(cloned[0].demonstrated.sources)})
 
 
 def play_planner(order: Order) -> Run:
@@ -144,6 +166,7 @@ def play_planner(order: Order) -> Run:
 
 BASELINES: Mapping[str, Callable[[Order], Run]] = {
     "ppo": play_ppo,
+    "clone": play_clone,
     "random": play_random,
     "nearest-exit": play_nearest_exit,
     "planner": play_planner,

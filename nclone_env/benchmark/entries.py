@@ -18,7 +18,7 @@ from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
 from nclone_env.replay import Recording, load_any_recording
-from nclone_env.train import Hooks, level_digests, load_policy, policy_file
+from nclone_env.train import Hooks, level_digests, load_policy, policy_file, training_seconds
 
 _SILENT = Hooks()
 
@@ -87,11 +87,9 @@ class Entered:
 
 
 def _seconds(curve: bytes | None) -> float | None:
-    """Return the seconds of training by a learning curve, without evaluations; None without one."""
-    rows = list(csv.DictReader((curve or b"").decode().splitlines()))
-    steps = np.diff([0.0, *(float(row["timesteps"]) for row in rows)])
-    speeds = [float(row["steps_per_second"]) for row in rows]
-    return round(float(sum(count / speed for count, speed in zip(steps, speeds))), 1) if rows else None
+    """Return the seconds of training by a learning curve; None without one."""
+    seconds = training_seconds(csv.DictReader((curve or b"").decode().splitlines()))
+    return round(float(seconds[-1]), 1) if len(seconds) else None
 
 
 def of_recordings(

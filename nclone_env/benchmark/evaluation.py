@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env._tasks import in_order
+from nclone_env.benchmark.arena import Arena
 from nclone_env.benchmark.attempts import Attempts, replay
 from nclone_env.benchmark.players import Player, Policy
 from nclone_env.benchmark.submission import Run
@@ -20,10 +21,10 @@ from nclone_env.benchmark.track import Track
 from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.level import Level, pack
-from nclone_env.train import Hooks, VectorEnvironment, make_environments
+from nclone_env.train import Hooks
 
 BATCH = 1024
-"""Most episodes that are played at a time."""
+"""Most episodes that are played at a time; sampled actions depend on it."""
 _SILENT = Hooks()
 _PLAYING = Lock()
 """Threads would share the state of a policy, and the number of threads that it computes with."""
@@ -152,28 +153,20 @@ def _play(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play a batch of the episodes on levels ``which``; return their steps and actions as in ``Attempts``."""
     wrapped, chosen = Policy(policy), which[first : first + size]
-    with _PLAYING, wrapped.computing(), closing(make_environments(config, size)) as envs:
+    with _PLAYING, wrapped.computing(), closing(Arena(config, size)) as arena:
         player = wrapped.player(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
-        taken, steps = _play_batch(envs, chosen, player, config.max_steps)
+        taken, steps = _play_batch(arena, chosen, player, config.max_steps)
     return steps, np.concatenate([row[:count] for row, count in zip(taken.T, steps)])
 
 
-def _play_batch(
-    envs: VectorEnvironment, which: np.ndarray, player: Player, most_steps: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Play an episode in each environment; return actions (most_steps, n) uint8, and how many each episode took."""
+def _play_batch(arena: Arena, which: np.ndarray, player: Player, most_steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Play an episode on each level; return actions (most_steps, n) uint8, and how many each episode took."""
     count = len(which)
-    envs.assign_levels(np.resize(which, envs.num_envs))
-    observations, _ = envs.reset(seed=0)
     taken, steps = np.zeros((most_steps, count), np.uint8), np.zeros(count, np.uint32)
-    actions, waiting = np.zeros(envs.num_envs, np.int64), np.arange(count)
-    for step in range(most_steps):
-        actions[:] = 0
-        actions[waiting] = player(observations, waiting)
-        taken[step] = actions[:count]
-        observations, _, terminated, truncated, _ = envs.step(actions)
+    arena.begin(which)
+    waiting, step = np.arange(count), 0
+    while len(waiting):
+        actions = taken[step, waiting] = player(arena.seen, waiting)
         steps[waiting] += 1
-        waiting = waiting[~(terminated | truncated)[waiting]]
-        if not len(waiting):
-            break
+        waiting, step = waiting[~arena.step(waiting, actions)], step + 1
     return taken, steps

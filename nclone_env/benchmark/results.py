@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +35,8 @@ tracks](benchmark.md) explains tracks, scores and proofs. `nclone-env benchmark 
 
 Cells are interquartile means over levels and seeds in percent, with 95 % intervals of a stratified bootstrap over seeds
 in brackets where there are several. Normalised speed is the mean between that of random play (0) and that of the best
-known solutions (100). Proof by inputs: these actions win these levels; by the policy: it is included and chose them.
+known solutions (100). Proof by inputs: these actions win these levels. Where the policy is included too,
+`nclone-env benchmark verify --policies` lets it choose them again.
 """
 
 
@@ -42,11 +44,11 @@ def row(track: Track, submission: Submission, verification: Verification) -> lis
     """Return the cells of a submission, as ``TITLES`` names them."""
     found = verification.scores
     cells = [_cell(found[name]) if name in found else "-" for name in ("success", "probable", "any", "speed")]
-    proof = "policy" if all(run.policy for run in submission.runs) else "inputs"
+    proof = "inputs, policy" if all(run.policy for run in submission.runs) else "inputs"
     scaled = f"{100 * normalised(track, found, 'speed'):.1f}"
     units = track.budgets[submission.budget]
     used = ", ".join(f"{max(run.claimed[unit] for run in submission.runs):,} {unit}" for unit in units)
-    head = [submission.title, submission.mode, submission.budget, used, str(len(submission.runs))]
+    head = [_escaped(submission.title), submission.mode, submission.budget, used, str(len(submission.runs))]
     return [*head, *cells, scaled, proof]
 
 
@@ -70,24 +72,34 @@ def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None
         own.sort(key=lambda pair: (pair[0].mode, pair[0].budget, -pair[1].scores["speed"].iqm))
         lines += [f"## {name}\n", f"{track.title}\n", _markdown(TITLES, [row(track, *pair) for pair in own])]
         lines += ["\n| policy | command |\n|---|---|"]
-        lines += [f"| {one.title} | `{one.command}` |" for one, _ in own]
+        lines += [f"| {_escaped(one.title)} | `{_one_line(one.command)}` |" for one, _ in own]
         lines.append("")
-        if track.bands > 1:
-            lines += [_bands(track, own), ""]
+        if track.parts:
+            lines += [_of_parts(track, own), ""]
         if picture:
             lines += [f"![Share of levels and seeds above each speed]({picture.format(name.lower())})", ""]
     return "\n".join(lines)
 
 
-def _bands(track: Track, own: Sequence[tuple[Submission, Verification]]) -> str:
-    """Return the mean success of each band of levels, the easiest first."""
-    titles = ("policy", "mode", *(str(number + 1) for number in range(track.bands)))
+def _of_parts(track: Track, own: Sequence[tuple[Submission, Verification]]) -> str:
+    """Return the mean success in each part of the levels."""
     rows = []
     for submission, _ in own:
         success = np.mean([measures(track, run)["success"] for run in submission.runs], axis=0)
-        bands = success.reshape(track.bands, -1).mean(axis=1)
-        rows.append([submission.title, submission.mode, *(f"{100 * value:.1f}" for value in bands)])
-    return f"Mean success in percent by band of difficulty, the easiest first:\n\n{_markdown(titles, rows)}"
+        means = [f"{100 * success[part].mean():.1f}" for part in track.parts.values()]
+        rows.append([_escaped(submission.title), submission.mode, *means])
+    what = "band of difficulty, the easiest first" if track.bands > 1 else "pack"
+    return f"Mean success in percent by {what}:\n\n{_markdown(('policy', 'mode', *track.parts), rows)}"
+
+
+def _escaped(text: str) -> str:
+    """Return a text as Markdown that stays in its cell: an author chooses it."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
+
+
+def _one_line(code: str) -> str:
+    """Return a text for a code span in a cell."""
+    return " ".join(code.split()).replace("`", "'").replace("|", "\\|")
 
 
 def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nclone_env.benchmark.track import Track
+from nclone_env.train import interquartile_mean, interval
 
 if TYPE_CHECKING:
     from nclone_env.benchmark.submission import Run
 
 MEASURES = ("success", "probable", "any", "speed")
 """Success of sampled actions, of the most probable actions, of any of the attempts; and speed."""
-_SAMPLES = 2000
-_CHUNK = 100
 _DIGITS = 4
 
 
@@ -68,34 +67,6 @@ def score(values: np.ndarray) -> Score:
     low, high = interval(values) if len(values) > 1 else (None, None)
     rounded = [None if value is None else round(float(value), _DIGITS) for value in (low, high)]
     return Score(round(interquartile_mean(values), _DIGITS), round(float(values.mean()), _DIGITS), *rounded)
-
-
-def interquartile_mean(values: np.ndarray) -> float:
-    """Return the mean of what is left of all values without the lowest and the highest quarter, rounded down."""
-    ordered = np.sort(values, axis=None)
-    cut = int(0.25 * ordered.size)
-    return float(ordered[cut : ordered.size - cut].mean())
-
-
-def interval(values: np.ndarray, samples: int = _SAMPLES, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % interval of the interquartile mean by the percentiles of a stratified bootstrap.
-
-    Each sample draws as many seeds as there are, with replacement, for each level on its own.
-
-    Args:
-        values: (seeds, levels).
-        samples: number of samples.
-        seed: of the draws.
-    """
-    random, (seeds, levels) = np.random.default_rng(seed), values.shape
-    columns, cut = np.arange(levels), int(0.25 * values.size)
-    means = np.empty(samples)
-    for first in range(0, samples, _CHUNK):
-        drawn = values[random.integers(seeds, size=(min(_CHUNK, samples - first), seeds, levels)), columns]
-        ordered = np.sort(drawn.reshape(len(drawn), -1), axis=1)
-        means[first : first + len(drawn)] = ordered[:, cut : values.size - cut].mean(axis=1)
-    low, high = np.percentile(means, (2.5, 97.5))
-    return float(low), float(high)
 
 
 def performance_profile(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

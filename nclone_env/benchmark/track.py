@@ -19,6 +19,7 @@ from nclone_env.errors import ConfigError, did_you_mean, shortened
 FOLDER = Path(__file__).parent / "tracks"
 DIGESTS: Mapping[str, str] = {
     "Builtin-v1": "ee16fcfb039a20d0e35690c1a400095efb52873094cb8a24ed4f3eefc72fe5d0",
+    "Game-v1": "61fdb62a78b142dfd937e48886f0fd42eda37038ca4ef37c36d77a01411b63eb",
     "Generated-v1": "554aaf59e9f2406906192ec20d7b5c15603a885049eae171fc85e0111707f847",
     "Planning-v1": "d4bb8ffe73becca90ff4a532705366473ac49b10f3afe78f16bc9b055adc6c78",
 }
@@ -42,7 +43,7 @@ class TrackLevel(NamedTuple):
     reference: str
     """Name of a built-in level, family and number of a generated one, pack and number of one of the game."""
     frames: int
-    """Frames of the best solution known when the track was made."""
+    """Frames of the best solution known when the track was made; the limit of an episode if none was."""
     digest: str
     """First 16 hex digits of the SHA-256 of tiles and records."""
 
@@ -90,6 +91,15 @@ class Track:
         """Steps of the longest possible episode."""
         return -(-self.max_frames // self.frame_skip)
 
+    @property
+    def parts(self) -> dict[str, slice]:
+        """Parts of the levels: the bands by number from 1 on, the packs by name; nothing if there is one part."""
+        if self.bands > 1:
+            size = len(self.levels) // self.bands
+            return {str(band + 1): slice(band * size, (band + 1) * size) for band in range(self.bands)}
+        names = [level.reference.split("#")[0] for level in self.levels] if self.packs else []
+        return {name: slice(names.index(name), names.index(name) + names.count(name)) for name in self.packs}
+
     def check_mode(self, mode: str) -> None:
         """Check the name of a mode.
 
@@ -124,7 +134,7 @@ def load_track(name: str) -> Track:
     """Return a track.
 
     Args:
-        name: ``Builtin-v1``, ``Generated-v1`` or ``Planning-v1``.
+        name: ``Builtin-v1``, ``Game-v1``, ``Generated-v1`` or ``Planning-v1``.
 
     Raises:
         ConfigError: if there is no such track, or its file was changed.

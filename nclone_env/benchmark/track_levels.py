@@ -30,14 +30,44 @@ def track_levels(track: Track, packs: Mapping[str, Path] | None = None) -> tuple
     return _checked(track, load_levels(FOLDER / f"{track.name.lower()}.txt.gz"))
 
 
-def _from_packs(track: Track, packs: Mapping[str, Path]) -> list[Level]:
+def training_levels(track: Track, packs: Mapping[str, Path]) -> tuple[str, ...]:
+    """Return references, as ``EnvironmentConfig.levels`` takes them, of the levels of packs that are not evaluated.
+
+    Args:
+        track: a track of the game.
+        packs: as for :func:`track_levels`.
+
+    Raises:
+        ConfigError: if the track has no packs, or one is missing or another one.
+    """
+    if track.source != "packs":
+        raise ConfigError(
+            f"track: expected one of the game, got {track.name}; a policy may be trained on {track.training}"
+        )
+    _check_packs(track, packs)
+    evaluated, found = {level.digest for level in track.levels}, []
+    for path in (packs[name] for name in track.packs):
+        levels = enumerate(load_levels(path))
+        numbers = [str(number) for number, level in levels if level.raw.digest[:16] not in evaluated]
+        found += [f"{path}#{','.join(numbers)}"] if numbers else []
+    return tuple(found)
+
+
+def _check_packs(track: Track, packs: Mapping[str, Path]) -> None:
     for name, digest in track.packs.items():
         if name not in packs:
             missing = f"--packs {name}=FILE, a pack with SHA-256 {digest[:16]}..."
             raise ConfigError(f"packs: expected {missing}, got {', '.join(packs) or 'none'}; {track.name} needs it")
-        got = hashlib.sha256(Path(packs[name]).read_bytes()).hexdigest()
+        try:
+            got = hashlib.sha256(Path(packs[name]).read_bytes()).hexdigest()
+        except OSError as error:
+            raise ConfigError(f"packs: expected {name} in {packs[name]}, got {error.strerror}") from error
         if got != digest:
             raise ConfigError(f"packs: expected {name} with SHA-256 {digest}, got {got} of {packs[name]}")
+
+
+def _from_packs(track: Track, packs: Mapping[str, Path]) -> list[Level]:
+    _check_packs(track, packs)
     pairs = (level.reference.split("#") for level in track.levels)
     return load_levels(f"{packs[name]}#{number}" for name, number in pairs)
 

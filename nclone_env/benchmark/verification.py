@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.submission import Run, Submission, as_values, read_submission
 from nclone_env.benchmark.track import Track, load_track
 from nclone_env.benchmark.track_levels import track_levels
-from nclone_env.errors import FormatError, shortened
+from nclone_env.errors import FormatError, NcloneError, shortened
 from nclone_env.level import LevelSet, pack
 from nclone_env.train import Hooks
 
@@ -158,6 +158,8 @@ def _other_faults(track: Track, submission: Submission) -> list[str]:
     for what, values in (("seeds", seeds), ("episodes", played)):
         if len(set(values)) < len(values):
             faults.append(f"runs: expected different {what}, got the same twice")
+    if len({run.probable is None for run in submission.runs}) > 1:
+        faults.append("runs: expected most probable episodes in all or none, got them in some")
     return faults
 
 
@@ -175,7 +177,7 @@ def _proved(track: Track, submission: Submission, episodes: int) -> tuple[str, .
 def _claimed(track: Track, submission: Submission) -> tuple[str, ...]:
     """Return the claims in words, with how many sampled episodes repeat an earlier one of their level."""
     budget = ", ".join(f"{name} at most {most:,}" for name, most in track.budgets[submission.budget].items())
-    repeated = sum(repeats(run.sampled, track.attempts) for run in submission.runs)
+    repeated = repeats([run.sampled for run in submission.runs], track.attempts)
     count = sum(len(run.sampled.steps) for run in submission.runs)
     return (
         f"training: within the budget {submission.budget} ({budget}), on {track.training}",
@@ -196,7 +198,11 @@ def _reproduced(
         with TemporaryDirectory() as folder:
             file = Path(folder) / "policy.pt"
             file.write_bytes(run.policy)
-            again = evaluate(file, track, submission.mode, seed=run.seed, packs=packs, hooks=hooks)
+            try:
+                again = evaluate(file, track, submission.mode, seed=run.seed, packs=packs, hooks=hooks)
+            except NcloneError as error:
+                faults.append(f"run {number}: policy: expected one that plays in mode {submission.mode}, got {error}")
+                continue
         pairs = [(run.sampled, again.sampled)] + ([(run.probable, again.probable)] if run.probable else [])
         equal = [
             one == two for given, got in pairs if given and got for one, two in zip(episodes(given), episodes(got))
@@ -216,8 +222,11 @@ def episodes(attempts: Attempts) -> list[bytes]:
     return [attempts.actions[end - count : end].tobytes() for end, count in zip(ends.tolist(), attempts.steps.tolist())]
 
 
-def repeats(attempts: Attempts, per_level: int) -> int:
-    """Return how many episodes have the actions of an earlier one of their level."""
-    played = episodes(attempts)
-    levels = (played[first : first + per_level] for first in range(0, len(played), per_level))
+def repeats(runs: Sequence[Attempts], per_level: int) -> int:
+    """Return how many episodes of some runs have the actions of an earlier one of their level."""
+    played = [episodes(run) for run in runs]
+    levels = (
+        [one for run in played for one in run[first : first + per_level]]
+        for first in range(0, len(played[0]), per_level)
+    )
     return sum(len(level) - len(set(level)) for level in levels)

@@ -67,6 +67,7 @@ def run_baseline(
     seed: tuple[int, ...] = (0,),
     baseline: str = "ppo",
     packs: tuple[str, ...] = (),
+    with_policy: bool = True,
     runs: Path = Path("runs"),
     output: Path | None = None,
     force: bool = False,
@@ -78,8 +79,9 @@ def run_baseline(
         mode: observations that the policy uses; by default the first of the track.
         budget: what training may take, such as 4m; by default the first of the track.
         seed: seeds, one for each run.
-        baseline: ppo, random, nearest-exit or planner.
+        baseline: ppo, clone, random, nearest-exit or planner.
         packs: for a track of the game, its packs, such as SI=SI.txt.
+        with_policy: include policies that are trained, so that sampled actions can be reproduced.
         runs: folder of training runs.
         output: submission to write; by default named by track, mode and baseline.
         force: overwrite an existing file.
@@ -101,7 +103,8 @@ def run_baseline(
     played = []
     for one in seed:
         hooks, progress = _hooks(found, chosen)
-        played.append(BASELINES[baseline](Order(found, own_mode, chosen, one, _packs(packs), runs, hooks)))
+        order = Order(found, own_mode, chosen, one, _packs(packs), runs, hooks, with_policy)
+        played.append(BASELINES[baseline](order))
         progress.clear()
     Submission(found.name, own_mode, chosen, baseline, tuple(played), _command()).save(target)
     return _finish(target, packs)

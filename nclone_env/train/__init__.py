@@ -65,6 +65,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.reports.comparison import level_table as level_table
     from nclone_env.train.reports.comparison import read_runs as read_runs
     from nclone_env.train.reports.comparison import selected as selected
+    from nclone_env.train.reports.comparison import statistics_table as statistics_table
     from nclone_env.train.reports.comparison import write_csv as write_csv
     from nclone_env.train.reports.plots import write_comparison as write_comparison
     from nclone_env.train.reports.plots import write_learning_curve as write_learning_curve
@@ -72,6 +73,9 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.reports.report import success_table as success_table
     from nclone_env.train.reports.report import warm_start_text as warm_start_text
     from nclone_env.train.reports.report import write_results as write_results
+    from nclone_env.train.reports.statistics import interquartile_mean as interquartile_mean
+    from nclone_env.train.reports.statistics import interval as interval
+    from nclone_env.train.reports.statistics import training_seconds as training_seconds
     from nclone_env.train.reports.watch import evaluated_run as evaluated_run
     from nclone_env.train.reports.watch import policy_runs as policy_runs
     from nclone_env.train.runs.begin import begun_run as begun_run

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from nclone_env.benchmark import Run, Submission, evaluate, load_track
+from nclone_env.benchmark.evaluation import run_of
+from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.config import EnvironmentConfig
 
 TRACK = load_track("Builtin-v1")
@@ -36,3 +39,16 @@ def played(seed: int) -> Run:
 def honest() -> Submission:
     """Return a submission of two seeds."""
     return Submission(TRACK.name, "state", "4m", "right", (played(0), played(1)), "a command")
+
+
+@lru_cache(maxsize=1)
+def complete() -> Submission:
+    """Return the same with most probable episodes, and with learning curves."""
+    return replace(honest(), runs=tuple(map(_completed, honest().runs)))
+
+
+def _completed(run: Run) -> Run:
+    actions = np.split(run.sampled.actions, np.cumsum(run.sampled.steps)[:-1])[:: TRACK.attempts]
+    first = run.sampled.steps[:: TRACK.attempts], np.concatenate(actions)
+    probable = run_of(TRACK, track_levels(TRACK), run.seed, (run.sampled.steps, run.sampled.actions), first).probable
+    return replace(run, probable=probable, curve=b"timesteps\n1000\n")

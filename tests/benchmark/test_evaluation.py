@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from nclone_env.benchmark import evaluate
+from nclone_env.benchmark import arena, evaluate
 from nclone_env.benchmark.players import Policy
+from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.errors import ActionError, ConfigError
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import simulate
@@ -31,6 +32,15 @@ class Model:
         assert episode_start.all() == (state is None)
         steps = np.zeros(count, int) if state is None else state
         return np.full(count, 2), steps + 1
+
+
+class Remembering:
+    """Acts by the sum of all that its row has seen."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        seen = observation["game_state"][:, 0] + observation["game_state"][:, 1]
+        memory = seen if state is None else state + seen
+        return np.where(np.floor(3 * memory) % 2, 5, 2), memory
 
 
 def right(observations):
@@ -76,6 +86,28 @@ def test_sampled_episodes_are_functions_of_the_seed():
     again, other = evaluate(RightWithJumps(), TRACK, environment=STATE), played(1)
     assert again.sampled.actions.tobytes() == played(0).sampled.actions.tobytes()
     assert again.sampled.actions.tobytes() != other.sampled.actions.tobytes()
+
+
+@pytest.mark.parametrize("policy", [RightWithJumps(), Remembering()], ids=["sampling", "remembering"])
+def test_environments_whose_episode_is_over_rest(policy, monkeypatch):
+    stepped, send = [], NPlusPlusVectorEnv.send
+
+    def counted(envs, actions, group):
+        stepped[-1] += len(actions)
+        send(envs, actions, group)
+
+    monkeypatch.setattr(NPlusPlusVectorEnv, "send", counted)
+    runs = []
+    for size in (1000, 8):
+        monkeypatch.setattr(arena, "GROUP", size)
+        stepped.append(0)
+        runs.append(run_of(policy))
+    parts = [[part for part in (run.sampled, run.probable) if part] for run in runs]
+    for one, other in zip(*parts):
+        assert [array.tobytes() for array in one] == [array.tobytes() for array in other]
+    least = sum(int(part.steps.sum()) for part in parts[0])
+    assert least <= stepped[1] < 1.15 * least
+    assert stepped[1] < 0.9 * stepped[0]
 
 
 @pytest.mark.parametrize(

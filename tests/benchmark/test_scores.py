@@ -5,28 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nclone_env.benchmark import interquartile_mean, performance_profile
-from nclone_env.benchmark.scores import interval, measures, normalised, score, scores
+from nclone_env.benchmark import performance_profile
+from nclone_env.benchmark.scores import measures, normalised, score, scores
 
 from .bases import TRACK, played
 
 SQUARES = np.arange(20.0).reshape(4, 5) ** 2 / 400
 """Four seeds, five levels."""
-
-
-def test_interquartile_means_of_rliable():
-    assert interquartile_mean(SQUARES) == pytest.approx(0.24625, abs=1e-12)
-    assert interquartile_mean(np.random.default_rng(0).random((3, 7))) == pytest.approx(0.5244497606835306, abs=1e-12)
-    assert interquartile_mean(np.array([[0.0, 1.0, 2.0, 100.0]])) == 1.5
-
-
-def test_the_interval_of_rliable():
-    """``get_interval_estimates`` with 20,000 samples gives 0.1100 to 0.4342; samples differ by a few thousandths."""
-    low, high = interval(SQUARES, samples=20_000)
-    assert low == pytest.approx(0.1100, abs=0.006)
-    assert high == pytest.approx(0.43425, abs=0.006)
-    assert interval(SQUARES) == interval(SQUARES)
-    assert interval(SQUARES) != interval(SQUARES, seed=1)
 
 
 def test_the_profile_of_rliable():

@@ -13,7 +13,7 @@ from nclone_env.benchmark.verification import repeats
 from nclone_env.errors import FormatError
 
 from ..fuzz import submissions as forge
-from .bases import TRACK, honest
+from .bases import TRACK, complete, honest
 
 
 def test_an_honest_submission_is_accepted(tmp_path):
@@ -38,17 +38,32 @@ def test_what_is_read_is_what_was_written():
 
 
 @pytest.mark.parametrize("change", [*forge._FORGERIES, *forge._EDITS], ids=lambda change: change.__name__)
-def test_forgeries_are_refused(change):
+@pytest.mark.parametrize("base", [honest, complete], ids=lambda base: base.__name__)
+def test_forgeries_are_refused(change, base):
     rng = random.Random(change.__name__)
-    for _ in range(3):
+    for _ in range(2):
         if change in forge._EDITS:
-            data = write_submission(change(rng, honest()))
+            data = write_submission(change(rng, base()))
         else:
-            stated = read_submission(forge.submissions()[0]).scores
-            data = write_submission(
-                replace(honest(), runs=(change(rng, honest().runs[0]), honest().runs[1]), scores=stated)
-            )
+            runs = change(rng, base().runs[0]), base().runs[1]
+            data = write_submission(replace(base(), runs=runs, scores=forge._scores(base())))
         assert not verify(data).accepted
+
+
+def test_most_probable_episodes_are_forged_as_others():
+    rng, (first, second) = random.Random(5), complete().runs
+    for _ in range(6):
+        runs = forge.of_probable(rng, first), second
+        found = verify(replace(complete(), runs=runs, scores=forge._scores(complete())))
+        assert "probable episode" in found.faults[0]
+
+
+def test_an_included_policy_that_cannot_play_is_a_fault():
+    runs = (replace(honest().runs[0], policy=b"no checkpoint"), honest().runs[1])
+    data = write_submission(replace(honest(), runs=runs))
+    assert verify(data).accepted  # the inputs prove what they prove
+    (fault,) = verify(data, policies=True).faults
+    assert fault.startswith("run 0: policy: expected one that plays in mode state, got ")
 
 
 @pytest.mark.parametrize(
@@ -69,5 +84,6 @@ def test_repeated_attempts_are_counted():
     run = honest().runs[0]
     size = int(run.sampled.steps[0])
     twice = run.sampled._replace(steps=run.sampled.steps[[0, 0]], actions=run.sampled.actions[[*range(size)] * 2])
-    assert repeats(twice, 2) == 1
-    assert repeats(twice, 1) == 0
+    assert repeats([twice], 2) == 1
+    assert repeats([twice], 1) == 0
+    assert repeats([twice, twice], 1) == 2  # of another run

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nclone_env.benchmark import load_track, read_submission, verify
+from nclone_env.benchmark import baselines, load_track, read_submission, verify
 from nclone_env.cli.app import main
 from nclone_env.jobs import Evaluating
 from nclone_env.jobs import run as run_job
@@ -95,12 +95,27 @@ def test_shards_are_merged_to_the_submission_of_one_process(folder, capsys):
     assert "shard: expected none for recordings, which are only read; leave --shard out" in capsys.readouterr().err
 
 
+def test_a_clone_of_the_planner_becomes_a_row(folder, monkeypatch):
+    levels = {"builtin": {**baselines._PPO["builtin"], "levels": ("first-steps/01-walk",)}}
+    monkeypatch.setattr(baselines, "_PPO", levels)
+    assert run("run", "Builtin-v1", "--baseline", "clone", "--budget", "30min", "--output", "clone.zip") == 0
+    found = read_submission(folder / "clone.zip").runs[0]
+    assert (found.claimed["steps"], found.claimed["demonstrations"]) == (0, 1)
+    assert found.claimed["seconds"] > 0
+    assert found.policy is not None
+    assert found.sampled.ends["won"][:16].mean() > 0.5  # of the level that was cloned
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("show", "Bultin-v1"), "track: expected one of .* got 'Bultin-v1'; did you mean 'Builtin-v1'"),
         (("run", "Builtin-v1", "--budget", "1g"), "budget: expected one of 4m, 100m, 30min, got '1g'"),
-        (("run", "Builtin-v1", "--baseline", "sac"), "baseline: expected one of ppo, random, nearest-exit, planner"),
+        (("run", "Builtin-v1", "--baseline", "sac"), "baseline: expected one of ppo, clone, random, .* got 'sac'"),
+        (
+            ("run", "Builtin-v1", "--baseline", "clone"),
+            "budget: expected one in seconds for the baseline clone, got 4m",
+        ),
         (
             ("run", "Builtin-v1", "--mode", "planning"),
             "mode: expected one of state, pixels, look-ahead, got 'planning'",

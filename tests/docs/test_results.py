@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from nclone_env.benchmark import page, read_submission, verify
+from nclone_env.benchmark import load_track, page, read_submission, verify
 
 from .pages import ROOT
 
@@ -22,6 +23,15 @@ def test_the_page_is_that_of_all_submissions():
     entries = [(read_submission(file), verify(file)) for file in FILES]
     assert [file.name for file, (_, found) in zip(FILES, entries) if not found.accepted] == []
     assert page(entries, "results-{}.png") == (ROOT / "docs" / "results.md").read_text()
+
+
+def test_the_paper_states_what_the_tracks_do():
+    text = " ".join((ROOT / "docs" / "paper.md").read_text().split())
+    tracks = [load_track(name) for name in ("Builtin-v1", "Generated-v1", "Game-v1")]
+    frames = [f"{np.median([level.frames for level in track.levels]):.0f}" for track in tracks]
+    wins = [f"{100 * track.random['success']:.2g} %" for track in tracks]
+    assert "a median of {} frames on the built-in levels, {} on generated ones and {} on".format(*frames) in text
+    assert "win {} of episodes on the built-in levels, {} on generated ones and {} on".format(*wins) in text
 
 
 def test_there_are_submissions():

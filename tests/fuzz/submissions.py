@@ -5,7 +5,11 @@ A forger knows the format: all digests inside are made right again after a chang
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import random
+import zipfile
 from dataclasses import replace
 from functools import lru_cache
 
@@ -13,11 +17,13 @@ import numpy as np
 
 from nclone_env.benchmark import Run, Submission, read_submission, verify
 from nclone_env.benchmark.attempts import Attempts
-from nclone_env.benchmark.submission import write_submission
+from nclone_env.benchmark.scores import scores
+from nclone_env.benchmark.submission import as_values, write_submission
+from nclone_env.benchmark.track import TRACK_NAMES
 from nclone_env.errors import FormatError
 
-from ..benchmark.bases import TRACK, honest
-from .accidents import damaged
+from ..benchmark.bases import TRACK, complete, honest
+from .accidents import VALUES, damaged, drawn, with_other_parts
 from .target import SOURCE, Target
 
 _LEVELS = len(TRACK.levels)
@@ -25,24 +31,55 @@ _LEVELS = len(TRACK.levels)
 
 @lru_cache(maxsize=1)
 def submissions() -> list[bytes]:
-    return [write_submission(honest())]
+    return [write_submission(honest()), write_submission(complete())]
 
 
 def forged(rng: random.Random) -> bytes:
-    share = rng.random()
+    share, place = rng.random(), rng.randrange(2)
+    base, whole = (honest(), complete())[place], submissions()[place]
     if share < 0.02:
-        return submissions()[0]
+        return whole
     if share < 0.1:
-        return damaged(rng, submissions()[0])
-    if share < 0.25:
-        return write_submission(rng.choice(_EDITS)(rng, honest()))
-    runs = list(honest().runs)
+        return damaged(rng, whole)
+    if share < 0.2:
+        return other_index(rng, whole)
+    if share < 0.35:
+        return write_submission(rng.choice(_EDITS)(rng, base))
+    runs = list(base.runs)
     place = rng.randrange(len(runs))
-    changed = rng.choice(_FORGERIES)(rng, runs[place])
-    runs[place] = changed
-    is_whole = len(changed.sampled.steps) == _LEVELS * TRACK.attempts
-    stated = None if is_whole and rng.random() < 0.5 else read_submission(submissions()[0]).scores
-    return write_submission(replace(honest(), runs=tuple(runs), scores=stated))
+    forgery, run = rng.choice(_FORGERIES), runs[place]
+    runs[place] = of_probable(rng, run) if run.probable and rng.random() < 0.2 else forgery(rng, run)
+    is_whole = len(runs[place].sampled.steps) == _LEVELS * TRACK.attempts
+    stated = None if is_whole and rng.random() < 0.5 else _scores(base)
+    return write_submission(replace(base, runs=tuple(runs), scores=stated))
+
+
+@lru_cache(maxsize=2)
+def _stated(submission: Submission) -> str:
+    return json.dumps(as_values(scores(TRACK, submission.runs)))
+
+
+def _scores(submission: Submission) -> dict[str, dict[str, float]]:
+    return json.loads(_stated(submission))
+
+
+def other_index(rng: random.Random, data: bytes) -> bytes:
+    """Replace, remove, rename or repeat a part of the index, or a member."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    index = json.loads(members.pop("submission.json"))
+    if rng.random() < 0.5:
+        index = with_other_parts(rng, index, lambda rng: drawn(rng, VALUES))
+    else:
+        one, other = rng.sample([*members], 2)
+        members[one] = rng.choice((members[other], damaged(rng, members[one]), b""))
+        index["members"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("submission.json", json.dumps(index, default=str))
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return stream.getvalue()
 
 
 def _episodes(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -121,7 +158,7 @@ def won(rng: random.Random, run: Run) -> Run:
 
 def other_action(rng: random.Random, run: Run) -> Run:
     """Change an action."""
-    episodes, place = _episodes(run), rng.randrange(_LEVELS * TRACK.attempts)
+    episodes, place = _episodes(run), rng.randrange(len(run.sampled.steps))
     actions = episodes[place][0]
     step = rng.randrange(len(actions))
     actions[step] = (actions[step] + rng.randrange(1, 6)) % 6
@@ -130,7 +167,7 @@ def other_action(rng: random.Random, run: Run) -> Run:
 
 def other_mark(rng: random.Random, run: Run) -> Run:
     """Change what binds an episode to its place."""
-    episodes, place = _episodes(run), rng.randrange(_LEVELS * TRACK.attempts)
+    episodes, place = _episodes(run), rng.randrange(len(run.sampled.steps))
     episodes[place][1]["mark"] ^= 1 << rng.randrange(32)
     return _with(run, episodes)
 
@@ -145,22 +182,35 @@ def more_training(rng: random.Random, run: Run) -> Run:
     return run.claiming({"steps": rng.choice((4_000_001, 10**12, -1, None, "4m", True, [1]))})
 
 
+def of_probable(rng: random.Random, run: Run) -> Run:
+    """Forge an episode of the most probable actions."""
+    forgery = rng.choice((shorter, fewer_frames, longer, won, other_action, other_mark))
+    assert run.probable
+    return replace(run, probable=forgery(rng, replace(run, sampled=run.probable)).sampled)
+
+
 def other_scores(rng: random.Random, submission: Submission) -> Submission:
     """Edit the summary."""
-    scores = {name: dict(value) for name, value in (read_submission(submissions()[0]).scores or {}).items()}
-    name = rng.choice(list(scores))
+    stated = _scores(submission)
+    name = rng.choice(list(stated))
     key = rng.choice(("iqm", "mean", "low", "high"))
-    value = rng.choice((scores[name][key] + rng.choice((1e-4, 0.01, 0.5)), 1.0, None, "1"))
-    scores[name][key] = value if value != scores[name][key] else 2.0
+    value = rng.choice((stated[name][key] + rng.choice((1e-4, 0.01, 0.5)), 1.0, None, "1"))
+    stated[name][key] = value if value != stated[name][key] else 2.0
     if rng.random() < 0.2:
-        del scores[name]
-    return replace(submission, scores=scores)
+        del stated[name]
+    return replace(submission, scores=stated)
 
 
 def other_split(rng: random.Random, submission: Submission) -> Submission:
     """State another mode or budget than the track has."""
     field = rng.choice(("mode", "budget"))
     return replace(submission, **{field: rng.choice(("training", "planning", "", "1g", "state "))})
+
+
+def other_track(rng: random.Random, submission: Submission) -> Submission:
+    """State the levels of another track."""
+    names = [name for name in TRACK_NAMES if name != submission.track]
+    return replace(submission, track=rng.choice(names), scores=_scores(submission))
 
 
 def run_twice(rng: random.Random, submission: Submission) -> Submission:
@@ -171,23 +221,37 @@ def run_twice(rng: random.Random, submission: Submission) -> Submission:
 
 def without_runs(rng: random.Random, submission: Submission) -> Submission:
     """Keep the best run, and the scores of both."""
-    stated = read_submission(submissions()[0]).scores
-    return replace(submission, runs=submission.runs[:1], scores=stated)
+    return replace(submission, runs=submission.runs[:1], scores=_scores(submission))
+
+
+def without_probable(rng: random.Random, submission: Submission) -> Submission:
+    """Leave the most probable episodes out of one run."""
+    runs = list(complete().runs)
+    place = rng.randrange(len(runs))
+    runs[place] = replace(runs[place], probable=None)
+    return replace(submission, runs=tuple(runs))
 
 
 _FORGERIES = (
     other_level, shorter, fewer_frames, longer, dropped, repeated, won, other_action, other_mark, other_seed,
     more_training,
 )  # fmt: skip
-_EDITS = (other_scores, other_split, run_twice, without_runs)
+_EDITS = (other_scores, other_split, other_track, run_twice, without_runs, without_probable)
 
 
 def read(data: bytes) -> None:
     found = verify(data)
     if not found.accepted:
         raise FormatError(SOURCE, "submission", "none that contradicts itself", found.faults[0][:300])
-    if write_submission(read_submission(data)) not in submissions():
+    if _proof(read_submission(data)) not in map(_proof, (honest(), complete())):
         raise AssertionError("a forged submission was accepted")
+
+
+def _proof(submission: Submission) -> bytes:
+    """Return what a submission states without its claims, as bytes."""
+    runs = tuple(replace(run.claiming({}), curve=None, policy=None) for run in submission.runs)
+    claims = {"mode": "state", "budget": "4m", "title": "", "command": "", "versions": {}}
+    return write_submission(replace(submission, runs=runs, **claims))
 
 
 TARGETS = (Target("submission", submissions, forged, read, (FormatError,)),)

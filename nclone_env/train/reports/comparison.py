@@ -18,6 +18,7 @@ from nclone_env._table import table
 from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, plain
 from nclone_env.options import flat
 from nclone_env.train.reports.report import RESULT_COLUMNS
+from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
 from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import checkpoint_file
@@ -42,6 +43,17 @@ class RunRecord:
     """Rows of the learning curve."""
     success: Mapping[str, Mapping[str, float]]
     """Success rate by mode and level; empty if the run was not evaluated."""
+
+    def reached(self, rate: float) -> tuple[float, float] | None:
+        """Return timesteps and seconds of training until the recent success was at least a rate; None if it never was.
+
+        It is that on held-out levels if there are any.
+        """
+        column = "held_out_success" if len(_known(self.curve, "held_out_success")) else "success_rate"
+        for row, seconds in zip(self.curve, training_seconds(self.curve)):
+            if row.get(column, np.nan) >= rate:
+                return row["timesteps"], float(seconds)
+        return None
 
 
 class Spread(NamedTuple):
@@ -98,6 +110,23 @@ class RunGroup:
         chosen = [list(each.values()) if level is None else [each[level]] if level in each else [] for each in rates]
         means = [np.mean(each) for each in chosen if each]
         return _spread(np.array(means)) if means else None
+
+    def interquartile(self, mode: str) -> Spread | None:
+        """Return the interquartile mean of the evaluated success over levels and seeds, with its 95 % interval.
+
+        Of one seed the interval is the mean; None without an evaluation.
+        """
+        found = [run.success[mode] for run in self.runs if run.success.get(mode)]
+        levels = [level for level in found[0] if all(level in each for each in found)] if found else []
+        if not levels:
+            return None
+        rates = np.array([[each[level] for level in levels] for each in found])
+        mean = interquartile_mean(rates)
+        return Spread(mean, *(interval(rates) if len(rates) > 1 else (mean, mean)))
+
+    def reached(self, rate: float) -> list[tuple[float, float]]:
+        """Return ``RunRecord.reached`` of the runs that did."""
+        return [found for run in self.runs if (found := run.reached(rate)) is not None]
 
 
 def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
@@ -248,6 +277,23 @@ def _level_blocks(groups: Sequence[RunGroup], names: Sequence[str]) -> Iterator[
         rest = rest[count:]
 
 
+def statistics_table(groups: Sequence[RunGroup], rate: float) -> str:
+    """Format one row for each group: interquartile means with their intervals, and what training to a rate took."""
+    reached = [group.reached(rate) for group in groups]
+    columns: dict[str, list[str]] = {
+        "runs": [group.label for group in groups],
+        **{f"{mode}, iqm": [_percent(group.interquartile(mode)) for group in groups] for mode in ("sampled", "argmax")},
+        f"reached {rate:.0%}": [f"{len(found)} of {len(group.runs)}" for found, group in zip(reached, groups)],
+        "timesteps": [f"{np.mean(found, axis=0)[0]:,.0f}" if found else "-" for found in reached],
+        "seconds": [f"{np.mean(found, axis=0)[1]:,.1f}" if found else "-" for found in reached],
+    }
+    lines = table(list(columns), zip(*columns.values()))
+    over = max(map(len, lines)) - WIDTH
+    if over <= 0:
+        return "\n".join(lines)
+    return statistics_table(_cut(groups, max(len(group.label) for group in groups) - over), rate)
+
+
 def write_csv(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> None:
     """Write a row for each group and column: mean, least and most over seeds, with all digits."""
     text = io.StringIO()
@@ -256,6 +302,7 @@ def write_csv(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> Non
     for title, groups in sets:
         for group in groups:
             spreads = {mode: group.success(mode) for mode in ("sampled", "argmax", "random")}
+            spreads |= {f"{mode} iqm": group.interquartile(mode) for mode in ("sampled", "argmax")}
             spreads |= {column: group.last(column) for column in ("success_rate", "held_out_success", "mean_return")}
             for column, spread in spreads.items():
                 if spread is not None:

@@ -16,8 +16,10 @@ from nclone_env.train.reports.comparison import (
     group_runs,
     level_table,
     selected,
+    statistics_table,
     write_csv,
 )
+from nclone_env.train.reports.statistics import interval
 
 CONFIG = {"levels": ["jumps"], "learning_rate": 0.001, "reward": {"death": -1.0, "gamma": 0.99}, "name": ""}
 
@@ -91,6 +93,28 @@ def test_table():
     ]
 
 
+def test_statistics():
+    runs = [record(0), record(1, rate=0.9), record(2, rate=0.7, last=400), record(3, rate=0.8, evaluated=False)]
+    groups = [RunGroup("lr 1", runs), RunGroup("lr 2", [record(0)]), RunGroup("lr 3", [record(0, evaluated=False)])]
+    rates = np.array([[0.5, 0.0], [0.9, 0.0], [0.7, 0.0]])
+    low, high = interval(rates)
+    head, *rows = statistics_table(groups, 0.7).splitlines()
+    assert head.split("  ")[0] == "runs"
+    assert head.endswith("reached 70%  timesteps  seconds")
+    # the rows of a run end after 100, 200 and 300 or 400 timesteps, at 1,000, 3,000 and 2,000 a second
+    assert rows[0].split() == ["lr", "1", "30.0%", f"({low:.1%}-{high:.1%})", "-", "3", "of", "4", "333", "0.2"]
+    assert rows[1].split() == ["lr", "2", "25.0%", "-", "0", "of", "1", "-", "-"]
+    assert rows[2].split() == ["lr", "3", "-", "-", "0", "of", "1", "-", "-"]
+
+
+def test_success_on_held_out_levels_is_what_counts_if_there_are_any():
+    run = record(0, rate=0.9)
+    assert run.reached(0.9) == (300, pytest.approx(0.1 + 100 / 3000 + 0.05))
+    run.curve[1]["held_out_success"] = 0.4
+    assert run.reached(0.9) is None
+    assert run.reached(0.4)[0] == 200
+
+
 def test_seeds_without_an_evaluation_do_not_hide_those_with_one():
     mixed = group(record(0, rate=0.5), record(1, rate=0.9, evaluated=False))
     assert mixed.success("sampled") == (0.25, 0.25, 0.25)
@@ -130,10 +154,10 @@ def test_each_set_of_levels_has_groups_named_by_what_differs_there():
 
 def test_tables_of_a_sweep_fit():
     for _, groups in by_levels(sweep()):
-        for text in (comparison_table(groups), level_table(groups)):
+        for text in (comparison_table(groups), level_table(groups), statistics_table(groups, 0.9)):
             assert max(map(len, text.splitlines())) <= 110
     many = [RunGroup(f"an_option_with_a_long_name {number} and_more {'x' * 60}", [record(0)]) for number in range(30)]
-    for text in (comparison_table(many), level_table(many)):
+    for text in (comparison_table(many), level_table(many), statistics_table(many, 0.9)):
         assert max(map(len, text.splitlines())) <= 110
     rows = comparison_table(many).splitlines()[1:]
     assert len({row.split("  ")[0] for row in rows}) == 30, "they are told apart"
@@ -161,4 +185,6 @@ def test_values_are_written_with_all_digits(tmp_path):
     rows = list(csv.DictReader((tmp_path / "x.csv").read_text().splitlines()))
     (training,) = [row for row in rows if row["column"] == "success_rate"]
     assert (float(training["least"]), float(training["most"])) == (1 / 3, 0.5)
-    assert {row["column"] for row in rows} == {"sampled", "random", "success_rate", "mean_return"}
+    assert {row["column"] for row in rows} == {"sampled", "sampled iqm", "random", "success_rate", "mean_return"}
+    (robust,) = [row for row in rows if row["column"] == "sampled iqm"]
+    assert float(robust["mean"]) == pytest.approx((0 + 1 / 3) / 2)
