@@ -20,12 +20,11 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.growth import FLOORS, FREE_LISTS
     from nclone_env.memory.measurements import Advice, OwnedNode, PhaseTime, ProfileSettings
     from nclone_env.memory.owners import folded, owned_nodes, owner_rows
-    from nclone_env.memory.page import page_template
     from nclone_env.memory.passes import check_settings, collect
-    from nclone_env.memory.plan import estimated, extrapolated
     from nclone_env.memory.process import resident_bytes
-    from nclone_env.memory.report import write_reports
+    from nclone_env.memory.report import page_template, write_reports
     from nclone_env.memory.section import Section, text_of
+    from nclone_env.memory.sizes import estimated, extrapolated
     from nclone_env.memory.stats import compute_stats
     from nclone_env.memory.subject import Subject, Target
 

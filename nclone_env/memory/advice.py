@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.measurements import Advice, OwnedNode
+from nclone_env.memory.section import format_bytes
 
 MOST_ADVICE = 3
 _LEAST_SHARE = 0.05

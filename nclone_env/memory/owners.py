@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.measurements import OwnedNode
-from nclone_env.memory.pages import committed_tree_bytes
+from nclone_env.memory.process import committed_tree_bytes
+from nclone_env.memory.section import format_bytes
 from nclone_env.memory_tree import MemoryNode
 
 _SMALL_SHARE = 0.01  # of the bytes of the root; smaller rows are folded

@@ -6,10 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.measurements import Snapshot
-from nclone_env.memory.pages import committed_tree_bytes
-from nclone_env.memory.process import resident_bytes, worker_bytes
+from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, worker_bytes
 from nclone_env.memory.traced import table_bytes
 from nclone_env.memory_tree import MemoryNode
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.measurements import Place, SourceLine, Traced
+from nclone_env.memory.process import heap_bytes
 
 _FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
 _LINE_SNAPSHOTS = 16

@@ -10,10 +10,9 @@ import pytest
 
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
-from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.passes import check_settings, collect, drive, traced_pass
-from nclone_env.memory.process import resident_bytes, worker_bytes
+from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes
 from nclone_env.memory.sizes import environment_counts
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import compute_stats
