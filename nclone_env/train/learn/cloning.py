@@ -20,10 +20,9 @@ from nclone_env.train.learn.adam import Adam
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.trajectories import TrajectoryBuffer
 from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.choice import make_network
-from nclone_env.train.network.distribution import log_probs_and_entropies, most_probable
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.mlp import make_network
+from nclone_env.train.network.policy import ActorCritic, FlatParameters
+from nclone_env.train.network.torch_network import log_probs_and_entropies, most_probable
 
 _EVALUATED = 2048
 """Most steps that are evaluated in one call."""

@@ -26,7 +26,7 @@ from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.learn.ppo import shuffle
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
-from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork, flat_gradient, module_loss
 
 

@@ -13,7 +13,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, sum_gradients
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import FlatParameters
 from nclone_env.train.network.protocols import Network
 from nclone_env.train.ranks import ALONE, Ranks
 

@@ -197,7 +197,9 @@ def open_stream(
         background = undone.enter_context(closing(Background()))
         maker = _FirstLevels(ranks, background, planner.hooks)
         measured = maker.take(held_out_collection(config), held_out_count(config), "held-out levels generated")
-        begun, current, previous = _saved_batch(plan, state) if state else (0, maker.batch(plan), ())
+        made, previous = read_levels(state) if state else ((), ())
+        current = plan.with_starts(made, previous) if state else maker.batch(plan)
+        begun = int(state["begun"]) if state else 0
         envs, interval = len(ranks.share(config.num_envs)), config.generated.interval
         stream = LevelStream(plan, interval, config.num_updates, ranks, background, envs, begun, current, previous)
         undone.pop_all()
@@ -230,12 +232,6 @@ class _FirstLevels:
         if self.ranks.first:
             self.background.submit(function, *args)
         return self.ranks.from_first(self.background.result)
-
-
-def _saved_batch(plan: Plan, state: Mapping[str, Any]) -> tuple[int, LevelBatch, tuple[Made, ...]]:
-    """Return the updates before the batch of an interrupted run took its turn, the batch, and the levels before it."""
-    made, previous = read_levels(state)
-    return int(state["begun"]), plan.with_starts(made, previous), previous
 
 
 def _fixed_solutions(

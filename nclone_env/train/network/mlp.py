@@ -2,7 +2,7 @@
 
 It computes what the torch modules of ``train.network.policy`` compute, on the same parameters, without allocating. The
 pass over a part is one call of compiled code (``train.network.mlp_kernels``), matrix products included, so that threads
-do not wait for each other's interpreter lock.
+do not wait for each other's interpreter lock. What it does not cover is computed through torch.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from nclone_env.train.network import mlp_kernels as kernels
 from nclone_env.train.network.arrays import LossScaling, NetworkLayout, Scratch, Steps, StoredSets, make_scratch
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.network.encoders import PictureEncoder
-from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.pictures import PictureLayers
-from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic
+from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic, FlatParameters
 from nclone_env.train.network.protocols import StoredSteps
+from nclone_env.train.network.torch_network import TorchNetwork
 
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
@@ -233,3 +233,19 @@ def _source(rows: np.ndarray) -> tuple[np.ndarray, int]:
 def _flat_bytes(array: np.ndarray) -> np.ndarray:
     """Return the memory of a C-contiguous array as uint8."""
     return array.reshape(-1).view(np.uint8)
+
+
+def make_network(
+    policy: ActorCritic,
+    parameters: FlatParameters,
+    storage: StoredSteps,
+    seats: int,
+    most_rows: int,
+    device: torch.device | None = None,
+    amp: bool = False,
+) -> MLP | TorchNetwork:
+    """Return the network of a policy on stored steps; arguments as of ``train.network.torch_network.TorchNetwork``."""
+    dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
+    if device is None and covers(dtypes, storage.frame_stack):
+        return MLP(policy, parameters, storage, seats, most_rows)
+    return TorchNetwork(policy, parameters, storage, seats, most_rows, device, amp)

@@ -13,8 +13,8 @@ from torch import nn
 from nclone_env.jit import specialised
 from nclone_env.train.network.arrays import PictureLayout, PictureScratch
 from nclone_env.train.network.encoders import PictureEncoder
-from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.picture_kernels import add_picture_gradients, encode_pictures
+from nclone_env.train.network.policy import FlatParameters
 
 _PATCH_BYTES = 1 << 18
 """Most bytes of the patches that are computed together: a quarter of the second level of the cache."""

@@ -28,8 +28,7 @@ from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.generated import held_out_count
 from nclone_env.train.levels.split import run_levels
 from nclone_env.train.network.device import learning_device
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import make_policy
+from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import (

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from nclone_env._files import fill_file, temporary_beside, write_file
 from nclone_env.errors import CheckpointError, RunFolderError
@@ -179,10 +180,10 @@ def test_overwrite_removes_nothing_before_the_new_checkpoint_is_complete(tmp_pat
 
 
 def test_a_checkpoint_that_torch_cannot_write_is_named(tmp_path, monkeypatch):
-    def fail(path, checkpoint):
+    def fail(fields, path):
         raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534")
 
-    monkeypatch.setattr(resume, "save_checkpoint", fail)
+    monkeypatch.setattr(torch, "save", fail)
     with pytest.raises(OSError, match="torch cannot write it; the disk may be full") as error:
         train(config(tmp_path, name="run"), make_envs=LineWorld)
     assert error.value.filename == str(tmp_path / "run" / "checkpoint.pt")
