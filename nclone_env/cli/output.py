@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from nclone_env._locks import FileLock
+from nclone_env._files import FileLock
 from nclone_env.errors import ConfigError, plain
 
 _LOCK = ".lock"

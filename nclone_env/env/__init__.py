@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
-    from nclone_env.env.actions import check_actions, flat_masks
     from nclone_env.env.arguments import check_seed
     from nclone_env.env.arrays.buffers import Buffers, make_buffers
     from nclone_env.env.arrays.final import FinalPool, reserve
-    from nclone_env.env.autoreset import AUTORESET_CODES
     from nclone_env.env.batch import Batch
     from nclone_env.env.compiled.action_mask import ActionMasks
     from nclone_env.env.compiled.action_outcomes import ActionOutcomes
@@ -23,7 +21,9 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.playable import playable_levels
     from nclone_env.env.reachability.answer import Reachability
     from nclone_env.env.single import NPlusPlusEnv
+    from nclone_env.env.spaces import check_actions, flat_masks
     from nclone_env.env.threads import CALLING_THREAD, Job, Workers
     from nclone_env.env.vector import NPlusPlusVectorEnv
+    from nclone_env.env.vector_steps import AUTORESET_CODES
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -17,9 +17,8 @@ from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.action_mask import MASK_AT_END, ActionMasks
 from nclone_env.env.compiled.action_outcomes import ActionOutcomes
 from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
-from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, StepPass
+from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
-from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
 from nclone_env.env.compiled.starts import check_shares, make_starts, set_shares
 from nclone_env.env.compiled.step_arrays import StepArrays, make_step_arrays
 from nclone_env.env.exchange import exchange
@@ -44,7 +43,7 @@ class Batch:
     """Worlds, episodes and results of ``num_envs`` environments over one set of levels.
 
     A single environment is a batch of one. Everything is allocated in the constructor; a step allocates no arrays. The
-    next step plays ``actions``, (n,) int64, which ``env.actions.check_actions`` writes.
+    next step plays ``actions``, (n,) int64, which ``env.spaces.check_actions`` writes.
 
     Args:
         config: configuration of the environments.

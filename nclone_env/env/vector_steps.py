@@ -12,7 +12,6 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.arguments import (
     check_assignment,
     check_mask,
@@ -23,18 +22,23 @@ from nclone_env.env.arguments import (
 )
 from nclone_env.env.arrays.infos import gathered_info
 from nclone_env.env.arrays.outputs import Outputs
-from nclone_env.env.autoreset import AUTORESET_CODES, autoreset_mode_of
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
-from nclone_env.env.compiled.reward_function import RewardFunction
+from nclone_env.env.compiled import records
+from nclone_env.env.compiled.passes import RewardFunction
 from nclone_env.env.group import Group
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, Lifecycle, Phase
-from nclone_env.env.spaces import batched_space, observation_space
-from nclone_env.errors import ConfigError, StepOrderError
+from nclone_env.env.spaces import action_space, batched_space, check_actions, observation_space
+from nclone_env.errors import ConfigError, StepOrderError, shortened
 from nclone_env.options import check_bool, check_integer
 
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
+AUTORESET_CODES = {
+    AutoresetMode.NEXT_STEP: records.NEXT_STEP,
+    AutoresetMode.SAME_STEP: records.SAME_STEP,
+    AutoresetMode.DISABLED: records.DISABLED,
+}
 
 
 class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -273,3 +277,18 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         columns = outputs.columns
         observations, info = self._returned(group, outputs)
         return observations, columns["rewards"], columns["terminations"], columns["truncations"], info
+
+
+def autoreset_mode_of(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return Gymnasium's mode given as such or by its value.
+
+    Raises:
+        ConfigError: if there is no such mode; the message lists the values.
+    """
+    try:
+        return AutoresetMode(mode)
+    except ValueError as error:
+        listed = ", ".join(repr(known.value) for known in AUTORESET_CODES)
+        raise ConfigError(
+            f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {shortened(mode)}"
+        ) from error

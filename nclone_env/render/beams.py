@@ -11,7 +11,7 @@ import math
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, bits
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.beams import beam_of
+from nclone_env.sim.dispatch import beam_of
 from nclone_env.sim.geometry import greater, lesser
 from nclone_env.sim.rays import NO_BEAM
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from nclone_env._files import naming, remove_temporaries, temporary_beside
-from nclone_env._locks import FileLock
+from nclone_env._files import FileLock, naming, remove_temporaries, temporary_beside
 from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train.config import TrainConfig
 
