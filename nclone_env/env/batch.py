@@ -46,8 +46,6 @@ class Batch:
     next step plays ``actions``, (n,) int64, which ``env.spaces.check_actions`` writes.
 
     Args:
-        config: configuration of the environments.
-        num_envs: number of environments.
         autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
         num_threads: number of threads; by default one per core, fewer for small batches.
         reward_function: replaces the configured reward; None: the configured one.
@@ -209,7 +207,6 @@ class Batch:
         Run it over the environments, then call :meth:`finish`.
 
         Args:
-            mask: for all environments of the batch.
             out: observations, written.
             base: environment of the first row of ``out``.
         """

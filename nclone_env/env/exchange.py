@@ -22,11 +22,6 @@ def exchange(config: EnvironmentConfig, old: LevelSet, arrays: StepArrays) -> tu
     Levels of the old set on which episodes are under way and that are not among the new ones follow behind them; no
     episode begins on those. Nothing that is given is changed.
 
-    Args:
-        config: configuration with the new levels.
-        old: the levels of the environments until now.
-        arrays: the state of the environments.
-
     Raises:
         UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used.
     """

@@ -71,7 +71,6 @@ def write_snapshot(digest: bytes, arrays: Mapping[str, np.ndarray], index: int) 
     Args:
         digest: of the level set.
         arrays: the state of all environments, (n, ...) each.
-        index: environment.
     """
     contents = b"".join(array[index : index + 1].tobytes() for array in arrays.values())
     data = _HEADER.pack(MAGIC, VERSION, len(contents), digest) + contents
@@ -82,10 +81,7 @@ def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], le
     """Return the rows of an environment by array name, (1, ...) each, without writing them.
 
     Args:
-        data: the snapshot.
         digest: of the level set of the target environment.
-        arrays: arrays of the target environment.
-        levels: level set of the target environment.
 
     Raises:
         SnapshotError: if it is malformed, of another version or level set, truncated or damaged.

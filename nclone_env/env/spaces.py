@@ -55,7 +55,6 @@ def flat_masks(masks: np.ndarray, kind: str) -> np.ndarray:
 
     Args:
         masks: (..., 6), 0 where an action equals a lower one.
-        kind: name of the action space.
 
     Returns:
         (..., 6) bool; for ``multi_discrete`` (..., 5) bool: the directions and the two of jump that any action uses.
@@ -69,9 +68,6 @@ def flat_masks(masks: np.ndarray, kind: str) -> np.ndarray:
 
 def keys_to_action(kind: str) -> dict[tuple[int, ...], Any]:
     """Return the action for each combination of held keys: one of those of ``KEYS`` for the direction, one to jump.
-
-    Args:
-        kind: name of the action space.
 
     Returns:
         Actions by the key codes of SDL, as pygame reports them.
@@ -95,7 +91,6 @@ def check_actions(actions: Any, kind: str, out: np.ndarray, first: int = 0) -> N
 
     Args:
         actions: (n,) for ``discrete``, (n, 2) for ``multi_discrete``; any integer dtype.
-        kind: name of the action space.
         out: (n,) int64; for one environment ().
         first: environment of the first action, for messages.
 

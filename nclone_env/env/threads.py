@@ -130,7 +130,6 @@ class Workers:
     and again in a forked child process, which inherits none.
 
     Args:
-        num_envs: environments of the batch.
         num_threads: number of threads; by default one per core, fewer for small batches.
         min_chunk: smallest range that is worth handing over.
     """
@@ -156,8 +155,6 @@ class Workers:
         Args:
             job: a job without outstanding chunks.
             task: called for each chunk.
-            first: first environment.
-            last: one past the last environment.
         """
         if self.count == 1:
             for piece in self._pace.pieces(first, last):

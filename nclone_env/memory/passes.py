@@ -66,8 +66,6 @@ def collect(
     """Run all passes and return their measurements.
 
     Args:
-        target: what is profiled.
-        settings: number of environments, steps and snapshots.
         notify: called with one line of text before each pass.
         memray: whether to record all allocations as well.
 
@@ -167,9 +165,6 @@ def drive(
     """Take all steps, and call ``take(step)`` at each snapshot step.
 
     Args:
-        subject: ready to step.
-        settings: number of steps and of snapshots.
-        take: takes a snapshot.
         seconds: (steps,) float64, written: the time of each step; None: not measured.
     """
     done = 0

@@ -143,7 +143,6 @@ def stage(name: str, how: str) -> Stage:
     """Return the resident memory of this process now, without garbage, and its peak.
 
     Args:
-        name: name of the stage.
         how: method of the measurement.
     """
     gc.collect()

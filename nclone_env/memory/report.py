@@ -40,10 +40,7 @@ def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bo
     """Write the reports to a folder, each atomically, and return their paths.
 
     Args:
-        stats: statistics to report.
         folder: created if it does not exist.
-        as_json: also write the statistics as JSON.
-        as_html: also write a page of HTML.
 
     Raises:
         MissingExtraError: if there is to be a page and Jinja2 is not installed.

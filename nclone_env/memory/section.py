@@ -87,8 +87,6 @@ def chart(caption: str, x_name: str, lines: Sequence[Line], signed: bool = False
     """Draw series of bytes.
 
     Args:
-        caption: text above the chart.
-        x_name: name of the horizontal axis.
         lines: series of (x, bytes).
         signed: the bytes are changes; otherwise the vertical axis begins at 0.
     """

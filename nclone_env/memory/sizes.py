@@ -65,7 +65,6 @@ def measure_sizes(target: Target, settings: ProfileSettings, reported: float) ->
     """Measure three numbers of environments, one after another; the first and the last once more with tracemalloc.
 
     Args:
-        target: what is profiled.
         settings: of the run; its number of environments is among the three unless that is too small to measure.
         reported: bytes per environment that the subject reports.
     """

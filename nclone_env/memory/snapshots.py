@@ -52,8 +52,6 @@ class SnapshotLog:
         """Take a snapshot; it collects no garbage first.
 
         Args:
-            step: number of the step, or time.
-            tree: what the subject reports now.
             notes: bytes of the profiler's own notes, to be left out.
         """
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes

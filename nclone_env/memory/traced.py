@@ -144,7 +144,6 @@ class TracedLog:
         """Note the traced bytes at a step.
 
         Args:
-            step: of the snapshot.
             lines: also note the lines, after the total, which they would disturb; the first ones before it.
             always: even if the last time was so recently that it takes too large a share of the time.
         """

@@ -35,10 +35,6 @@ def write_outcomes(levels, paths, worlds, index, frames, scratch, place, progres
     """Write the outcomes of one world, or a part of them.
 
     Args:
-        levels: ``LevelArrays``.
-        paths: ``Paths``.
-        worlds: ``WorldArrays``.
-        index: world.
         frames: frames for which each action is held.
         scratch: ``WorldArrays``, two of which are overwritten.
         place: the first of them.

@@ -51,9 +51,6 @@ def write_entity_states(levels, worlds, index, row, states, kinds, count):
     """List the entities of one world, nearest first; of equally near ones the earlier in the level's table.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
         row: row of the arrays to write.
         states: (n, K, 12) float32, or the words of float32 or float16 (``obs.half``); entries beyond the count are
             zeroed.

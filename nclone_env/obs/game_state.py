@@ -37,10 +37,6 @@ def write_game_state(levels, paths, worlds, index, settings, vector):
     """Write the 30 elements of one world.
 
     Args:
-        levels: ``LevelArrays``.
-        paths: ``Paths``.
-        worlds: ``WorldArrays``.
-        index: world.
         settings: ``SETTINGS`` record with ``max_frames``, and ``local_position`` (``ObservationConfig``): whether to
             leave out what tells where in its level the ninja is.
         vector: (30,) float32, or the words of float32 or float16 (``obs.half``); written.

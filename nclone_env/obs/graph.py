@@ -22,9 +22,6 @@ def write_graph(levels, worlds, index, lattice, row, level, node, entities):
     """Write the dynamic part of a graph.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
         lattice: (L, 51, 89) int16 of ``Graphs``.
         row: row of the remaining arrays to write.
         level: (n, 1) int32, index of the graph.

@@ -34,8 +34,6 @@ def of_observations(
     """Yield advice on the sizes of observations.
 
     Args:
-        config: of the environments.
-        owners: their memory tree.
         num_envs: n.
         unreported: bytes of Python of an environment that no owner reports; whole batches in them count, too.
     """

@@ -27,9 +27,6 @@ def draw_beams(levels, worlds, index, inks, view, out):
     """Draw the beams, shots and aiming lines of the entities of a world.
 
     Args:
-        levels: packed level arrays.
-        worlds: packed world arrays.
-        index: world.
         inks: ``BEAM_GREYS`` or ``BEAM_COLOURS``.
         view: x and y of the picture's upper left corner (world pixels), pixels of the picture per world pixel across
             and down; four floats.

@@ -46,13 +46,8 @@ def world_picture(
     """Return a picture of one world.
 
     Args:
-        levels: packed level arrays.
-        worlds: packed world arrays.
-        index: world.
         scale: pixels of the picture per pixel of the world.
-        area: the part of the world that is shown.
         ghosts: ``NINJA_RECORD`` of ninjas of other runs, drawn translucent.
-        theme: the colours.
 
     Returns:
         (round(area.height * scale), round(area.width * scale), 3) uint8, RGB; a new array. Of the whole world it is
@@ -95,11 +90,9 @@ def level_picture(
     """Return a picture of a level before play.
 
     Args:
-        level: the level.
         scale: pixels of the picture per pixel of the world.
         crop: show only the part of the world that is not solid, and a cell of wall around it.
         title: write the title of the level, and its author if it has one, into a bar above.
-        theme: the colours.
 
     Returns:
         (height, width, 3) uint8, RGB: (600, 1056, 3) by default, ``BAR_HEIGHT`` rows more with a title.
@@ -138,8 +131,6 @@ class PictureCanvas:
     Args:
         tiles: (25, 44) numbers of the tiles of the world.
         scale: pixels of the picture per pixel of the world.
-        area: the part of the world that the picture shows.
-        theme: the colours.
 
     Attributes:
         pixels: (area.height * m, area.width * m, 3) uint8, m the magnification.

@@ -52,7 +52,6 @@ def write_text(
         middle: y of the middle of its capital letters, pixels.
         height: height of a capital letter, pixels.
         colour: red, green and blue.
-        bold: draw thicker strokes.
 
     Returns:
         x of its end.
@@ -207,7 +206,6 @@ def with_path(picture: np.ndarray, path: np.ndarray, scale: float, area: Area, c
         picture: (h, w, 3) uint8, of an area of the world.
         path: (T, 2) x and y of the ninja, world pixels.
         scale: pixels of the picture per pixel of the world.
-        area: the part of the world.
         colour: of the line.
     """
     points = ((path - (area.left, area.top)) * scale * 16).round().astype(np.int32)  # with four bits of a fraction

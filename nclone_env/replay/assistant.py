@@ -17,11 +17,6 @@ SECONDS = 3.0
 class Search:
     """A search for inputs that win from a frame of a run.
 
-    Args:
-        level: the level.
-        inputs: those of the run up to the frame.
-        seconds: budget.
-
     Attributes:
         error: why the search failed; empty if it did not.
     """

@@ -90,12 +90,10 @@ class Play:
     it goes back. Where the run has gone back, its old inputs go on until a key is held.
 
     Args:
-        levels: the levels, of which the first comes first.
         save: saves the recording of a run; returns what the window says then.
         window: the window; closed at the end of :meth:`run`, also by an error.
         scale: size of the pictures, as of ``View``.
         ghosts: runs that are shown at first.
-        theme: the colours.
         begin: inputs of the first level, and the frame after which the game stands still at first; None: a new run.
     """
 

@@ -234,7 +234,6 @@ def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
     """Parse and validate a recording without simulating it; see :meth:`Recording.verify`.
 
     Args:
-        data: contents of the file.
         source: file name for error messages.
 
     Raises:

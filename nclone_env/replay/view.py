@@ -43,10 +43,8 @@ class View:
     """One run on a level.
 
     Args:
-        level: the level.
         scale: size of the picture: at 1 the world is 1056 x 600 pixels, and a level that uses a part of it is enlarged,
             at most twice, to this width or height.
-        theme: the colours.
 
     Attributes:
         level: the level.
@@ -106,7 +104,6 @@ class View:
         Args:
             label: what is written instead of the name of the level.
             code: input byte of the keys; that of the last frame if None.
-            notes: further texts.
             width: of the bar, pixels; that of the picture if 0.
 
         Returns:

@@ -304,10 +304,6 @@ def beam_of(levels, worlds, index, entity, state):
     """Return (emission, x, y, dx, dy, length) of an entity; the emission is ``NO_BEAM`` if there is none.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
-        entity: record of the entity.
         state: its state byte.
 
     Returns:

@@ -88,12 +88,8 @@ def ray(levels, states, index, level, x, y, dx, dy):
     """Return the length of a ray up to the first wall, pixels, or ``NOTHING``.
 
     Args:
-        levels: ``LevelArrays``.
         states: (N, E) entity states of the worlds, for the doors.
-        index: world.
-        level: level that the world plays.
-        x: start, pixels.
-        y: start, pixels.
+        x, y: start, pixels.
         dx: direction; with ``dy`` a unit vector.
         dy: direction.
     """

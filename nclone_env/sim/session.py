@@ -288,7 +288,6 @@ def renumber_entries(worlds: WorldArrays, levels: LevelSet) -> None:
 
     Args:
         worlds: changed in place.
-        levels: the levels that they play.
     """
     if worlds.ninjas["next_order"].max() <= MOST_ENTRIES:
         return

@@ -75,10 +75,7 @@ def start(levels, worlds, index, level):
     """Put a world at the start of a level.
 
     Args:
-        levels: ``LevelArrays``.
         worlds: ``WorldArrays``, changed in place.
-        index: world.
-        level: index of the level in ``levels``.
     """
     header = levels.header[level]
     ninja = worlds.ninjas[index]

@@ -87,9 +87,7 @@ def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
     """Visit the entities around the ninja and let each push or touch it; return how many pushed it.
 
     Args:
-        levels: ``LevelArrays``.
         worlds: ``WorldArrays``, changed in place.
-        index: world.
         near: (``NEAR_SLOTS``,) float64; the movers around the ninja, kept from one pass of a frame to the next.
         contacts: (``CONTACT_SLOTS``,) float64, changed in place.
         x0: x of the ninja before it moved, pixels.

@@ -38,7 +38,6 @@ def gathered_info(
     """Return the info of a call as Gymnasium's ``SyncVectorEnv`` gathers it; all of its arrays are new.
 
     Args:
-        outputs: of the call.
         ninjas: (n,) records of the worlds; episodes that began in the same step as another ended are described by them.
         level_names: names of the levels.
         only: name of the array that is the observation; None: a dict of all.

@@ -124,7 +124,6 @@ class OutputMemory:
     """The memory for the outputs of calls on n environments.
 
     Args:
-        specs: observations.
         num_envs: n.
         keeps_final: whether calls return ``final_obs``.
         ring: number of batches used in turn; None: recycled arrays.

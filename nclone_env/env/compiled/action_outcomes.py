@@ -42,10 +42,6 @@ class ActionOutcomes:
     """Writes the outcomes of a batch.
 
     Args:
-        config: configuration of the batch.
-        levels: its levels.
-        arrays: its ``StepArrays``.
-        slots: number of worker slots.
         with_final: also write those of the last worlds of episodes in same-step mode.
 
     Attributes:
@@ -122,9 +118,6 @@ def outcome_range(
     """Write the outcomes of environments from ``progress[worker, ENVIRONMENT]`` to ``last - 1``, or a part of them.
 
     Args:
-        levels: ``LevelArrays``.
-        paths: ``Paths``.
-        worlds: ``WorldArrays``, one row for each environment.
         tried: ``WorldArrays`` with two rows per worker slot, overwritten.
         frames: frames for which actions are held.
         progress: (slots, 4) int64, as of ``write_outcomes``.
@@ -135,8 +128,6 @@ def outcome_range(
             environments, in their own rows.
         results: (n,) ``RESULT``, which tell whose episode ended.
         base: environment of the first row of ``out`` and of ``places``.
-        worker: worker slot.
-        last: one past the last environment.
 
     Returns:
         The frames that are left of the budget.

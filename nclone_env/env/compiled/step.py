@@ -32,9 +32,6 @@ def step_range(arrays, out, final, base, worker, first, last):
         out: ``ObservationArrays``, written: the observations to act on next.
         final: ``FinalArrays``; in same-step mode each episode that ends claims a row for its last observation.
         base: environment of the first row of ``out`` and of ``final.places``.
-        worker: worker slot, the row of the scratch to use.
-        first: first environment.
-        last: one past the last environment.
     """
     autoreset = arrays.settings[0]["autoreset"]
     episodes = arrays.episodes
@@ -196,7 +193,6 @@ def reward(rules, outcome, frames, gold, switches, potential_before, potential_a
     """Return the reward of a step.
 
     Args:
-        rules: ``SETTINGS`` record.
         outcome: outcome code after the step.
         frames: frames simulated in the step.
         gold: pieces of gold collected in the step.

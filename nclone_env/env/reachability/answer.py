@@ -44,9 +44,6 @@ class Reachability:
     """The queries of a batch, and the pass that answers them.
 
     Args:
-        levels: levels of the batch.
-        cache: fields of these levels.
-        num_envs: number of environments.
         dtype: of the observation, float32 or float16.
         with_final: also answer for the last observations of episodes in same-step mode.
     """
@@ -95,13 +92,10 @@ def answer_range(arrays, out, places, time, base, first, last):
     """Answer the pending queries whose fields are in the cache.
 
     Args:
-        arrays: ``QueryArrays``.
         out: (n, 11) float32, or the words of float32 or float16 (``obs.half``).
         places: (n,) int32, the row to write for each environment; (0,): their own rows.
         time: value to write into ``last_use``.
         base: environment of the first row of ``out`` and of ``places``.
-        first: first environment.
-        last: one past the last environment.
 
     Returns:
         Number of queries answered, and number left pending.

@@ -46,10 +46,6 @@ class FieldCache:
 
     Many threads may read at the same time, between :meth:`begin_reading` and :meth:`end_reading`; changes are
     exclusive. A field depends only on its key, so answers do not depend on the state of the cache.
-
-    Args:
-        levels: levels of the fields.
-        slots: capacity in entries.
     """
 
     def __init__(self, levels: LevelSet, slots: int):

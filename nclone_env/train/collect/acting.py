@@ -21,11 +21,9 @@ def chosen_actions(
     """Return the most probable actions of a policy, or sampled ones, (n,) int64.
 
     Args:
-        policy: the policy.
         observations: name to array, (n, *shape).
         argmax: whether to take the most probable ones.
         seed: the random number of row i is a function of the seed, i and the step.
-        step: see above.
     """
     seen = {name: torch.from_numpy(observations[name]) for name in policy.observation_shapes}
     with torch.inference_mode():

@@ -33,8 +33,6 @@ class Collector:
 
     Args:
         envs: n environments with same-step autoreset.
-        columns: their part of the rollout.
-        network: the policy.
         seed: seed of the sampled actions.
         offset: environments of the ranks before this one.
     """
@@ -70,7 +68,6 @@ class Collector:
         """Play all steps of the rollout; return the ``info`` of the last one.
 
         Args:
-            seat: seat of the calling thread.
             step: number of the first step, counted over the whole run.
         """
         columns = self.columns
@@ -131,7 +128,6 @@ class Collector:
         """Record the values of the final observations of episodes that the step at the cursor truncated.
 
         Args:
-            seat: seat of the calling thread.
             truncated: (n,) bool.
             ended: (n,) bool, the environments whose episode ended.
             finals: the last observation of each of them, (k, ...) by name.

@@ -125,7 +125,6 @@ def spread_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int,
     """Spread the first ``count`` levels over the environments evenly.
 
     Args:
-        envs: the environments of each group.
         numbers: their numbers, counted over all ranks.
         count: number of levels.
         assign: whether each environment gets a level of its own, if there are enough; else levels are drawn.
@@ -144,7 +143,6 @@ def assign_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int)
     the policy dies early would hardly be trained on.
 
     Args:
-        envs: the environments of each group.
         numbers: their numbers, counted over all ranks.
         count: number of levels.
     """

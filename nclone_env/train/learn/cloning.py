@@ -111,8 +111,6 @@ def evaluate_clone(policy: ActorCritic, steps: TrajectoryBuffer, rows: np.ndarra
     """Return the cross-entropy of stored actions, in nats, and the share of them that is most probable.
 
     Args:
-        policy: the policy.
-        steps: the trajectories.
         rows: (n,) int64, the steps to evaluate.
     """
     loss = hits = 0.0

@@ -37,10 +37,8 @@ class DevicePPO:
         optimiser: the state of Adam in host memory.
 
     Args:
-        network: the policy on the device.
         parameters: the vector of its parameters in host memory.
         storage: the rollout to read; its advantages and returns have been computed before an update.
-        config: hyperparameters.
     """
 
     def __init__(
@@ -158,10 +156,6 @@ class DeviceRollout:
     Attributes:
         fields: what the loss reads besides observations, (T * N,) each.
         reference: (T * N, a) float32, probabilities of a reference policy, or (0, a).
-
-    Args:
-        storage: the rollout.
-        transfers: copies it.
     """
 
     def __init__(self, storage: RolloutStorage, transfers: Transfers):

@@ -43,9 +43,7 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
     ``action_mask`` allows all of them.
 
     Args:
-        level: the level.
         inputs: (T,) uint8, input bytes of the recording up to the frame in which it wins.
-        frame_skip: frames of a step.
         beam: worlds that the search keeps.
 
     Returns:

@@ -35,13 +35,7 @@ class PPO:
         optimiser: the state of Adam.
 
     Args:
-        network: computes gradients.
-        parameters: the parameters to train.
         storage: the rollout to read; its advantages and returns have been computed before an update.
-        config: hyperparameters.
-        workers: the threads.
-        part_size: largest number of steps of a part.
-        ranks: the processes that train together.
     """
 
     def __init__(
@@ -200,10 +194,7 @@ def keep_own(order, size, num_envs, first, last, counts):
     Args:
         order: (b,) int64, numbers t * N + i of the steps of all N environments; those that are kept become
             t * n + i - first, with n = last - first; undefined after them.
-        size: steps of a minibatch.
         num_envs: N.
-        first: first environment of this rank.
-        last: one past its last.
         counts: (b / size,) int64, written: steps of each minibatch that are kept.
     """
     alone = last - first == num_envs

@@ -24,10 +24,7 @@ class Reference:
         policy: the copy, which does not change.
 
     Args:
-        policy: the policy to copy.
         storage: the rollout; it has room for reference probabilities.
-        seats: number of threads.
-        part_size: steps that are evaluated in one call.
         device: device of the copy; None: the processor.
     """
 

@@ -224,7 +224,6 @@ def _write_field(block: Block, column: list[Any], lengths: list[int], blank: flo
     """Write a field of a block of steps.
 
     Args:
-        block: the steps.
         column: (T,) of each episode, None where it is missing; replaced where only some are missing.
         lengths: T of each.
         blank: what stands for a missing entry.

@@ -179,7 +179,6 @@ def check_outcomes(levels: np.ndarray, success: np.ndarray, num_levels: int) -> 
     Args:
         levels: (k,) integers.
         success: (k,) bool.
-        num_levels: number of levels.
 
     Raises:
         ConfigError: if a shape or dtype is wrong, or a level does not exist.

@@ -155,7 +155,6 @@ class Plan:
         """Make the batch that begins at a number of the collection, and what :meth:`derived` does.
 
         Args:
-            first: the number.
             previous: levels of the batch before it.
 
         Raises:

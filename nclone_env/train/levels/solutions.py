@@ -179,7 +179,6 @@ def mirrored_solutions(levels: Sequence[Level], solutions: Mapping[str, Any]) ->
     Each is simulated, as rounding and ties may spoil it.
 
     Args:
-        levels: levels of an environment.
         solutions: inputs of some of them by level name.
 
     Returns:

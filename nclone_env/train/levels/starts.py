@@ -93,7 +93,6 @@ def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: 
     """Return the states along solutions that the episodes of a run begin in.
 
     Args:
-        environment: configuration of the environments.
         sources: recordings of solutions, ``known`` or ``planned``; without any, episodes begin at the start of their
             level.
         planner: finds those that are planned.

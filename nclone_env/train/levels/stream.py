@@ -46,9 +46,7 @@ class LevelStream:
         plan: how the batches are made.
         interval: updates from one exchange to the next.
         updates: updates of the whole run; what would be exchanged after them is not made.
-        ranks: the processes that train together.
         background: the process that makes the levels, used in rank 0 only; closed with the stream.
-        num_envs: environments of this rank.
         begun: updates before the current batch took its turn.
         current: the batch that episodes begin on.
         previous: levels of the batch before it.
@@ -169,12 +167,10 @@ def open_stream(
     """Return the generated levels of a run to train on, and those that it holds out.
 
     Args:
-        config: configuration of the run.
         environment: of the environments trained in; its levels are replaced.
         levels: fixed levels to train on; there may be none.
         held_out: fixed levels that the run holds out.
         planner: finds solutions of fixed levels; its hooks are called for generated ones too.
-        ranks: the processes that train together.
         state: of an interrupted run, from :meth:`LevelStream.state`; empty: a new run.
 
     Raises:

@@ -53,7 +53,6 @@ def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
 
     Args:
         dtypes: dtype of each observation by name.
-        frame_stack: depth of the stacks that the policy sees.
     """
     stacked_sets = frame_stack > 1 and "entity_states" in dtypes
     return not stacked_sets and all(dtype in (np.float32, np.uint8, np.int8) for dtype in dtypes.values())
@@ -70,9 +69,6 @@ class MLP:
     Args:
         policy: the network; its parameters are those of ``parameters``.
         parameters: the vector of its parameters.
-        storage: the rollout to read.
-        seats: number of threads.
-        most_rows: largest number of rows of a call.
     """
 
     def __init__(

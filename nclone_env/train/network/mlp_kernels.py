@@ -32,8 +32,6 @@ def outputs(rows, sets: StoredSets, layout: NetworkLayout, inputs, scratch: Scra
 
     Args:
         rows: (n,) int64, numbers of the observations among the stored sets.
-        sets: what the encoders read.
-        layout: the network.
         inputs: (n, w), vectors in their columns; those of the encoders are written.
         scratch: for at least n rows; the first n of ``logits`` and ``values`` are written.
     """
@@ -56,10 +54,6 @@ def gradient(
     Args:
         rows: (n,) int64, numbers of the steps.
         seen: (n,) int64, numbers of their observations in ``sets`` and among the masks.
-        sets: what the encoders read.
-        steps: all stored steps.
-        scaling: numbers of the loss.
-        layout: the network.
         scratch: for at least n rows; the inputs contain the vectors.
         gradients: (p,), written.
         sums: (6,) float64, written: see ``loss_gradient``.
@@ -256,8 +250,6 @@ def loss_gradient(logits, values, rows, seen, steps, scaling, delta_logits, delt
         values: (n, 1).
         rows: (n,) int64, numbers of the steps.
         seen: (n,) int64, numbers of their observations: the rows of the masks.
-        steps: ``Steps``, all stored ones.
-        scaling: ``LossScaling`` of the minibatch.
         delta_logits: (n, a), written.
         delta_values: (n, 1), written.
         sums: (6,) float64; the sums over the n steps of the statistics are added.

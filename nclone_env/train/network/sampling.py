@@ -30,7 +30,6 @@ def action_distribution(logits, i, masks, row, probabilities):
 
     Args:
         logits: (n, a) float32; row i becomes log probabilities, 0 where not allowed.
-        i: see above.
         masks: (s, a) int8, 0 for each action that is not allowed, or (0, a): all are.
         row: the row of the masks that applies.
         probabilities: (n, a) float32; row i is written, exactly 0 where not allowed.

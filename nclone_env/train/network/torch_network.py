@@ -35,9 +35,6 @@ class TorchNetwork:
     Args:
         policy: the network; its parameters are those of ``parameters``.
         parameters: the vector of its parameters in host memory.
-        storage: the stored steps.
-        seats: number of threads.
-        most_rows: largest number of rows of a call.
         device: where to compute; None: in host memory.
         amp: compute in bfloat16 where autocast does; on a device only.
 
@@ -139,10 +136,7 @@ def module_loss(
     """Return the loss of b steps, differentiable in the parameters, and the sums for the statistics.
 
     Args:
-        module: the policy.
         observations: (b, ...) by name.
-        steps: the stored steps.
-        scaling: numbers of the loss.
         reference: (b, a) float32, probabilities of a reference policy; None does without it.
         amp: compute layers in bfloat16.
 
@@ -194,8 +188,6 @@ def _loss_of_outputs(
         logits: (b, a) float32.
         values: (b,) float32.
         masks: (b, a), 0 for each action that is not allowed; None masks nothing.
-        steps: the stored steps.
-        scaling: numbers of the loss.
         reference: (b, a) float32, probabilities of a reference policy; None does without it.
 
     Returns:
@@ -219,8 +211,6 @@ def ppo_loss(
         log_probs: (b,) log probabilities of the stored actions under the current policy.
         entropies: (b,) entropies of the current policy.
         values: (b,) current value estimates.
-        steps: the stored steps.
-        scaling: numbers of the loss.
 
     Returns:
         The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``; the last one is left 0.

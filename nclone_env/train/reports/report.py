@@ -75,9 +75,7 @@ def write_results(results: Mapping[Any, Sequence[LevelResult]], timesteps: int, 
     """Write success rates as CSV: one row for each mode and level.
 
     Args:
-        results: mode to the results of all levels.
         timesteps: for which the policy was trained.
-        path: file to replace as a whole.
     """
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")

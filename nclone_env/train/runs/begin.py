@@ -83,11 +83,7 @@ def warm_up(run: Run) -> None:
 
 
 def compile_learner(config: TrainConfig) -> None:
-    """Compile the kernels of network and update, which need no environments, only the shapes of observations.
-
-    Args:
-        config: of a run with vectors as observations.
-    """
+    """Compile the kernels of network and update, which need no environments, only the shapes of observations."""
     boxes = {spec.name: spaces.Box(-1, 1, spec.shape, spec.dtype.type) for spec in frame_specs(config.environment)}
     policy = make_policy(config, {name: box.shape or () for name, box in boxes.items()})
     storage = RolloutStorage(config.num_steps, config.num_envs, spaces.Dict({**boxes}))

@@ -84,7 +84,6 @@ def check_memory(config: TrainConfig, ranks: Ranks = ALONE) -> None:
     """Reject a run that needs more memory than is available, before it allocates any.
 
     Args:
-        config: configuration of the run.
         ranks: the processes that train together; those of this machine share its memory.
 
     Raises:

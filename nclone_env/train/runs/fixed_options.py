@@ -33,11 +33,6 @@ def changed(options: tuple[Option, ...], saved: TrainConfig, given: TrainConfig)
 def check_resumable(config: TrainConfig, checkpoint: Checkpoint, path: Path) -> None:
     """Check that a run which continues from a checkpoint keeps the options that cannot change.
 
-    Args:
-        config: configuration of the run.
-        checkpoint: the checkpoint.
-        path: its file.
-
     Raises:
         CheckpointError: if one differs.
     """
@@ -74,8 +69,6 @@ def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> N
 
     Args:
         policy: the network of the new run, changed in place.
-        config: configuration of the new run.
-        path: checkpoint of the other run.
 
     Raises:
         CheckpointError: if the file cannot be read, or its network or observations differ.

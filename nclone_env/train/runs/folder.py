@@ -103,7 +103,6 @@ def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool
     a name uses a folder named after levels and seed, with a number from 2 on if that holds another run.
 
     Args:
-        config: configuration of the run.
         source: checkpoint to resume.
         overwrite: whether the folder may hold another run.
 

@@ -55,7 +55,6 @@ def save_run(run: Run, replaces: bool = False) -> None:
     Each file is replaced as a whole, so that a process killed at any point leaves a checkpoint to resume from.
 
     Args:
-        run: the run.
         replaces: whether it replaces another run in its folder.
     """
     if run.saved == run.counters.updates:
@@ -81,12 +80,7 @@ def _write(run: Run, checkpoint: Checkpoint) -> None:
 
 
 def take_over_folder(run: Run, source: Path | None) -> None:
-    """Remove another run from the folder, or continue the one it holds; write the first checkpoint.
-
-    Args:
-        run: a run that has begun or was restored.
-        source: the checkpoint that was restored.
-    """
+    """Remove another run from the folder, or continue the one it holds; write the first checkpoint."""
     folder, job = run.folder, launchers(run.ranks)
     continued = source is not None and source.parent.resolve() == folder.path.resolve()
     if source is not None and continued and source.name == folder.checkpoint.name:

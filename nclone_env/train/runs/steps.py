@@ -149,8 +149,6 @@ def log_update(
     """Append the row of this update to the learning curve.
 
     Args:
-        run: the run.
-        statistics: of the update.
         collecting: seconds of the collection.
         learning: seconds of the update.
         others: columns about held-out and generated levels.

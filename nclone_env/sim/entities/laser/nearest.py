@@ -28,13 +28,9 @@ def nearest(levels, states, index, level, cells, x, y, found, most):
     """Find the nearest segment in some cells, and list the segments of those cells.
 
     Args:
-        levels: ``LevelArrays``.
         states: (N, E) entity states of the worlds; the segments of open doors are listed, but never the nearest.
-        index: world.
-        level: level that the world plays.
         cells: first and last column, first and last row.
-        x: place of the laser, pixels.
-        y: place of the laser, pixels.
+        x, y: place of the laser, pixels.
         found: (``FOUND_SLOTS``,) float64; the list, changed in place.
         most: number of segments to list at most, 0 to ``MOST_LISTED``; further ones are only counted.
 

@@ -56,14 +56,10 @@ def plan_frames(levels, level, mover, found, count, nearest, a, b, sense):
     """Set the course of the laser and the number of frames for which it holds; leave both unchanged if there is none.
 
     Args:
-        levels: ``LevelArrays``.
-        level: level that the world plays.
-        mover: record of the laser.
         found: list of the segments around it, by ``nearest``.
         count: their number.
         nearest: the nearest of them, index.
-        a: closest point on that, pixels.
-        b: closest point on that, pixels.
+        a, b: closest point on that, pixels.
         sense: 1 clockwise, -1 counterclockwise.
     """
     segment = levels.segments[nearest]
