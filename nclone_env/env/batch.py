@@ -257,12 +257,7 @@ class Batch:
             self._stack.read(out, slice(index, index + 1), slice(0, 1))
 
     def _call(
-        self,
-        passes: tuple[Pass, ...],
-        out: Buffers,
-        final: FinalRows | None,
-        base: int,
-        reset: np.ndarray = NO_RESET,
+        self, passes: tuple[Pass, ...], out: Buffers, final: FinalRows | None, base: int, reset: np.ndarray = NO_RESET
     ) -> Call:
         reach, final_view = self._reach, self._no_final
         out_view = kernel_view(out, self._unobserved, reach.queries if reach else NO_QUERIES)

@@ -54,11 +54,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
     _generator: np.random.Generator | None = None
 
     def __init__(
-        self,
-        config: EnvironmentConfig | None = None,
-        *,
-        reward_function: RewardFunction | None = None,
-        **fields: Any,
+        self, config: EnvironmentConfig | None = None, *, reward_function: RewardFunction | None = None, **fields: Any
     ):
         self._set_up(config_from(config, fields), reward_function)
 

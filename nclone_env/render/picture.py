@@ -19,10 +19,7 @@ from nclone_env.render.beams import BEAM_COLOURS, draw_beams
 from nclone_env.render.colour import Stamp, colour_stamp, walls
 from nclone_env.render.compose import list_sprites
 from nclone_env.render.glyphs import all_glyphs, numbered
-from nclone_env.render.looks import (
-    Appearance,
-    appearance,
-)
+from nclone_env.render.looks import Appearance, appearance
 from nclone_env.render.text import title_bar
 
 _SHOOTING = tuple(kind.number for kind in KINDS if kind.shoots)

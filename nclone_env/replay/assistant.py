@@ -49,12 +49,6 @@ class Search:
         session.play(self.inputs)
         take: Callable[[Solution], None] = lambda solution: setattr(self, "_found", bytes(solution.inputs))  # noqa: E731
         try:
-            solve(
-                self._level,
-                seconds=self._seconds,
-                start=(session, 0),
-                on_solution=take,
-                stop=self._stopped.is_set,
-            )
+            solve(self._level, seconds=self._seconds, start=(session, 0), on_solution=take, stop=self._stopped.is_set)
         except NcloneError as error:
             self.error = str(error)

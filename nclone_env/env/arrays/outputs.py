@@ -192,10 +192,7 @@ class OutputMemory:
 
     def memory(self, name: str) -> MemoryNode:
         """Return the bytes of pools and rings."""
-        pools = (
-            self._observations.memory("recycled observations"),
-            self._columns.memory("recycled results"),
-        )
+        pools = (self._observations.memory("recycled observations"), self._columns.memory("recycled results"))
         rings = (
             _ring_memory("ring", self._ring, ("observations", "columns")),
             _ring_memory("ring beside out", self._beside_out, ("columns",)),

@@ -37,14 +37,7 @@ class Collector:
         offset: environments of the ranks before this one.
     """
 
-    def __init__(
-        self,
-        envs: VectorEnvironment,
-        columns: RolloutColumns,
-        network: Actor,
-        seed: int,
-        offset: int = 0,
-    ):
+    def __init__(self, envs: VectorEnvironment, columns: RolloutColumns, network: Actor, seed: int, offset: int = 0):
         self.envs, self.columns, self.first = envs, columns, offset + columns.first
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
         self.levels = np.zeros(columns.num_envs, np.int32)

@@ -23,11 +23,7 @@ class EpisodeSelection:
     """
 
     def __init__(
-        self,
-        envs: Sequence[VectorEnvironment],
-        count: int,
-        curriculum: bool = False,
-        starts: StartStates | None = None,
+        self, envs: Sequence[VectorEnvironment], count: int, curriculum: bool = False, starts: StartStates | None = None
     ):
         self._envs, self._count = tuple(envs), count
         self._curriculum = LevelCurriculum(count) if curriculum else None

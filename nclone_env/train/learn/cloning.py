@@ -169,11 +169,7 @@ def _held_out(steps: TrajectoryBuffer, share: float, random: np.random.Generator
 
 
 def _best_epochs(
-    student: _Student,
-    steps: TrajectoryBuffer,
-    held: np.ndarray,
-    settings: CloningSettings,
-    random: np.random.Generator,
+    student: _Student, steps: TrajectoryBuffer, held: np.ndarray, settings: CloningSettings, random: np.random.Generator
 ) -> tuple[int, float]:
     """Return the number of epochs with the lowest loss on held-out steps, at least 1, and that loss."""
     known, kept = np.flatnonzero(held), np.flatnonzero(~held)

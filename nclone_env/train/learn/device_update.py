@@ -41,13 +41,7 @@ class DevicePPO:
         storage: the rollout to read; its advantages and returns have been computed before an update.
     """
 
-    def __init__(
-        self,
-        network: TorchNetwork,
-        parameters: FlatParameters,
-        storage: RolloutStorage,
-        config: TrainConfig,
-    ):
+    def __init__(self, network: TorchNetwork, parameters: FlatParameters, storage: RolloutStorage, config: TrainConfig):
         device, size = network.vector.device, len(parameters.vector)
         self.optimiser = Adam(size)
         self.state, self.restore = self.optimiser.state, self.optimiser.restore

@@ -100,10 +100,7 @@ def make_policy(
     values).
     """
     policy = ActorCritic(
-        observation_shapes,
-        hidden_size=config.hidden_size,
-        shared_trunk=config.shared_trunk,
-        generator=generator,
+        observation_shapes, hidden_size=config.hidden_size, shared_trunk=config.shared_trunk, generator=generator
     )
     critic = policy.critic[-1] if isinstance(policy.critic, nn.Sequential) else policy.critic
     assert isinstance(critic, nn.Linear)

@@ -9,13 +9,7 @@ from nclone_env.errors import CheckpointError
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.runs.checkpoint import (
-    Checkpoint,
-    check_observations,
-    load_checkpoint,
-    restore_config,
-    translated,
-)
+from nclone_env.train.runs.checkpoint import Checkpoint, check_observations, load_checkpoint, restore_config, translated
 
 OF_POLICY = tuple(each for each in leaves(TrainConfig) if each.fixed == "policy")
 """Options that a policy is trained for."""
