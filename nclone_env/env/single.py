@@ -14,8 +14,7 @@ from gymnasium.utils import seeding
 from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.arguments import check_options, check_seed, find_level
 from nclone_env.env.arrays.buffers import Buffers, alone, make_buffers
-from nclone_env.env.arrays.infos import single_info
-from nclone_env.env.arrays.outputs import RecyclingPool
+from nclone_env.env.arrays.outputs import RecyclingPool, single_info
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.passes import RewardFunction
@@ -322,3 +321,13 @@ def _first_equal(config: EnvironmentConfig) -> EnvironmentConfig:
 def _metadata(frames_per_second: float) -> dict[str, Any]:
     """Return the metadata of environments with a frame rate."""
     return {**NPlusPlusEnv.metadata, "render_fps": frames_per_second}
+
+
+def create_environment(config: EnvironmentConfig | None = None, **options: Any) -> NPlusPlusEnv:
+    """Return a single environment; the defaults of :class:`EnvironmentConfig` if ``config`` is None.
+
+    Args:
+        config: configuration.
+        **options: the other arguments of :class:`NPlusPlusEnv`, including fields of the configuration.
+    """
+    return NPlusPlusEnv(config, **options)

@@ -20,8 +20,7 @@ from nclone_env.env.arguments import (
     find_level,
     per_environment,
 )
-from nclone_env.env.arrays.infos import gathered_info
-from nclone_env.env.arrays.outputs import Outputs
+from nclone_env.env.arrays.outputs import Outputs, gathered_info
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled import records

@@ -14,12 +14,11 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.memory.watch import profile as profile
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.memory.advice import chosen, copies, of_kept_results
     from nclone_env.memory.answer import summary
     from nclone_env.memory.changes import compare, comparison_text, different_settings, load_profile
     from nclone_env.memory.growth import FLOORS, FREE_LISTS
     from nclone_env.memory.measurements import Advice, OwnedNode, PhaseTime, ProfileSettings
-    from nclone_env.memory.owners import folded, owned_nodes, owner_rows
+    from nclone_env.memory.owners import chosen, copies, folded, of_kept_results, owned_nodes, owner_rows
     from nclone_env.memory.passes import check_settings, collect
     from nclone_env.memory.process import resident_bytes
     from nclone_env.memory.report import page_template, write_reports

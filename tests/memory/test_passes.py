@@ -127,7 +127,7 @@ def test_the_profile_can_be_read_by_pstats(tmp_path):
 
 def test_snapshots_are_taken_after_exactly_their_steps():
     subject, seen = StubTarget().make(1), []
-    drive(subject, ProfileSettings(1, steps=25, interval=2), lambda step: seen.append((step, subject.steps)))
+    drive(subject.step, ProfileSettings(1, steps=25, interval=2), lambda step: seen.append((step, subject.steps)))
     assert seen == [(step, step) for step in (*range(0, 25, 2), 25)]
 
 

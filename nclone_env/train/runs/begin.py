@@ -21,10 +21,9 @@ from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.runs.bundled import policy_file
 from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.fixed_options import check_resumable, initialise_policy
-from nclone_env.train.runs.folder import config_in
+from nclone_env.train.runs.folder import config_in, policy_file
 from nclone_env.train.runs.resume import Source, restore_run, saved_levels, take_over_folder
 from nclone_env.train.runs.run import Run, learner_parts, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns
