@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.compiled.records import DISABLED, OUTCOMES, SAME_STEP, WON
     from nclone_env.env.compiled.step import play_step, simulate_frames
     from nclone_env.env.ids import ENVIRONMENT_ID, register
-    from nclone_env.env.playable import playable_levels
-    from nclone_env.env.reachability.answer import Reachability
+    from nclone_env.env.levels import playable_levels
+    from nclone_env.env.reachability import Reachability
     from nclone_env.env.single import NPlusPlusEnv, create_environment
     from nclone_env.env.spaces import check_actions, flat_masks
     from nclone_env.env.threads import CALLING_THREAD, Job, Workers

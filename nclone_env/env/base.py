@@ -11,7 +11,7 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.env.lifecycle import Lifecycle
-from nclone_env.env.reachability.cache import FieldCounts
+from nclone_env.env.reachability import FieldCounts
 from nclone_env.level import Level, LevelSet, levels_as_text
 from nclone_env.level.routes import Graphs
 from nclone_env.memory_limit import check_fits

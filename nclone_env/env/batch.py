@@ -21,10 +21,8 @@ from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, Rewa
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
 from nclone_env.env.compiled.starts import check_shares, make_starts, set_shares
 from nclone_env.env.compiled.step_arrays import StepArrays, make_step_arrays
-from nclone_env.env.exchange import exchange
-from nclone_env.env.playable import playable_levels
-from nclone_env.env.reachability.answer import Reachability
-from nclone_env.env.reachability.cache import FieldCounts, shared_cache
+from nclone_env.env.levels import exchange, playable_levels
+from nclone_env.env.reachability import FieldCounts, Reachability, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened

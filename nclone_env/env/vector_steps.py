@@ -29,7 +29,7 @@ from nclone_env.env.group import Group
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, Lifecycle, Phase
 from nclone_env.env.spaces import action_space, batched_space, check_actions, observation_space
 from nclone_env.errors import ConfigError, StepOrderError, shortened
-from nclone_env.options import check_bool, check_integer
+from nclone_env.options import check_integer, check_value
 
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
@@ -72,8 +72,8 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         if num_groups > 1 and self.config.observation.frame_stack > 1:
             raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
         self.num_envs = num_envs = int(num_envs)
-        check_bool("copy", copy)
-        check_bool("gymnasium_infos", gymnasium_infos)
+        check_value("copy", bool, copy)
+        check_value("gymnasium_infos", bool, gymnasium_infos)
         self.gymnasium_infos = bool(gymnasium_infos)
         mode = autoreset_mode_of(autoreset_mode)
         self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)

@@ -1,4 +1,4 @@
-"""A level while it is played, as people see it: the part that it uses, a bar that tells how the run stands, its takes."""
+"""A level while it is played, as people see it: the part that it uses, and a bar that tells how the run stands."""
 
 from __future__ import annotations
 
