@@ -1,7 +1,5 @@
 """The Gymnasium environments: observation, action, reward and the compiled step."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

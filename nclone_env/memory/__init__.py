@@ -1,7 +1,5 @@
 """The memory profiler: collect a Measurements, compute Stats, write reports; or watch a block of one's own code."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

@@ -1,7 +1,5 @@
 """Observations: the table that defines them, and their writers."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

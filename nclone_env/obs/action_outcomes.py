@@ -3,8 +3,6 @@
 ``obs.spec.ACTION_OUTCOME`` defines the elements. The world of the environment is read and not changed.
 """
 
-from __future__ import annotations
-
 from nclone_env.actions import INPUT_OF_ACTION, NUM_DIRECTIONS
 from nclone_env.constants import CELEBRATING, DEAD, JUMPING, MAX_HORIZONTAL_SPEED
 from nclone_env.jit import called_kernel, kernel

@@ -22,8 +22,6 @@ The phase of an entity; kinds that are not named have phase 0:
 | laser turret, zap drone, mini drone, death ball | | | always |
 """
 
-from __future__ import annotations
-
 from nclone_env.config import MOST_LISTED_ENTITIES
 from nclone_env.jit import kernel, local_f64
 from nclone_env.kinds import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, bits

@@ -1,7 +1,5 @@
 """The writer of ``game_state``; ``obs.spec.GAME_STATE`` defines its elements."""
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import (

@@ -1,7 +1,5 @@
 """The writer of ``graph``: index of the level's graph, node of the ninja, and state of the entities."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

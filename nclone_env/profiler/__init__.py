@@ -1,7 +1,5 @@
 """Targets of the memory profiler: environments in every form, training runs, scripts."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

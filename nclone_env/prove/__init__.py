@@ -1,7 +1,5 @@
 """Proofs that no solution of a level has fewer frames, and checks of their certificates."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

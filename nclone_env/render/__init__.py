@@ -1,7 +1,5 @@
 """Pictures: grey observations composed by kernels, colour pictures for people, a window."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

@@ -4,8 +4,6 @@ A beam is a straight band. Each pixel is blended by the share of it that the ban
 right angles to the major axis: smooth edges and ends from a few additions.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.jit import kernel

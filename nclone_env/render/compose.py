@@ -4,8 +4,6 @@
 world into the caller's array and allocates nothing.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import COLUMNS, MAX_TILE, ROWS

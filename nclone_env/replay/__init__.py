@@ -1,7 +1,5 @@
 """Recordings: attract files of the game, which validate the simulator, and recordings of episodes."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

@@ -1,7 +1,5 @@
 """Random numbers that depend only on a seed and a counter, such as the number of an episode."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import kernel

@@ -4,8 +4,6 @@ Tiles and closed doors stop a ray, open doors do not (physics 03, section 14, ru
 sweep is that of a point, so a segment does not stop a ray that starts on its inner part.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import CELL_SIZE, COLUMNS, RADIUS, ROWS

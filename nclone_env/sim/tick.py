@@ -1,7 +1,5 @@
 """One frame of one world, and the start of a world (physics 01, sections 4 and 5)."""
 
-from __future__ import annotations
-
 from nclone_env.constants import (
     DEAD,
     DISABLED,

@@ -5,8 +5,6 @@ they entered it: *push* asks the solid ones before each collision with the tiles
 afterwards. A pass sees the list as it was at its beginning: an exit that opens during it is met in the next frame.
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import COLUMNS, ROWS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.kinds import BOUNCE_BLOCK, ONE_WAY, THWUMP

@@ -3,8 +3,6 @@
 ``arrays`` is the ``StepArrays`` of the environments everywhere, ``index`` the environment.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Every random number is a function of the seed, the environment and the step (Spl
 neither threads nor groups nor a resumed run change what is drawn.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import numeric_kernel

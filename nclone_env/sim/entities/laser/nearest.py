@@ -4,8 +4,6 @@ A crawling laser searches ten times a frame. :func:`nearest` scans some cells on
 :func:`nearest_listed` then searches that list alone. Both follow the one rule of :func:`is_nearer`.
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import ROWS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level import DOOR_CLOSED_AT_0

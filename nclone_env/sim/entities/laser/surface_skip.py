@@ -15,8 +15,6 @@ rests or bounces. ``order`` holds the course and the index of its segment in the
 bouncing laser also the steps from one turn to the next and those since the last.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import ARC_RADIUS

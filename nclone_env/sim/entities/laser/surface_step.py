@@ -4,8 +4,6 @@ A frame is ten substeps, each with a search for the nearest segment. While the m
 form, ``surface_skip`` advances the laser instead; otherwise the substeps are taken here.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.jit import called_kernel, kernel, local_f64

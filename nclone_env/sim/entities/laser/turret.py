@@ -6,8 +6,6 @@ Evidence: speed and order of test and turn of spinners by recordings; motion of 
 recording; the width of the beam, the rate at outer corners and that of the beam are open.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
