@@ -26,7 +26,7 @@ from nclone_env.level import (
     validate,
 )
 from nclone_env.level.formats import GAME_MODE_NAMES, MAP_SUFFIX, TEXT_SUFFIX, format_text, write_map
-from nclone_env.sim.speed import slow_frames_per_second
+from nclone_env.sim import slow_frames_per_second
 
 
 def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:

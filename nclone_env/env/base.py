@@ -15,7 +15,7 @@ from nclone_env.env.reachability import FieldCounts
 from nclone_env.level import Level, LevelSet, levels_as_text
 from nclone_env.level.routes import Graphs
 from nclone_env.memory_limit import check_fits
-from nclone_env.sim.state import WorldArrays
+from nclone_env.sim import WorldArrays
 
 if TYPE_CHECKING:  # drawing libraries are imported on first use
     from nclone_env.render import Area, Window

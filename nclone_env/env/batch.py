@@ -32,9 +32,7 @@ from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode, array_node
 from nclone_env.obs import NO_LATTICE, NO_QUERIES, frame_specs, observation_specs
 from nclone_env.render import PictureArrays
-from nclone_env.sim.copy import gather_worlds
-from nclone_env.sim.session import MOST_ENTRIES, renumber_entries
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import MOST_ENTRIES, WorldArrays, gather_worlds, make_worlds, renumber_entries
 
 
 class Batch:

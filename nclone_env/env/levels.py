@@ -13,8 +13,7 @@ from nclone_env.env.compiled.starts import no_starts
 from nclone_env.env.compiled.step_arrays import StepArrays, level_arrays
 from nclone_env.errors import UnsupportedLevelError
 from nclone_env.level import Level, LevelSet, count_exits, load_levels, mirrored, shared_level_set
-from nclone_env.sim.copy import transfer_world
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim import make_worlds, transfer_world
 
 _GONE = -1
 

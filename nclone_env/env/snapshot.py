@@ -31,8 +31,7 @@ import numpy as np
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import SnapshotError
 from nclone_env.level import LevelSet
-from nclone_env.sim.plausible import world_fault
-from nclone_env.sim.state import WorldArrays
+from nclone_env.sim import WorldArrays, world_fault
 
 MAGIC = b"\x89NSTA\r\n\x1a"
 VERSION = 1

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from nclone_env.cores import available_cores
 from nclone_env.errors import StepOrderError
-from nclone_env.sim.pace import Pace
+from nclone_env.sim import Pace
 
 Task = Callable[[int, int, int], None]
 """Called as ``task(worker, first, last)``; no two calls with the same worker slot run at the same time."""

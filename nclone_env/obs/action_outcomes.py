@@ -11,7 +11,7 @@ from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective
 from nclone_env.obs.spec import ACTION_OUTCOME
-from nclone_env.sim.copy import copy_world, equal_worlds
+from nclone_env.sim import copy_world, equal_worlds
 from nclone_env.sim.tick import tick
 
 SCRATCH_WORLDS = 2

@@ -28,9 +28,7 @@ from nclone_env.prove.bounds import (
     falls,
     hall_of,
 )
-from nclone_env.sim.copy import FIRST, copy_world, finish
-from nclone_env.sim.keys import hash_future_from
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim import FIRST, copy_world, finish, hash_future_from, make_worlds
 from nclone_env.sim.tick import start, tick
 
 INPUTS = np.array(INPUT_OF_ACTION, dtype=np.uint8)

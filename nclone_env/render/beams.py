@@ -9,9 +9,7 @@ import math
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, bits
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.dispatch import beam_of
-from nclone_env.sim.geometry import greater, lesser
-from nclone_env.sim.rays import NO_BEAM
+from nclone_env.sim import NO_BEAM, beam_of, greater, lesser
 
 _PAINTS = ("beam", "shot", "aim", "trail")  # in the order of ``sim.rays.BEAM`` and the others
 BEAM_WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from nclone_env.errors import NcloneError
 from nclone_env.level import Level
 from nclone_env.plan import Solution, solve
-from nclone_env.sim.session import Session
+from nclone_env.sim import Session
 
 SECONDS = 3.0
 """Budget of a search, compilation not included."""

@@ -15,7 +15,7 @@ from nclone_env.render import Window
 from nclone_env.replay.assistant import Search
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.view import Take, View, view_size
-from nclone_env.sim.session import Session
+from nclone_env.sim import Session
 
 RESTART, SAVE, NEXT, PREVIOUS, GHOST, HELP_KEY, QUIT = "r", "s", "n", "p", "g", "h", "escape"
 SLOW, PAUSE, STEP = "t", "return", "."

@@ -57,7 +57,7 @@ from nclone_env.level.formats import (
     write_map,
 )
 from nclone_env.replay.verification import Verdict, verdict, verify, verify_peer
-from nclone_env.sim.session import check_inputs
+from nclone_env.sim import check_inputs
 from nclone_env.sim.simulate import Trajectory, simulate
 
 MAGIC = b"\x89NREP\r\n\x1a"

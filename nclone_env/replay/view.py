@@ -24,7 +24,7 @@ from nclone_env.render import (
     zoom_of,
 )
 from nclone_env.render import GOLD as YELLOW
-from nclone_env.sim.session import Session
+from nclone_env.sim import Session
 
 _APART = 16  # frames between two snapshots
 _MOST_BRANCHES = 32

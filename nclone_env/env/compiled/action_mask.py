@@ -16,8 +16,7 @@ from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import kernel, specialised
 from nclone_env.level import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.sim.copy import copy_world, equal_worlds
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim import copy_world, equal_worlds, make_worlds
 
 _NAME = "action_mask"
 MASK_AT_END = (1,) + (0,) * (NUM_ACTIONS - 1)

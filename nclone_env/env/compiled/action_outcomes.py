@@ -29,9 +29,7 @@ from nclone_env.obs import (
     words,
     write_outcomes,
 )
-from nclone_env.sim.pace import Pace
-from nclone_env.sim.speed import slow_frames_per_second
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import Pace, WorldArrays, make_worlds, slow_frames_per_second
 
 _NAME = "action_outcomes"
 _OWN_ROWS = np.zeros(0, np.int32)

@@ -25,7 +25,7 @@ from nclone_env.obs import (
     write_query,
 )
 from nclone_env.render import write_global_view, write_player_frame
-from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
+from nclone_env.sim import MOVER, NINJA_RECORD, WorldArrays
 
 _NOT_EXTRAS = frozenset({"game_state", "player_frame", "global_view", "action_mask", "action_outcomes"})
 

@@ -12,9 +12,7 @@ from nclone_env.errors import ConfigError, shortened
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.sim.copy import copy_mover, copy_ninja
-from nclone_env.sim.random_numbers import RANDOM_BITS, random_bits
-from nclone_env.sim.state import MOVER, NINJA_RECORD
+from nclone_env.sim import MOVER, NINJA_RECORD, RANDOM_BITS, copy_mover, copy_ninja, random_bits
 
 START = np.dtype(
     [("bound", "u8"), ("first_entity", "i8"), ("first_mover", "i8"), ("first_trail", "i8")]

@@ -14,8 +14,7 @@ from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, 
 from nclone_env.env.compiled.starts import draw_start, place_start
 from nclone_env.jit import called_kernel, kernel, next_number
 from nclone_env.obs import open_exit_count, path_remaining
-from nclone_env.sim.copy import copy_world
-from nclone_env.sim.random_numbers import random_bits
+from nclone_env.sim import copy_world, random_bits
 from nclone_env.sim.tick import start, tick
 
 _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, as for ninjas below the world

@@ -15,7 +15,7 @@ from nclone_env.level.routes import Paths, paths_with_doors
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs import frame_specs
 from nclone_env.render import PictureArrays, picture_arrays
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import WorldArrays, make_worlds
 
 STREAMED_BYTES = 16 * 1024**2
 """Size of the pictures of a step from which on they are streamed. From 24 MB on it pays even if all pictures are read

@@ -26,7 +26,7 @@ from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level import Level, LevelSource, known_solutions, load_level, resolve
 from nclone_env.replay import load_any_recording
-from nclone_env.sim.session import Frames, Session
+from nclone_env.sim import Frames, Session
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.levels.solutions import PLANNED, Planner, winning_inputs
 

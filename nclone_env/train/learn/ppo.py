@@ -7,7 +7,7 @@ import numpy as np
 from nclone_env.env import Job, Workers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.sim.random_numbers import mix
+from nclone_env.sim import splitmix
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, sum_gradients
@@ -180,9 +180,9 @@ def shuffle(order, seed, update, epoch):
     count = len(order)
     for i in range(count):
         order[i] = i
-    state = mix(mix(mix(np.uint64(seed) ^ _SHUFFLE_STREAM) ^ np.uint64(update)) ^ np.uint64(epoch))
+    state = splitmix(splitmix(splitmix(np.uint64(seed) ^ _SHUFFLE_STREAM) ^ np.uint64(update)) ^ np.uint64(epoch))
     for i in range(count - 1, 0, -1):
-        state = mix(state)
+        state = splitmix(state)
         j = np.int64((state >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))  # bias below i / 2**32
         order[i], order[j] = order[j], order[i]
 

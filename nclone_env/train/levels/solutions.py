@@ -33,7 +33,7 @@ from nclone_env.level import (
 )
 from nclone_env.plan import smooth, solve
 from nclone_env.replay import Recording, load_any_recording
-from nclone_env.sim.session import check_inputs
+from nclone_env.sim import check_inputs
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.hooks import SILENT, Hooks
 

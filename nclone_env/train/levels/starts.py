@@ -19,7 +19,7 @@ from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError, InputsError
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.options import check_integer
-from nclone_env.sim.session import check_inputs
+from nclone_env.sim import check_inputs
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.levels.curriculum import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
 from nclone_env.train.levels.solutions import Planner, find, none_found
