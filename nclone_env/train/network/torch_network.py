@@ -145,8 +145,14 @@ def module_loss(
     """
     with _autocast(steps.returns.device, amp):
         logits, values = module(observations)
-    masks = observations.get("action_mask")
-    return _loss_of_outputs(logits.float(), values.float(), masks, steps, scaling, reference)
+    logits, masks = logits.float(), observations.get("action_mask")
+    outputs = log_probs_and_entropies(logits, steps.actions, masks)
+    loss, terms = ppo_loss(*outputs, values.float(), steps, scaling)
+    if reference is not None:
+        divergence = divergences(reference, logits, masks).sum()
+        loss = loss + divergence * scaling.reference_coef * scaling.share
+        terms[REFERENCE_KL] = divergence.detach()
+    return loss, terms
 
 
 def flat_gradient(loss: Tensor, module: nn.Module) -> Tensor:
@@ -172,34 +178,6 @@ def _autocast(device: torch.device, amp: bool) -> AbstractContextManager[object]
     with a scale that follows the gradients.
     """
     return torch.autocast(device.type, torch.bfloat16) if amp else nullcontext()
-
-
-def _loss_of_outputs(
-    logits: Tensor,
-    values: Tensor,
-    masks: Tensor | None,
-    steps: LearningFields[Tensor],
-    scaling: LossScaling,
-    reference: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """Return the whole loss of b steps and the sums for the statistics, on the device of the arguments.
-
-    Args:
-        logits: (b, a) float32.
-        values: (b,) float32.
-        masks: (b, a), 0 for each action that is not allowed; None masks nothing.
-        reference: (b, a) float32, probabilities of a reference policy; None does without it.
-
-    Returns:
-        The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``.
-    """
-    outputs = log_probs_and_entropies(logits, steps.actions, masks)
-    loss, terms = ppo_loss(*outputs, values, steps, scaling)
-    if reference is not None:
-        divergence = divergences(reference, logits, masks).sum()
-        loss = loss + divergence * scaling.reference_coef * scaling.share
-        terms[REFERENCE_KL] = divergence.detach()
-    return loss, terms
 
 
 def ppo_loss(
