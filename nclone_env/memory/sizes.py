@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from nclone_env.memory.measurements import ProfileSettings, SizePoint
 from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, trim_heap, worker_bytes
-from nclone_env.memory.snapshots import owned_bytes
 from nclone_env.memory.subject import Target
 from nclone_env.memory_tree import MemoryNode
 
@@ -108,7 +107,7 @@ def measure(process: Process) -> SizePoint:
             worker_bytes=worker_bytes(),
             owned_bytes=tree.bytes_where(shared=False),
             committed_bytes=committed_tree_bytes(tree),
-            python_bytes=traced - owned_bytes(tree) if process.traced else None,
+            python_bytes=traced - tree.bytes_where(mapped=False) if process.traced else None,
         )
 
 

@@ -12,11 +12,6 @@ from nclone_env.memory.traced import table_bytes
 from nclone_env.memory_tree import MemoryNode
 
 
-def owned_bytes(tree: MemoryNode) -> int:
-    """Return the bytes of a tree, without those that are mapped from files."""
-    return sum(node.own_bytes for _, node in tree.walk() if not node.mapped)
-
-
 class Held(NamedTuple):
     """Memory of this process, without the tables of tracemalloc, in bytes."""
 
@@ -62,7 +57,7 @@ class SnapshotLog:
             resident.anonymous - tables - self._own.anonymous,
             worker_bytes("anonymous"),
             heap.in_use - tables - self._own.native if heap else -1,
-            owned_bytes(tree),
+            tree.bytes_where(mapped=False),
             committed_tree_bytes(tree),
         )
         self._count += 1

@@ -21,7 +21,7 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.jit import specialised
 from nclone_env.memory_tree import MemoryNode, arrays_node
 from nclone_env.train.network import mlp_kernels as kernels
-from nclone_env.train.network.arrays import LossScaling, NetworkLayout, Scratch, Steps, StoredSets, make_scratch
+from nclone_env.train.network.arrays import EntityScratch, LossScaling, NetworkLayout, Scratch, Steps, StoredSets
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.network.encoders import PictureEncoder
 from nclone_env.train.network.pictures import PictureLayers
@@ -199,20 +199,32 @@ def _sets(observations: Mapping[str, np.ndarray]) -> StoredSets:
 
 def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
     """Return zeroed scratch for calls of up to so many rows."""
-    entities, elements = policy.observation_shapes.get("entity_states", (0, 1))[-2:]
-    return make_scratch(
-        most_rows,
-        block_rows(policy, most_rows),
-        inputs=sum(policy.input_widths.values()),
-        towers=1 if policy.shared_trunk else 2,
-        layers=HIDDEN_LAYERS,
-        units=policy.hidden_size,
-        actions=NUM_ACTIONS,
-        encoded=len(policy.encoders) > 0,
-        cells=math.prod(policy.observation_shapes.get("locals", (0,))),
-        entities=entities,
-        elements=elements,
-        entity_units=ENTITY_UNITS,
+    shapes, rows, units = policy.observation_shapes, block_rows(policy, most_rows), policy.hidden_size
+    inputs, towers = sum(policy.input_widths.values()), 1 if policy.shared_trunk else 2
+    cells = math.prod(shapes.get("locals", (0,)))
+    entities, elements = shapes.get("entity_states", (0, 1))[-2:]
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
+
+    return Scratch(
+        inputs=zeros(most_rows, inputs),
+        hidden=zeros(towers, HIDDEN_LAYERS, rows, units),
+        cells=zeros(rows if cells else 0, cells),
+        entities=EntityScratch(
+            firsts=np.zeros(rows + 1 if entities else 0, np.int64),
+            states=zeros(rows * entities, elements),
+            kinds=np.zeros(rows * entities, np.int64),
+            hidden=zeros(rows * entities, ENTITY_UNITS),
+            chosen=zeros(rows if entities else 0, ENTITY_UNITS),
+        ),
+        logits=zeros(most_rows, NUM_ACTIONS),
+        values=zeros(most_rows, 1),
+        delta_logits=zeros(rows, NUM_ACTIONS),
+        delta_values=zeros(rows, 1),
+        deltas=zeros(2, rows, units),
+        delta_inputs=zeros(most_rows if len(policy.encoders) else 0, inputs),  # only encoders need them
+        transposed=zeros(towers, units * (inputs + (HIDDEN_LAYERS - 1) * units)),
     )
 
 

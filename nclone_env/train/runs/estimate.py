@@ -91,7 +91,7 @@ def check_memory(config: TrainConfig, ranks: Ranks = ALONE) -> None:
     """
     tree = estimate_bytes(config, ranks=ranks)
     each = tree.bytes_where(shared=False) * ranks.local_count / config.num_envs
-    once = sum(node.own_bytes for _, node in tree.walk() if node.shared and not node.mapped)
+    once = tree.bytes_where(shared=True, mapped=False)
     check_fits("num_envs", config.num_envs, each, once * ranks.local_count)
 
 
@@ -107,8 +107,7 @@ class _Sizes(NamedTuple):
 
 
 def _sizes(tree: MemoryNode) -> _Sizes:
-    shared = [node for _, node in tree.walk() if node.shared]
-    once, mapped = (sum(node.own_bytes for node in shared if node.mapped is kind) for kind in (False, True))
+    once, mapped = (tree.bytes_where(shared=True, mapped=kind) for kind in (False, True))
     return _Sizes(tree.bytes_where(shared=False), once, mapped)
 
 
