@@ -13,14 +13,16 @@ there is ``fcntl``, of ``LockFileEx`` on Windows. On file systems without locks 
 
 from __future__ import annotations
 
+import csv
 import ctypes
 import errno
+import io
 import os
 import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +50,13 @@ def write_file(path: Path, data: bytes) -> None:
         OSError: if it cannot be written; it names ``path``, which is left unchanged.
     """
     fill_file(path, lambda temporary: temporary.write_bytes(data))
+
+
+def write_rows(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows as CSV, as :func:`write_file`; cells that are None are left empty."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_file(path, text.getvalue().encode())
 
 
 def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:

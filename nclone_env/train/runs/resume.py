@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import math
 from collections.abc import Iterator
@@ -14,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env._files import write_file
+from nclone_env._files import write_rows
 from nclone_env.errors import CheckpointError
 from nclone_env.options import flat
 from nclone_env.train.collect.episodes import EpisodeStatistics
@@ -233,12 +231,8 @@ def write_level_table(
     path: Path, statistics: EpisodeStatistics, selection: EpisodeSelection, held_out: HeldOutLevels | None
 ) -> None:
     """Write what was measured on each level, training levels first, as CSV; what is unknown is left empty."""
-    text = io.StringIO()
-    table = csv.DictWriter(text, _LEVEL_COLUMNS, lineterminator="\n")
-    table.writeheader()
-    for row in (*_training_rows(statistics, selection), *(_held_out_rows(held_out) if held_out else ())):
-        table.writerow({name: _cell(value) for name, value in row.items()})
-    write_file(path, text.getvalue().encode())
+    rows = (*_training_rows(statistics, selection), *(_held_out_rows(held_out) if held_out else ()))
+    write_rows(path, (_LEVEL_COLUMNS, *([_cell(row.get(name)) for name in _LEVEL_COLUMNS] for row in rows)))
 
 
 def _training_rows(statistics: EpisodeStatistics, selection: EpisodeSelection) -> Iterator[dict[str, Any]]:
