@@ -1,27 +1,38 @@
-"""Atomic writes: a file is complete or absent, never partial, also after a crash of the process or the machine.
+"""Atomic writes, and locks on files between processes.
+
+A file is complete or absent, never partial, also after a crash of the process or the machine.
 
 A file is written under a temporary name, ``.nclone_env-<random digits>.<name>``, and locked meanwhile. The lock ends
 with the process. So the next process that writes to the folder removes the files of killed processes and keeps those
 being written. Process numbers could not tell them apart: they repeat in containers. On Windows, where no open file can
 be renamed, they are not locked, and removed a day later.
+
+Locks are held until they are released, and at the latest until the process ends. They are those of ``flock`` where
+there is ``fcntl``, of ``LockFileEx`` on Windows. On file systems without locks every lock is free.
 """
 
 from __future__ import annotations
 
+import csv
 import ctypes
 import errno
+import io
 import os
 import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from nclone_env._locks import lock_descriptor
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+    import msvcrt
 
 _PREFIX = ".nclone_env-"
 _HERE, _EXCHANGE = -100, 2  # of renameat2: relative to the current folder; the flag of an exchange
@@ -29,6 +40,7 @@ _OPENS_FOLDERS = _REMOVES_OPEN = os.name != "nt"  # Windows renames and removes 
 _OLD = 86400.0  # seconds after which a temporary file is abandoned where no lock on it can tell
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _KEPT = 50  # characters of a name, which with the prefix may have 255 bytes
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -38,6 +50,13 @@ def write_file(path: Path, data: bytes) -> None:
         OSError: if it cannot be written; it names ``path``, which is left unchanged.
     """
     fill_file(path, lambda temporary: temporary.write_bytes(data))
+
+
+def write_rows(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows as CSV, as :func:`write_file`; cells that are None are left empty."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_file(path, text.getvalue().encode())
 
 
 def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
@@ -244,3 +263,65 @@ def _rename_at_once() -> tuple[Callable[..., int] | None, Callable[[bytes, bytes
     if linux is not None:
         return linux, lambda left, right: (_HERE, left, _HERE, right)
     return macos, lambda left, right: (left, right)
+
+
+def lock_descriptor(descriptor: int) -> bool:
+    """Lock an open file; return whether no other process, or descriptor of this one, has locked it.
+
+    Raises:
+        OSError: if its file system fails; not if it has no locks.
+    """
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return True
+        if isinstance(error, BlockingIOError) or (fcntl is None and isinstance(error, PermissionError)):
+            return False
+        raise
+    return True
+
+
+class FileLock:
+    """A file that this process has locked; :meth:`release` removes it.
+
+    Args:
+        path: the file; it is created.
+
+    Raises:
+        BlockingIOError: if another process has locked it.
+        OSError: if it cannot be created.
+    """
+
+    def __init__(self, path: Path):
+        self._path = path
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                if not lock_descriptor(descriptor):
+                    raise BlockingIOError(errno.EAGAIN, "another process has locked it", str(path))
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(descriptor), path.stat()):
+                        self._descriptor = descriptor
+                        return
+            except OSError:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # its last owner removed the file in between
+
+    def release(self, remove: bool = True) -> None:
+        """End the lock.
+
+        Args:
+            remove: whether to remove the file; on Windows this is only possible after the lock has ended.
+        """
+        if remove and fcntl is not None:
+            self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+        if remove and fcntl is None:
+            with suppress(OSError):  # another process has it open by now
+                self._path.unlink(missing_ok=True)

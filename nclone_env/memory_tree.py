@@ -40,10 +40,10 @@ class MemoryNode:
         """Bytes of this node and its descendants."""
         return self.own_bytes + sum(child.total_bytes for child in self.children)
 
-    def bytes_where(self, shared: bool) -> int:
-        """Return the bytes of all shared nodes of the tree, or of all per-environment nodes."""
-        own = self.own_bytes if self.shared == shared else 0
-        return own + sum(child.bytes_where(shared) for child in self.children)
+    def bytes_where(self, shared: bool | None = None, mapped: bool | None = None) -> int:
+        """Return the bytes of the nodes of the tree that are ``shared`` or not, and ``mapped`` or not; None: either."""
+        nodes = (node for _, node in self.walk() if shared in (None, node.shared) and mapped in (None, node.mapped))
+        return sum(node.own_bytes for node in nodes)
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, MemoryNode]]:
         """Yield (depth, node) for every node of the tree, parents first."""

@@ -288,15 +288,6 @@ def _expected_number(kind: type, bounds: Within, value: Any) -> str:
     return f"{noun} of at least {low}" if math.isfinite(bounds.low) else "a finite number"
 
 
-def check_bool(name: str, value: object) -> None:
-    """Reject a value that is neither True nor False.
-
-    Raises:
-        ConfigError: naming the argument and the value.
-    """
-    check_value(name, bool, value)
-
-
 def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> None:
     """Reject a value that is not a whole number within bounds, both inclusive.
 

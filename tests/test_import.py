@@ -27,11 +27,13 @@ ROOMS = (
     "level.formats",
     "level.routes",
     "memory",
+    "obs",
     "plan",
     "prove",
     "profiler",
     "render",
     "replay",
+    "sim",
 )
 SOURCES = sorted(Path(nclone_env.__file__).parent.rglob("*.py"))
 FACES = ("nclone_env", "nclone_env.replay", *(f"nclone_env.{room}" for room in ROOMS))
@@ -126,6 +128,8 @@ def imported_for_types(source: str) -> list[dict[str, str]]:
     blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
     assert {ast.unparse(block.test) for block in blocks} == {"TYPE_CHECKING"}
     froms = [[node for node in block.body if isinstance(node, ast.ImportFrom)] for block in blocks]
+    names = [name.name for nodes in froms for node in nodes for name in node.names]
+    assert len(set(names)) == len(names)  # of two homes of a name one would be hidden
     return [{name.name: str(node.module) for node in nodes for name in node.names} for nodes in froms]
 
 

@@ -10,9 +10,7 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
-from nclone_env.sim.copy import FIRST, finish, hash_ninja, mix
-from nclone_env.sim.pace import Pace
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim import FIRST, Pace, finish, hash_ninja, make_worlds, mix
 from nclone_env.sim.tick import start, tick
 
 END = np.dtype([("frames", "<u4"), ("mark", "<u4"), ("won", "?"), ("whole", "?")])

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from nclone_env._locks import FileLock
+from nclone_env._files import FileLock
 from nclone_env.errors import ConfigError, plain
 
 _LOCK = ".lock"

@@ -26,7 +26,7 @@ from nclone_env.jit import cache_folder
 from nclone_env.level import Level, compile_level, everything, level_sets, load_level, pack
 from nclone_env.plan import solve
 from nclone_env.render import world_picture
-from nclone_env.sim.session import Session
+from nclone_env.sim import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import require_training_extra
 

@@ -141,7 +141,6 @@ def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs:
     """Return the level of each environment, (n,) int64, -1 where levels are drawn.
 
     Args:
-        argument: name of the argument in messages.
         levels: n names or indices, with None (or -1) where levels are drawn; None: drawn everywhere.
         names: names of the levels.
         num_envs: n.

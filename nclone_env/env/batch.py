@@ -17,15 +17,12 @@ from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.action_mask import MASK_AT_END, ActionMasks
 from nclone_env.env.compiled.action_outcomes import ActionOutcomes
 from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
-from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, StepPass
+from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
-from nclone_env.env.compiled.reward_function import RewardFunction, RewardPass
 from nclone_env.env.compiled.starts import check_shares, make_starts, set_shares
 from nclone_env.env.compiled.step_arrays import StepArrays, make_step_arrays
-from nclone_env.env.exchange import exchange
-from nclone_env.env.playable import playable_levels
-from nclone_env.env.reachability.answer import Reachability
-from nclone_env.env.reachability.cache import FieldCounts, shared_cache
+from nclone_env.env.levels import exchange, playable_levels
+from nclone_env.env.reachability import FieldCounts, Reachability, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
@@ -35,20 +32,16 @@ from nclone_env.memory_limit import check_fits
 from nclone_env.memory_tree import MemoryNode, array_node
 from nclone_env.obs import NO_LATTICE, NO_QUERIES, frame_specs, observation_specs
 from nclone_env.render import PictureArrays
-from nclone_env.sim.copy import gather_worlds
-from nclone_env.sim.session import MOST_ENTRIES, renumber_entries
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import MOST_ENTRIES, WorldArrays, gather_worlds, make_worlds, renumber_entries
 
 
 class Batch:
     """Worlds, episodes and results of ``num_envs`` environments over one set of levels.
 
     A single environment is a batch of one. Everything is allocated in the constructor; a step allocates no arrays. The
-    next step plays ``actions``, (n,) int64, which ``env.actions.check_actions`` writes.
+    next step plays ``actions``, (n,) int64, which ``env.spaces.check_actions`` writes.
 
     Args:
-        config: configuration of the environments.
-        num_envs: number of environments.
         autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
         num_threads: number of threads; by default one per core, fewer for small batches.
         reward_function: replaces the configured reward; None: the configured one.
@@ -209,7 +202,6 @@ class Batch:
         Run it over the environments, then call :meth:`finish`.
 
         Args:
-            mask: for all environments of the batch.
             out: observations, written.
             base: environment of the first row of ``out``.
         """
@@ -260,12 +252,7 @@ class Batch:
             self._stack.read(out, slice(index, index + 1), slice(0, 1))
 
     def _call(
-        self,
-        passes: tuple[Pass, ...],
-        out: Buffers,
-        final: FinalRows | None,
-        base: int,
-        reset: np.ndarray = NO_RESET,
+        self, passes: tuple[Pass, ...], out: Buffers, final: FinalRows | None, base: int, reset: np.ndarray = NO_RESET
     ) -> Call:
         reach, final_view = self._reach, self._no_final
         out_view = kernel_view(out, self._unobserved, reach.queries if reach else NO_QUERIES)

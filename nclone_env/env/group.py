@@ -14,7 +14,7 @@ from nclone_env.env.compiled.records import SAME_STEP
 from nclone_env.env.threads import Job
 from nclone_env.errors import StepOrderError
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.sim.pace import Pace
+from nclone_env.sim import Pace
 
 
 class Group:

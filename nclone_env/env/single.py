@@ -12,17 +12,15 @@ import numpy as np
 from gymnasium.utils import seeding
 
 from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.actions import action_space, check_actions, flat_masks, keys_to_action
 from nclone_env.env.arguments import check_options, check_seed, find_level
 from nclone_env.env.arrays.buffers import Buffers, alone, make_buffers
-from nclone_env.env.arrays.infos import single_info
-from nclone_env.env.arrays.pool import RecyclingPool
+from nclone_env.env.arrays.outputs import RecyclingPool, single_info
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
+from nclone_env.env.compiled.passes import RewardFunction
 from nclone_env.env.compiled.records import DISABLED
-from nclone_env.env.compiled.reward_function import RewardFunction
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, IN_EPISODE, NOT_CLOSED, OVER, RUNNING, Lifecycle, Phase
-from nclone_env.env.spaces import observation_space
+from nclone_env.env.spaces import action_space, check_actions, flat_masks, keys_to_action, observation_space
 from nclone_env.env.threads import CALLING_THREAD
 from nclone_env.errors import ConfigError
 from nclone_env.memory_tree import MemoryNode
@@ -55,11 +53,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
     _generator: np.random.Generator | None = None
 
     def __init__(
-        self,
-        config: EnvironmentConfig | None = None,
-        *,
-        reward_function: RewardFunction | None = None,
-        **fields: Any,
+        self, config: EnvironmentConfig | None = None, *, reward_function: RewardFunction | None = None, **fields: Any
     ):
         self._set_up(config_from(config, fields), reward_function)
 
@@ -249,7 +243,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         return keys_to_action(self.config.action_space)
 
     def action_masks(self) -> np.ndarray:
-        """Return which actions the next step may take, for ``MaskablePPO``; see ``flat_masks`` in ``env.actions``.
+        """Return which actions the next step may take, for ``MaskablePPO``; see ``flat_masks`` in ``env.spaces``.
 
         Returns:
             (6,) bool; (5,) with ``multi_discrete`` actions.
@@ -327,3 +321,13 @@ def _first_equal(config: EnvironmentConfig) -> EnvironmentConfig:
 def _metadata(frames_per_second: float) -> dict[str, Any]:
     """Return the metadata of environments with a frame rate."""
     return {**NPlusPlusEnv.metadata, "render_fps": frames_per_second}
+
+
+def create_environment(config: EnvironmentConfig | None = None, **options: Any) -> NPlusPlusEnv:
+    """Return a single environment; the defaults of :class:`EnvironmentConfig` if ``config`` is None.
+
+    Args:
+        config: configuration.
+        **options: the other arguments of :class:`NPlusPlusEnv`, including fields of the configuration.
+    """
+    return NPlusPlusEnv(config, **options)

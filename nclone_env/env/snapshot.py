@@ -31,8 +31,7 @@ import numpy as np
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import SnapshotError
 from nclone_env.level import LevelSet
-from nclone_env.sim.plausible import world_fault
-from nclone_env.sim.state import WorldArrays
+from nclone_env.sim import WorldArrays, world_fault
 
 MAGIC = b"\x89NSTA\r\n\x1a"
 VERSION = 1
@@ -71,7 +70,6 @@ def write_snapshot(digest: bytes, arrays: Mapping[str, np.ndarray], index: int) 
     Args:
         digest: of the level set.
         arrays: the state of all environments, (n, ...) each.
-        index: environment.
     """
     contents = b"".join(array[index : index + 1].tobytes() for array in arrays.values())
     data = _HEADER.pack(MAGIC, VERSION, len(contents), digest) + contents
@@ -82,10 +80,7 @@ def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], le
     """Return the rows of an environment by array name, (1, ...) each, without writing them.
 
     Args:
-        data: the snapshot.
         digest: of the level set of the target environment.
-        arrays: arrays of the target environment.
-        levels: level set of the target environment.
 
     Raises:
         SnapshotError: if it is malformed, of another version or level set, truncated or damaged.

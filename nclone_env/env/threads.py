@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from nclone_env.cores import available_cores
 from nclone_env.errors import StepOrderError
-from nclone_env.sim.pace import Pace
+from nclone_env.sim import Pace
 
 Task = Callable[[int, int, int], None]
 """Called as ``task(worker, first, last)``; no two calls with the same worker slot run at the same time."""
@@ -130,7 +130,6 @@ class Workers:
     and again in a forked child process, which inherits none.
 
     Args:
-        num_envs: environments of the batch.
         num_threads: number of threads; by default one per core, fewer for small batches.
         min_chunk: smallest range that is worth handing over.
     """
@@ -156,8 +155,6 @@ class Workers:
         Args:
             job: a job without outstanding chunks.
             task: called for each chunk.
-            first: first environment.
-            last: one past the last environment.
             pace: of work that is far faster than other work of these threads, which would be cut too late after it.
         """
         pace = pace or self._pace

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arguments import check_assignment, check_indices, check_weights
 from nclone_env.env.arrays.buffers import alone, make_buffers
-from nclone_env.env.arrays.infos import single_info
-from nclone_env.env.arrays.outputs import COLUMNS
+from nclone_env.env.arrays.outputs import COLUMNS, single_info
 from nclone_env.env.lifecycle import AFTER_RESET, NOT_CLOSED
 from nclone_env.env.vector_steps import VectorSteps
 from nclone_env.memory_tree import MemoryNode
@@ -49,7 +49,7 @@ class NPlusPlusVectorEnv(VectorSteps):
         ring: number of batches used in turn with ``copy=False``.
         num_groups: number of equal groups of environments that ``send`` and ``recv`` step independently.
         gymnasium_infos: return ``info`` as Gymnasium's ``SyncVectorEnv`` does: ``level`` and ``outcome`` as names,
-            ``final_obs`` as an array of objects, all arrays new (``env.arrays.infos``). Costs time in every step.
+            ``final_obs`` as an array of objects, all arrays new (``env.arrays.outputs``). Costs time in every step.
         reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
             replaces the configured one. Numba compiles it unless it is compiled already.
         max_episode_steps: steps after which an episode is truncated, as ``gymnasium.make_vec`` passes them: lowers
@@ -289,3 +289,17 @@ class NPlusPlusVectorEnv(VectorSteps):
         if self.gymnasium_infos:
             return row, single_info(result, self.level_names)
         return row, {name: result[name].item() for name in COLUMNS}
+
+
+def create_vector_environment(
+    config: EnvironmentConfig | None = None, num_envs: int = 1, **options: Any
+) -> NPlusPlusVectorEnv:
+    """Return ``num_envs`` environments in one process.
+
+    Args:
+        config: configuration; the defaults of :class:`EnvironmentConfig` if None.
+        num_envs: number of environments.
+        **options: the other arguments of :class:`NPlusPlusVectorEnv`: ``autoreset_mode``, ``num_threads``, ``copy``,
+            ``ring``, ``num_groups``, ``gymnasium_infos``, ``reward_function``, and fields of the configuration.
+    """
+    return NPlusPlusVectorEnv(config, num_envs, **options)

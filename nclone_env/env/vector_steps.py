@@ -12,7 +12,6 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env.actions import action_space, check_actions
 from nclone_env.env.arguments import (
     check_assignment,
     check_mask,
@@ -21,20 +20,24 @@ from nclone_env.env.arguments import (
     find_level,
     per_environment,
 )
-from nclone_env.env.arrays.infos import gathered_info
-from nclone_env.env.arrays.outputs import Outputs
-from nclone_env.env.autoreset import AUTORESET_CODES, autoreset_mode_of
+from nclone_env.env.arrays.outputs import Outputs, gathered_info
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
-from nclone_env.env.compiled.reward_function import RewardFunction
+from nclone_env.env.compiled import records
+from nclone_env.env.compiled.passes import RewardFunction
 from nclone_env.env.group import Group
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, Lifecycle, Phase
-from nclone_env.env.spaces import batched_space, observation_space
-from nclone_env.errors import ConfigError, StepOrderError
-from nclone_env.options import check_bool, check_integer
+from nclone_env.env.spaces import action_space, batched_space, check_actions, observation_space
+from nclone_env.errors import ConfigError, StepOrderError, shortened
+from nclone_env.options import check_integer, check_value
 
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
+AUTORESET_CODES = {
+    AutoresetMode.NEXT_STEP: records.NEXT_STEP,
+    AutoresetMode.SAME_STEP: records.SAME_STEP,
+    AutoresetMode.DISABLED: records.DISABLED,
+}
 
 
 class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -69,8 +72,8 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         if num_groups > 1 and self.config.observation.frame_stack > 1:
             raise ConfigError(f"num_groups: expected 1 with a frame_stack, got {num_groups}; stack in the learner")
         self.num_envs = num_envs = int(num_envs)
-        check_bool("copy", copy)
-        check_bool("gymnasium_infos", gymnasium_infos)
+        check_value("copy", bool, copy)
+        check_value("gymnasium_infos", bool, gymnasium_infos)
         self.gymnasium_infos = bool(gymnasium_infos)
         mode = autoreset_mode_of(autoreset_mode)
         self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)
@@ -273,3 +276,18 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         columns = outputs.columns
         observations, info = self._returned(group, outputs)
         return observations, columns["rewards"], columns["terminations"], columns["truncations"], info
+
+
+def autoreset_mode_of(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return Gymnasium's mode given as such or by its value.
+
+    Raises:
+        ConfigError: if there is no such mode; the message lists the values.
+    """
+    try:
+        return AutoresetMode(mode)
+    except ValueError as error:
+        listed = ", ".join(repr(known.value) for known in AUTORESET_CODES)
+        raise ConfigError(
+            f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {shortened(mode)}"
+        ) from error

@@ -34,7 +34,7 @@ from nclone_env.render import (
     write_picture,
 )
 from nclone_env.replay import RECORDING_SUFFIX, Recording, write_recording
-from nclone_env.sim.session import Session
+from nclone_env.sim import Session
 
 MARK = '<meta name="generator" content="nclone-env gallery">'
 """An element that identifies the index of a gallery."""

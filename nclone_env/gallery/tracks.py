@@ -33,11 +33,7 @@ from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, ROCKET_TURRET, bits
 from nclone_env.level import LevelSet
 from nclone_env.render import all_glyphs, list_sprites
-from nclone_env.sim.beams import beam_of
-from nclone_env.sim.geometry import greater, lesser
-from nclone_env.sim.rays import NO_BEAM
-from nclone_env.sim.session import Frames, Session
-from nclone_env.sim.state import WorldArrays
+from nclone_env.sim import NO_BEAM, Frames, Session, WorldArrays, beam_of, greater, lesser
 
 STEPS = 256
 """Steps of a coordinate per pixel."""

@@ -9,7 +9,7 @@ import numpy as np
 from nclone_env.constants import CELEBRATING, RADIUS
 from nclone_env.kinds import KINDS, ROCKET_TURRET
 from nclone_env.level import LevelSet
-from nclone_env.sim.session import Frames, Session
+from nclone_env.sim import Frames, Session
 
 NO_HAZARDS = 10_000
 """Clearance, tenths of a pixel, where nothing is deadly to touch."""

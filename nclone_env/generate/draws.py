@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from nclone_env.jit import kernel
-from nclone_env.sim.random_numbers import random_bits
+from nclone_env.sim import random_bits
 
 T = TypeVar("T")
 

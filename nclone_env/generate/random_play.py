@@ -7,8 +7,7 @@ from nclone_env.constants import CELEBRATING
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan import play
-from nclone_env.sim.random_numbers import random_bits
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim import make_worlds, random_bits
 from nclone_env.sim.tick import start
 
 HOLD = 12

@@ -20,7 +20,7 @@ from nclone_env.plan import (
     make_archive,
     origin_of,
 )
-from nclone_env.sim.keys import key_parts
+from nclone_env.sim import key_parts
 
 MAX_FRAMES = 3600
 """The longest solution: 60 seconds of the game."""

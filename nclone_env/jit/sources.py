@@ -120,7 +120,8 @@ def _imports(module: str) -> list[str]:
 @cache
 def _way(origin: str, name: str) -> list[str]:
     """Return the modules that a name comes through, from the one that it is imported from, and the name as a module."""
-    home = re.search(rf"^[ \t]+from ([\w.]+) import {name}\b", _parts_of(origin)[1], re.MULTILINE)
+    face = _parts_of(origin)[1]
+    home = re.search(rf"^[ \t]+from ([\w.]+) import (?:\([^)]*|[^(\n]*)\b{name}\b", face, re.MULTILINE)
     return [origin, *(_way(home[1], name) if home else [f"{origin}.{name}"])]
 
 

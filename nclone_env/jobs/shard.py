@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from nclone_env._locks import lock_descriptor
+from nclone_env._files import lock_descriptor
 from nclone_env.errors import ConfigError, FormatError, shortened
 
 _NAME = re.compile(r"shard-([0-9]{1,9})-of-([0-9]{1,9})\.journal")

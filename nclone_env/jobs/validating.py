@@ -13,7 +13,7 @@ from nclone_env.errors import LevelFormatError
 from nclone_env.jobs.job import ignore
 from nclone_env.jobs.levels import LevelJob
 from nclone_env.level import Finding, RawLevel, validate
-from nclone_env.sim.speed import slow_frames_per_second
+from nclone_env.sim import slow_frames_per_second
 
 
 class Validating(LevelJob):

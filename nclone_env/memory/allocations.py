@@ -49,8 +49,6 @@ def record_allocations(target: Target, num_envs: int, steps: int) -> Allocations
     """Record what making environments and stepping them allocates in this process.
 
     Args:
-        target: what is profiled.
-        num_envs: number of environments.
         steps: steps of the run; at most ``_STEPS`` of them are recorded.
 
     Raises:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nclone_env.memory.formatting import format_bytes, format_seconds, location
 from nclone_env.memory.growth import MIN_SNAPSHOTS
 from nclone_env.memory.measurements import NATIVE, TIME_UNIT
-from nclone_env.memory.section import Row, Section
+from nclone_env.memory.section import Row, Section, format_bytes, format_seconds, location
 from nclone_env.memory.stats import Stats, culprits, judged_steps
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from nclone_env._files import open_regular
 from nclone_env._table import table
 from nclone_env.errors import ConfigError, shortened
-from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.report import JSON_FORMAT, JSON_VERSION
+from nclone_env.memory.section import format_bytes
 
 _MOST_BYTES = 1 << 26
 

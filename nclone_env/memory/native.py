@@ -13,7 +13,7 @@ from collections import Counter
 from types import FrameType
 from typing import Any
 
-from nclone_env.memory.allocator import heap_bytes
+from nclone_env.memory.process import heap_bytes
 from nclone_env.memory.traced import is_own, table_bytes
 
 _EVENTS = 3000  # lines, calls and returns of a stretch

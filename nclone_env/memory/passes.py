@@ -43,7 +43,6 @@ from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.subject import Subject, Target
 from nclone_env.memory.traced import TracedLog, tracing
-from nclone_env.memory_tree import MemoryNode
 from nclone_env.options import check_integer
 
 _FIRST_STEPS = 10  # after them most buffers were used
@@ -66,8 +65,6 @@ def collect(
     """Run all passes and return their measurements.
 
     Args:
-        target: what is profiled.
-        settings: number of environments, steps and snapshots.
         notify: called with one line of text before each pass.
         memray: whether to record all allocations as well.
 
@@ -143,7 +140,7 @@ def plain_pass(target: Target, settings: ProfileSettings) -> Plain:
             subject.step()
         stages.append(stage(FIRST_STEPS, f"after {_FIRST_STEPS} steps"))
         restart_peak()
-        drive(subject, settings, lambda step: _take(log, step, subject), seconds)
+        drive(subject.step, settings, lambda step: _take(log, step, subject), seconds)
         stages.append(stage(STEPS, f"after {settings.steps:,} more steps"))
         owners = owned_nodes(subject.memory())
     return Plain(tuple(stages), owners, log, tuple(seconds.tolist()))
@@ -162,24 +159,24 @@ def play_one(target: Target) -> None:
 
 
 def drive(
-    subject: Subject, settings: ProfileSettings, take: Callable[[int], None], seconds: np.ndarray | None = None
+    step: Callable[[], object],
+    settings: ProfileSettings,
+    take: Callable[[int], None],
+    seconds: np.ndarray | None = None,
 ) -> None:
-    """Take all steps, and call ``take(step)`` at each snapshot step.
+    """Take all steps, and call ``take`` with the number of each snapshot step.
 
     Args:
-        subject: ready to step.
-        settings: number of steps and of snapshots.
-        take: takes a snapshot.
         seconds: (steps,) float64, written: the time of each step; None: not measured.
     """
     done = 0
-    for target_step in settings.snapshot_steps():
-        for step in range(done, target_step):
+    for snapshot in settings.snapshot_steps():
+        for number in range(done, snapshot):
             start = time.perf_counter()
-            subject.step()
+            step()
             if seconds is not None:
-                seconds[step] = time.perf_counter() - start
-        done = target_step
+                seconds[number] = time.perf_counter() - start
+        done = snapshot
         take(done)
 
 
@@ -213,31 +210,16 @@ def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, t
         spare.take(0, lines=True, always=True)
         spare.take(1, lines=True, always=True)
     with tracing(), closing(target.make(settings.num_envs)) as subject:
-        drive(PeakMeter(subject, peaks), settings, take)
+        number = iter(range(settings.steps))
+
+        def step() -> None:
+            before, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            subject.step()
+            peaks[next(number)] = tracemalloc.get_traced_memory()[1] - before
+
+        drive(step, settings, take)
     return log, tuple(peaks.tolist())
-
-
-class PeakMeter:
-    """A subject whose steps also write how much they allocate at most at a time, into a preallocated array."""
-
-    def __init__(self, subject: Subject, peaks: np.ndarray):
-        self._subject, self._peaks, self._count = subject, peaks, 0
-
-    def step(self) -> None:
-        """Step, and write the peak of traced memory above the level before."""
-        before, _ = tracemalloc.get_traced_memory()
-        tracemalloc.reset_peak()
-        self._subject.step()
-        self._peaks[self._count] = tracemalloc.get_traced_memory()[1] - before
-        self._count += 1
-
-    def memory(self) -> MemoryNode:
-        """Return the tree of the subject."""
-        return self._subject.memory()
-
-    def close(self) -> None:
-        """Close the subject."""
-        self._subject.close()
 
 
 def profiled_pass(target: Target, settings: ProfileSettings) -> tuple[tuple[FunctionTime, ...], bytes, float]:

@@ -1,21 +1,34 @@
-"""Queries to the operating system: resident memory of this process, and a description of the machine."""
+"""Queries to the operating system and the C library: memory of this process, and a description of the machine.
+
+The allocator's count of bytes in use sees every leak of native code, down to single bytes. Resident memory hides such
+leaks, because freed heap is reused without becoming smaller.
+
+The system commits a page when it is first written. What an owner reports is the size of its arrays; what it costs is
+the part of them in committed pages.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from nclone_env._optional import installation
 from nclone_env.cores import available_cores
 from nclone_env.errors import MissingExtraError
 from nclone_env.memory.measurements import INTERPRETER, Machine, Stage
+from nclone_env.memory_tree import MemoryNode
 
 _PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
 _IF_IMPORTED = {"torch": "torch", "stable_baselines3": "stable-baselines3"}  # module to package
@@ -23,6 +36,15 @@ _PROC = Path("/proc")
 _ROLLUP = "smaps_rollup"
 _SMAPS = Path("/proc/self/smaps_rollup")
 _PRINT_RSS = f"print([line.split()[1] for line in open({str(_SMAPS)!r}) if line.startswith('Rss:')][0])"
+_MALLINFO2 = (
+    *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+    *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+)
+_PAGEMAP = Path("/proc/self/pagemap")
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_ENTRY = 8  # bytes of an entry of the page map
+_PRESENT, _SWAPPED, _OWN = 63, 62, 56  # bits of an entry; own: mapped only here, as the common page of zeros is not
+_FARTHEST = 256  # pages between two blocks that are still read together
 
 
 class ResidentBytes(NamedTuple):
@@ -121,7 +143,6 @@ def stage(name: str, how: str) -> Stage:
     """Return the resident memory of this process now, without garbage, and its peak.
 
     Args:
-        name: name of the stage.
         how: method of the measurement.
     """
     gc.collect()
@@ -155,3 +176,82 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+class _Mallinfo2(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _MALLINFO2)  # of <malloc.h>
+
+
+class HeapBytes(NamedTuple):
+    """Memory of the C library's allocator, over all of its arenas."""
+
+    in_use: int
+    """Bytes of blocks that were not freed, with their headers; small ones of Python's own allocator are not seen."""
+    free: int
+    """Bytes of freed blocks that the allocator keeps."""
+
+
+def heap_bytes() -> HeapBytes | None:
+    """Return what ``mallinfo2`` reports; None without glibc 2.33 or later."""
+    query = _mallinfo2()
+    if query is None:
+        return None
+    info = query()
+    return HeapBytes(info.uordblks + info.hblkhd, info.fordblks)
+
+
+def trim_heap() -> bool:
+    """Give the pages of freed blocks back to the system; return whether the allocator can."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):  # another C library, or Windows
+        return False
+    return True
+
+
+@cache
+def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
+    try:
+        query = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError, TypeError):  # another C library, or Windows
+        return None
+    query.restype = _Mallinfo2
+    return query
+
+
+def committed_bytes(blocks: Iterable[tuple[int, int]]) -> int:
+    """Return the bytes of (address, bytes) ranges that lie in committed pages; of all if that is unknown here."""
+    ranges = np.array([(address, address + size) for address, size in blocks if size], dtype=np.int64).reshape(-1, 2)
+    if not len(ranges) or not _PAGEMAP.exists():
+        return int((ranges[:, 1] - ranges[:, 0]).sum())
+    ranges = ranges[np.argsort(ranges[:, 0])]
+    with closing(_PAGEMAP.open("rb", buffering=0)) as pagemap:
+        return sum(_committed(pagemap.fileno(), group) for group in _neighbours(ranges))
+
+
+def committed_tree_bytes(tree: MemoryNode) -> int:
+    """Return the committed bytes of a tree without mapped files; nodes that name no blocks count whole."""
+    nodes = [node for _, node in tree.walk() if node.own_bytes and not node.mapped]
+    unknown = sum(node.own_bytes for node in nodes if not node.blocks)
+    return unknown + committed_bytes(block for node in nodes for block in node.blocks)
+
+
+def _neighbours(ranges: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield sorted ranges, (n, 2) int64 [first, past the last address], in groups with small gaps."""
+    ends = np.maximum.accumulate(ranges[:, 1])
+    far = ranges[1:, 0] - ends[:-1] > _FARTHEST * _PAGE
+    yield from np.split(ranges, np.flatnonzero(far) + 1)
+
+
+def _committed(pagemap: int, ranges: np.ndarray) -> int:
+    first, last = int(ranges[:, 0].min()) // _PAGE, (int(ranges[:, 1].max()) - 1) // _PAGE
+    entries = np.frombuffer(os.pread(pagemap, (last - first + 1) * _ENTRY, first * _ENTRY), dtype=np.uint64)
+    bits = ((entries >> np.uint64(_PRESENT)) & (entries >> np.uint64(_OWN)) | (entries >> np.uint64(_SWAPPED))) & 1
+    committed = bits.astype(np.int64)
+    before = np.concatenate(([0], np.cumsum(committed))) * _PAGE  # committed bytes before each page
+    inner = ranges - first * _PAGE
+    starts, ends = inner[:, 0], inner[:, 1]
+    head, tail = starts // _PAGE, (ends - 1) // _PAGE
+    whole = before[tail + 1] - before[head]
+    cut = (starts - head * _PAGE) * committed[head] + ((tail + 1) * _PAGE - ends) * committed[tail]
+    return int((whole - cut).sum())

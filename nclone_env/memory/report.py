@@ -1,14 +1,16 @@
-"""Writing reports: text, JSON, the page, and the files of cProfile and memray; nothing is measured here."""
+"""Writing reports: text, JSON, a page of HTML, and the files of cProfile and memray; nothing is measured here."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from nclone_env._files import write_file
-from nclone_env.memory.page import html_text
-from nclone_env.memory.section import text_of
+from nclone_env._optional import optional_module
+from nclone_env.memory.section import HEIGHT, WIDTH, Row, format_bytes, text_of
 from nclone_env.memory.sections import memory_sections, run, time_sections
 from nclone_env.memory.stats import Stats
 
@@ -27,16 +29,18 @@ _JSON_KEYS = (
     *("advice", "keepers", "judged", "loading"),
     *("by_cumulative", "by_own", "speed", "env_steps"),
 )
+_TEMPLATE = Path(__file__).with_name("report.html.jinja")
+_FOLDED_FROM = "Run"
+"""Title of the first section that is not on the first screen."""
+_PEAK = "peak"
+"""Part of the answer that a section of the first screen has in detail."""
 
 
 def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bool = False) -> tuple[Path, ...]:
     """Write the reports to a folder, each atomically, and return their paths.
 
     Args:
-        stats: statistics to report.
         folder: created if it does not exist.
-        as_json: also write the statistics as JSON.
-        as_html: also write a page of HTML.
 
     Raises:
         MissingExtraError: if there is to be a page and Jinja2 is not installed.
@@ -74,3 +78,54 @@ def json_text(stats: Stats) -> str:
     found["warm_up_steps"] = stats.measurements.settings.warm_up_steps
     content = {"format": JSON_FORMAT, "version": JSON_VERSION, **{key: found[key] for key in _JSON_KEYS}}
     return json.dumps(content, indent=2) + "\n"
+
+
+class Card(NamedTuple):
+    """A part of the answer."""
+
+    name: str
+    texts: list[str]
+
+
+def html_text(stats: Stats) -> str:
+    """Return the report as one page of HTML that needs no network.
+
+    Raises:
+        MissingExtraError: if Jinja2 is not installed.
+    """
+    answer, *sections = memory_sections(stats)
+    first = [section.title for section in sections].index(_FOLDED_FROM)
+    page: str = page_template().render(
+        title=answer.title,
+        verdict=stats.verdict,
+        cards=[card for card in cards(answer.rows) if not (card.name == _PEAK and first)],
+        floors=[(item.quantity, format_bytes(item.margin)) for item in stats.growths if item.margin],
+        shown=sections[:first],
+        folded=[*sections[first:], *time_sections(stats)],
+        width=WIDTH,
+        height=HEIGHT,
+    )
+    return page
+
+
+def cards(rows: Iterable[Row]) -> list[Card]:
+    """Return the rows of the answer by name; a row without a name continues the one before."""
+    found: list[Card] = []
+    for name, text in rows:
+        if name:
+            found.append(Card(name, []))
+        found[-1].texts.append(text)
+    return found
+
+
+def page_template() -> Any:
+    """Return the template of the page.
+
+    Raises:
+        MissingExtraError: if Jinja2 is not installed.
+    """
+    jinja2 = optional_module("jinja2", "profile")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.from_string(_TEMPLATE.read_text())

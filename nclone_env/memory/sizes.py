@@ -1,6 +1,9 @@
 """Bytes per environment, measured: fresh processes make different numbers of environments.
 
 In the process that profiles, memory freed by earlier passes is used again, so that it would measure too little.
+
+What any number of environments will take is computed from one and two of them. Owners report their arrays; the tree of
+one and of two is continued. What no owner reports, objects of Python and worker processes, is measured.
 """
 
 from __future__ import annotations
@@ -8,16 +11,16 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import tracemalloc
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from typing import NamedTuple
 
-from nclone_env.memory.allocator import heap_bytes, trim_heap
 from nclone_env.memory.measurements import ProfileSettings, SizePoint
-from nclone_env.memory.pages import committed_tree_bytes
-from nclone_env.memory.process import resident_bytes, worker_bytes
-from nclone_env.memory.snapshots import owned_bytes
+from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, trim_heap, worker_bytes
 from nclone_env.memory.subject import Target
+from nclone_env.memory_tree import MemoryNode
 
 _STEPS, _FEWEST_STEPS = 60, 3  # of an environment, and fewest of the subject
 _LARGEST_BYTES = 48 * 1024**2
@@ -61,7 +64,6 @@ def measure_sizes(target: Target, settings: ProfileSettings, reported: float) ->
     """Measure three numbers of environments, one after another; the first and the last once more with tracemalloc.
 
     Args:
-        target: what is profiled.
         settings: of the run; its number of environments is among the three unless that is too small to measure.
         reported: bytes per environment that the subject reports.
     """
@@ -105,7 +107,7 @@ def measure(process: Process) -> SizePoint:
             worker_bytes=worker_bytes(),
             owned_bytes=tree.bytes_where(shared=False),
             committed_bytes=committed_tree_bytes(tree),
-            python_bytes=traced - owned_bytes(tree) if process.traced else None,
+            python_bytes=traced - tree.bytes_where(mapped=False) if process.traced else None,
         )
 
 
@@ -118,3 +120,49 @@ def _data_bytes() -> int:
 
 def _traced_bytes() -> int:
     return tracemalloc.get_traced_memory()[0] if tracemalloc.is_tracing() else 0
+
+
+def estimated(target: Target, num_envs: int) -> MemoryNode:
+    """Return the tree that a target will report, and what it will take besides."""
+    tree, others = target.estimate(num_envs), _unreported(target, num_envs)
+    return replace(tree, children=(*tree.children, *(node for node in others if node.own_bytes)))
+
+
+def _unreported(target: Target, num_envs: int) -> Iterator[MemoryNode]:
+    """Yield the memory of Python and of worker processes that no owner reports, by its growth from one to two."""
+    one, two = measure_one_and_two(target)
+    assert one.traced.python_bytes is not None
+    assert two.traced.python_bytes is not None
+    python = one.traced.python_bytes, two.traced.python_bytes
+    yield from _grown("other Python memory", *python, num_envs)
+    if two.plain.worker_bytes:
+        known = one.plain.committed_bytes + python[0], two.plain.committed_bytes + python[1]
+        yield from _grown(
+            "worker processes", one.plain.data_bytes - known[0], two.plain.data_bytes - known[1], num_envs
+        )
+
+
+def _grown(name: str, one: int, two: int, num_envs: int) -> Iterator[MemoryNode]:
+    each = max(0, two - one)
+    yield MemoryNode(name, each * num_envs)
+    yield MemoryNode(f"{name}, once", max(0, one - each), shared=True)
+
+
+def extrapolated(target: Target, num_envs: int) -> MemoryNode:
+    """Return the tree of a number of environments, of which only one and two are made."""
+    return scaled(_tree(target, 1), _tree(target, 2), num_envs)
+
+
+def scaled(one: MemoryNode, two: MemoryNode, num_envs: int) -> MemoryNode:
+    """Continue the growth of a tree from one environment to two; parts that ``two`` lacks are kept as they are."""
+    more = {child.name: child for child in two.children}
+    own = one.own_bytes if one.shared else one.own_bytes + (two.own_bytes - one.own_bytes) * (num_envs - 1)
+    children = tuple(scaled(child, more.get(child.name, child), num_envs) for child in one.children)
+    return replace(one, own_bytes=own, children=children, blocks=())
+
+
+def _tree(target: Target, num_envs: int) -> MemoryNode:
+    with closing(target.make(num_envs)) as subject:
+        for _ in range(_FEWEST_STEPS):
+            subject.step()
+        return subject.memory()

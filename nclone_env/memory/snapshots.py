@@ -6,17 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.measurements import Snapshot
-from nclone_env.memory.pages import committed_tree_bytes
-from nclone_env.memory.process import resident_bytes, worker_bytes
+from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, worker_bytes
 from nclone_env.memory.traced import table_bytes
 from nclone_env.memory_tree import MemoryNode
-
-
-def owned_bytes(tree: MemoryNode) -> int:
-    """Return the bytes of a tree, without those that are mapped from files."""
-    return sum(node.own_bytes for _, node in tree.walk() if not node.mapped)
 
 
 class Held(NamedTuple):
@@ -54,8 +47,6 @@ class SnapshotLog:
         """Take a snapshot; it collects no garbage first.
 
         Args:
-            step: number of the step, or time.
-            tree: what the subject reports now.
             notes: bytes of the profiler's own notes, to be left out.
         """
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
@@ -66,7 +57,7 @@ class SnapshotLog:
             resident.anonymous - tables - self._own.anonymous,
             worker_bytes("anonymous"),
             heap.in_use - tables - self._own.native if heap else -1,
-            owned_bytes(tree),
+            tree.bytes_where(mapped=False),
             committed_tree_bytes(tree),
         )
         self._count += 1

@@ -295,7 +295,6 @@ def grown_lines(
 
     Args:
         lines: with their memory at each of ``steps``.
-        steps: of the line snapshots.
         first: step from which on they are judged; the last one before it counts if there are fewer than two.
         last: step until which they are judged; later ones count if there are fewer than two before it.
     """

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.measurements import Place, SourceLine, Traced
+from nclone_env.memory.process import heap_bytes
 
 _FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
 _LINE_SNAPSHOTS = 16
@@ -144,7 +144,6 @@ class TracedLog:
         """Note the traced bytes at a step.
 
         Args:
-            step: of the snapshot.
             lines: also note the lines, after the total, which they would disturb; the first ones before it.
             always: even if the last time was so recently that it takes too large a share of the time.
         """

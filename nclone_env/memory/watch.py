@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
-from nclone_env.memory.advice import chosen, of_kept_results
 from nclone_env.memory.answer import summary
 from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
@@ -31,7 +30,7 @@ from nclone_env.memory.measurements import (
     UntracedLine,
 )
 from nclone_env.memory.native import NativeLines
-from nclone_env.memory.owners import owned_nodes
+from nclone_env.memory.owners import chosen, of_kept_results, owned_nodes
 from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of

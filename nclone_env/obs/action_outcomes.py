@@ -3,8 +3,6 @@
 ``obs.spec.ACTION_OUTCOME`` defines the elements. The world of the environment is read and not changed.
 """
 
-from __future__ import annotations
-
 from nclone_env.actions import INPUT_OF_ACTION, NUM_DIRECTIONS
 from nclone_env.constants import CELEBRATING, DEAD, JUMPING, MAX_HORIZONTAL_SPEED
 from nclone_env.jit import called_kernel, kernel
@@ -13,7 +11,7 @@ from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective
 from nclone_env.obs.spec import ACTION_OUTCOME
-from nclone_env.sim.copy import copy_world, equal_worlds
+from nclone_env.sim import copy_world, equal_worlds
 from nclone_env.sim.tick import tick
 
 SCRATCH_WORLDS = 2
@@ -35,10 +33,6 @@ def write_outcomes(levels, paths, worlds, index, frames, scratch, place, progres
     """Write the outcomes of one world, or a part of them.
 
     Args:
-        levels: ``LevelArrays``.
-        paths: ``Paths``.
-        worlds: ``WorldArrays``.
-        index: world.
         frames: frames for which each action is held.
         scratch: ``WorldArrays``, two of which are overwritten.
         place: the first of them.

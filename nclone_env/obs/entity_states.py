@@ -22,17 +22,14 @@ The phase of an entity; kinds that are not named have phase 0:
 | laser turret, zap drone, mini drone, death ball | | | always |
 """
 
-from __future__ import annotations
-
 from nclone_env.config import MOST_LISTED_ENTITIES
 from nclone_env.jit import kernel, local_f64
 from nclone_env.kinds import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, bits
 from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import ENTITY_STATE, columns
-from nclone_env.sim.dispatch import describe, radius_of
+from nclone_env.sim import describe, place_of, radius_of
 from nclone_env.sim.entities.door import is_closed
-from nclone_env.sim.query import place_of
 
 _VANISHES = bits(kind for kind in KINDS if kind.vanishes)
 _SHOOTS = bits(kind for kind in KINDS if kind.shoots)
@@ -51,9 +48,6 @@ def write_entity_states(levels, worlds, index, row, states, kinds, count):
     """List the entities of one world, nearest first; of equally near ones the earlier in the level's table.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
         row: row of the arrays to write.
         states: (n, K, 12) float32, or the words of float32 or float16 (``obs.half``); entries beyond the count are
             zeroed.

@@ -1,7 +1,5 @@
 """The writer of ``game_state``; ``obs.spec.GAME_STATE`` defines its elements."""
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import (
@@ -37,10 +35,6 @@ def write_game_state(levels, paths, worlds, index, settings, vector):
     """Write the 30 elements of one world.
 
     Args:
-        levels: ``LevelArrays``.
-        paths: ``Paths``.
-        worlds: ``WorldArrays``.
-        index: world.
         settings: ``SETTINGS`` record with ``max_frames``, and ``local_position`` (``ObservationConfig``): whether to
             leave out what tells where in its level the ninja is.
         vector: (30,) float32, or the words of float32 or float16 (``obs.half``); written.

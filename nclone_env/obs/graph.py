@@ -1,7 +1,5 @@
 """The writer of ``graph``: index of the level's graph, node of the ninja, and state of the entities."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -22,9 +20,6 @@ def write_graph(levels, worlds, index, lattice, row, level, node, entities):
     """Write the dynamic part of a graph.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
         lattice: (L, 51, 89) int16 of ``Graphs``.
         row: row of the remaining arrays to write.
         level: (n, 1) int32, index of the graph.

@@ -14,9 +14,8 @@ from nclone_env.kinds import KINDS, bits
 from nclone_env.level import SOLID_SAMPLES
 from nclone_env.level.routes import distance_at
 from nclone_env.obs.objective import objective
-from nclone_env.sim.dispatch import describe, radius_of
+from nclone_env.sim import describe, place_of, radius_of
 from nclone_env.sim.entities.door import is_closed
-from nclone_env.sim.query import place_of
 
 SOLID = 255
 _AS_FAR = 128.0
@@ -38,9 +37,6 @@ def write_locals(levels, worlds, index, out):
     """Write the occupancy grid around the ninja of one world.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
         out: (S, S) uint8, S odd, [row, column]: 0 free to 255 solid; squares outside the world are solid. The centre
             of the ninja lies in the middle square. Closed doors are solid and one square thick, in their own cell.
     """
@@ -78,9 +74,6 @@ def write_hazards(levels, worlds, index, out):
     only are shown on all sides.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
         out: (S, S) uint8, S odd, [row, column].
     """
     ninja = worlds.ninjas[index]
@@ -110,10 +103,6 @@ def write_progress(levels, paths, worlds, index, out):
     a square is the mean over its corners that have a path.
 
     Args:
-        levels: ``LevelArrays``.
-        paths: ``Paths``.
-        worlds: ``WorldArrays``.
-        index: world.
         out: (S, S) uint8, S odd, [row, column].
     """
     ninja, side = worlds.ninjas[index], out.shape[0]

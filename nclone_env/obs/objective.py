@@ -1,7 +1,5 @@
 """The objective of the ninja, and the remaining path length to the exit."""
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.jit import kernel

@@ -128,11 +128,9 @@ def write_reachability(levels, fields, slot, queries, index, vector):
     """Answer a query.
 
     Args:
-        levels: ``LevelArrays``.
         fields: (3 S, 51, 89) float32, see ``level.routes.doors.write_reach_fields``.
         slot: cache slot of the query's key, with three fields.
         queries: (N, Q) float64.
-        index: query.
         vector: (11,) float32, or the words of float32 or float16 (``obs.half``); written.
     """
     out = local_f64(_SIZE)

@@ -137,7 +137,6 @@ def observation_specs(config: EnvironmentConfig, levels: LevelSet | None = None)
     """Return the specs of the arrays an agent gets, in the order of the configuration.
 
     Args:
-        config: the observations and their sizes.
         levels: levels of the environment, which determine the sizes of ``graph``; 0 if None.
     """
     depth, specs = config.observation.frame_stack, frame_specs(config, levels)

@@ -22,10 +22,7 @@ from nclone_env.plan.remaining import least_path, path_remaining, steps_taken
 from nclone_env.plan.successors import play
 from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, most_that_fit, places_for
 from nclone_env.plan.thinning import PLACES, place_of, thin
-from nclone_env.sim.copy import copy_world, mix
-from nclone_env.sim.keys import cell_key
-from nclone_env.sim.random_numbers import draw
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import WorldArrays, cell_key, copy_world, draw, make_worlds, mix
 
 HOLD = 4
 """Frames that one random choice is held by default."""

@@ -9,9 +9,7 @@ import numpy as np
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError
 from nclone_env.level import LevelSet
-from nclone_env.sim.copy import copy_world
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import WorldArrays
+from nclone_env.sim import Session, WorldArrays, copy_world
 
 PRICES = {"time": 0, "score": 2 * FRAMES_PER_SECOND, "all-gold": 1_000_000}
 """Frames that a piece of gold left behind costs, by objective. The game's clock gains two seconds with each piece. The

@@ -10,8 +10,7 @@ import numpy as np
 from nclone_env.constants import DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.level import LevelSet
-from nclone_env.sim.copy import transfer_world
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import WorldArrays, make_worlds, transfer_world
 from nclone_env.sim.tick import start as start_world
 
 

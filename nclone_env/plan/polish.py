@@ -18,10 +18,7 @@ from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan.archive import gold_price
 from nclone_env.plan.remaining import path_remaining
-from nclone_env.sim.copy import copy_world
-from nclone_env.sim.keys import hash_future
-from nclone_env.sim.random_numbers import draw
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import WorldArrays, copy_world, draw, hash_future, make_worlds
 from nclone_env.sim.tick import tick
 
 _SPACING = 8

@@ -17,10 +17,7 @@ from nclone_env.plan.objective import PRICES, Replayed
 from nclone_env.plan.origin import Start, origin_of
 from nclone_env.plan.polish import make_polisher, polish, take
 from nclone_env.plan.tube import lay, make_tube, search_tube
-from nclone_env.sim.keys import KeyParts, key_parts
-from nclone_env.sim.pace import Pace
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import WorldArrays
+from nclone_env.sim import KeyParts, Pace, Session, WorldArrays, key_parts
 
 MAX_FRAMES = 5400
 """The longest solution by default: 90 seconds of the game."""

@@ -17,8 +17,7 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.level import Level, LevelSource, load_level
 from nclone_env.plan.origin import Start, origin_of
-from nclone_env.sim.copy import copy_world
-from nclone_env.sim.session import Session
+from nclone_env.sim import Session, copy_world
 
 _SHIFTED = 12
 """Frames by which a joined run may become longer or shorter."""

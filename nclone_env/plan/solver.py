@@ -31,7 +31,7 @@ from nclone_env.plan.searches import (
     make_task,
     with_all_gold,
 )
-from nclone_env.sim.random_numbers import random_bits
+from nclone_env.sim import random_bits
 
 MEMORY = 600_000_000
 """Bytes of the archives, at most; they fill as cells are found."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.kinds import EXIT_SWITCH
-from nclone_env.sim.copy import copy_world
+from nclone_env.sim import copy_world
 from nclone_env.sim.tick import tick
 
 DIED, WON, SWITCH, DOOR, GOLD = 1, 2, 4, 8, 16

@@ -12,9 +12,7 @@ import numpy as np
 
 from nclone_env.jit import kernel
 from nclone_env.plan.table import EMPTY, find_place
-from nclone_env.sim.copy import copy_world, mix
-from nclone_env.sim.keys import square
-from nclone_env.sim.random_numbers import draw
+from nclone_env.sim import copy_world, draw, mix, square
 
 PLACES = 1 << 14
 """Places that are told apart."""

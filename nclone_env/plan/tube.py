@@ -21,8 +21,7 @@ from nclone_env.plan.archive import Archive, drop_nodes, gold_price, key_of, las
 from nclone_env.plan.remaining import path_remaining
 from nclone_env.plan.successors import play
 from nclone_env.plan.table import EMPTY, find_place
-from nclone_env.sim.copy import copy_world
-from nclone_env.sim.random_numbers import draw
+from nclone_env.sim import copy_world, draw
 
 _BIN = 4.0
 """Pixels of the remaining path that are not told apart."""

@@ -27,8 +27,7 @@ from nclone_env.plan.remaining import path_remaining
 from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task
 from nclone_env.plan.successors import WON, expand, play
 from nclone_env.plan.table import EMPTY, find_place
-from nclone_env.sim.copy import copy_world
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import WorldArrays, copy_world, make_worlds
 
 _RULES = Rules(12.0, 1.5, greed=0.0)
 """Small cells, no preference for places near the exit."""

@@ -34,8 +34,6 @@ def of_observations(
     """Yield advice on the sizes of observations.
 
     Args:
-        config: of the environments.
-        owners: their memory tree.
         num_envs: n.
         unreported: bytes of Python of an environment that no owner reports; whole batches in them count, too.
     """
@@ -81,7 +79,7 @@ def _bytes(config: EnvironmentConfig) -> dict[str, int]:
 def _shared_bytes(config: EnvironmentConfig) -> int:
     """Return the bytes of pictures that all environments share, without mapped files."""
     with closing(NPlusPlusVectorEnv(config.replace(levels=_ANY_LEVELS), 1)) as env:
-        return _once(env.memory())
+        return env.memory().bytes_where(shared=True, mapped=False)
 
 
 def of_more_environments(num_envs: int, one: MemoryNode, two: MemoryNode) -> Iterator[Advice]:
@@ -92,16 +90,12 @@ def of_more_environments(num_envs: int, one: MemoryNode, two: MemoryNode) -> Ite
         one: tree of the run.
         two: tree of a run of twice as many.
     """
-    more = two.bytes_where(shared=False) - one.bytes_where(shared=False) + _once(two) - _once(one)
-    if _once(one) > more:
+    once = one.bytes_where(shared=True, mapped=False)
+    more = two.bytes_where(mapped=False) - one.bytes_where(mapped=False)
+    if once > more:
         yield Advice(
             f"--num-envs {2 * num_envs}",
             -more,
             f"--num-envs {2 * num_envs}, twice as many, takes only {format_bytes(more)} more: most of the run, "
-            f"{format_bytes(_once(one))}, is parameters, optimiser and scratch.",
+            f"{format_bytes(once)}, is parameters, optimiser and scratch.",
         )
-
-
-def _once(tree: MemoryNode) -> int:
-    """Return the bytes that all environments share, without mapped files."""
-    return sum(node.own_bytes for _, node in tree.walk() if node.shared and not node.mapped)

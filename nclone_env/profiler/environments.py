@@ -42,12 +42,7 @@ _SPARE_ACTIONS = 1024
 
 
 class RandomActions:
-    """Seeded uniform actions of which a step allocates nothing: a window that moves over one array.
-
-    Args:
-        num_envs: number of environments.
-        seed: of the actions.
-    """
+    """Seeded uniform actions of which a step allocates nothing: a window that moves over one array."""
 
     def __init__(self, num_envs: int, seed: int):
         generator = np.random.default_rng(seed)

@@ -51,11 +51,7 @@ def measure_phases(
     Stacks are left out. ``rest`` is what the step takes beyond the phases, such as last observations of episodes.
 
     Args:
-        config: configuration of the environments.
-        num_envs: number of environments.
         autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
-        steps: number of steps with random actions.
-        seed: of levels and actions.
     """
     alone = config.replace(observation=dataclasses.replace(config.observation, frame_stack=1))
     timer = PhaseTimer(Batch(alone, num_envs, autoreset, num_threads=1), seed)
@@ -69,7 +65,6 @@ class PhaseTimer:
 
     Args:
         batch: in one thread, without stacks.
-        seed: of levels and actions.
     """
 
     def __init__(self, batch: Batch, seed: int):
@@ -162,10 +157,7 @@ def play_range(arrays, with_reward, first, last):
     """Simulate the frames of a step in environments ``first`` to ``last - 1`` whose episode is not over.
 
     Args:
-        arrays: ``StepArrays``.
         with_reward: whether to compute rewards and results as well.
-        first: first environment.
-        last: one past the last environment.
     """
     rules = arrays.settings[0]
     for index in range(first, last):

@@ -156,9 +156,7 @@ def lower_bound(levels: LevelSet, width: float = 1e-3, level: int = 0) -> Bound:
     """Return a lower bound of the frames that solutions of a level take.
 
     Args:
-        levels: level set.
         width: of the intervals of vx, pixels per frame; smaller ones make the bound of a hall tighter.
-        level: index of the level.
     """
     hall = hall_of(levels, level)
     if hall is None:
@@ -216,7 +214,6 @@ class _Frontier:
         start: x at the start, at rest; None: nothing is reached yet.
         left: smallest x of the hall.
         right: largest x.
-        width: of the intervals.
 
     Attributes:
         reached: float64; the largest x by interval, very small where nothing is reached. Interval n of N starts at

@@ -20,8 +20,7 @@ from nclone_env.level import LevelSet, LevelSource, load_level, pack
 from nclone_env.prove.bounds import lower_bound
 from nclone_env.prove.exhaustive import Reach, can_win, make_reach, reach_bytes
 from nclone_env.prove.proof import Certificate
-from nclone_env.sim.session import Session, play_worlds, start_worlds
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import Session, WorldArrays, make_worlds, play_worlds, start_worlds
 
 CHECK_MEMORY = 4_000_000_000
 _UNREAD = ("gold", "facing", "finish_fraction")

@@ -28,9 +28,7 @@ from nclone_env.prove.bounds import (
     falls,
     hall_of,
 )
-from nclone_env.sim.copy import FIRST, copy_world, finish
-from nclone_env.sim.keys import hash_future_from
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim import FIRST, copy_world, finish, hash_future_from, make_worlds
 from nclone_env.sim.tick import start, tick
 
 INPUTS = np.array(INPUT_OF_ACTION, dtype=np.uint8)
@@ -121,7 +119,6 @@ def search(
     """Search all inputs of fewer than ``limit`` frames.
 
     Args:
-        levels: level set of one level.
         limit: frames that a solution must stay below.
         states: most states of all layers together; also the most candidates of one layer.
         reach: what cannot win any more.
@@ -169,7 +166,6 @@ def next_layer(levels, source, numbers, count, target, targets, seen, known, rea
     """Play one frame of every world with every input; return how many new states there are, or ``FULL``.
 
     Args:
-        levels: ``LevelArrays``.
         source: ``WorldArrays``; the worlds of the last layer.
         numbers: (M,) int32; their numbers among all states.
         count: how many there are.

@@ -184,10 +184,6 @@ class Certificate:
 def read_certificate(data: bytes, source: str = "<bytes>") -> Certificate:
     """Return the parts of a certificate.
 
-    Args:
-        data: JSON.
-        source: file name for messages.
-
     Raises:
         FormatError: if it is malformed.
     """

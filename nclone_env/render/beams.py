@@ -4,16 +4,12 @@ A beam is a straight band. Each pixel is blended by the share of it that the ban
 right angles to the major axis: smooth edges and ends from a few additions.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, bits
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.beams import beam_of
-from nclone_env.sim.geometry import greater, lesser
-from nclone_env.sim.rays import NO_BEAM
+from nclone_env.sim import NO_BEAM, beam_of, greater, lesser
 
 _PAINTS = ("beam", "shot", "aim", "trail")  # in the order of ``sim.rays.BEAM`` and the others
 BEAM_WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels
@@ -27,9 +23,6 @@ def draw_beams(levels, worlds, index, inks, view, out):
     """Draw the beams, shots and aiming lines of the entities of a world.
 
     Args:
-        levels: packed level arrays.
-        worlds: packed world arrays.
-        index: world.
         inks: ``BEAM_GREYS`` or ``BEAM_COLOURS``.
         view: x and y of the picture's upper left corner (world pixels), pixels of the picture per world pixel across
             and down; four floats.

@@ -36,7 +36,6 @@ def walls(tiles: bytes, magnification: int, theme: Theme = "light") -> np.ndarra
     Args:
         tiles: numbers of the tiles of the world, 25 rows of 44 bytes.
         magnification: pixels of the picture per pixel of the world, a whole number.
-        theme: the colours.
 
     Returns:
         (600 * magnification, 1056 * magnification, 3) uint8, RGB, read-only: later calls return the same array.
@@ -97,7 +96,6 @@ def with_rim(shown: Appearance, alpha: np.ndarray, ink: np.ndarray, magnificatio
     """Add the rim to a stamp in place, as large as it is: for magnifications from 4, where it is smooth enough.
 
     Args:
-        shown: the appearance.
         alpha: (n, n) float32 of ``raster.stamp``.
         ink: (n, n, 3) float32, likewise.
         magnification: of the stamp.

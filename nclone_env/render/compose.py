@@ -4,8 +4,6 @@
 world into the caller's array and allocates nothing.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import COLUMNS, MAX_TILE, ROWS
@@ -14,9 +12,9 @@ from nclone_env.kinds import LASER_TURRET, NINJA, ROCKET_TURRET
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS
 from nclone_env.render.beams import BEAM_GREYS, draw_beams
 from nclone_env.render.shapes import PAINTS
+from nclone_env.sim import place_of
 from nclone_env.sim.entities.laser.turret import orientation as beam_orientation
 from nclone_env.sim.entities.rocket_turret import is_flying
-from nclone_env.sim.query import place_of
 
 _SOLID_TILE = 1
 _SOLID = PAINTS["solid"].grey
@@ -34,10 +32,6 @@ def write_player_frame(levels, worlds, index, pictures, out):
     """Draw the surroundings of the ninja at the scale of ``pictures.player_frame``.
 
     Args:
-        levels: packed level arrays.
-        worlds: packed world arrays.
-        index: world.
-        pictures: the ``PictureArrays``.
         out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) contains the ninja's position.
             Outside the world is solid.
     """
@@ -58,10 +52,6 @@ def write_global_view(levels, worlds, index, pictures, out):
     """Draw the whole world at the scale of ``pictures.global_view``.
 
     Args:
-        levels: packed level arrays.
-        worlds: packed world arrays.
-        index: world.
-        pictures: the ``PictureArrays``.
         out: (H, W, 1) uint8, C-contiguous, of the size of the view's layers.
     """
     view = pictures.global_view
@@ -102,10 +92,6 @@ def list_sprites(levels, worlds, index, glyphs, out):
     A rocket turret has two rows: the turret that a rocket has left, and the rocket or turret itself.
 
     Args:
-        levels: packed level arrays.
-        worlds: packed world arrays.
-        index: world.
-        glyphs: the ``Glyphs``.
         out: (S, 3) float64; number of the appearance (-1: it is not shown), x and y (world pixels). S is at least the
             number of doors, twice that of entities, and one.
     """

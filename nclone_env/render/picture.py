@@ -15,15 +15,12 @@ from nclone_env.kinds import KINDS, NINJA, initial_state
 from nclone_env.level import Level, RawLevel, played_records
 from nclone_env.render.area import WORLD, Area, used_area
 from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
-from nclone_env.render.bar import title_bar
 from nclone_env.render.beams import BEAM_COLOURS, draw_beams
 from nclone_env.render.colour import Stamp, colour_stamp, walls
 from nclone_env.render.compose import list_sprites
 from nclone_env.render.glyphs import all_glyphs, numbered
-from nclone_env.render.looks import (
-    Appearance,
-    appearance,
-)
+from nclone_env.render.looks import Appearance, appearance
+from nclone_env.render.text import title_bar
 
 _SHOOTING = tuple(kind.number for kind in KINDS if kind.shoots)
 _DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
@@ -46,13 +43,8 @@ def world_picture(
     """Return a picture of one world.
 
     Args:
-        levels: packed level arrays.
-        worlds: packed world arrays.
-        index: world.
         scale: pixels of the picture per pixel of the world.
-        area: the part of the world that is shown.
         ghosts: ``NINJA_RECORD`` of ninjas of other runs, drawn translucent.
-        theme: the colours.
 
     Returns:
         (round(area.height * scale), round(area.width * scale), 3) uint8, RGB; a new array. Of the whole world it is
@@ -95,11 +87,9 @@ def level_picture(
     """Return a picture of a level before play.
 
     Args:
-        level: the level.
         scale: pixels of the picture per pixel of the world.
         crop: show only the part of the world that is not solid, and a cell of wall around it.
         title: write the title of the level, and its author if it has one, into a bar above.
-        theme: the colours.
 
     Returns:
         (height, width, 3) uint8, RGB: (600, 1056, 3) by default, ``BAR_HEIGHT`` rows more with a title.
@@ -138,8 +128,6 @@ class PictureCanvas:
     Args:
         tiles: (25, 44) numbers of the tiles of the world.
         scale: pixels of the picture per pixel of the world.
-        area: the part of the world that the picture shows.
-        theme: the colours.
 
     Attributes:
         pixels: (area.height * m, area.width * m, 3) uint8, m the magnification.

@@ -15,8 +15,6 @@ def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelS
     OpenCV is imported only if a picture is configured.
 
     Args:
-        config: the observations and their sizes.
-        levels: packed levels.
         owner: their level set, which caches the layers for all environments and processes; None: no cache.
     """
     has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)

@@ -68,10 +68,7 @@ def remembered_coverage() -> Coverage:
 
 
 def stamp(
-    layers: Sequence[Layer],
-    inks: Mapping[str, tuple[int, ...]],
-    magnification: int = 1,
-    coverage: Coverage = coverage,
+    layers: Sequence[Layer], inks: Mapping[str, tuple[int, ...]], magnification: int = 1, coverage: Coverage = coverage
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return one cell-sized stamp, centred, composed of layers.
 

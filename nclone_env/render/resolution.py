@@ -33,7 +33,6 @@ def frame_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
     """Return the world at the scale of ``player_frame``; without layers at full size, where glyphs show the tiles.
 
     Args:
-        sizes: the configured sizes.
         draw: returns ``static_layers`` of the levels.
     """
     scale = (sizes.pixel_side,) * 2
@@ -54,7 +53,6 @@ def static_layers(levels: LevelArrays, scale: Scale, shape: tuple[int, int]) -> 
     """Return the tiles of every level, averaged over the area of each pixel.
 
     Args:
-        levels: packed levels.
         scale: width and height of a pixel.
         shape: rows and columns from the upper left corner of the world; solid beyond it.
 

@@ -22,7 +22,6 @@ class Window:
 
     Args:
         size: width and height in pixels.
-        title: text of the title bar.
         frames_per_second: limit on the rate of pictures, for which ``show`` waits; 0 does not wait.
         closing_key: name of a key that closes the window like its button.
 

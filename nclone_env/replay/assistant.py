@@ -8,7 +8,7 @@ from collections.abc import Callable
 from nclone_env.errors import NcloneError
 from nclone_env.level import Level
 from nclone_env.plan import Solution, solve
-from nclone_env.sim.session import Session
+from nclone_env.sim import Session
 
 SECONDS = 3.0
 """Budget of a search, compilation not included."""
@@ -16,11 +16,6 @@ SECONDS = 3.0
 
 class Search:
     """A search for inputs that win from a frame of a run.
-
-    Args:
-        level: the level.
-        inputs: those of the run up to the frame.
-        seconds: budget.
 
     Attributes:
         error: why the search failed; empty if it did not.
@@ -54,12 +49,6 @@ class Search:
         session.play(self.inputs)
         take: Callable[[Solution], None] = lambda solution: setattr(self, "_found", bytes(solution.inputs))  # noqa: E731
         try:
-            solve(
-                self._level,
-                seconds=self._seconds,
-                start=(session, 0),
-                on_solution=take,
-                stop=self._stopped.is_set,
-            )
+            solve(self._level, seconds=self._seconds, start=(session, 0), on_solution=take, stop=self._stopped.is_set)
         except NcloneError as error:
             self.error = str(error)

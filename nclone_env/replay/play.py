@@ -14,9 +14,8 @@ from nclone_env.level import Level
 from nclone_env.render import Window
 from nclone_env.replay.assistant import Search
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.take import Take
-from nclone_env.replay.view import View, view_size
-from nclone_env.sim.session import Session
+from nclone_env.replay.view import Take, View, view_size
+from nclone_env.sim import Session
 
 RESTART, SAVE, NEXT, PREVIOUS, GHOST, HELP_KEY, QUIT = "r", "s", "n", "p", "g", "h", "escape"
 SLOW, PAUSE, STEP = "t", "return", "."
@@ -90,12 +89,10 @@ class Play:
     it goes back. Where the run has gone back, its old inputs go on until a key is held.
 
     Args:
-        levels: the levels, of which the first comes first.
         save: saves the recording of a run; returns what the window says then.
         window: the window; closed at the end of :meth:`run`, also by an error.
         scale: size of the pictures, as of ``View``.
         ghosts: runs that are shown at first.
-        theme: the colours.
         begin: inputs of the first level, and the frame after which the game stands still at first; None: a new run.
     """
 

@@ -57,7 +57,7 @@ from nclone_env.level.formats import (
     write_map,
 )
 from nclone_env.replay.verification import Verdict, verdict, verify, verify_peer
-from nclone_env.sim.inputs import check_inputs
+from nclone_env.sim import check_inputs
 from nclone_env.sim.simulate import Trajectory, simulate
 
 MAGIC = b"\x89NREP\r\n\x1a"
@@ -234,7 +234,6 @@ def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
     """Parse and validate a recording without simulating it; see :meth:`Recording.verify`.
 
     Args:
-        data: contents of the file.
         source: file name for error messages.
 
     Raises:

@@ -26,7 +26,6 @@ def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> i
 
     Args:
         pictures: (height, width, 3) uint8, RGB.
-        title: text of the title bar.
         size: width and height of the pictures, pixels.
 
     Raises:

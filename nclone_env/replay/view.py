@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -23,7 +24,10 @@ from nclone_env.render import (
     zoom_of,
 )
 from nclone_env.render import GOLD as YELLOW
-from nclone_env.sim.session import Session
+from nclone_env.sim import Session
+
+_APART = 16  # frames between two snapshots
+_MOST_BRANCHES = 32
 
 
 def view_size(levels: Iterable[Level], scale: float) -> tuple[int, int]:
@@ -43,10 +47,8 @@ class View:
     """One run on a level.
 
     Args:
-        level: the level.
         scale: size of the picture: at 1 the world is 1056 x 600 pixels, and a level that uses a part of it is enlarged,
             at most twice, to this width or height.
-        theme: the colours.
 
     Attributes:
         level: the level.
@@ -106,7 +108,6 @@ class View:
         Args:
             label: what is written instead of the name of the level.
             code: input byte of the keys; that of the last frame if None.
-            notes: further texts.
             width: of the bar, pixels; that of the picture if 0.
 
         Returns:
@@ -123,3 +124,87 @@ class View:
         if self.state == CELEBRATING:
             return [(f"won {time}", GOOD), *gold, (f"{self.frames} frames", DIM)]
         return [(time, BRIGHT), *gold, ("playing" if self.frames else "ready", DIM)]
+
+
+class Take:
+    """The inputs of a run on a level, and a view that stands after some of them.
+
+    Going back is quick: a snapshot is taken every 16 frames. The inputs after the frame stay until another one is
+    played there; then the run that is left becomes a branch.
+
+    Args:
+        view: the view, at the start of its level.
+
+    Attributes:
+        view: the view, after ``frame`` inputs.
+        inputs: all inputs.
+        frame: number of inputs that are played.
+        branches: inputs of runs that were left, the latest last.
+    """
+
+    def __init__(self, view: View):
+        self.view, self.inputs, self.frame = view, bytearray(), 0
+        self.branches: list[bytes] = []
+        self._snapshots = [view.snapshot()]
+
+    @property
+    def rest(self) -> int:
+        """Number of inputs after the frame."""
+        return len(self.inputs) - self.frame
+
+    def play(self, code: int) -> None:
+        """Play a frame; after the end of the run nothing."""
+        if self.view.over:
+            return
+        if self.rest and self.inputs[self.frame] != code:
+            self._keep()
+            del self.inputs[self.frame :]
+        if not self.rest:
+            self.inputs.append(code)
+        self._advance()
+
+    def go_on(self) -> None:
+        """Play the next of the inputs that are there."""
+        if self.rest and not self.view.over:
+            self._advance()
+
+    def seek(self, frame: int) -> None:
+        """Stand after so many frames, as far as there are inputs."""
+        target = min(max(frame, 0), len(self.inputs))
+        if target < self.frame:
+            number = min(target // _APART, len(self._snapshots) - 1)
+            self.frame = number * _APART
+            self.view.restore(self._snapshots[number], self.frame)
+        while self.frame < target and not self.view.over:
+            self._advance()
+
+    def load(self, inputs: Sequence[int], frame: int) -> None:
+        """Take other inputs, and stand after so many of them; the ones before become a branch unless they go on."""
+        wanted = bytes(inputs)
+        if not wanted.startswith(bytes(self.inputs)):
+            self._keep()
+        both = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(self.inputs, wanted))
+        common = sum(1 for _ in both)
+        self.seek(min(self.frame, common))
+        del self._snapshots[common // _APART + 1 :]
+        self.inputs[:] = wanted
+        self.seek(frame)
+
+    def swap(self) -> bool:
+        """Take the oldest branch, at the same frame; return False if there is none."""
+        if not self.branches:
+            return False
+        self.load(self.branches.pop(0), self.frame)
+        return True
+
+    def _keep(self) -> None:
+        left = bytes(self.inputs)
+        if left and left not in self.branches:
+            self.branches = [*self.branches, left][-_MOST_BRANCHES:]
+
+    def _advance(self) -> None:
+        """Play the next input."""
+        self.view.tick(self.inputs[self.frame])
+        self.frame += 1
+        if self.frame == len(self._snapshots) * _APART:
+            self._snapshots.append(self.view.snapshot())

@@ -63,10 +63,8 @@ def run_pictures(run: WatchedRun, scale: float = 1.0, every: int = 1, theme: The
     """Play a run and yield its pictures, from the initial state to the last frame.
 
     Args:
-        run: the run.
         scale: size of the pictures, as of ``View``.
         every: yield every n-th frame, and the last.
-        theme: the colours.
 
     Yields:
         (h, w, 3) uint8, RGB, the width and height of ``view_size([run.level], scale)``: the part of the world that the
@@ -119,7 +117,6 @@ def grid_pictures(
         views: the runs that each view shows one after another; may be endless, and one iterator for several views.
         grid: the arrangement.
         hold: frames for which the last picture of a run stays.
-        theme: the colours.
 
     Yields:
         (h, w, 3) uint8, RGB, of the size of the grid; until all runs have ended.

@@ -4,8 +4,6 @@ A cell's list holds its entities in the order in which they entered it. Entities
 in the level; a mover carries its cell and an order number that grows with every entry, so it sorts behind earlier ones.
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import COLUMNS, ROWS
 from nclone_env.jit import kernel
 from nclone_env.sim.geometry import clamp_cell

@@ -1,7 +1,5 @@
 """The ninja's contacts of one frame: a scratch row of numbers, filled by tiles and entities alike."""
 
-from __future__ import annotations
-
 from nclone_env.jit import kernel
 
 # Slots: number of floors and sum of their normals, the same for ceilings; sum of all pushes, sum of their lengths and

@@ -120,8 +120,7 @@ def equal_worlds(worlds, left, right):
 
     Args:
         worlds: ``WorldArrays``.
-        left: world.
-        right: world.
+        left, right: world.
     """
     if ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
         return False

@@ -47,6 +47,7 @@ from nclone_env.kinds import (
     TRAP_DOOR,
     ZAP_DRONE,
 )
+from nclone_env.sim import dispatch
 from nclone_env.sim.entities import (
     boost_pad,
     bounce_block,
@@ -68,7 +69,7 @@ from nclone_env.sim.entities import (
 )
 from nclone_env.sim.entities import exit as exits
 from nclone_env.sim.entities.laser import turret as laser_turret
-from nclone_env.sim.rays import NO_BEAM, TO_THE_WALL
+from nclone_env.sim.rays import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
 _RADII = tuple(kind.radii[0] for kind in KINDS)
 
@@ -296,3 +297,24 @@ def beam(entity, mover, state):
     elif kind == ROCKET_TURRET:
         emission, dx, dy, length = rocket_turret.beam(entity, mover, state)
     return emission, dx, dy, length
+
+
+@kernel
+def beam_of(levels, worlds, index, entity, state):
+    """Return (emission, x, y, dx, dy, length) of an entity; the emission is ``NO_BEAM`` if there is none.
+
+    Args:
+        state: its state byte.
+
+    Returns:
+        ``BEAM``, ``SHOT_FIRED``, ``AIM`` or ``ROCKET_TRAIL`` of ``sim.rays``; start (pixels), direction (a unit
+        vector), length (pixels).
+    """
+    mover = worlds.movers[index, max(entity["mover"], 0)]
+    x, y = mover["x"], mover["y"]
+    emission, dx, dy, length = dispatch.beam(entity, mover, state)
+    if emission != NO_BEAM and length == TO_THE_WALL:
+        length = ray(levels, worlds.entity_states, index, worlds.ninjas[index]["level"], x, y, dx, dy)
+        if length == NOTHING:
+            length = RAY_LENGTH
+    return emission, x, y, dx, dy, length

@@ -3,8 +3,6 @@
 Plain numbers in, plain numbers out; every formula in the order of the specification, because the last bit counts.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import ARC_RADIUS

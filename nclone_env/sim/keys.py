@@ -113,11 +113,6 @@ def hash_future(levels, worlds, index):
 
     Two living worlds with the same hash have the same future, except by chance; gold that is left may differ. Worlds
     with the same future may have different hashes. All worlds in which the ninja is dead, or has won, are alike.
-
-    Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
     """
     return hash_future_from(levels, worlds, index, FIRST)
 

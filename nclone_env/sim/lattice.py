@@ -3,8 +3,6 @@
 An edge is an obstacle if tiles contribute to it or a closed door lies on it.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.jit import kernel

@@ -1,7 +1,5 @@
 """Life and death of the ninja (physics 01, section 12)."""
 
-from __future__ import annotations
-
 from nclone_env.constants import CELEBRATING, DEAD, DISABLED, DYING, FALL_GRAVITY, JUMPING
 from nclone_env.jit import kernel
 

@@ -1,7 +1,5 @@
 """The ninja's motion of one frame: integrate, collide, settle the contacts (physics 01, sections 6 to 9)."""
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import CELEBRATING, MAX_IMPACT, RADIUS, SWEEP_RADIUS

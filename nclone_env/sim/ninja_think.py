@@ -1,7 +1,5 @@
 """The ninja's decisions of one frame: timers, inputs, jumps and the state machine (physics 01, sections 10 to 13)."""
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import (

@@ -71,12 +71,7 @@ _LARGEST_STATES = tuple(map(_largest_state, KINDS))
 
 
 def world_fault(world: WorldArrays, levels: LevelSet) -> WorldFault | None:
-    """Return the first reason why a world cannot be played, None if it can.
-
-    Args:
-        world: the arrays of one world, on a level of the set.
-        levels: the levels.
-    """
+    """Return the first reason why a world cannot be played, None if it can."""
     fault = find_fault(levels.arrays, world)
     return None if fault == _NONE else _with_value(_FAULTS[fault], world)
 

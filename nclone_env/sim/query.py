@@ -4,8 +4,6 @@ Cells are numbered column by column, so the cells of one column of a rectangle a
 the runs from left to right follows the order of the specification.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import COLUMNS, ROWS, WALL_REACH

@@ -1,7 +1,5 @@
 """Random numbers that depend only on a seed and a counter, such as the number of an episode."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import kernel
@@ -13,7 +11,7 @@ _S1, _S30, _S27, _S31 = np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31
 
 
 @kernel
-def mix(z):
+def splitmix(z):
     """Return a uint64 whose bits all depend on all bits of ``z``; SplitMix64 (Steele, Lea and Flood, 2014)."""
     z += _GOLDEN
     z = (z ^ (z >> _S30)) * _MIX_1
@@ -24,7 +22,7 @@ def mix(z):
 @kernel
 def random_bits(seed, number):
     """Return random number ``number`` of 63 bits, uint64, of the sequence of a seed."""
-    return mix(np.uint64(seed) + _GOLDEN * np.uint64(number)) >> _S1
+    return splitmix(np.uint64(seed) + _GOLDEN * np.uint64(number)) >> _S1
 
 
 @kernel

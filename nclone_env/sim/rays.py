@@ -4,8 +4,6 @@ Tiles and closed doors stop a ray, open doors do not (physics 03, section 14, ru
 sweep is that of a point, so a segment does not stop a ray that starts on its inner part.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import CELL_SIZE, COLUMNS, RADIUS, ROWS
@@ -88,12 +86,8 @@ def ray(levels, states, index, level, x, y, dx, dy):
     """Return the length of a ray up to the first wall, pixels, or ``NOTHING``.
 
     Args:
-        levels: ``LevelArrays``.
         states: (N, E) entity states of the worlds, for the doors.
-        index: world.
-        level: level that the world plays.
-        x: start, pixels.
-        y: start, pixels.
+        x, y: start, pixels.
         dx: direction; with ``dy`` a unit vector.
         dy: direction.
     """

@@ -16,7 +16,7 @@ takes ``session.levels`` and ``session.worlds`` (docs/environments/snapshots.md)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, LevelSource, load_level, pack
 from nclone_env.memory_limit import check_fits
 from nclone_env.sim.copy import copy_world, equal_worlds, gather_worlds, hash_world
-from nclone_env.sim.inputs import MAX_INPUT, check_inputs, check_world_inputs
 from nclone_env.sim.pace import Pace
 from nclone_env.sim.state import NINJA_RECORD, NO_CELL, WorldArrays, make_worlds
 from nclone_env.sim.tick import start, tick
@@ -36,6 +35,10 @@ MOST_FRAMES = 1 << 30
 MOST_ENTRIES = 1 << 30
 """Entries into cells after which they are renumbered; a mover enters at most one cell per frame."""
 _MANY = 1 << 18  # frames whose states may not fit into memory
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_INPUT = 15
 
 
 class Frames(NamedTuple):
@@ -288,7 +291,6 @@ def renumber_entries(worlds: WorldArrays, levels: LevelSet) -> None:
 
     Args:
         worlds: changed in place.
-        levels: the levels that they play.
     """
     if worlds.ninjas["next_order"].max() <= MOST_ENTRIES:
         return
@@ -330,3 +332,45 @@ def record_world(levels, worlds, index, inputs, first, last, ninjas, entity_stat
                 entity_states[frame, slot] = worlds.entity_states[index, slot]
             for number in range(movers.shape[1]):
                 movers[frame, number] = worlds.movers[index, number]
+
+
+def check_inputs(inputs: Any) -> NDArray[np.uint8]:
+    """Return input bytes as (T,) uint8.
+
+    Args:
+        inputs: bytes or a sequence of integers, one a frame.
+
+    Raises:
+        InputsError: naming the first value that is not a whole number from 0 to 15.
+    """
+    codes = np.frombuffer(inputs, np.uint8) if isinstance(inputs, (bytes, bytearray)) else np.asarray(inputs)
+    if codes.ndim != 1 or (codes.size and codes.dtype.kind not in "iu"):
+        raise InputsError(
+            f"inputs: expected a one-dimensional sequence of whole numbers from 0 to 15, one a frame, "
+            f"got dtype {codes.dtype} and shape {codes.shape}"
+        )
+    bad = np.flatnonzero((codes < 0) | (codes > MAX_INPUT))
+    if len(bad):
+        raise InputsError(
+            f"inputs: expected bytes from 0 to 15 (jump 1, right 2, left 4, suicide 8), "
+            f"got {codes[bad[0]]} at frame {bad[0]}"
+        )
+    return codes.astype(np.uint8)
+
+
+def check_world_inputs(inputs: Any, num_worlds: int) -> NDArray[np.uint8]:
+    """Return the inputs of N worlds as (T, N) uint8, C-contiguous.
+
+    Args:
+        inputs: (T,) for all worlds alike, as for :func:`check_inputs`, or (T, N) integers.
+        num_worlds: N.
+
+    Raises:
+        InputsError: naming the shape, or the first value that is not a whole number from 0 to 15.
+    """
+    if isinstance(inputs, (bytes, bytearray)) or np.ndim(inputs) == 1:
+        return np.repeat(check_inputs(inputs)[:, np.newaxis], num_worlds, axis=1)
+    codes = np.asarray(inputs)
+    if codes.ndim != 2 or codes.shape[1] != num_worlds:
+        raise InputsError(f"inputs: expected shape (frames,) or (frames, {num_worlds}), got {codes.shape}")
+    return check_inputs(codes.reshape(-1)).reshape(codes.shape)

@@ -10,8 +10,7 @@ import numpy as np
 
 from nclone_env.kinds import KINDS
 from nclone_env.level import Level, LevelSet, LevelSource, load_level, pack
-from nclone_env.sim.inputs import check_inputs
-from nclone_env.sim.session import Frames, Session
+from nclone_env.sim.session import Frames, Session, check_inputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

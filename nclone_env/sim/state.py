@@ -44,8 +44,7 @@ NINJA_RECORD = np.dtype(
 order number for the next entity that enters a cell."""
 
 MOVER = np.dtype(
-    [("x", "f8"), ("y", "f8"), ("a", "f8"), ("b", "f8"), ("order", "i4"), ("cell", "i2"), ("timer", "i2")],
-    align=True,
+    [("x", "f8"), ("y", "f8"), ("a", "f8"), ("b", "f8"), ("order", "i4"), ("cell", "i2"), ("timer", "i2")], align=True
 )
 """An entity that moves or aims: position (pixels), the cell it is registered in (-1: none), its order of entry.
 

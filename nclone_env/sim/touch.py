@@ -5,8 +5,6 @@ they entered it: *push* asks the solid ones before each collision with the tiles
 afterwards. A pass sees the list as it was at its beginning: an exit that opens during it is met in the next frame.
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import COLUMNS, ROWS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.kinds import BOUNCE_BLOCK, ONE_WAY, THWUMP
@@ -87,9 +85,7 @@ def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
     """Visit the entities around the ninja and let each push or touch it; return how many pushed it.
 
     Args:
-        levels: ``LevelArrays``.
         worlds: ``WorldArrays``, changed in place.
-        index: world.
         near: (``NEAR_SLOTS``,) float64; the movers around the ninja, kept from one pass of a frame to the next.
         contacts: (``CONTACT_SLOTS``,) float64, changed in place.
         x0: x of the ninja before it moved, pixels.

@@ -5,8 +5,6 @@ Mathematics libraries differ in the last bit between machines; trajectories must
 within 0.502 units in the last place of the true value, so nearly always the nearest number. Angles in radians.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.jit import called_kernel, kernel

@@ -53,40 +53,28 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.sb3 import NPlusPlusVecEnv as NPlusPlusVecEnv
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.train.collect.acting import one_thread_per_call as one_thread_per_call
-    from nclone_env.train.collect.evaluate import Mode as Mode
-    from nclone_env.train.collect.evaluate import best_episode as best_episode
-    from nclone_env.train.collect.evaluate import compare as compare
-    from nclone_env.train.levels.generated import evaluated_levels as evaluated_levels
-    from nclone_env.train.levels.split import level_digests as level_digests
-    from nclone_env.train.loop import advance as advance
-    from nclone_env.train.reports.comparison import by_levels as by_levels
-    from nclone_env.train.reports.comparison import comparison_table as comparison_table
-    from nclone_env.train.reports.comparison import level_table as level_table
-    from nclone_env.train.reports.comparison import read_runs as read_runs
-    from nclone_env.train.reports.comparison import selected as selected
-    from nclone_env.train.reports.comparison import statistics_table as statistics_table
-    from nclone_env.train.reports.comparison import write_csv as write_csv
-    from nclone_env.train.reports.plots import write_comparison as write_comparison
-    from nclone_env.train.reports.plots import write_learning_curve as write_learning_curve
-    from nclone_env.train.reports.report import mean_success as mean_success
-    from nclone_env.train.reports.report import success_table as success_table
-    from nclone_env.train.reports.report import warm_start_text as warm_start_text
-    from nclone_env.train.reports.report import write_results as write_results
-    from nclone_env.train.reports.statistics import interquartile_mean as interquartile_mean
-    from nclone_env.train.reports.statistics import interval as interval
-    from nclone_env.train.reports.statistics import training_seconds as training_seconds
-    from nclone_env.train.reports.watch import evaluated_run as evaluated_run
-    from nclone_env.train.reports.watch import policy_runs as policy_runs
-    from nclone_env.train.runs.begin import begun_run as begun_run
-    from nclone_env.train.runs.begin import compile_learner as compile_learner
-    from nclone_env.train.runs.bundled import bundled_names as bundled_names
-    from nclone_env.train.runs.bundled import is_bundled as is_bundled
-    from nclone_env.train.runs.bundled import policy_card as policy_card
-    from nclone_env.train.runs.bundled import policy_file as policy_file
-    from nclone_env.train.runs.estimate import check_memory as check_memory
-    from nclone_env.train.runs.folder import checkpoint_file as checkpoint_file
-    from nclone_env.train.runs.warm_start import WarmStart as WarmStart
+    from nclone_env.train.collect.acting import one_thread_per_call
+    from nclone_env.train.collect.evaluate import Mode, best_episode, compare
+    from nclone_env.train.levels.generated import evaluated_levels
+    from nclone_env.train.levels.split import level_digests
+    from nclone_env.train.loop import advance
+    from nclone_env.train.reports.comparison import (
+        by_levels,
+        comparison_table,
+        level_table,
+        read_runs,
+        selected,
+        statistics_table,
+        write_csv,
+    )
+    from nclone_env.train.reports.plots import write_comparison, write_learning_curve
+    from nclone_env.train.reports.report import mean_success, success_table, warm_start_text, write_results
+    from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
+    from nclone_env.train.reports.watch import evaluated_run, policy_runs
+    from nclone_env.train.runs.begin import begun_run, compile_learner
+    from nclone_env.train.runs.estimate import check_memory
+    from nclone_env.train.runs.folder import bundled_names, checkpoint_file, is_bundled, policy_card, policy_file
+    from nclone_env.train.runs.warm_start import WarmStart
 
 __all__, _load, __dir__ = face(__name__)
 

@@ -13,10 +13,17 @@ from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.curve import Row
-from nclone_env.train.runs.level_exchange import exchange_levels, is_stopped
 from nclone_env.train.runs.resume import save_run
 from nclone_env.train.runs.run import Counters, Run
-from nclone_env.train.runs.steps import collect_rollout, compute_returns, evaluate_held_out, log_update, update_policy
+from nclone_env.train.runs.steps import (
+    collect_rollout,
+    compute_returns,
+    evaluate_held_out,
+    exchange_levels,
+    is_stopped,
+    log_update,
+    update_policy,
+)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from nclone_env.env.compiled.observe import kernel_view, no_observations
 from nclone_env.env.compiled.records import NEXT_STEP
 from nclone_env.env.compiled.step import step_range
 from nclone_env.env.compiled.step_arrays import make_step_arrays
-from nclone_env.env.playable import playable_levels
+from nclone_env.env.levels import playable_levels
 from nclone_env.obs.spec import observation_specs
 from nclone_env.sim import copy
 from nclone_env.sim.copy import copy_world, hash_world

@@ -15,10 +15,9 @@ from typing import get_args
 import tyro
 
 from nclone_env._table import table
-from nclone_env.memory.formatting import format_bytes
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.plan import estimated
-from nclone_env.memory.sizes import Process, in_fresh_process, measure_sizes, steps_to_measure
+from nclone_env.memory.section import format_bytes
+from nclone_env.memory.sizes import Process, estimated, in_fresh_process, measure_sizes, steps_to_measure
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.subject import Target
 from nclone_env.memory_tree import MemoryNode

@@ -15,10 +15,8 @@ from nclone_env import TrainConfig, create_environment, load_policy, train
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.level.load import load_levels
-from nclone_env.render.bar import BRIGHT, GROUND
-from nclone_env.render.overlay import with_path
 from nclone_env.render.picture import used_area_of, world_picture
-from nclone_env.render.text import write_text
+from nclone_env.render.text import BRIGHT, GROUND, with_path, write_text
 from nclone_env.replay.video import write_video
 from nclone_env.sim.session import Session
 from nclone_env.train import evaluate

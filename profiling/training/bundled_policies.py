@@ -29,10 +29,9 @@ from nclone_env.benchmark.scores import measures
 from nclone_env.benchmark.track import TrackLevel
 from nclone_env.level import resolve
 from nclone_env.train import Policy, evaluate, load_policy
-from nclone_env.train.runs.bundled import FOLDER
 from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.folder import checkpoint_file
+from nclone_env.train.runs.folder import BUNDLED, checkpoint_file
 
 ATTEMPTS, MAX_FRAMES = 16, 2400
 SAMPLE = {"levels": ["first-steps"], "episodes": 8, "seed": 1}
@@ -150,11 +149,11 @@ def main(
     checkpoint = load_checkpoint(checkpoint_file(run))
     data = weights(checkpoint, levels)
     digest = hashlib.sha256(data).hexdigest()
-    write_file(FOLDER / f"{name}.pt", data)
+    write_file(BUNDLED / f"{name}.pt", data)
     print(f"{name}.pt: {len(data):,} bytes, {digest}")
     if not title:
         return
-    policy = load_policy(FOLDER / f"{name}.pt", levels=("first-steps",))
+    policy = load_policy(BUNDLED / f"{name}.pt", levels=("first-steps",))
     card = {
         "title": title,
         "mode": mode_of(policy),
@@ -171,7 +170,7 @@ def main(
     }
     rows = [each for file in results for each in from_submission(file, digest)]
     rows += [played(policy, *_named(each)) for each in on]
-    write_file(FOLDER / f"{name}.toml", as_toml(card, rows, sample(policy)).encode())
+    write_file(BUNDLED / f"{name}.toml", as_toml(card, rows, sample(policy)).encode())
 
 
 def _named(text: str) -> tuple[str, tuple[str, ...]]:

@@ -24,7 +24,7 @@ from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.mlp import MLP
-from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork
 from profiling.measure import describe, ratios, timed, turns
 from profiling.training.convolutions import ConvolutionEncoder

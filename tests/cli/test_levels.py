@@ -19,7 +19,7 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.raw import RawLevel
 from nclone_env.render.area import WORLD
-from nclone_env.render.bar import BAR_HEIGHT
+from nclone_env.render.text import BAR_HEIGHT
 from nclone_env.sim import speed as sim_speed
 
 RECORDS = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0), (2, 70, 70, 0, 0)]

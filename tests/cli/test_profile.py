@@ -29,7 +29,7 @@ def sizes_here(target):
 
 @pytest.fixture
 def measured_here(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.plan.measure_one_and_two", sizes_here)
+    monkeypatch.setattr("nclone_env.memory.sizes.measure_one_and_two", sizes_here)
 
 
 @pytest.fixture(params=["here", pytest.param("fresh", marks=pytest.mark.slow)])

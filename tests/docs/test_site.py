@@ -43,11 +43,49 @@ def imported_names(block: str) -> set[str]:
     return {f"{module}.{name.strip()}" for module, names in found for name in names.split(",")}
 
 
+def callables(thing: object) -> list[object]:
+    """Return a function, or a class with its public methods."""
+    methods = [member for name, member in inspect.getmembers(thing) if not name.startswith("_")]
+    own = [thing, *methods] if inspect.isclass(thing) else [thing]
+    ours = [each for each in own if str(getattr(each, "__module__", None)).startswith(nclone_env.__name__)]
+    return [each for each in ours if inspect.isfunction(each) or each is thing]
+
+
+def undescribed(thing: object) -> set[str]:
+    """Return the arguments that the section of arguments of a docstring leaves out."""
+    _, found, section = (inspect.getdoc(thing) or "").partition("\nArgs:\n")
+    listed = re.findall(r"^    ([*\w, ]+):", re.split(r"\n\n(?=\w)", section)[0], flags=re.MULTILINE)
+    names = {name.strip(" *") for line in listed for name in line.split(",")} | {"self"}
+    return set(inspect.signature(thing).parameters) - names if found else set()
+
+
 def test_every_page_has_its_place():
     """A page that is new goes into ``nav`` of mkdocs.yml, below a heading of its kind."""
     pages = {page.relative_to(DOCS).as_posix() for page in PAGES if page.is_relative_to(DOCS)}
     assert len(set(SITE)) == len(SITE)
     assert set(SITE) == pages | {*hooks.ADOPTED.values(), *hooks.NOTEBOOKS}
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTED if "VecEnv" not in path])
+def test_docstrings_in_the_reference_describe_all_arguments(path):
+    """Those of other functions list only the arguments that need a word."""
+    left_out = {each.__qualname__: undescribed(each) for each in callables(find(path))}
+    assert not {name: names for name, names in left_out.items() if names}
+
+
+def test_an_argument_that_is_left_out_is_found():
+    def function(one, two, *others):
+        """Do something.
+
+        Args:
+            one: a number.
+            *others: more.
+
+        Returns:
+            Nothing.
+        """
+
+    assert undescribed(function) == {"two"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.compiled.step_arrays import StepArrays
-from nclone_env.env.reachability.answer import Reachability
+from nclone_env.env.reachability import Reachability
 from nclone_env.env.snapshot import Rows
 
 

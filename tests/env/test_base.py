@@ -1,15 +1,17 @@
-"""Public access to the levels and worlds of running environments."""
+"""Public access to the levels and worlds of running environments, and their pictures and windows."""
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 import pytest
 
-from nclone_env import NPlusPlusVectorEnv
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.sim.session import Session
 
-from .bases import WALK
+from .bases import RIGHT, WALK
 
 ACTIONS = np.array([2, 5, 1, 0])
 
@@ -41,3 +43,115 @@ def test_levels_are_read_only_and_in_the_order_of_the_names():
     assert envs.level_set.names == envs.level_names
     with pytest.raises(ValueError, match="read-only"):
         envs.level_set.arrays.tiles[:] = 0
+
+
+def test_a_picture_is_fresh_and_follows_the_ninja():
+    env = NPlusPlusEnv(levels=WALK, observations="game_state", render_mode="rgb_array")
+    env.reset()
+    first = env.render()
+    assert (first.shape, first.dtype) == ((600, 1056, 3), np.uint8)
+    np.testing.assert_array_equal(first, env.render())
+    kept = first.copy()
+    for _ in range(10):
+        env.step(RIGHT)
+    second = env.render()
+    np.testing.assert_array_equal(first, kept)
+    rows, columns, _ = np.nonzero(first != second)
+    assert 280 < rows.min() <= rows.max() < 320
+    assert 230 < columns.min() <= columns.max() < 330
+
+
+@pytest.mark.parametrize(("scale", "shape"), [(0.5, (300, 528, 3)), (1.5, (900, 1584, 3)), (2.0, (1200, 2112, 3))])
+def test_pictures_have_a_scale(scale, shape):
+    env = NPlusPlusEnv(observations="game_state", render_mode="rgb_array", render={"picture_scale": scale})
+    env.reset()
+    picture = env.render()
+    assert (picture.shape, picture.dtype) == (shape, np.uint8)
+
+
+def test_a_picture_does_not_change_the_play():
+    plain, drawn = (NPlusPlusEnv(levels=WALK, render_mode=mode) for mode in (None, "rgb_array"))
+    plain.reset()
+    drawn.reset()
+    for _ in range(5):
+        drawn.render()
+        assert plain.step(RIGHT)[1] == drawn.step(RIGHT)[1]
+
+
+def test_without_a_mode_there_is_a_warning_and_no_picture():
+    env = NPlusPlusEnv(observations="game_state")
+    env.reset()
+    with pytest.warns(UserWarning, match="make the environment with one"):
+        assert env.render() is None
+
+
+def test_a_vector_environment_draws_what_a_single_one_draws():
+    envs = NPlusPlusVectorEnv(None, 3, levels=WALK, observations="game_state", render_mode="rgb_array")
+    env = NPlusPlusEnv(levels=WALK, observations="game_state", render_mode="rgb_array")
+    envs.reset()
+    env.reset()
+    envs.step([RIGHT, 0, 0])
+    env.step(RIGHT)
+    pictures = envs.render()
+    assert len(pictures) == 3
+    np.testing.assert_array_equal(pictures[0], env.render())
+    quiet = NPlusPlusVectorEnv(None, 3, observations="game_state")
+    quiet.reset()
+    assert quiet.render() is None
+
+
+@pytest.fixture
+def pygame(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    return pytest.importorskip("pygame")
+
+
+def make_human(**fields) -> NPlusPlusEnv:
+    return NPlusPlusEnv(levels=WALK, observations="game_state", render_mode="human", frame_skip=1, **fields)
+
+
+def test_human_mode_shows_every_step_in_a_window(pygame):
+    env = make_human(render={"picture_scale": 0.5})
+    env.reset()
+    surface = pygame.display.get_surface()
+    assert surface.get_size() == (528, 300)
+    before = pygame.surfarray.array3d(surface)
+    for _ in range(10):
+        env.step(RIGHT)
+    assert env.render() is None
+    assert (pygame.surfarray.array3d(pygame.display.get_surface()) != before).any()
+    env.close()
+    assert not pygame.display.get_init()
+
+
+def test_who_closes_the_window_is_told_at_the_next_step(pygame):
+    env = make_human()
+    env.reset()
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    env.step(0)
+    with pytest.raises(errors.ClosedError, match="window: it was closed; make a new Window, or a new environment"):
+        env.step(0)
+    env.close()
+
+
+def test_human_mode_names_the_extra_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    env = make_human()
+    with pytest.raises(errors.MissingExtraError, match=r"pip install \"\.\[human\]\" in a copy"):
+        env.reset()
+    env.close()
+
+
+def test_the_pictures_of_some_environments():
+    envs = NPlusPlusVectorEnv(None, 4, levels="hazards", render={"picture_scale": 0.25})
+    with pytest.raises(errors.ResetNeededError):
+        envs.pictures([0])
+    envs.reset(seed=0)
+    every = envs.pictures(range(4))
+    some = envs.pictures([3, 1, 3])
+    for picture, index in zip(some, (3, 1, 3), strict=True):
+        np.testing.assert_array_equal(picture, every[index])
+    assert any((picture != every[0]).any() for picture in every[1:]), "they differ"
+    assert envs.pictures([]) == ()
+    with pytest.raises(errors.ConfigError, match="indices: expected a whole number from 0 to 3, got -1"):
+        envs.pictures([0, -1])

@@ -30,9 +30,8 @@ from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.replay.video import write_video
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.reports.plots import write_learning_curve
-from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint
+from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from nclone_env.train.runs.curve import LearningCurve
-from nclone_env.train.runs.resume import write_checkpoint
 
 from ..memory import by_hand
 from . import kernels
@@ -76,7 +75,7 @@ def read_checkpoint(path: Path) -> object:
 
 
 def write_latest_checkpoint(folder: Path, version: int) -> None:
-    write_checkpoint(folder / "checkpoint.pt", checkpoint(version))
+    save_checkpoint(folder / "checkpoint.pt", checkpoint(version))
 
 
 def rows(version: int) -> list[dict[str, float]]:
@@ -96,7 +95,7 @@ def write_png(folder: Path, version: int) -> None:
 
 
 def write_level_csv(folder: Path, version: int) -> None:
-    from nclone_env.train.runs.level_table import write_level_table
+    from nclone_env.train.runs.resume import write_level_table
 
     means = SimpleNamespace(
         level_names=("a", "b"), counts=np.array([1, 2]), means=lambda name: np.array([0.5, version], np.float64)

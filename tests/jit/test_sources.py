@@ -66,8 +66,8 @@ def unrelated(x):
 PACKAGE = {
     "__init__": "if TYPE_CHECKING:\n    from package.late import x\n\n    from package.other import y\nVERSION = 1\n",
     "sim/__init__": "",
-    "face/__init__": "if TYPE_CHECKING:\n    from package.face.part import x\n    from package.other import y\n",
-    "face/part/__init__": "if TYPE_CHECKING:\n    from package.face.part.home import x\n",
+    "face/__init__": "if TYPE_CHECKING:\n    from package.face.part import w, x\n    from package.other import y\n",
+    "face/part/__init__": "if TYPE_CHECKING:\n    from package.face.part.home import (\n w,\n x,\n    )\n",
     "face/part/home": "",
     "sim/tick": "from package.sim import (\n    touch,\n)\nfrom package.constants import A, B  # as numbers\n"
     "from package.face import x\n",

@@ -10,10 +10,9 @@ import pytest
 
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
-from nclone_env.memory.allocator import heap_bytes
 from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.passes import check_settings, collect, drive, traced_pass
-from nclone_env.memory.process import resident_bytes, worker_bytes
+from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes
 from nclone_env.memory.sizes import environment_counts
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import compute_stats
@@ -128,7 +127,7 @@ def test_the_profile_can_be_read_by_pstats(tmp_path):
 
 def test_snapshots_are_taken_after_exactly_their_steps():
     subject, seen = StubTarget().make(1), []
-    drive(subject, ProfileSettings(1, steps=25, interval=2), lambda step: seen.append((step, subject.steps)))
+    drive(subject.step, ProfileSettings(1, steps=25, interval=2), lambda step: seen.append((step, subject.steps)))
     assert seen == [(step, step) for step in (*range(0, 25, 2), 25)]
 
 

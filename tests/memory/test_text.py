@@ -6,7 +6,6 @@ import json
 import pytest
 
 from nclone_env.memory.answer import summary
-from nclone_env.memory.formatting import format_bytes, format_seconds
 from nclone_env.memory.measurements import OwnedNode
 from nclone_env.memory.owners import folded
 from nclone_env.memory.report import (
@@ -21,7 +20,7 @@ from nclone_env.memory.report import (
     time_text,
     write_reports,
 )
-from nclone_env.memory.section import text_of
+from nclone_env.memory.section import format_bytes, format_seconds, text_of
 from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements

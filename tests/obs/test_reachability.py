@@ -12,8 +12,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.env.reachability import cache
-from nclone_env.env.reachability.cache import compute_fields
+from nclone_env.env import reachability
+from nclone_env.env.reachability import compute_fields
 from nclone_env.kinds import EXIT, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level import Level
@@ -68,7 +68,7 @@ def hall() -> Level:
 
 
 def make(num_envs, levels, slots=None, names="reachability", **fields):
-    with patch.object(cache, "slot_count", cache.slot_count if slots is None else lambda levels: slots):
+    with patch.object(reachability, "slot_count", reachability.slot_count if slots is None else lambda levels: slots):
         return NPlusPlusVectorEnv(None, num_envs, levels=levels, observations=names, **fields)
 
 
@@ -383,7 +383,7 @@ def test_groups_get_what_a_step_gets():
 
 
 def test_clones_share_the_fields_and_step_at_the_same_time():
-    with patch.object(cache, "slot_count", lambda levels: 1):
+    with patch.object(reachability, "slot_count", lambda levels: 1):
         env = NPlusPlusEnv(levels=(rooms(), hall()), observations="reachability", max_frames=100)
         clones = [env.clone() for _ in range(3)]
     before = env.reachability_counts

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
-from nclone_env.memory.plan import extrapolated
+from nclone_env.memory.sizes import extrapolated
 from nclone_env.profiler.environments import (
     GymTarget,
     RandomActions,

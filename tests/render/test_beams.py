@@ -13,7 +13,7 @@ from nclone_env.render.beams import BEAM_GREYS, draw_band, draw_beams
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.beams import beam_of
+from nclone_env.sim.dispatch import beam_of
 from nclone_env.sim.entities.gauss_turret import AIM_X
 from nclone_env.sim.rays import AIM, BEAM, NO_BEAM, ROCKET_TRAIL, SHOT_FIRED, SHOT_SHOWN
 from nclone_env.sim.session import Session

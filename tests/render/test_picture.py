@@ -7,10 +7,10 @@ from nclone_env.kinds import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
 from nclone_env.render.area import Area
-from nclone_env.render.bar import BAD, BAR_HEIGHT, GOLD, GOOD
 from nclone_env.render.figures import LOOKS
 from nclone_env.render.picture import level_picture, world_picture
 from nclone_env.render.shapes import PAINTS
+from nclone_env.render.text import BAD, BAR_HEIGHT, GOLD, GOOD
 
 from .scenes import NO_TILES, make_levels, put_worlds, random_entities, random_scene
 

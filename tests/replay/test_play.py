@@ -8,8 +8,8 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import UnsupportedLevelError
 from nclone_env.level.level import Level
 from nclone_env.render.area import zoom_of
-from nclone_env.render.bar import bar_height
 from nclone_env.render.picture import used_area_of, world_picture
+from nclone_env.render.text import bar_height
 from nclone_env.render.window import Window
 from nclone_env.replay import assistant
 from nclone_env.replay.play import Play, ghosts_of, input_byte, window_size

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nclone_env.sim.actors import move_entities, think_entities
 from nclone_env.sim.session import Session
+from nclone_env.sim.tick import move_entities, think_entities
 
 
 class FixedNinja(Session):

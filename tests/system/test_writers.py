@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nclone_env._files import remove_temporaries
-from nclone_env._locks import FileLock
+from nclone_env._files import FileLock, remove_temporaries
 from nclone_env.cli.app import main
 from nclone_env.cli.output import check_free, claim_folder, release_claims
 from nclone_env.errors import ConfigError
@@ -103,7 +102,7 @@ def test_training_and_other_commands_lock_the_same(folder):
 RACE = """
 import sys
 from pathlib import Path
-from nclone_env._locks import FileLock
+from nclone_env._files import FileLock
 won = 0
 sys.stdin.readline()
 for number in range(int(sys.argv[1])):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nclone_env import errors
-from nclone_env.env.viewer import Viewer
+from nclone_env.env.base import Viewer
 
 from ..env.bases import counted
 

@@ -108,7 +108,6 @@ class FinalPool:
     the first call after which they are unreferenced.
 
     Args:
-        specs: observations.
         num_envs: n.
     """
 

@@ -22,9 +22,6 @@ class FrameStack:
         final: the last observations of episodes, unstacked, of the current step in same-step mode.
 
     Args:
-        specs: the arrays of one observation.
-        num_envs: number of environments.
-        depth: observations in a stack.
         with_final: also keep the last observations of episodes in same-step mode.
     """
 
@@ -71,7 +68,6 @@ class FrameStack:
         Call it before :meth:`fill`.
 
         Args:
-            out: stacked final observations, filled.
             ended: (n,) bool, the environments whose episode ended.
         """
         if self.final is None or not self.final.length:

@@ -15,21 +15,24 @@ by the next call with ``out=``, with the rest of its turn in a ring, and never b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from nclone_env.env.arrays.buffers import ArraySpec, Buffers, check_buffers, make_buffers
+from nclone_env.env.arrays.buffers import ArraySpec, Buffers, alone, check_buffers, make_buffers
 from nclone_env.env.arrays.final import FinalPool, FinalRows
-from nclone_env.env.arrays.pool import RecyclingPool, Ring
-from nclone_env.env.compiled.records import RESULT
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.env.compiled.records import OUTCOMES, RESULT
+from nclone_env.memory_tree import MemoryNode, array_group, arrays_node
 
 COLUMNS = ("level", "start", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
 """Columns of ``info``, fields of ``RESULT``."""
 _PLURALS = {"reward": "rewards", "terminated": "terminations", "truncated": "truncations"}
+T = TypeVar("T")
+_NUMBERS = ("frames", "gold", "episode_frames", "episode_steps", "episode_return")
 
 
 class ColumnSpec(NamedTuple):
@@ -122,7 +125,6 @@ class OutputMemory:
     """The memory for the outputs of calls on n environments.
 
     Args:
-        specs: observations.
         num_envs: n.
         keeps_final: whether calls return ``final_obs``.
         ring: number of batches used in turn; None: recycled arrays.
@@ -191,10 +193,7 @@ class OutputMemory:
 
     def memory(self, name: str) -> MemoryNode:
         """Return the bytes of pools and rings."""
-        pools = (
-            self._observations.memory("recycled observations"),
-            self._columns.memory("recycled results"),
-        )
+        pools = (self._observations.memory("recycled observations"), self._columns.memory("recycled results"))
         rings = (
             _ring_memory("ring", self._ring, ("observations", "columns")),
             _ring_memory("ring beside out", self._beside_out, ("columns",)),
@@ -209,3 +208,128 @@ def _ring_memory(name: str, ring: Ring[Outputs] | None, owned: Sequence[str]) ->
     for number, outputs in enumerate(ring.made if ring else ()):
         groups += [array_group(f"{name} {number}", getattr(outputs, name), shared=False) for name in owned]
     return MemoryNode(name, children=tuple(groups))
+
+
+class RecyclingPool:
+    """Hands out arrays that are safe to keep, and reuses them once they are unreferenced.
+
+    It hands out views. NumPy makes every further view refer to the array that owns the memory too, so the reference
+    count of the owner shows whether any view is left. Arrays are allocated on first use.
+    """
+
+    __slots__ = ("_made", "_num_envs", "_specs")
+
+    def __init__(self, specs: Sequence[ArraySpec], num_envs: int):
+        self._specs = tuple(specs)
+        self._made: tuple[list[np.ndarray], ...] = tuple([] for _ in specs)
+        self._num_envs = num_envs
+
+    def take(self) -> Buffers:
+        """Return by name a view of an unreferenced array, allocated if there is none; its contents are undefined."""
+        return {spec.name: self._free(spec, made)[:] for spec, made in zip(self._specs, self._made, strict=True)}
+
+    def _free(self, spec: ArraySpec, made: list[np.ndarray]) -> np.ndarray:
+        for array in made:
+            if sys.getrefcount(array) == _UNREFERENCED:
+                return array
+        made.append(np.zeros((self._num_envs, *spec.shape), spec.dtype))
+        return made[-1]
+
+    def memory(self, name: str) -> MemoryNode:
+        """Return the bytes of all arrays."""
+        return MemoryNode(name, children=tuple(self._nodes()))
+
+    def _nodes(self) -> list[MemoryNode]:
+        return [
+            arrays_node(f"{spec.name} x {len(arrays)}", arrays, shared=False)
+            for spec, arrays in zip(self._specs, self._made, strict=True)
+            if arrays
+        ]
+
+
+def _unreferenced_count() -> int:
+    """Return the reference count of an unreferenced array in the loop of ``RecyclingPool._free``."""
+    arrays = [np.zeros(1)]
+    for array in arrays:
+        return sys.getrefcount(array)
+    raise AssertionError
+
+
+_UNREFERENCED = _unreferenced_count()
+
+
+class Ring(Generic[T]):
+    """Hands out ``count`` items in turn, each made when first needed."""
+
+    def __init__(self, make: Callable[[], T], count: int):
+        self._make = make
+        self._turns = itertools.cycle(range(count))
+        self.made: list[T] = []
+
+    def take(self) -> T:
+        """Return the next item; it is handed out again ``count`` calls later."""
+        turn = next(self._turns)
+        if turn == len(self.made):
+            self.made.append(self._make())
+        return self.made[turn]
+
+
+def single_info(result: Any, level_names: Sequence[str]) -> dict[str, Any]:
+    """Return the ``info`` of one environment from its ``RESULT`` record."""
+    return {
+        "level": level_names[result["level"]],
+        "frames": int(result["frames"]),
+        "outcome": OUTCOMES[result["outcome"]],
+        "gold": int(result["gold"]),
+        "episode_frames": int(result["episode_frames"]),
+        "episode_steps": int(result["episode_steps"]),
+        "episode_return": float(result["episode_return"]),
+    }
+
+
+def gathered_info(
+    outputs: Outputs, ninjas: Any, level_names: Sequence[str], only: str | None, mask: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Return the info of a call as Gymnasium's ``SyncVectorEnv`` gathers it; all of its arrays are new.
+
+    Args:
+        ninjas: (n,) records of the worlds; episodes that began in the same step as another ended are described by them.
+        level_names: names of the levels.
+        only: name of the array that is the observation; None: a dict of all.
+        mask: (n,) bool, the environments that have an info; None: all.
+    """
+    columns, ended = outputs.columns, outputs.ended
+    mask = np.ones(len(ended), dtype=np.bool_) if mask is None else mask
+    if outputs.final is None or not outputs.final.length:
+        return _gathered(columns, level_names, mask)
+    begun = {name: np.where(ended, 0, columns[name]) for name in ("outcome", *_NUMBERS)}
+    for name, of_ninja in (("level", "level"), ("gold", "gold"), ("episode_frames", "frame")):
+        begun[name] = np.where(ended, ninjas[of_ninja], columns[name])
+    info = _gathered(begun, level_names, mask)
+    arrays = {name: outputs.final.view(name) for name in outputs.final.arrays}
+    info["final_obs"] = last = np.full(len(ended), None, dtype=object)
+    for row, index in enumerate(np.flatnonzero(ended)):
+        last[index] = alone({name: array[row].copy() for name, array in arrays.items()}, only)
+    info["final_info"] = _gathered(columns, level_names, ended)
+    info["_final_obs"], info["_final_info"] = ended.copy(), ended.copy()
+    return info
+
+
+def _gathered(columns: Buffers, level_names: Sequence[str], mask: np.ndarray) -> dict[str, Any]:
+    """Return the columns of the environments in ``mask``, (n,) bool."""
+    values: Buffers = {
+        "level": _names(level_names, columns["level"]),
+        "outcome": _names(OUTCOMES, columns["outcome"]),
+        **{name: columns[name] for name in _NUMBERS},
+    }
+    info: dict[str, Any] = {}
+    for name, column in values.items():
+        empty = None if column.dtype == object else 0
+        info[name] = np.full(len(mask), empty, dtype=int if column.dtype.kind == "i" else column.dtype)
+        info[name][mask] = column[mask]
+        info[f"_{name}"] = mask.copy()
+    return info
+
+
+def _names(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+    return np.array([names[number] for number in numbers.tolist()], dtype=object)

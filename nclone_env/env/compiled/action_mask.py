@@ -16,8 +16,7 @@ from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import kernel, specialised
 from nclone_env.level import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.sim.copy import copy_world, equal_worlds
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim import copy_world, equal_worlds, make_worlds
 
 _NAME = "action_mask"
 MASK_AT_END = (1,) + (0,) * (NUM_ACTIONS - 1)
@@ -25,13 +24,7 @@ MASK_AT_END = (1,) + (0,) * (NUM_ACTIONS - 1)
 
 
 class ActionMasks:
-    """Writes the masks of a batch.
-
-    Args:
-        levels: levels of the batch.
-        arrays: ``StepArrays`` of the batch.
-        slots: number of worker slots.
-    """
+    """Writes the masks of a batch."""
 
     def __init__(self, levels: LevelSet, arrays: StepArrays, slots: int):
         trail_rows = arrays.worlds.trail.shape[1]
@@ -56,16 +49,11 @@ def mask_range(levels, worlds, settings, episodes, scratch, out, base, worker, f
     """Write the masks of environments ``first`` to ``last - 1``.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
         settings: (1,) ``SETTINGS``.
         episodes: (n,) ``EPISODE``.
         scratch: ``WorldArrays`` with six rows per worker slot, overwritten.
         out: (n, 6) int8.
         base: environment of the first row of ``out``.
-        worker: worker slot.
-        first: first environment.
-        last: one past the last environment.
     """
     rules = settings[0]
     for index in range(first, last):
@@ -85,10 +73,6 @@ def write_mask(levels, worlds, index, frame_skip, max_frames, scratch, first_row
     was pressed in its last frame, so only actions with the same jump input can coincide; the others are not compared.
 
     Args:
-        levels: ``LevelArrays``.
-        worlds: ``WorldArrays``.
-        index: world.
-        frame_skip: frames of a step.
         max_frames: frames after which an episode is truncated.
         scratch: ``WorldArrays``; six rows of it are overwritten.
         first_row: the first of these rows.

@@ -29,9 +29,7 @@ from nclone_env.obs import (
     words,
     write_outcomes,
 )
-from nclone_env.sim.pace import Pace
-from nclone_env.sim.speed import slow_frames_per_second
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import Pace, WorldArrays, make_worlds, slow_frames_per_second
 
 _NAME = "action_outcomes"
 _OWN_ROWS = np.zeros(0, np.int32)
@@ -42,10 +40,6 @@ class ActionOutcomes:
     """Writes the outcomes of a batch.
 
     Args:
-        config: configuration of the batch.
-        levels: its levels.
-        arrays: its ``StepArrays``.
-        slots: number of worker slots.
         with_final: also write those of the last worlds of episodes in same-step mode.
 
     Attributes:
@@ -122,9 +116,6 @@ def outcome_range(
     """Write the outcomes of environments from ``progress[worker, ENVIRONMENT]`` to ``last - 1``, or a part of them.
 
     Args:
-        levels: ``LevelArrays``.
-        paths: ``Paths``.
-        worlds: ``WorldArrays``, one row for each environment.
         tried: ``WorldArrays`` with two rows per worker slot, overwritten.
         frames: frames for which actions are held.
         progress: (slots, 4) int64, as of ``write_outcomes``.
@@ -135,8 +126,6 @@ def outcome_range(
             environments, in their own rows.
         results: (n,) ``RESULT``, which tell whose episode ended.
         base: environment of the first row of ``out`` and of ``places``.
-        worker: worker slot.
-        last: one past the last environment.
 
     Returns:
         The frames that are left of the budget.

@@ -25,7 +25,7 @@ from nclone_env.obs import (
     write_query,
 )
 from nclone_env.render import write_global_view, write_player_frame
-from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays
+from nclone_env.sim import MOVER, NINJA_RECORD, WorldArrays
 
 _NOT_EXTRAS = frozenset({"game_state", "player_frame", "global_view", "action_mask", "action_outcomes"})
 
@@ -98,12 +98,7 @@ NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), _NO_WORLDS
 
 
 def no_observations(specs: Sequence[ObservationSpec], lattice: np.ndarray = NO_LATTICE) -> ObservationArrays:
-    """Return observations without rows, of the types that those of a configuration have in kernels.
-
-    Args:
-        specs: the unstacked observations.
-        lattice: of environments with ``graph``.
-    """
+    """Return observations without rows, of the types that those of a configuration have in kernels."""
     none = _no_observations(has_extras=not {spec.name for spec in specs} <= _NOT_EXTRAS)
     if none.extras is None or lattice is NO_LATTICE:
         return none
@@ -143,9 +138,7 @@ def kernel_view(
     128 KB in all.
 
     Args:
-        buffers: arrays by name, as they are or as kernels take them.
         empty: observations of the same configuration without rows.
-        queries: of environments with ``reachability``.
     """
     state = kernel_array("game_state", buffers.get("game_state", empty.game_state))
     frame, view = buffers.get("player_frame", empty.player_frame), buffers.get("global_view", empty.global_view)
@@ -171,11 +164,7 @@ def observe(arrays, index, row, worker, out):
     """Write one row of every array of ``out`` that has rows.
 
     Args:
-        arrays: ``StepArrays``.
-        index: environment.
         row: row to write.
-        worker: row of the canvas to use.
-        out: ``ObservationArrays``.
     """
     levels, worlds, pictures = arrays.levels, arrays.worlds, arrays.pictures
     if out.game_state.shape[0] > 0:

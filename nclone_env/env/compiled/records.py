@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig, RewardConfig
-from nclone_env.sim.random_numbers import RANDOM_BITS
+from nclone_env.sim import RANDOM_BITS
 
 EPISODE = np.dtype(
     [

@@ -12,9 +12,7 @@ from nclone_env.errors import ConfigError, shortened
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.sim.copy import copy_mover, copy_ninja
-from nclone_env.sim.random_numbers import RANDOM_BITS, random_bits
-from nclone_env.sim.state import MOVER, NINJA_RECORD
+from nclone_env.sim import MOVER, NINJA_RECORD, RANDOM_BITS, copy_mover, copy_ninja, random_bits
 
 START = np.dtype(
     [("bound", "u8"), ("first_entity", "i8"), ("first_mover", "i8"), ("first_trail", "i8")]
@@ -58,7 +56,6 @@ def make_starts(levels: LevelSet, states: Iterable[Mapping[str, np.ndarray]]) ->
     """Return start states, all with probability 0.
 
     Args:
-        levels: levels of the environments.
         states: for each state the rows of a snapshot by array name, (1, ...) each; taken one after another.
     """
     parts = sorted((_used_rows(levels, number, rows) for number, rows in enumerate(states)), key=_level_of)
@@ -140,7 +137,6 @@ def check_shares(share: Any, arrays: StartArrays) -> np.ndarray:
 
     Args:
         share: one number, divided evenly among the states of each level; or (K,) numbers.
-        arrays: the start states.
 
     Raises:
         ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
@@ -192,10 +188,8 @@ def place_start(arrays, place, worlds, index):
     """Put a world that is at the start of the level of a start state into that state.
 
     Args:
-        arrays: ``StartArrays``.
         place: index of the start state.
         worlds: ``WorldArrays``, changed in place.
-        index: world.
     """
     state = arrays.starts[place]
     copy_ninja(arrays.ninjas[place], worlds.ninjas[index])

@@ -3,7 +3,7 @@
 ``arrays`` is the ``StepArrays`` of the environments everywhere, ``index`` the environment.
 """
 
-from __future__ import annotations
+import math
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.compiled.observe import observe
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
-from nclone_env.env.compiled.rewards import potential, reward
 from nclone_env.env.compiled.starts import draw_start, place_start
 from nclone_env.jit import called_kernel, kernel, next_number
-from nclone_env.obs import open_exit_count
-from nclone_env.sim.copy import copy_world
-from nclone_env.sim.random_numbers import random_bits
+from nclone_env.obs import open_exit_count, path_remaining
+from nclone_env.sim import copy_world, random_bits
 from nclone_env.sim.tick import start, tick
+
+_LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, as for ninjas below the world
 
 
 @kernel
@@ -29,9 +29,6 @@ def step_range(arrays, out, final, base, worker, first, last):
         out: ``ObservationArrays``, written: the observations to act on next.
         final: ``FinalArrays``; in same-step mode each episode that ends claims a row for its last observation.
         base: environment of the first row of ``out`` and of ``final.places``.
-        worker: worker slot, the row of the scratch to use.
-        first: first environment.
-        last: one past the last environment.
     """
     autoreset = arrays.settings[0]["autoreset"]
     episodes = arrays.episodes
@@ -176,3 +173,33 @@ def clear_result(arrays, index):
     result["level"], result["gold"], result["start"] = ninja["level"], ninja["gold"], episode["start"]
     result["episode_frames"], result["episode_steps"] = ninja["frame"], episode["steps"]
     result["episode_return"] = episode["episode_return"]
+
+
+@kernel
+def potential(levels, paths, worlds, index):
+    """Return the negative remaining path length in multiples of the initial one; 0 if the level has no path at all."""
+    initial = paths.header[worlds.ninjas[index]["level"]]["start_distance"]
+    if initial == math.inf or initial == 0.0:
+        return 0.0
+    remaining = path_remaining(levels, paths, worlds, index)
+    return -remaining if remaining < _LONGEST_PATH else -_LONGEST_PATH
+
+
+@kernel
+def reward(rules, outcome, frames, gold, switches, potential_before, potential_after):
+    """Return the reward of a step.
+
+    Args:
+        outcome: outcome code after the step.
+        frames: frames simulated in the step.
+        gold: pieces of gold collected in the step.
+        switches: exit switches collected in the step.
+        potential_before: potential before the step.
+        potential_after: potential after the step; 0 if the episode has terminated.
+    """
+    total = rules["time"] * frames + rules["gold"] * gold + rules["switch"] * switches
+    if outcome == WON:
+        total += rules["completion"]
+    elif outcome == DIED:
+        total += rules["death"]
+    return total + rules["shaping"] * (rules["gamma"] * potential_after - potential_before)

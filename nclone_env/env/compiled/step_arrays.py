@@ -15,7 +15,7 @@ from nclone_env.level.routes import Paths, paths_with_doors
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.obs import frame_specs
 from nclone_env.render import PictureArrays, picture_arrays
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim import WorldArrays, make_worlds
 
 STREAMED_BYTES = 16 * 1024**2
 """Size of the pictures of a step from which on they are streamed. From 24 MB on it pays even if all pictures are read
@@ -92,11 +92,8 @@ def make_step_arrays(
     """Allocate the arrays of environments before their first episode.
 
     Args:
-        config: configuration of the environments.
         levels: levels to play, equally often until the weights change.
-        num_envs: number of environments.
         autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
-        slots: number of worker slots.
         pictures: of the same levels and configuration; made if None.
         with_events: whether to record events for a custom reward function.
     """
@@ -130,11 +127,6 @@ def make_canvas(config: EnvironmentConfig, num_envs: int, slots: int) -> Canvas:
 
     Where the pictures of a step are larger than the caches, each is drawn in a canvas, which stays in the cache, and
     streamed to its array past the caches. Drawn in the array itself, its memory would be read before it is written.
-
-    Args:
-        config: configuration of the environments.
-        num_envs: number of environments.
-        slots: number of worker slots.
     """
     shapes = {spec.name: spec.shape for spec in frame_specs(config) if spec.name in Canvas._fields}
     if num_envs * sum(map(math.prod, shapes.values())) < STREAMED_BYTES:

@@ -1,7 +1,5 @@
 """Boost pads (physics 02, section 6.19)."""
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import RADIUS

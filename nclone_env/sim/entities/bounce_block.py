@@ -1,7 +1,5 @@
 """Bounce blocks (physics 02, section 6.16). The state is unused; ``a`` and ``b`` of the mover are the velocity."""
 
-from __future__ import annotations
-
 from nclone_env.jit import kernel
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import square_penetration

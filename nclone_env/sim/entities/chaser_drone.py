@@ -6,8 +6,6 @@ Evidence: the patrol, two sources; the chase, two ports of the predecessor resca
 recording contains one.
 """
 
-from __future__ import annotations
-
 from nclone_env.jit import kernel
 from nclone_env.kinds import CHASER_DRONE, KINDS
 from nclone_env.sim.cells import refresh

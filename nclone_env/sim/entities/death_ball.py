@@ -3,8 +3,6 @@
 The state is unused. ``a`` and ``b`` of the mover are the velocity; ``timer`` is 1 once the ball is stuck for good.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import RADIUS, ROWS

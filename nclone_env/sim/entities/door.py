@@ -4,8 +4,6 @@ The state of a regular door is ``CLOSED``, or 1 + frames since the ninja left it
 and the lattice edges of a door are present follows from its state alone.
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, LOCKED_DOOR_SWITCH, REGULAR_DOOR, TRAP_DOOR

@@ -3,8 +3,6 @@
 The state is the heading. ``a`` and ``b`` of the mover are the node that the drone flies to.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import RADIUS

@@ -7,8 +7,6 @@ is in row j modulo its length. The k-th evil ninja needs the last 120 k - 1 of t
 Evidence: one source. No recording contains one.
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import EVIL_DELAY, RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import EVIL_NINJA, KINDS

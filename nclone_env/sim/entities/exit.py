@@ -4,8 +4,6 @@ A closed exit is in no cell; it enters its cell when its switch is taken, so the
 (physics 01, section 12.4).
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS

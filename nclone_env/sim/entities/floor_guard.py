@@ -1,7 +1,5 @@
 """Floor guards (physics 02, section 6.15)."""
 
-from __future__ import annotations
-
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import FLOOR_GUARD, KINDS

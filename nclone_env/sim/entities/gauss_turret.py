@@ -6,8 +6,6 @@ The state is ``IDLE``; ``AIMING`` + twice the aiming time, which is a multiple o
 Evidence: two sources for the predecessor, converted from 40 to 60 frames per second; no recording.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import RADIUS

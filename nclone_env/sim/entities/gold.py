@@ -1,7 +1,5 @@
 """Gold: collected once (physics 02, section 6.2)."""
 
-from __future__ import annotations
-
 from nclone_env.constants import CELEBRATING, RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import GOLD, KINDS

@@ -1,7 +1,5 @@
 """Launch pads (physics 02, sections 5.3 and 6.9; physics 03, section 14, rule S3). The state is unused."""
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import DYING, FACING_X, FACING_Y, FALL_GRAVITY, FALLING, JUMPING, RADIUS

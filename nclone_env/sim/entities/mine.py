@@ -1,7 +1,5 @@
 """Mines and toggle mines (physics 02, section 6.1). Toggle mines start safe."""
 
-from __future__ import annotations
-
 from nclone_env.constants import DEAD, DISABLED, RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, MINE

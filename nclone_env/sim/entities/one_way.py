@@ -1,7 +1,5 @@
 """One-way platforms (physics 02, section 6.10). The state is unused."""
 
-from __future__ import annotations
-
 from nclone_env.constants import FACING_X, FACING_Y, RADIUS
 from nclone_env.jit import kernel
 

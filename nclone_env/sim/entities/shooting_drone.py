@@ -11,8 +11,6 @@ the frames of the phase, or those since the last shot.
 Evidence: two ports of the predecessor, rescaled from 40 to 60 frames a second. No recording contains one.
 """
 
-from __future__ import annotations
-
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, LASER_DRONE
 from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, NODE_X, NODE_Y, advance, choose, fly

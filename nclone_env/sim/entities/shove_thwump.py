@@ -4,8 +4,6 @@ The state is a phase, plus a bit while the ninja holds the block. ``a`` and ``b`
 the block to the ninja that pressed it.
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, SHOVE_THWUMP

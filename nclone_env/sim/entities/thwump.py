@@ -1,7 +1,5 @@
 """Thwumps (physics 02, section 6.17; physics 03, section 14, rule S2)."""
 
-from __future__ import annotations
-
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, THWUMP
 from nclone_env.sim.cells import refresh

@@ -10,9 +10,9 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from nclone_env.actions import NUM_ACTIONS
-from nclone_env.train.network.distribution import most_probable
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.sampling import sample_actions
+from nclone_env.train.network.torch_network import most_probable
 
 
 def chosen_actions(
@@ -21,11 +21,9 @@ def chosen_actions(
     """Return the most probable actions of a policy, or sampled ones, (n,) int64.
 
     Args:
-        policy: the policy.
         observations: name to array, (n, *shape).
         argmax: whether to take the most probable ones.
         seed: the random number of row i is a function of the seed, i and the step.
-        step: see above.
     """
     seen = {name: torch.from_numpy(observations[name]) for name in policy.observation_shapes}
     with torch.inference_mode():

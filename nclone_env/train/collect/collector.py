@@ -33,20 +33,11 @@ class Collector:
 
     Args:
         envs: n environments with same-step autoreset.
-        columns: their part of the rollout.
-        network: the policy.
         seed: seed of the sampled actions.
         offset: environments of the ranks before this one.
     """
 
-    def __init__(
-        self,
-        envs: VectorEnvironment,
-        columns: RolloutColumns,
-        network: Actor,
-        seed: int,
-        offset: int = 0,
-    ):
+    def __init__(self, envs: VectorEnvironment, columns: RolloutColumns, network: Actor, seed: int, offset: int = 0):
         self.envs, self.columns, self.first = envs, columns, offset + columns.first
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
         self.levels = np.zeros(columns.num_envs, np.int32)
@@ -70,7 +61,6 @@ class Collector:
         """Play all steps of the rollout; return the ``info`` of the last one.
 
         Args:
-            seat: seat of the calling thread.
             step: number of the first step, counted over the whole run.
         """
         columns = self.columns
@@ -131,7 +121,6 @@ class Collector:
         """Record the values of the final observations of episodes that the step at the cursor truncated.
 
         Args:
-            seat: seat of the calling thread.
             truncated: (n,) bool.
             ended: (n,) bool, the environments whose episode ended.
             finals: the last observation of each of them, (k, ...) by name.

@@ -121,10 +121,7 @@ def play_episodes(
     Args:
         envs: n environments with same-step autoreset that have been reset.
         choose: chooses the actions; they are arbitrary where no episode is waited for.
-        observations: what the reset returned.
         waiting: (n,) bool, the environments whose episode is waited for; all False in the end.
-        most_steps: steps of the longest possible episode.
-        out: arrays for the observations.
     """
     played = np.zeros(envs.num_envs, PLAYED)
     for step in range(most_steps):

@@ -51,7 +51,6 @@ class EpisodeLog:
         Args:
             ended: (n,) bool, environments whose episode ended.
             info: columns (n,) about the step, undefined where none ended.
-            step: number of the step in the rollout.
         """
         columns = (info[name] for name in ("level", "start", "outcome", "episode_return", "episode_frames"))
         self._count = _log(ended, *columns, step, self._records, self._places, self._count)

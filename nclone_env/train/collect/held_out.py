@@ -34,10 +34,7 @@ class HeldOutLevels:
     Args:
         envs: n environments with same-step autoreset for each thread, at most as many as a call of the network takes.
         digests: digest of tiles and entities of each level, in the order of the environments' ``level_names``.
-        network: the network of the run.
         attempts: k, episodes of each level.
-        seed: seed of the run.
-        most_steps: steps of the longest possible episode.
 
     Attributes:
         digests: as given.
@@ -73,7 +70,6 @@ class HeldOutLevels:
         Args:
             workers: threads of the run, at most as many as there are ``envs``.
             job: a job without outstanding chunks.
-            updates: number of updates so far.
 
         Returns:
             ``held_out_success``, the mean success of all attempts, and ``held_out_any``, the share of levels of which

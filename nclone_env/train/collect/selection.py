@@ -23,11 +23,7 @@ class EpisodeSelection:
     """
 
     def __init__(
-        self,
-        envs: Sequence[VectorEnvironment],
-        count: int,
-        curriculum: bool = False,
-        starts: StartStates | None = None,
+        self, envs: Sequence[VectorEnvironment], count: int, curriculum: bool = False, starts: StartStates | None = None
     ):
         self._envs, self._count = tuple(envs), count
         self._curriculum = LevelCurriculum(count) if curriculum else None
@@ -125,7 +121,6 @@ def spread_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int,
     """Spread the first ``count`` levels over the environments evenly.
 
     Args:
-        envs: the environments of each group.
         numbers: their numbers, counted over all ranks.
         count: number of levels.
         assign: whether each environment gets a level of its own, if there are enough; else levels are drawn.
@@ -144,7 +139,6 @@ def assign_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int)
     the policy dies early would hardly be trained on.
 
     Args:
-        envs: the environments of each group.
         numbers: their numbers, counted over all ranks.
         count: number of levels.
     """

@@ -32,9 +32,7 @@ class Adam:
         """Update ``parameters``, (p,) float32, in place.
 
         Args:
-            parameters: the vector to update.
             gradient: (p,) float32, not changed.
-            learning_rate: step size.
             max_norm: larger gradients are scaled down to this norm.
 
         Returns:
@@ -94,9 +92,7 @@ def descend(
         parameters: (p,) float32, updated in place.
         gradient: (p,) float32, not changed.
         mean: (p,) float32, updated in place, as is ``square``.
-        square: see above.
         rate: () float32, the first of ``Adam.rates``; the second is ``correction``.
-        correction: see above.
         max_norm: larger gradients are scaled down to this norm.
 
     Returns:

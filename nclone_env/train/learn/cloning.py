@@ -20,10 +20,9 @@ from nclone_env.train.learn.adam import Adam
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.trajectories import TrajectoryBuffer
 from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.choice import make_network
-from nclone_env.train.network.distribution import log_probs_and_entropies, most_probable
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.mlp import make_network
+from nclone_env.train.network.policy import ActorCritic, FlatParameters
+from nclone_env.train.network.torch_network import log_probs_and_entropies, most_probable
 
 _EVALUATED = 2048
 """Most steps that are evaluated in one call."""
@@ -112,8 +111,6 @@ def evaluate_clone(policy: ActorCritic, steps: TrajectoryBuffer, rows: np.ndarra
     """Return the cross-entropy of stored actions, in nats, and the share of them that is most probable.
 
     Args:
-        policy: the policy.
-        steps: the trajectories.
         rows: (n,) int64, the steps to evaluate.
     """
     loss = hits = 0.0
@@ -172,11 +169,7 @@ def _held_out(steps: TrajectoryBuffer, share: float, random: np.random.Generator
 
 
 def _best_epochs(
-    student: _Student,
-    steps: TrajectoryBuffer,
-    held: np.ndarray,
-    settings: CloningSettings,
-    random: np.random.Generator,
+    student: _Student, steps: TrajectoryBuffer, held: np.ndarray, settings: CloningSettings, random: np.random.Generator
 ) -> tuple[int, float]:
     """Return the number of epochs with the lowest loss on held-out steps, at least 1, and that loss."""
     known, kept = np.flatnonzero(held), np.flatnonzero(~held)

@@ -26,7 +26,7 @@ from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.learn.ppo import shuffle
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
-from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork, flat_gradient, module_loss
 
 
@@ -37,19 +37,11 @@ class DevicePPO:
         optimiser: the state of Adam in host memory.
 
     Args:
-        network: the policy on the device.
         parameters: the vector of its parameters in host memory.
         storage: the rollout to read; its advantages and returns have been computed before an update.
-        config: hyperparameters.
     """
 
-    def __init__(
-        self,
-        network: TorchNetwork,
-        parameters: FlatParameters,
-        storage: RolloutStorage,
-        config: TrainConfig,
-    ):
+    def __init__(self, network: TorchNetwork, parameters: FlatParameters, storage: RolloutStorage, config: TrainConfig):
         device, size = network.vector.device, len(parameters.vector)
         self.optimiser = Adam(size)
         self.state, self.restore = self.optimiser.state, self.optimiser.restore
@@ -158,10 +150,6 @@ class DeviceRollout:
     Attributes:
         fields: what the loss reads besides observations, (T * N,) each.
         reference: (T * N, a) float32, probabilities of a reference policy, or (0, a).
-
-    Args:
-        storage: the rollout.
-        transfers: copies it.
     """
 
     def __init__(self, storage: RolloutStorage, transfers: Transfers):

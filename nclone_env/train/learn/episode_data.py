@@ -115,7 +115,6 @@ def blocks(starts: np.ndarray, size: int) -> Iterator[Block]:
 
     Args:
         starts: (E + 1,) int64, first step of each episode, and the number of steps.
-        size: steps of a block.
     """
     count = int(starts[-1])
     for begin in range(0, count, size):
@@ -138,7 +137,6 @@ class TrajectoryChecks:
     one only if that finds something. Actions and masks are copied to arrays that are allocated here.
 
     Args:
-        specs: name to shape and dtype of an observation.
         num_actions: a, number of actions.
     """
 

@@ -11,8 +11,7 @@ from nclone_env.env import Workers
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.protocols import Network
 from nclone_env.train.ranks import Ranks
 

@@ -7,13 +7,13 @@ import numpy as np
 from nclone_env.env import Job, Workers
 from nclone_env.jit import kernel
 from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.sim.random_numbers import mix
+from nclone_env.sim import splitmix
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, sum_gradients
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.parameters import FlatParameters
+from nclone_env.train.network.policy import FlatParameters
 from nclone_env.train.network.protocols import Network
 from nclone_env.train.ranks import ALONE, Ranks
 
@@ -35,13 +35,7 @@ class PPO:
         optimiser: the state of Adam.
 
     Args:
-        network: computes gradients.
-        parameters: the parameters to train.
         storage: the rollout to read; its advantages and returns have been computed before an update.
-        config: hyperparameters.
-        workers: the threads.
-        part_size: largest number of steps of a part.
-        ranks: the processes that train together.
     """
 
     def __init__(
@@ -186,9 +180,9 @@ def shuffle(order, seed, update, epoch):
     count = len(order)
     for i in range(count):
         order[i] = i
-    state = mix(mix(mix(np.uint64(seed) ^ _SHUFFLE_STREAM) ^ np.uint64(update)) ^ np.uint64(epoch))
+    state = splitmix(splitmix(splitmix(np.uint64(seed) ^ _SHUFFLE_STREAM) ^ np.uint64(update)) ^ np.uint64(epoch))
     for i in range(count - 1, 0, -1):
-        state = mix(state)
+        state = splitmix(state)
         j = np.int64((state >> np.uint64(32)) * np.uint64(i + 1) >> np.uint64(32))  # bias below i / 2**32
         order[i], order[j] = order[j], order[i]
 
@@ -200,10 +194,7 @@ def keep_own(order, size, num_envs, first, last, counts):
     Args:
         order: (b,) int64, numbers t * N + i of the steps of all N environments; those that are kept become
             t * n + i - first, with n = last - first; undefined after them.
-        size: steps of a minibatch.
         num_envs: N.
-        first: first environment of this rank.
-        last: one past its last.
         counts: (b / size,) int64, written: steps of each minibatch that are kept.
     """
     alone = last - first == num_envs

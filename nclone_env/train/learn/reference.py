@@ -12,9 +12,8 @@ from nclone_env.env import Job, Workers
 from nclone_env.jit import numeric_kernel
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage
-from nclone_env.train.network.choice import make_network
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.mlp import make_network
+from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.sampling import action_distribution
 
 
@@ -25,10 +24,7 @@ class Reference:
         policy: the copy, which does not change.
 
     Args:
-        policy: the policy to copy.
         storage: the rollout; it has room for reference probabilities.
-        seats: number of threads.
-        part_size: steps that are evaluated in one call.
         device: device of the copy; None: the processor.
     """
 

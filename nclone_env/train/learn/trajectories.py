@@ -130,9 +130,10 @@ class TrajectoryBuffer:
 
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
-        depth = (self.frame_stack,) if self.frame_stack > 1 else ()
+        stack = (self.frame_stack,) if self.frame_stack > 1 else ()
+        depths = {name: () if name == MASK else stack for name in self._observations}
         return {
-            name: torch.zeros(count, *self._stacks(name, depth), *rows.shape[1:], dtype=rows.dtype, device=rows.device)
+            name: torch.zeros(count, *depths[name], *rows.shape[1:], dtype=rows.dtype, device=rows.device)
             for name, rows in self._observations.items()
         }
 
@@ -158,9 +159,6 @@ class TrajectoryBuffer:
         parts += [("episode starts", self.episode_starts.nbytes), ("checks", self._checks.nbytes)]
         leaves = tuple(MemoryNode(name, size) for name, size in parts if size)
         return MemoryNode(f"trajectories, room for {self.capacity:,} steps", children=leaves)
-
-    def _stacks(self, name: str, depth: tuple[int, ...]) -> tuple[int, ...]:
-        return () if name == MASK else depth
 
     def _reserve(self, count: int) -> None:
         """Make room for a number of steps; the old arrays are released first, so that both never exist together."""
@@ -224,7 +222,6 @@ def _write_field(block: Block, column: list[Any], lengths: list[int], blank: flo
     """Write a field of a block of steps.
 
     Args:
-        block: the steps.
         column: (T,) of each episode, None where it is missing; replaced where only some are missing.
         lengths: T of each.
         blank: what stands for a missing entry.

@@ -152,15 +152,7 @@ class Plan:
         return tuple(itertools.chain.from_iterable(self._images(part) for part in parts))
 
     def batch(self, first: int, previous: Sequence[Made]) -> LevelBatch:
-        """Make the batch that begins at a number of the collection, and what :meth:`derived` does.
-
-        Args:
-            first: the number.
-            previous: levels of the batch before it.
-
-        Raises:
-            ConfigError: as :meth:`Collection.take`.
-        """
+        """Make the batch that begins at a number of the collection; errors as :meth:`Collection.take`."""
         return self.derived(self.collection.take(first, self.count), previous)
 
     def derived(self, made: tuple[Made, ...], previous: Sequence[Made]) -> LevelBatch:

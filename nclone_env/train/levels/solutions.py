@@ -33,7 +33,7 @@ from nclone_env.level import (
 )
 from nclone_env.plan import smooth, solve
 from nclone_env.replay import Recording, load_any_recording
-from nclone_env.sim.inputs import check_inputs
+from nclone_env.sim import check_inputs
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.hooks import SILENT, Hooks
 
@@ -179,7 +179,6 @@ def mirrored_solutions(levels: Sequence[Level], solutions: Mapping[str, Any]) ->
     Each is simulated, as rounding and ties may spoil it.
 
     Args:
-        levels: levels of an environment.
         solutions: inputs of some of them by level name.
 
     Returns:

@@ -19,9 +19,9 @@ from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError, InputsError
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.options import check_integer
-from nclone_env.sim.inputs import check_inputs
+from nclone_env.sim import check_inputs
 from nclone_env.train.hooks import SILENT, Hooks
-from nclone_env.train.levels.outcomes import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
+from nclone_env.train.levels.curriculum import SuccessAverages, check_numbers, check_outcomes, copied, restore_arrays
 from nclone_env.train.levels.solutions import Planner, find, none_found
 
 STATES_PER_LEVEL = 16
@@ -93,7 +93,6 @@ def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: 
     """Return the states along solutions that the episodes of a run begin in.
 
     Args:
-        environment: configuration of the environments.
         sources: recordings of solutions, ``known`` or ``planned``; without any, episodes begin at the start of their
             level.
         planner: finds those that are planned.

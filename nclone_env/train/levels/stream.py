@@ -46,9 +46,7 @@ class LevelStream:
         plan: how the batches are made.
         interval: updates from one exchange to the next.
         updates: updates of the whole run; what would be exchanged after them is not made.
-        ranks: the processes that train together.
         background: the process that makes the levels, used in rank 0 only; closed with the stream.
-        num_envs: environments of this rank.
         begun: updates before the current batch took its turn.
         current: the batch that episodes begin on.
         previous: levels of the batch before it.
@@ -169,12 +167,10 @@ def open_stream(
     """Return the generated levels of a run to train on, and those that it holds out.
 
     Args:
-        config: configuration of the run.
         environment: of the environments trained in; its levels are replaced.
         levels: fixed levels to train on; there may be none.
         held_out: fixed levels that the run holds out.
         planner: finds solutions of fixed levels; its hooks are called for generated ones too.
-        ranks: the processes that train together.
         state: of an interrupted run, from :meth:`LevelStream.state`; empty: a new run.
 
     Raises:
@@ -197,7 +193,9 @@ def open_stream(
         background = undone.enter_context(closing(Background()))
         maker = _FirstLevels(ranks, background, planner.hooks)
         measured = maker.take(held_out_collection(config), held_out_count(config), "held-out levels generated")
-        begun, current, previous = _saved_batch(plan, state) if state else (0, maker.batch(plan), ())
+        made, previous = read_levels(state) if state else ((), ())
+        current = plan.with_starts(made, previous) if state else maker.batch(plan)
+        begun = int(state["begun"]) if state else 0
         envs, interval = len(ranks.share(config.num_envs)), config.generated.interval
         stream = LevelStream(plan, interval, config.num_updates, ranks, background, envs, begun, current, previous)
         undone.pop_all()
@@ -230,12 +228,6 @@ class _FirstLevels:
         if self.ranks.first:
             self.background.submit(function, *args)
         return self.ranks.from_first(self.background.result)
-
-
-def _saved_batch(plan: Plan, state: Mapping[str, Any]) -> tuple[int, LevelBatch, tuple[Made, ...]]:
-    """Return the updates before the batch of an interrupted run took its turn, the batch, and the levels before it."""
-    made, previous = read_levels(state)
-    return int(state["begun"]), plan.with_starts(made, previous), previous
 
 
 def _fixed_solutions(

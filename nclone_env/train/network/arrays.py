@@ -120,51 +120,6 @@ class Scratch(NamedTuple):
     """(t, h * (w + (l - 1) * h)), weights of the hidden layers, transposed as BLAS multiplies them fastest."""
 
 
-def make_scratch(
-    most_rows: int,
-    rows: int,
-    *,
-    inputs: int,
-    towers: int,
-    layers: int,
-    units: int,
-    actions: int,
-    encoded: bool,
-    cells: int,
-    entities: int,
-    elements: int,
-    entity_units: int,
-) -> Scratch:
-    """Return zeroed scratch for calls of up to ``most_rows`` rows, in blocks of up to ``rows``.
-
-    Without encoders, which need the gradient in the inputs, ``encoded`` is False; without grids ``cells`` is 0, without
-    sets of entities ``entities``.
-    """
-
-    def zeros(*shape: int) -> np.ndarray:
-        return np.zeros(shape, np.float32)
-
-    return Scratch(
-        inputs=zeros(most_rows, inputs),
-        hidden=zeros(towers, layers, rows, units),
-        cells=zeros(rows if cells else 0, cells),
-        entities=EntityScratch(
-            firsts=np.zeros(rows + 1 if entities else 0, np.int64),
-            states=zeros(rows * entities, elements),
-            kinds=np.zeros(rows * entities, np.int64),
-            hidden=zeros(rows * entities, entity_units),
-            chosen=zeros(rows if entities else 0, entity_units),
-        ),
-        logits=zeros(most_rows, actions),
-        values=zeros(most_rows, 1),
-        delta_logits=zeros(rows, actions),
-        delta_values=zeros(rows, 1),
-        deltas=zeros(2, rows, units),
-        delta_inputs=zeros(most_rows if encoded else 0, inputs),
-        transposed=zeros(towers, units * (inputs + (layers - 1) * units)),
-    )
-
-
 class PictureLayout(NamedTuple):
     """The encoder of pictures of k frames; ``train.network.picture_kernels`` describes the table of its layers."""
 

@@ -18,10 +18,8 @@ def learning_device(config: TrainConfig, by_hand: bool, ranks: Ranks) -> torch.d
     """Return the device of a run's policy, None for the processor and the threads of the run.
 
     Args:
-        config: configuration of the run.
         by_hand: whether the hand-written network covers the policy; without pictures ``auto`` then stays on the
             processor, where a step costs less than the launches of a GPU's kernels.
-        ranks: the processes of the run.
 
     Raises:
         ConfigError: if ``cuda`` is asked for and cannot be used.

@@ -31,8 +31,6 @@ def encode_grids(grids, rows, parameters, start, column, cells, inputs):
         grids: (s, c) uint8, stored grids.
         rows: (n,) int64, numbers of the grids.
         parameters: (p,).
-        start: see above.
-        column: see above.
         cells: (r, c) with r >= n, written: the grids, from 0 to 1.
         inputs: (n, w), the columns of the grid are written.
     """
@@ -58,8 +56,6 @@ def add_grid_gradients(deltas, inputs, cells, start, column, gradients):
         deltas: (n, w), gradients in the inputs of the MLP; those of the grid are overwritten.
         inputs: (n, w), as :func:`encode_grids` left them.
         cells: (r, c), as :func:`encode_grids` left them.
-        start: see above.
-        column: see above.
         gradients: (p,).
     """
     size = GRID_FEATURES * cells.shape[1]
@@ -83,8 +79,6 @@ def encode_entities(states, kinds, rows, parameters, start, column, scratch: Ent
         kinds: (s, m) uint8, their kinds, 0 for rows that are not used.
         rows: (n,) int64, numbers of the sets.
         parameters: (p,).
-        start: see above.
-        column: see above.
         scratch: for at least n sets, written.
         inputs: (n, w), the columns of the set are written.
     """
@@ -140,8 +134,6 @@ def add_entity_gradients(deltas, scratch: EntityScratch, start, column, gradient
     Args:
         deltas: (n, w), gradients in the inputs of the MLP.
         scratch: as :func:`encode_entities` left it; the hidden outputs are overwritten.
-        start: see above.
-        column: see above.
         gradients: (p,).
     """
     firsts, used_states, used_kinds, hidden = scratch.firsts, scratch.states, scratch.kinds, scratch.hidden

@@ -95,7 +95,6 @@ class PictureEncoder(Encoder):
     sides. The frames of a stack are channels.
 
     Args:
-        name: observation.
         shape: (height, width, 1), or (k, height, width, 1) for a stack; uint8.
 
     Attributes:
@@ -169,7 +168,6 @@ class GridEncoder(Encoder):
     """A layer over all squares of ``locals``.
 
     Args:
-        name: observation.
         shape: (side, side), with a first axis for two or three planes and one before that for a stack; uint8.
     """
 

@@ -2,7 +2,7 @@
 
 It computes what the torch modules of ``train.network.policy`` compute, on the same parameters, without allocating. The
 pass over a part is one call of compiled code (``train.network.mlp_kernels``), matrix products included, so that threads
-do not wait for each other's interpreter lock.
+do not wait for each other's interpreter lock. What it does not cover is computed through torch.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.jit import specialised
 from nclone_env.memory_tree import MemoryNode, arrays_node
 from nclone_env.train.network import mlp_kernels as kernels
-from nclone_env.train.network.arrays import LossScaling, NetworkLayout, Scratch, Steps, StoredSets, make_scratch
+from nclone_env.train.network.arrays import EntityScratch, LossScaling, NetworkLayout, Scratch, Steps, StoredSets
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.network.encoders import PictureEncoder
-from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.pictures import PictureLayers
-from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic
+from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic, FlatParameters
 from nclone_env.train.network.protocols import StoredSteps
+from nclone_env.train.network.torch_network import TorchNetwork
 
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
@@ -53,7 +53,6 @@ def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
 
     Args:
         dtypes: dtype of each observation by name.
-        frame_stack: depth of the stacks that the policy sees.
     """
     stacked_sets = frame_stack > 1 and "entity_states" in dtypes
     return not stacked_sets and all(dtype in (np.float32, np.uint8, np.int8) for dtype in dtypes.values())
@@ -70,9 +69,6 @@ class MLP:
     Args:
         policy: the network; its parameters are those of ``parameters``.
         parameters: the vector of its parameters.
-        storage: the rollout to read.
-        seats: number of threads.
-        most_rows: largest number of rows of a call.
     """
 
     def __init__(
@@ -203,20 +199,32 @@ def _sets(observations: Mapping[str, np.ndarray]) -> StoredSets:
 
 def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
     """Return zeroed scratch for calls of up to so many rows."""
-    entities, elements = policy.observation_shapes.get("entity_states", (0, 1))[-2:]
-    return make_scratch(
-        most_rows,
-        block_rows(policy, most_rows),
-        inputs=sum(policy.input_widths.values()),
-        towers=1 if policy.shared_trunk else 2,
-        layers=HIDDEN_LAYERS,
-        units=policy.hidden_size,
-        actions=NUM_ACTIONS,
-        encoded=len(policy.encoders) > 0,
-        cells=math.prod(policy.observation_shapes.get("locals", (0,))),
-        entities=entities,
-        elements=elements,
-        entity_units=ENTITY_UNITS,
+    shapes, rows, units = policy.observation_shapes, block_rows(policy, most_rows), policy.hidden_size
+    inputs, towers = sum(policy.input_widths.values()), 1 if policy.shared_trunk else 2
+    cells = math.prod(shapes.get("locals", (0,)))
+    entities, elements = shapes.get("entity_states", (0, 1))[-2:]
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
+
+    return Scratch(
+        inputs=zeros(most_rows, inputs),
+        hidden=zeros(towers, HIDDEN_LAYERS, rows, units),
+        cells=zeros(rows if cells else 0, cells),
+        entities=EntityScratch(
+            firsts=np.zeros(rows + 1 if entities else 0, np.int64),
+            states=zeros(rows * entities, elements),
+            kinds=np.zeros(rows * entities, np.int64),
+            hidden=zeros(rows * entities, ENTITY_UNITS),
+            chosen=zeros(rows if entities else 0, ENTITY_UNITS),
+        ),
+        logits=zeros(most_rows, NUM_ACTIONS),
+        values=zeros(most_rows, 1),
+        delta_logits=zeros(rows, NUM_ACTIONS),
+        delta_values=zeros(rows, 1),
+        deltas=zeros(2, rows, units),
+        delta_inputs=zeros(most_rows if len(policy.encoders) else 0, inputs),  # only encoders need them
+        transposed=zeros(towers, units * (inputs + (HIDDEN_LAYERS - 1) * units)),
     )
 
 
@@ -233,3 +241,19 @@ def _source(rows: np.ndarray) -> tuple[np.ndarray, int]:
 def _flat_bytes(array: np.ndarray) -> np.ndarray:
     """Return the memory of a C-contiguous array as uint8."""
     return array.reshape(-1).view(np.uint8)
+
+
+def make_network(
+    policy: ActorCritic,
+    parameters: FlatParameters,
+    storage: StoredSteps,
+    seats: int,
+    most_rows: int,
+    device: torch.device | None = None,
+    amp: bool = False,
+) -> MLP | TorchNetwork:
+    """Return the network of a policy on stored steps; arguments as of ``train.network.torch_network.TorchNetwork``."""
+    dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
+    if device is None and covers(dtypes, storage.frame_stack):
+        return MLP(policy, parameters, storage, seats, most_rows)
+    return TorchNetwork(policy, parameters, storage, seats, most_rows, device, amp)

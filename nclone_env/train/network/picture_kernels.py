@@ -37,7 +37,6 @@ def encode_pictures(pictures, rows, layout: PictureLayout, scratch: PictureScrat
     Args:
         pictures: (s, k, c) uint8, stored pictures of k frames each.
         rows: (n,) int64, numbers of the pictures.
-        layout: the encoder.
         scratch: for at least n pictures, written.
         inputs: (n, w), the columns of the picture are written.
     """
@@ -76,8 +75,6 @@ def add_picture_gradients(pictures, rows, layout: PictureLayout, scratch: Pictur
 
     Args:
         pictures: as for :func:`encode_pictures`, like ``rows`` and ``layout``.
-        rows: see above.
-        layout: see above.
         scratch: as :func:`encode_pictures` left it.
         inputs: (n, w), as :func:`encode_pictures` left them.
         deltas: (n, w), gradients in the inputs of the MLP; those of the picture are overwritten.

@@ -13,8 +13,8 @@ from torch import nn
 from nclone_env.jit import specialised
 from nclone_env.train.network.arrays import PictureLayout, PictureScratch
 from nclone_env.train.network.encoders import PictureEncoder
-from nclone_env.train.network.parameters import FlatParameters
 from nclone_env.train.network.picture_kernels import add_picture_gradients, encode_pictures
+from nclone_env.train.network.policy import FlatParameters
 
 _PATCH_BYTES = 1 << 18
 """Most bytes of the patches that are computed together: a quarter of the second level of the cache."""
@@ -24,12 +24,8 @@ class PictureLayers:
     """The encoder of one observation, for use by several threads.
 
     Args:
-        name: observation.
         encoder: the module; its parameters are among those of ``parameters``.
-        parameters: the vector of all parameters.
         column: first column of its features in the inputs of the MLP.
-        seats: number of threads.
-        most_rows: largest number of rows of a call.
     """
 
     def __init__(
@@ -44,10 +40,8 @@ class PictureLayers:
         """Write the features of the pictures of n ``rows`` to their columns of ``inputs``, (n, w) float32.
 
         Args:
-            seat: seat of the calling thread.
             pictures: (s, height, width, 1) uint8, or (s, k, height, width, 1).
             rows: (n,) int64.
-            inputs: see above.
         """
         self._encode(self._flat(pictures), rows, self._layout, self.scratch[seat], inputs)
 
@@ -63,12 +57,8 @@ class PictureLayers:
         """Add the gradients of the parameters to ``gradients``, (p,), after :meth:`encode` of the same rows.
 
         Args:
-            seat: seat of the calling thread.
             pictures: as for :meth:`encode`, like the next two.
-            rows: see above.
-            inputs: see above.
             deltas: (n, w) float32, gradients in the inputs; those of the pictures are overwritten.
-            gradients: see above.
         """
         flat = self._flat(pictures)
         self._add_gradients(flat, rows, self._layout, self.scratch[seat], inputs, deltas, gradients)

@@ -1,4 +1,7 @@
-"""The actor-critic network: encoders of what is no vector, then MLPs for the policy and the value function."""
+"""The actor-critic network: encoders of what is no vector, then MLPs for the policy and the value function.
+
+Its parameters can be moved into one vector, which the module and NumPy share (:class:`FlatParameters`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -96,10 +100,7 @@ def make_policy(
     values).
     """
     policy = ActorCritic(
-        observation_shapes,
-        hidden_size=config.hidden_size,
-        shared_trunk=config.shared_trunk,
-        generator=generator,
+        observation_shapes, hidden_size=config.hidden_size, shared_trunk=config.shared_trunk, generator=generator
     )
     critic = policy.critic[-1] if isinstance(policy.critic, nn.Sequential) else policy.critic
     assert isinstance(critic, nn.Linear)
@@ -129,3 +130,30 @@ def _initialise(policy: ActorCritic, generator: torch.Generator | None) -> None:
             nn.init.orthogonal_(module.weight, gains.get(module, _GAIN), generator=generator)
             assert module.bias is not None
             nn.init.zeros_(module.bias)
+
+
+class FlatParameters:
+    """The parameters of a module, moved into one float32 vector; the module keeps using them there.
+
+    Attributes:
+        vector: (p,) float32, all parameters in the order of ``module.named_parameters()``.
+        shapes: shape of each parameter by name.
+        offsets: index of the first entry of each parameter in the vector by name.
+    """
+
+    def __init__(self, module: nn.Module):
+        parameters = dict(module.named_parameters())
+        self.shapes = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
+        sizes = [math.prod(shape) for shape in self.shapes.values()]
+        self.offsets = dict(zip(self.shapes, itertools.accumulate(sizes, initial=0)))
+        self.vector = np.zeros(sum(sizes), np.float32)
+        for view, parameter in zip(self.views(self.vector).values(), parameters.values(), strict=True):
+            view[...] = parameter.detach().numpy()
+            parameter.data = torch.from_numpy(view)
+
+    def views(self, vector: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Return views of a vector (p,) of parameters or gradients by name, each in the shape of its parameter."""
+        return {
+            name: vector[self.offsets[name] : self.offsets[name] + math.prod(shape)].reshape(shape)
+            for name, shape in self.shapes.items()
+        }

@@ -4,12 +4,10 @@ Every random number is a function of the seed, the environment and the step (Spl
 neither threads nor groups nor a resumed run change what is drawn.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import numeric_kernel
-from nclone_env.sim.random_numbers import mix
+from nclone_env.sim import splitmix
 
 _S40 = np.uint64(40)
 _UNIT = np.float32(2.0**-24)
@@ -20,8 +18,8 @@ _NOT_ALLOWED = np.float32(-1e30)
 @numeric_kernel
 def uniform(seed, environment, step):
     """Return a float32 in [0, 1), a multiple of 2**-24, that depends on nothing but the three numbers."""
-    z = mix(mix(mix(np.uint64(seed)) ^ np.uint64(environment)) ^ np.uint64(step))
-    return np.float32(mix(z) >> _S40) * _UNIT
+    z = splitmix(splitmix(splitmix(np.uint64(seed)) ^ np.uint64(environment)) ^ np.uint64(step))
+    return np.float32(splitmix(z) >> _S40) * _UNIT
 
 
 @numeric_kernel
@@ -30,7 +28,6 @@ def action_distribution(logits, i, masks, row, probabilities):
 
     Args:
         logits: (n, a) float32; row i becomes log probabilities, 0 where not allowed.
-        i: see above.
         masks: (s, a) int8, 0 for each action that is not allowed, or (0, a): all are.
         row: the row of the masks that applies.
         probabilities: (n, a) float32; row i is written, exactly 0 where not allowed.

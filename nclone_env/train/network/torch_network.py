@@ -3,6 +3,9 @@
 In host memory the module reads the parameters where they are. On a device a copy of it has a copy of the parameters:
 ``load`` makes it, and ``train.learn.device_update`` changes it. The parameters in host memory remain the state of the
 run between updates: checkpoints, cloning and resuming read and write those, and know nothing of the device.
+
+The distribution of actions is a softmax over the logits (n, a), restricted by a mask, (n, a) of any integer dtype or
+bool: 0 for each action that is not allowed. Every row must leave one.
 """
 
 from __future__ import annotations
@@ -17,13 +20,12 @@ import torch
 from torch import Tensor, nn
 
 from nclone_env.actions import NUM_ACTIONS
+from nclone_env.errors import ActionError
 from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
-from nclone_env.train.network.distribution import divergences, log_probs_and_entropies
-from nclone_env.train.network.loss_kernels import REFERENCE_KL
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.mlp_kernels import REFERENCE_KL
+from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.protocols import StoredSteps
 
 
@@ -33,9 +35,6 @@ class TorchNetwork:
     Args:
         policy: the network; its parameters are those of ``parameters``.
         parameters: the vector of its parameters in host memory.
-        storage: the stored steps.
-        seats: number of threads.
-        most_rows: largest number of rows of a call.
         device: where to compute; None: in host memory.
         amp: compute in bfloat16 where autocast does; on a device only.
 
@@ -137,10 +136,7 @@ def module_loss(
     """Return the loss of b steps, differentiable in the parameters, and the sums for the statistics.
 
     Args:
-        module: the policy.
         observations: (b, ...) by name.
-        steps: the stored steps.
-        scaling: numbers of the loss.
         reference: (b, a) float32, probabilities of a reference policy; None does without it.
         amp: compute layers in bfloat16.
 
@@ -149,8 +145,14 @@ def module_loss(
     """
     with _autocast(steps.returns.device, amp):
         logits, values = module(observations)
-    masks = observations.get("action_mask")
-    return _loss_of_outputs(logits.float(), values.float(), masks, steps, scaling, reference)
+    logits, masks = logits.float(), observations.get("action_mask")
+    outputs = log_probs_and_entropies(logits, steps.actions, masks)
+    loss, terms = ppo_loss(*outputs, values.float(), steps, scaling)
+    if reference is not None:
+        divergence = divergences(reference, logits, masks).sum()
+        loss = loss + divergence * scaling.reference_coef * scaling.share
+        terms[REFERENCE_KL] = divergence.detach()
+    return loss, terms
 
 
 def flat_gradient(loss: Tensor, module: nn.Module) -> Tensor:
@@ -178,36 +180,6 @@ def _autocast(device: torch.device, amp: bool) -> AbstractContextManager[object]
     return torch.autocast(device.type, torch.bfloat16) if amp else nullcontext()
 
 
-def _loss_of_outputs(
-    logits: Tensor,
-    values: Tensor,
-    masks: Tensor | None,
-    steps: LearningFields[Tensor],
-    scaling: LossScaling,
-    reference: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """Return the whole loss of b steps and the sums for the statistics, on the device of the arguments.
-
-    Args:
-        logits: (b, a) float32.
-        values: (b,) float32.
-        masks: (b, a), 0 for each action that is not allowed; None masks nothing.
-        steps: the stored steps.
-        scaling: numbers of the loss.
-        reference: (b, a) float32, probabilities of a reference policy; None does without it.
-
-    Returns:
-        The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``.
-    """
-    outputs = log_probs_and_entropies(logits, steps.actions, masks)
-    loss, terms = ppo_loss(*outputs, values, steps, scaling)
-    if reference is not None:
-        divergence = divergences(reference, logits, masks).sum()
-        loss = loss + divergence * scaling.reference_coef * scaling.share
-        terms[REFERENCE_KL] = divergence.detach()
-    return loss, terms
-
-
 def ppo_loss(
     log_probs: Tensor, entropies: Tensor, values: Tensor, steps: LearningFields[Tensor], scaling: LossScaling
 ) -> tuple[Tensor, Tensor]:
@@ -217,8 +189,6 @@ def ppo_loss(
         log_probs: (b,) log probabilities of the stored actions under the current policy.
         entropies: (b,) entropies of the current policy.
         values: (b,) current value estimates.
-        steps: the stored steps.
-        scaling: numbers of the loss.
 
     Returns:
         The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``; the last one is left 0.
@@ -238,3 +208,59 @@ def ppo_loss(
         approx_kl = (ratio - 1 - log_ratio).sum()
         clip_count = ((ratio - 1).abs() > clip_coef).sum()
         return loss, torch.stack([policy, value, entropy, approx_kl, clip_count, policy.new_zeros(())]).double()
+
+
+def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the log probabilities of actions and the entropies, both differentiable in the logits.
+
+    A masked action has log probability -inf, and the gradient of its logit is exactly 0. The entropy is finite, and 0
+    where one action is left.
+
+    Args:
+        logits: (n, a) float32.
+        actions: (n,) int64.
+        mask: (n, a); None masks nothing.
+
+    Returns:
+        log probabilities (n,) and entropies (n,), float32.
+
+    Raises:
+        ActionError: if the mask has another shape.
+    """
+    log_probs = torch.log_softmax(_masked(logits, mask), dim=1)
+    finite = _finite(log_probs)
+    return log_probs.gather(1, actions[:, None]).squeeze(1), -(log_probs.exp() * finite).sum(dim=1)
+
+
+def divergences(reference: Tensor, logits: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Return KL(reference || policy) of each row, (n,), differentiable in the logits.
+
+    Args:
+        reference: (n, a) probabilities, 0 where masked.
+        logits: (n, a) float32.
+        mask: (n, a); None masks nothing.
+
+    Raises:
+        ActionError: if the mask has another shape.
+    """
+    log_probs = torch.log_softmax(_masked(logits, mask), dim=1)
+    return (torch.xlogy(reference, reference) - reference * _finite(log_probs)).sum(dim=1)
+
+
+def most_probable(logits: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Return the most probable action of each row, (n,) int64; arguments and errors as above."""
+    return _masked(logits.detach(), mask).argmax(dim=1)
+
+
+def _masked(logits: Tensor, mask: Tensor | None) -> Tensor:
+    """Return the logits, -inf where masked."""
+    if mask is None:
+        return logits
+    if mask.shape != logits.shape:
+        raise ActionError(f"mask: expected shape {tuple(logits.shape)}, as the logits, got {tuple(mask.shape)}")
+    return logits.masked_fill(mask == 0, -torch.inf)
+
+
+def _finite(log_probs: Tensor) -> Tensor:
+    """Return log probabilities, 0 where masked: 0 * -inf would make entropies and gradients NaN."""
+    return log_probs.masked_fill(log_probs == -torch.inf, 0)

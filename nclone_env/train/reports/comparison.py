@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env._files import open_regular, write_file
+from nclone_env._files import open_regular, write_rows
 from nclone_env._table import table
 from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, plain
 from nclone_env.options import flat
@@ -296,9 +295,7 @@ def statistics_table(groups: Sequence[RunGroup], rate: float) -> str:
 
 def write_csv(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> None:
     """Write a row for each group and column: mean, least and most over seeds, with all digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("levels", "runs", "seeds", "timesteps", "column", "mean", "least", "most"))
+    rows: list[tuple[Any, ...]] = [("levels", "runs", "seeds", "timesteps", "column", "mean", "least", "most")]
     for title, groups in sets:
         for group in groups:
             spreads = {mode: group.success(mode) for mode in ("sampled", "argmax", "random")}
@@ -306,8 +303,8 @@ def write_csv(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> Non
             spreads |= {column: group.last(column) for column in ("success_rate", "held_out_success", "mean_return")}
             for column, spread in spreads.items():
                 if spread is not None:
-                    writer.writerow((title, group.label, len(group.runs), group.timesteps, column, *spread))
-    write_file(path, text.getvalue().encode())
+                    rows.append((title, group.label, len(group.runs), group.timesteps, column, *spread))
+    write_rows(path, rows)
 
 
 def _record(path: Path, content: Checkpoint) -> RunRecord:

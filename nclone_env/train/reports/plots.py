@@ -39,9 +39,6 @@ def write_learning_curve(
     """Plot success rate, that on held-out levels, and mean return over timesteps as PNG.
 
     Args:
-        rows: rows of the learning curve.
-        path: PNG file to write.
-        config: configuration of the run, for the title.
         random: success rate of random actions on its levels, drawn as a line; None: not measured.
         evaluated: success rate of the evaluation at the end by mode, ``sampled`` and ``argmax``, drawn as marks.
 
@@ -110,7 +107,6 @@ def write_comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path)
     Args:
         sets: what the runs have in common, such as their levels, and the groups of those that differ only in their
             seed; each has panels of its own, and its legend below them.
-        path: PNG file to write.
 
     Raises:
         MissingExtraError: if matplotlib is not installed.

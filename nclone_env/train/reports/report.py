@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._files import write_file
+from nclone_env._files import write_rows
 from nclone_env._table import table
 from nclone_env.train.collect.evaluate import LevelResult
 from nclone_env.train.runs.warm_start import WarmStart
@@ -75,17 +73,11 @@ def write_results(results: Mapping[Any, Sequence[LevelResult]], timesteps: int, 
     """Write success rates as CSV: one row for each mode and level.
 
     Args:
-        results: mode to the results of all levels.
         timesteps: for which the policy was trained.
-        path: file to replace as a whole.
     """
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(RESULT_COLUMNS)
-    for result in itertools.chain.from_iterable(results.values()):
-        values = (getattr(result, name) for name in RESULT_COLUMNS[1:])
-        table.writerow((timesteps, *("" if value is None else value for value in values)))
-    write_file(path, text.getvalue().encode())
+    every = itertools.chain.from_iterable(results.values())
+    rows = ((timesteps, *(getattr(result, name) for name in RESULT_COLUMNS[1:])) for result in every)
+    write_rows(path, (RESULT_COLUMNS, *rows))
 
 
 def warm_start_text(started: WarmStart) -> str:

@@ -22,10 +22,6 @@ def policy_runs(
     """Return an episode of a policy on each level, which is played as its inputs are taken.
 
     Args:
-        policy: the policy.
-        environment: configuration of the environments.
-        mode: how actions are chosen.
-        seed: fixes the sampled actions.
         label: begins the labels of the runs.
     """
     return [

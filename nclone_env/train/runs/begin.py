@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +18,15 @@ from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
-from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learners import make_learner
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import make_policy
+from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.runs.bundled import policy_file
+from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.fixed_options import check_resumable, initialise_policy
-from nclone_env.train.runs.folder import config_in
-from nclone_env.train.runs.resume import Source, load_source, restore_run, saved_levels, take_over_folder
+from nclone_env.train.runs.folder import config_in, policy_file
+from nclone_env.train.runs.resume import Source, restore_run, saved_levels, take_over_folder
 from nclone_env.train.runs.run import Run, learner_parts, make_workers, set_up
+from nclone_env.train.runs.steps import compute_returns
 from nclone_env.train.runs.torchrun import lock_folder_for_all
 from nclone_env.train.runs.warm_start import warm_start
 
@@ -47,7 +47,7 @@ def begun_run(
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
     locked, path = lock_folder_for_all(config, resume, overwrite, ranks)
     with one_thread_per_call(), closing(locked) as folder:
-        source = load_source(path, ranks)
+        source = None if path is None else Source(path, ranks.from_first(partial(load_checkpoint, path)))
         if source is not None:
             check_resumable(config, source.checkpoint, source.path)
         hooks.on_start(folder.path)
@@ -74,7 +74,7 @@ def warm_up(run: Run) -> None:
         run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
         run.statistics.add(np.zeros(0, FINISHED))
     with run.hooks.stage("update" if run.device is None else f"update on {run.device}"):
-        write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
+        compute_returns(run)
         run.learner.warm_up()
     if run.held_out is not None:
         with run.hooks.stage("held-out levels"):
@@ -82,11 +82,7 @@ def warm_up(run: Run) -> None:
 
 
 def compile_learner(config: TrainConfig) -> None:
-    """Compile the kernels of network and update, which need no environments, only the shapes of observations.
-
-    Args:
-        config: of a run with vectors as observations.
-    """
+    """Compile the kernels of network and update, which need no environments, only the shapes of observations."""
     boxes = {spec.name: spaces.Box(-1, 1, spec.shape, spec.dtype.type) for spec in frame_specs(config.environment)}
     policy = make_policy(config, {name: box.shape or () for name, box in boxes.items()})
     storage = RolloutStorage(config.num_steps, config.num_envs, spaces.Dict({**boxes}))

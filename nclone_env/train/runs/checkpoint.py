@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import pickletools
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -69,10 +70,17 @@ class Checkpoint:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint atomically, creating its folder if necessary."""
+    """Write a checkpoint atomically, creating its folder if necessary.
+
+    Raises:
+        OSError: if it cannot be written; of that torch only tells that it failed.
+    """
     fields = {item.name: getattr(checkpoint, item.name) for item in dataclasses.fields(checkpoint)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    fill_file(path, lambda temporary: torch.save(fields, temporary))
+    try:
+        fill_file(path, lambda temporary: torch.save(fields, temporary))
+    except RuntimeError as error:
+        raise OSError(errno.EIO, "torch cannot write it; the disk may be full", str(path)) from error
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:

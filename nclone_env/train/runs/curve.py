@@ -150,7 +150,6 @@ class LearningCurve:
 
     Args:
         folder: destination of ``learning_curve.csv`` and the TensorBoard files.
-        num_updates: expected number of rows.
     """
 
     def __init__(self, folder: Path, num_updates: int):

@@ -28,8 +28,7 @@ from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.generated import held_out_count
 from nclone_env.train.levels.split import run_levels
 from nclone_env.train.network.device import learning_device
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import make_policy
+from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import (
@@ -85,7 +84,6 @@ def check_memory(config: TrainConfig, ranks: Ranks = ALONE) -> None:
     """Reject a run that needs more memory than is available, before it allocates any.
 
     Args:
-        config: configuration of the run.
         ranks: the processes that train together; those of this machine share its memory.
 
     Raises:
@@ -93,7 +91,7 @@ def check_memory(config: TrainConfig, ranks: Ranks = ALONE) -> None:
     """
     tree = estimate_bytes(config, ranks=ranks)
     each = tree.bytes_where(shared=False) * ranks.local_count / config.num_envs
-    once = sum(node.own_bytes for _, node in tree.walk() if node.shared and not node.mapped)
+    once = tree.bytes_where(shared=True, mapped=False)
     check_fits("num_envs", config.num_envs, each, once * ranks.local_count)
 
 
@@ -109,8 +107,7 @@ class _Sizes(NamedTuple):
 
 
 def _sizes(tree: MemoryNode) -> _Sizes:
-    shared = [node for _, node in tree.walk() if node.shared]
-    once, mapped = (sum(node.own_bytes for node in shared if node.mapped is kind) for kind in (False, True))
+    once, mapped = (tree.bytes_where(shared=True, mapped=kind) for kind in (False, True))
     return _Sizes(tree.bytes_where(shared=False), once, mapped)
 
 

@@ -9,13 +9,7 @@ from nclone_env.errors import CheckpointError
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.runs.checkpoint import (
-    Checkpoint,
-    check_observations,
-    load_checkpoint,
-    restore_config,
-    translated,
-)
+from nclone_env.train.runs.checkpoint import Checkpoint, check_observations, load_checkpoint, restore_config, translated
 
 OF_POLICY = tuple(each for each in leaves(TrainConfig) if each.fixed == "policy")
 """Options that a policy is trained for."""
@@ -32,11 +26,6 @@ def changed(options: tuple[Option, ...], saved: TrainConfig, given: TrainConfig)
 
 def check_resumable(config: TrainConfig, checkpoint: Checkpoint, path: Path) -> None:
     """Check that a run which continues from a checkpoint keeps the options that cannot change.
-
-    Args:
-        config: configuration of the run.
-        checkpoint: the checkpoint.
-        path: its file.
 
     Raises:
         CheckpointError: if one differs.
@@ -74,8 +63,6 @@ def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> N
 
     Args:
         policy: the network of the new run, changed in place.
-        config: configuration of the new run.
-        path: checkpoint of the other run.
 
     Raises:
         CheckpointError: if the file cannot be read, or its network or observations differ.

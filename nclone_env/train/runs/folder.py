@@ -1,16 +1,21 @@
-"""The folder of a run: chosen so that no two runs mix, and locked while one of them writes to it."""
+"""The folder of a run: chosen so that no two runs mix, and locked while one of them writes to it.
+
+Policies that ship with the package are files here too, by name: each a checkpoint without what only training needs, and
+a card.
+"""
 
 from __future__ import annotations
 
 import itertools
 import shutil
+import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from nclone_env._files import naming, remove_temporaries, temporary_beside
-from nclone_env._locks import FileLock
-from nclone_env.errors import CheckpointError, RunFolderError
+from nclone_env._files import FileLock, naming, remove_temporaries, temporary_beside
+from nclone_env.errors import CheckpointError, ConfigError, RunFolderError, did_you_mean, shortened
 from nclone_env.train.config import TrainConfig
 
 LATEST, BEST = "checkpoint.pt", "best.pt"
@@ -19,6 +24,8 @@ _REPORTS = ("learning_curve.png", "evaluation.txt", "evaluation.csv", "episode.m
 _LOCK = ".lock"
 JOB = ".job"
 """File that names the launchers of a job of several processes, one a line; see ``train.runs.torchrun``."""
+BUNDLED = Path(__file__).parents[2] / "policies"
+_WEIGHTS = ".pt"
 
 
 class RunFolder:
@@ -104,7 +111,6 @@ def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool
     a name uses a folder named after levels and seed, with a number from 2 on if that holds another run.
 
     Args:
-        config: configuration of the run.
         source: checkpoint to resume.
         overwrite: whether the folder may hold another run.
 
@@ -191,3 +197,45 @@ def _same(one: Path, other: Path) -> bool:
 def _parent(source: Path) -> Path:
     """Return the folder of a file such that it has a name of its own."""
     return source.parent if source.parent.name not in ("", "..") else source.resolve().parent
+
+
+def bundled_names() -> tuple[str, ...]:
+    """Return the names of the policies that ship with the package, in alphabetical order."""
+    return tuple(sorted(path.stem for path in BUNDLED.glob(f"*{_WEIGHTS}")))
+
+
+def policy_file(path: str | Path) -> Path:
+    """Return the checkpoint that is meant by a file, the folder of a run, or the name of a bundled policy.
+
+    A checkpoint of the user has precedence over a bundled policy of the same name.
+
+    Raises:
+        CheckpointError: if there is no such file or policy.
+    """
+    try:
+        return checkpoint_file(path)
+    except CheckpointError as error:
+        name, known = str(path), bundled_names()
+        if name in known:
+            return BUNDLED / f"{name}{_WEIGHTS}"
+        hint = did_you_mean(name, known)
+        raise CheckpointError(f"{error}, or name a bundled policy: {', '.join(known)}{hint}") from error
+
+
+def is_bundled(file: Path) -> bool:
+    """Return whether a checkpoint is one of a bundled policy."""
+    return file.parent == BUNDLED
+
+
+def policy_card(name: str) -> dict[str, Any]:
+    """Return what is known of a bundled policy: how it was made, and its scores.
+
+    Raises:
+        ConfigError: if there is no such policy.
+    """
+    known = bundled_names()
+    if name not in known:
+        raise ConfigError(
+            f"policy: expected one of {', '.join(known)}, got {shortened(name)}{did_you_mean(name, known)}"
+        )
+    return tomllib.loads((BUNDLED / f"{name}.toml").read_text(encoding="utf-8"))

@@ -1,11 +1,10 @@
-"""What a checkpoint keeps of a run, so that a resumed run ends as it would have without the interruption."""
+"""What is saved of a run: a checkpoint, with which it ends as it would have without an interruption, and its levels."""
 
 from __future__ import annotations
 
-import errno
 import itertools
 import math
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nclone_env._files import write_rows
 from nclone_env.errors import CheckpointError
 from nclone_env.options import flat
+from nclone_env.train.collect.episodes import EpisodeStatistics
+from nclone_env.train.collect.held_out import HeldOutLevels
+from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.stream import read_levels
-from nclone_env.train.ranks import Ranks
 from nclone_env.train.runs.checkpoint import (
     Checkpoint,
     check_observations,
@@ -26,11 +28,14 @@ from nclone_env.train.runs.checkpoint import (
 )
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import RunFolder
-from nclone_env.train.runs.level_table import write_level_table
 from nclone_env.train.runs.rank_exchange import Worlds, first_rows, gather_worlds, own_part
 from nclone_env.train.runs.run import Counters, Run, Score
 from nclone_env.train.runs.torchrun import launchers, name_job
 from nclone_env.train.runs.warm_start import reference_state, restore_reference
+
+_LEVEL_COLUMNS = (
+    "level", "held_out", "episodes", "success_rate", "mean_return", "mean_frames", "weight", "attempts", "any",
+)  # fmt: skip
 
 
 class Source(NamedTuple):
@@ -48,7 +53,6 @@ def save_run(run: Run, replaces: bool = False) -> None:
     Each file is replaced as a whole, so that a process killed at any point leaves a checkpoint to resume from.
 
     Args:
-        run: the run.
         replaces: whether it replaces another run in its folder.
     """
     if run.saved == run.counters.updates:
@@ -57,7 +61,7 @@ def save_run(run: Run, replaces: bool = False) -> None:
     if worlds is not None:
         checkpoint = checkpoint_of(run, worlds)
         if replaces:
-            run.folder.replace_run(lambda path: write_checkpoint(path, checkpoint))
+            run.folder.replace_run(lambda path: save_checkpoint(path, checkpoint))
         _write(run, checkpoint)
     run.saved = run.counters.updates
 
@@ -66,32 +70,15 @@ def _write(run: Run, checkpoint: Checkpoint) -> None:
     run.curve.flush()
     reached = score(checkpoint)
     if reached is not None and (run.best is None or reached > run.best):
-        write_checkpoint(run.folder.best, checkpoint)
+        save_checkpoint(run.folder.best, checkpoint)
         run.best = reached
-    write_checkpoint(run.folder.checkpoint, checkpoint)
+    save_checkpoint(run.folder.checkpoint, checkpoint)
     run.curve.write_csv()
     write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
 
 
-def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint.
-
-    Raises:
-        OSError: if it cannot be written; of that torch only tells that it failed.
-    """
-    try:
-        save_checkpoint(path, checkpoint)
-    except RuntimeError as error:
-        raise OSError(errno.EIO, "torch cannot write it; the disk may be full", str(path)) from error
-
-
 def take_over_folder(run: Run, source: Path | None) -> None:
-    """Remove another run from the folder, or continue the one it holds; write the first checkpoint.
-
-    Args:
-        run: a run that has begun or was restored.
-        source: the checkpoint that was restored.
-    """
+    """Remove another run from the folder, or continue the one it holds; write the first checkpoint."""
     folder, job = run.folder, launchers(run.ranks)
     continued = source is not None and source.parent.resolve() == folder.path.resolve()
     if source is not None and continued and source.name == folder.checkpoint.name:
@@ -151,15 +138,6 @@ def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
         reference=reference_state(run),
         generated={} if run.stream is None else _tensors(run.stream.state()),
     )
-
-
-def load_source(path: Path | None, ranks: Ranks) -> Source | None:
-    """Read the checkpoint to continue from, in rank 0 alone; return None without one.
-
-    Raises:
-        CheckpointError: if it cannot be read.
-    """
-    return None if path is None else Source(path, ranks.from_first(partial(load_checkpoint, path)))
 
 
 def saved_levels(source: Source) -> dict[str, Any]:
@@ -247,3 +225,46 @@ def _copy(target: np.ndarray, source: Tensor) -> None:
     if target.shape != tuple(source.shape):
         raise ValueError(f"expected shape {target.shape}, got {tuple(source.shape)}")
     target[...] = source.numpy()
+
+
+def write_level_table(
+    path: Path, statistics: EpisodeStatistics, selection: EpisodeSelection, held_out: HeldOutLevels | None
+) -> None:
+    """Write what was measured on each level, training levels first, as CSV; what is unknown is left empty."""
+    rows = (*_training_rows(statistics, selection), *(_held_out_rows(held_out) if held_out else ()))
+    write_rows(path, (_LEVEL_COLUMNS, *([_cell(row.get(name)) for name in _LEVEL_COLUMNS] for row in rows)))
+
+
+def _training_rows(statistics: EpisodeStatistics, selection: EpisodeSelection) -> Iterator[dict[str, Any]]:
+    weights = selection.weights
+    success, total, frames = (statistics.means(name) for name in ("success", "total", "frames"))
+    for index, name in enumerate(statistics.level_names):
+        yield {
+            "level": name,
+            "held_out": "no",
+            "episodes": int(statistics.counts[index]),
+            "success_rate": success[index],
+            "mean_return": total[index],
+            "mean_frames": frames[index],
+            "weight": None if weights is None else weights[index],
+        }
+
+
+def _held_out_rows(held_out: HeldOutLevels) -> Iterator[dict[str, Any]]:
+    for name, result in zip(held_out.level_names, held_out.results, strict=True):
+        row: dict[str, Any] = {"level": name, "held_out": "yes"}
+        if result["attempts"]:
+            row |= {
+                "success_rate": result["wins"] / result["attempts"],
+                "mean_return": result["total"],
+                "mean_frames": result["frames"],
+                "attempts": int(result["attempts"]),
+                "any": "yes" if result["wins"] else "no",
+            }
+        yield row
+
+
+def _cell(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else value

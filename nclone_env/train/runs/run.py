@@ -31,12 +31,10 @@ from nclone_env.train.levels.solutions import Planner
 from nclone_env.train.levels.split import level_digests, run_levels
 from nclone_env.train.levels.starts import run_starts
 from nclone_env.train.levels.stream import LevelStream, open_stream
-from nclone_env.train.network.choice import make_network
 from nclone_env.train.network.device import is_pinned, learning_device
 from nclone_env.train.network.encoders import PICTURES
-from nclone_env.train.network.mlp import covers
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic, make_policy
+from nclone_env.train.network.mlp import covers, make_network
+from nclone_env.train.network.policy import ActorCritic, FlatParameters, make_policy
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import KeptCurve, LearningCurve

@@ -40,7 +40,6 @@ def own_checkpoint(config: TrainConfig, source: Path | None, job: Collection[str
     """Return the latest checkpoint of the run that this job began before a restart, None without one.
 
     Args:
-        config: configuration of the run.
         source: the checkpoint that it was to be resumed from.
         job: the result of :func:`launchers`.
     """

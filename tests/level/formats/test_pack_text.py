@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from nclone_env import create_environment
 from nclone_env.cli.levels import list_levels, show_level, validate_levels
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.create import create_environment
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import LAYOUTS, Pack, is_pack, read_pack, write_pack

@@ -11,7 +11,7 @@ from nclone_env.errors import TrajectoryError
 from nclone_env.train.learn.cloning import CloningSettings, clone, evaluate_clone
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.trajectories import TrajectoryBuffer
-from nclone_env.train.network import choice
+from nclone_env.train.network import mlp
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.torch_network import TorchNetwork
 
@@ -61,7 +61,7 @@ def test_a_clone_imitates(masked):
 def test_both_networks_make_the_same_clone(monkeypatch):
     fixed = CloningSettings(max_epochs=5, held_out=0.0, least_updates=0)
     by_hand = clone(policy(True), taught(masked=True), space(True), settings=fixed)
-    monkeypatch.setattr(choice, "MLP", TorchNetwork)
+    monkeypatch.setattr(mlp, "MLP", TorchNetwork)
     through_torch = clone(policy(True), taught(masked=True), space(True), settings=fixed)
     for name, value in by_hand.policy.state_dict().items():
         torch.testing.assert_close(through_torch.policy.state_dict()[name], value, rtol=0, atol=1e-4)

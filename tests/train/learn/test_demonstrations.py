@@ -11,8 +11,13 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.learn.demonstrations import demonstrate, play_actions, read_demonstrations
-from nclone_env.train.learn.holding import held_actions, most_frequent_actions
+from nclone_env.train.learn.demonstrations import (
+    demonstrate,
+    held_actions,
+    most_frequent_actions,
+    play_actions,
+    read_demonstrations,
+)
 
 LEVELS = ("first-steps/02-step", "hazards/04-mine-pit", "jumps/03-islands", "jumps/05-tower")
 CONFIG = TrainConfig().unstacked_environment

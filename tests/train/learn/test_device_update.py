@@ -22,8 +22,7 @@ from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.loop import train
 from nclone_env.train.network.device import Transfers
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork
 from nclone_env.train.runs import estimate
 from nclone_env.train.runs import run as run_module

@@ -14,8 +14,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.ppo import PPO, moments, shuffle
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.mlp import MLP
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork, ppo_loss
 
 NETWORKS = pytest.mark.parametrize("network", [MLP, TorchNetwork])

@@ -7,7 +7,7 @@ import pytest
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING, INPUT_RIGHT
-from nclone_env.env.playable import playable_levels
+from nclone_env.env.levels import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.catalog import levels_folder

@@ -9,8 +9,7 @@ from nclone_env.kinds import KINDS
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.mlp import MLP, covers
-from nclone_env.train.network.parameters import FlatParameters
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork
 
 STEPS, ENVS = 8, 33

@@ -4,8 +4,6 @@ A crawling laser searches ten times a frame. :func:`nearest` scans some cells on
 :func:`nearest_listed` then searches that list alone. Both follow the one rule of :func:`is_nearer`.
 """
 
-from __future__ import annotations
-
 from nclone_env.constants import ROWS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level import DOOR_CLOSED_AT_0
@@ -28,13 +26,9 @@ def nearest(levels, states, index, level, cells, x, y, found, most):
     """Find the nearest segment in some cells, and list the segments of those cells.
 
     Args:
-        levels: ``LevelArrays``.
         states: (N, E) entity states of the worlds; the segments of open doors are listed, but never the nearest.
-        index: world.
-        level: level that the world plays.
         cells: first and last column, first and last row.
-        x: place of the laser, pixels.
-        y: place of the laser, pixels.
+        x, y: place of the laser, pixels.
         found: (``FOUND_SLOTS``,) float64; the list, changed in place.
         most: number of segments to list at most, 0 to ``MOST_LISTED``; further ones are only counted.
 

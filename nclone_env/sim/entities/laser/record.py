@@ -1,7 +1,5 @@
 """The state of a laser turret, and the fields of its mover."""
 
-from __future__ import annotations
-
 from nclone_env.kinds import KINDS, LASER_TURRET
 
 SPINNER, CLOCKWISE, COUNTERCLOCKWISE = KINDS[LASER_TURRET].states.values()

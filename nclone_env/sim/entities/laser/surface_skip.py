@@ -15,8 +15,6 @@ rests or bounces. ``order`` holds the course and the index of its segment in the
 bouncing laser also the steps from one turn to the next and those since the last.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import ARC_RADIUS
@@ -56,14 +54,10 @@ def plan_frames(levels, level, mover, found, count, nearest, a, b, sense):
     """Set the course of the laser and the number of frames for which it holds; leave both unchanged if there is none.
 
     Args:
-        levels: ``LevelArrays``.
-        level: level that the world plays.
-        mover: record of the laser.
         found: list of the segments around it, by ``nearest``.
         count: their number.
         nearest: the nearest of them, index.
-        a: closest point on that, pixels.
-        b: closest point on that, pixels.
+        a, b: closest point on that, pixels.
         sense: 1 clockwise, -1 counterclockwise.
     """
     segment = levels.segments[nearest]

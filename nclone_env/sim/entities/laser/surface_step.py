@@ -4,20 +4,11 @@ A frame is ten substeps, each with a search for the nearest segment. While the m
 form, ``surface_skip`` advances the laser instead; otherwise the substeps are taken here.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.jit import called_kernel, kernel, local_f64
 from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
-from nclone_env.sim.entities.laser.nearest import (
-    FOUND_SLOTS,
-    MOST_LISTED,
-    REACH,
-    drop_distant,
-    nearest,
-    nearest_listed,
-)
+from nclone_env.sim.entities.laser.nearest import FOUND_SLOTS, MOST_LISTED, REACH, drop_distant, nearest, nearest_listed
 from nclone_env.sim.entities.laser.record import BEAM_ANGLE, CLOCKWISE, COUNTERCLOCKWISE, FRAMES_LEFT, NORMAL_ANGLE
 from nclone_env.sim.entities.laser.surface_skip import (
     CORNER_TURN,

@@ -6,22 +6,13 @@ Evidence: speed and order of test and turn of spinners by recordings; motion of 
 recording; the width of the beam, the rate at outer corners and that of the beam are open.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
 from nclone_env.jit import kernel, local_f64
 from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.entities.laser.nearest import FOUND_SLOTS, REACH, nearest
-from nclone_env.sim.entities.laser.record import (
-    BEAM_ANGLE,
-    CLOCKWISE,
-    COUNTERCLOCKWISE,
-    MOTION,
-    NORMAL_ANGLE,
-    SPINNER,
-)
+from nclone_env.sim.entities.laser.record import BEAM_ANGLE, CLOCKWISE, COUNTERCLOCKWISE, MOTION, NORMAL_ANGLE, SPINNER
 from nclone_env.sim.entities.laser.surface_skip import HEIGHT
 from nclone_env.sim.entities.laser.surface_step import crawl
 from nclone_env.sim.life import kill

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from nclone_env.replay.take import Take
-from nclone_env.replay.view import View
+from nclone_env.replay.view import Take, View
 from nclone_env.sim.session import Session
 
 from .bases import DEADLY, RIGHT, WINNABLE

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nclone_env.env.batch as batch_module
-import nclone_env.env.exchange as exchange_module
+import nclone_env.env.levels as exchange_module
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError, SnapshotError, StepOrderError, UnknownLevelError, UnsupportedLevelError
 from nclone_env.level.build import build_room

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from nclone_env.memory.advice import chosen, copies, of_kept_results
 from nclone_env.memory.measurements import Advice, OwnedNode
+from nclone_env.memory.owners import chosen, copies, of_kept_results
 
 
 def node(name, size, shared=0, depth=1):

@@ -5,12 +5,12 @@ import mmap
 import numpy as np
 import pytest
 
-from nclone_env.memory import pages
-from nclone_env.memory.pages import committed_bytes, committed_tree_bytes
+from nclone_env.memory import process
+from nclone_env.memory.process import committed_bytes, committed_tree_bytes
 from nclone_env.memory_tree import MemoryNode, array_node, arrays_node, merged
 
 PAGE = mmap.PAGESIZE
-pytestmark = pytest.mark.skipif(not pages._PAGEMAP.exists(), reason="needs /proc/self/pagemap")
+pytestmark = pytest.mark.skipif(not process._PAGEMAP.exists(), reason="needs /proc/self/pagemap")
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_tree_counts_nodes_without_blocks_whole_and_mapped_files_not_at_all(re
 
 
 def test_without_a_page_map_all_bytes_count(region, monkeypatch, tmp_path):
-    monkeypatch.setattr(pages, "_PAGEMAP", tmp_path / "missing")
+    monkeypatch.setattr(process, "_PAGEMAP", tmp_path / "missing")
     assert committed_bytes([block(region)]) == 64 * PAGE
 
 

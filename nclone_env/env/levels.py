@@ -1,4 +1,7 @@
-"""Exchange of the levels of running environments: levels in play stay until their episodes are over."""
+"""The levels of environments: those of a configuration, and their exchange while environments run.
+
+Levels in play stay until their episodes are over.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,9 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import level_thresholds
 from nclone_env.env.compiled.starts import no_starts
 from nclone_env.env.compiled.step_arrays import StepArrays, level_arrays
-from nclone_env.env.playable import playable_levels
-from nclone_env.level import Level, LevelSet, shared_level_set
-from nclone_env.sim.copy import transfer_world
-from nclone_env.sim.state import make_worlds
+from nclone_env.errors import UnsupportedLevelError
+from nclone_env.level import Level, LevelSet, count_exits, load_levels, mirrored, shared_level_set
+from nclone_env.sim import make_worlds, transfer_world
 
 _GONE = -1
 
@@ -21,11 +23,6 @@ def exchange(config: EnvironmentConfig, old: LevelSet, arrays: StepArrays) -> tu
 
     Levels of the old set on which episodes are under way and that are not among the new ones follow behind them; no
     episode begins on those. Nothing that is given is changed.
-
-    Args:
-        config: configuration with the new levels.
-        old: the levels of the environments until now.
-        arrays: the state of the environments.
 
     Raises:
         UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used.
@@ -63,3 +60,21 @@ def _copied(records: np.ndarray) -> np.ndarray:
 
 def _identity(level: Level) -> tuple[str, str]:
     return level.name, level.raw.digest
+
+
+def playable_levels(config: EnvironmentConfig) -> LevelSet:
+    """Load the levels of a configuration; environments with the same levels share them.
+
+    Raises:
+        UnsupportedLevelError: if one has no exit.
+    """
+    levels = load_levels(config.levels)
+    if config.mirrored:
+        levels += [mirrored(level) for level in levels]
+    for level in levels:
+        if not count_exits(level.raw.records):
+            raise UnsupportedLevelError(
+                f"levels: {level.name!r} has no exit, so no episode could succeed; simulate() plays such levels, "
+                f"environments need at least one exit with its switch"
+            )
+    return shared_level_set(levels)

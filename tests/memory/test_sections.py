@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 
 from nclone_env.memory.measurements import OwnedNode, Snapshot, Stage
-from nclone_env.memory.parts import peak_parts, peak_section
+from nclone_env.memory.sections import peak_parts, peak_section
 from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements

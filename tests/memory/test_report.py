@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from nclone_env.errors import MissingExtraError
-from nclone_env.memory.charts import HEIGHT, WIDTH, Line, chart, ticks
-from nclone_env.memory.page import html_text, page_template
+from nclone_env.memory.report import html_text, page_template
+from nclone_env.memory.section import HEIGHT, WIDTH, Line, chart, ticks
 from nclone_env.memory.sections import memory_sections, time_sections
 from nclone_env.memory.stats import compute_stats
 

@@ -1,1 +1,0 @@
-"""The reachability observation: answers and the cache of distance fields behind them."""
