@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
 import warnings
-import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,7 @@ from numba.core import caching
 
 from nclone_env._files import write_file
 from nclone_env.jit.dispatcher import IS_PLAIN
-from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, remove_unused_code
+from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, packed, read_used, remove_unused_code, unpacked
 from nclone_env.jit.notice import notice
 from nclone_env.jit.shipped import say_unused, shipped_code
 from nclone_env.jit.sources import identity
@@ -121,9 +118,7 @@ class _Files(caching.FunctionCache):
 
 
 class CodeFiles:
-    """The files of a kernel, one for each signature: CRC-32 of the rest, then the packed pickle of a key and the code.
-
-    Packed files have a tenth of the size, as most of machine code is names; unpacking takes a few milliseconds.
+    """The files of a kernel, one for each signature.
 
     Args:
         name: begins their names.
@@ -137,11 +132,10 @@ class CodeFiles:
         """Return the code of a key, as it came with the package or from the cache; None if neither has valid code."""
         name = self._file_name(key)
         shipped, reason = shipped_code(name)
-        code = None if shipped is None else _unpacked(shipped, key)
+        code = unpacked(shipped, key)
         folder = self._folder() if code is None else None
         if folder is not None:
-            cached = _read(folder / name)
-            code = None if cached is None else _unpacked(cached, key)
+            code = unpacked(read_used(folder / name), key)
         if code is None and reason:
             say_unused(reason)
         return code
@@ -156,30 +150,7 @@ class CodeFiles:
         if folder is None:
             return
         remove_unused_code(folder)
-        data = zlib.compress(caching.dumps((key, code)), level=1)
-        write_file(folder / self._file_name(key), zlib.crc32(data).to_bytes(4, "little") + data)
+        write_file(folder / self._file_name(key), packed(key, code))
 
     def _file_name(self, key: tuple[Any, ...]) -> str:
         return f"{self._name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}{CODE_SUFFIX}"
-
-
-def _read(path: Path) -> bytes | None:
-    """Return the contents of a file of the cache, and mark it as used; None if there is none."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    with suppress(OSError):  # a folder that can only be read
-        os.utime(path)
-    return data
-
-
-def _unpacked(data: bytes, key: tuple[Any, ...]) -> Any:
-    """Return the code in a file; None if it is damaged, or of another key."""
-    if int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]) or len(data) <= 4:
-        return None
-    try:
-        stored, code = pickle.loads(zlib.decompress(data[4:]))
-    except Exception:  # noqa: BLE001 - whatever is raised for what this package did not write
-        return None
-    return code if stored == key else None

@@ -241,7 +241,11 @@ class _PartCache(caching.NullCache):
             library.part = None
             return
         data.fndesc.typemap = data.fndesc.calltypes = None
-        part = Part.of(library._final_module.as_bitcode(), callees, (data.fndesc, data.signature), sig)
+        try:
+            part = Part.of(library._final_module.as_bitcode(), callees, (data.fndesc, data.signature), sig)
+        except Exception:  # noqa: BLE001 - a type that cannot be pickled
+            library.part = None
+            return
         _kept[library.part] = library, part
         write_part(library.part, part)
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
 from nclone_env._files import temporary_beside
-from nclone_env.jit.folder import PART_SUFFIX, cache_folder, remove_unused_code
+from nclone_env.jit.folder import PART_SUFFIX, cache_folder, packed, read_used, remove_unused_code, unpacked
 from nclone_env.jit.sources import identity, short_digest
 from nclone_env.jit.target import target
 
@@ -100,14 +99,8 @@ def read_part(name: str) -> Part | None:
     folder = cache_folder()
     if folder is None:
         return None
-    try:
-        data = (folder / f"{name}{PART_SUFFIX}").read_bytes()
-        if int.from_bytes(data[:4], "little") != zlib.crc32(data[4:]):
-            return None
-        stored, *part = pickle.loads(zlib.decompress(data[4:]))
-    except Exception:  # noqa: BLE001 - no file, or whatever is raised for what this package did not write
-        return None
-    return Part(*part) if stored == name else None
+    part: Part | None = unpacked(read_used(folder / f"{name}{PART_SUFFIX}"), name)
+    return part
 
 
 def write_part(name: str, part: Part) -> None:
@@ -116,7 +109,6 @@ def write_part(name: str, part: Part) -> None:
     if folder is None:
         return
     remove_unused_code(folder)
-    data = zlib.compress(pickle.dumps((name, *part)), level=1)
     with suppress(OSError), temporary_beside(path := folder / f"{name}{PART_SUFFIX}") as temporary:
-        temporary.write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
+        temporary.write_bytes(packed(name, part))
         temporary.replace(path)

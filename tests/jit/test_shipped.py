@@ -10,7 +10,7 @@ import numba
 import pytest
 from numba.core import config
 
-from nclone_env.jit import cache, shipped
+from nclone_env.jit import shipped
 from nclone_env.jit.cache import CodeFiles
 from nclone_env.jit.folder import CODE_SUFFIX, PART_SUFFIX
 from nclone_env.jit.target import target
@@ -157,7 +157,7 @@ def test_damaged_and_foreign_files_are_never_read(folder, capsys, monkeypatch):
     path = file_of(folder)
     whole, other = path.read_bytes(), file_of(folder, ("other",)).read_bytes()
     unpickled = []
-    monkeypatch.setattr(cache, "_unpacked", lambda data, key: unpickled.append(data))
+    monkeypatch.setattr(pickle, "loads", unpickled.append)
     for data in itertools.islice(mutants(whole, other), MUTANTS):
         assert data != whole
         path.write_bytes(data)
