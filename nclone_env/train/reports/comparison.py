@@ -51,7 +51,7 @@ class RunRecord:
         column = "held_out_success" if len(_known(self.curve, "held_out_success")) else "success_rate"
         for row, seconds in zip(self.curve, training_seconds(self.curve)):
             if row.get(column, np.nan) >= rate:
-                return row["timesteps"], float(seconds)
+                return row.get("timesteps", np.nan), float(seconds)
         return None
 
 
@@ -283,14 +283,19 @@ def statistics_table(groups: Sequence[RunGroup], rate: float) -> str:
         "runs": [group.label for group in groups],
         **{f"{mode}, iqm": [_percent(group.interquartile(mode)) for group in groups] for mode in ("sampled", "argmax")},
         f"reached {rate:.0%}": [f"{len(found)} of {len(group.runs)}" for found, group in zip(reached, groups)],
-        "timesteps": [f"{np.mean(found, axis=0)[0]:,.0f}" if found else "-" for found in reached],
-        "seconds": [f"{np.mean(found, axis=0)[1]:,.1f}" if found else "-" for found in reached],
+        "timesteps": [_mean_of([steps for steps, _ in found], 0) for found in reached],
+        "seconds": [_mean_of([seconds for _, seconds in found], 1) for found in reached],
     }
     lines = table(list(columns), zip(*columns.values()))
     over = max(map(len, lines)) - WIDTH
     if over <= 0:
         return "\n".join(lines)
     return statistics_table(_cut(groups, max(len(group.label) for group in groups) - over), rate)
+
+
+def _mean_of(values: Sequence[float], digits: int) -> str:
+    mean = np.mean(values) if values else np.nan
+    return f"{mean:,.{digits}f}" if np.isfinite(mean) else "-"
 
 
 def write_csv(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> None:

@@ -43,7 +43,10 @@ def interval(values: np.ndarray, samples: int = _SAMPLES, seed: int = 0) -> tupl
 
 
 def training_seconds(curve: Iterable[Mapping[str, Any]]) -> np.ndarray:
-    """Return the seconds of training until each row of a learning curve, (k,) float64, without evaluations."""
-    rows = [(float(row["timesteps"]), float(row["steps_per_second"])) for row in curve]
+    """Return the seconds of training until each row of a learning curve, (k,) float64, without evaluations.
+
+    They are NaN where a column is missing.
+    """
+    rows = [(row.get("timesteps", np.nan), row.get("steps_per_second", np.nan)) for row in curve]
     steps, speeds = np.array(rows, np.float64).reshape(-1, 2).T
     return np.cumsum(np.diff(steps, prepend=0.0) / speeds)
