@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.benchmark.attempts import Run as Run
     from nclone_env.benchmark.evaluation import evaluate as evaluate
     from nclone_env.benchmark.scores import Score as Score
     from nclone_env.benchmark.scores import performance_profile as performance_profile
-    from nclone_env.benchmark.submission import Run as Run
     from nclone_env.benchmark.submission import Submission as Submission
     from nclone_env.benchmark.submission import read_submission as read_submission
     from nclone_env.benchmark.track import Track as Track

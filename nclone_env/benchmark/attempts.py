@@ -1,8 +1,10 @@
-"""Episodes as the actions that were taken, and their ends by the exact simulator."""
+"""Episodes as the actions that were taken, and their ends by the exact simulator; those of a policy are a run."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +32,31 @@ class Attempts(NamedTuple):
     steps: np.ndarray
     actions: np.ndarray
     ends: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The episodes of a policy, and what its author says about its training.
+
+    Attributes:
+        seed: of the run.
+        sampled: episodes with sampled actions, those of a level one after another.
+        probable: one episode a level with the most probable actions, if the policy has any.
+        claimed: ``steps`` and ``seconds`` of training, ``frames`` that a planner simulated, and others; JSON values.
+        policy: contents of the checkpoint, from which sampled actions can be reproduced.
+        curve: contents of the learning curve, CSV.
+    """
+
+    seed: int
+    sampled: Attempts
+    probable: Attempts | None = None
+    claimed: Mapping[str, Any] = field(default_factory=dict)
+    policy: bytes | None = None
+    curve: bytes | None = None
+
+    def claiming(self, claimed: Mapping[str, Any]) -> Run:
+        """Return a copy with other claims."""
+        return replace(self, claimed=claimed)
 
 
 def replay(

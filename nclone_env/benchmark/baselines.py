@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from nclone_env.actions import NUM_ACTIONS
+from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.entries import of_inputs, of_run
 from nclone_env.benchmark.evaluation import evaluate, run_of
-from nclone_env.benchmark.submission import Run
 from nclone_env.benchmark.track import MODES, Track
 from nclone_env.benchmark.track_levels import track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName

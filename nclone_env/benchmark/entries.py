@@ -11,8 +11,8 @@ import numpy as np
 
 from nclone_env._tasks import in_order
 from nclone_env.actions import ACTION_OF_INPUT
+from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, run_of
-from nclone_env.benchmark.submission import Run
 from nclone_env.benchmark.track import Track
 from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.constants import CELEBRATING

@@ -14,9 +14,8 @@ import numpy as np
 
 from nclone_env._tasks import in_order
 from nclone_env.benchmark.arena import Arena
-from nclone_env.benchmark.attempts import Attempts, replay
+from nclone_env.benchmark.attempts import Attempts, Run, replay
 from nclone_env.benchmark.players import Player, Policy
-from nclone_env.benchmark.submission import Run
 from nclone_env.benchmark.track import Track
 from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.config import EnvironmentConfig

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.track import Track
 from nclone_env.train import interquartile_mean, interval
-
-if TYPE_CHECKING:
-    from nclone_env.benchmark.submission import Run
 
 MEASURES = ("success", "probable", "any", "speed")
 """Success of sampled actions, of the most probable actions, of any of the attempts; and speed."""

@@ -14,7 +14,7 @@ import json
 import platform
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 from nclone_env import __version__
 from nclone_env._container import UNREADABLE
 from nclone_env._files import open_regular, write_file
-from nclone_env.benchmark.attempts import END, Attempts
+from nclone_env.benchmark.attempts import END, Attempts, Run
 from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.track import TRACK_NAMES, load_track
 from nclone_env.errors import FormatError, plain, shortened
@@ -47,31 +47,6 @@ _MOST_BYTES, _MOST_TEXT, _MOST_RUNS = 1 << 30, 1 << 20, 64
 _MOST_POLICY = 1 << 28
 _ARRAYS: Mapping[str, np.dtype] = {"steps": np.dtype("<u4"), "actions": np.dtype("u1"), "ends": END}
 _KINDS = ("sampled", "probable")
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """The episodes of a policy, and what its author says about its training.
-
-    Attributes:
-        seed: of the run.
-        sampled: episodes with sampled actions, those of a level one after another.
-        probable: one episode a level with the most probable actions, if the policy has any.
-        claimed: ``steps`` and ``seconds`` of training, ``frames`` that a planner simulated, and others; JSON values.
-        policy: contents of the checkpoint, from which sampled actions can be reproduced.
-        curve: contents of the learning curve, CSV.
-    """
-
-    seed: int
-    sampled: Attempts
-    probable: Attempts | None = None
-    claimed: Mapping[str, Any] = field(default_factory=dict)
-    policy: bytes | None = None
-    curve: bytes | None = None
-
-    def claiming(self, claimed: Mapping[str, Any]) -> Run:
-        """Return a copy with other claims."""
-        return replace(self, claimed=claimed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.benchmark.attempts import Attempts, replay
+from nclone_env.benchmark.attempts import Attempts, Run, replay
 from nclone_env.benchmark.evaluation import evaluate
 from nclone_env.benchmark.scores import Score, scores
-from nclone_env.benchmark.submission import Run, Submission, as_values, read_submission
+from nclone_env.benchmark.submission import Submission, as_values, read_submission
 from nclone_env.benchmark.track import Track, load_track
 from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.errors import FormatError, NcloneError, shortened
