@@ -162,16 +162,16 @@ def _can_train() -> bool:
 
 
 _TASKS = (
-    Task("sim", "simulator", 0, _simulate),
     Task("env", "distances", 0, _measure),
     Task("env", "environment", 0, _step),
     Task("train", "environment of the trainer", 0, _step),
+    Task("sim", "simulator", 0, _simulate),
     Task("observations", "more observations", 0, _observe),
     Task("train", "video of an episode", 1, _play),
     Task("train", "network and update", 1, _learn),
     Task("plan", "planner", 1, _plan),
     Task("generate", "generator", 1, _generate),
-    Task("prove", "proofs", 1, compile_proofs),
+    Task("prove", "proofs", 0, compile_proofs),
     Task("replay", "replay", 1, _play),
     Task("gallery", "gallery", 1, _show),
     Task("train", "trainer", 2, _train),

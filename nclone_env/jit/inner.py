@@ -5,8 +5,8 @@ wrappers, and so does each layer around it, which contains it. The few kernels t
 hundred others, a dozen layers deep. Here only the outermost is finished; those inside are linked into it as they are
 and optimised there, once.
 
-``nclone-env warmup`` with an empty cache takes 93 s of processor time and 17 MB of cache this way, 210 s and 83 MB with
-Numba alone (Numba 0.68, one core of an AMD EPYC).
+Every kernel of the package took 93 s of processor time and 17 MB of cache this way, 210 s and 83 MB with Numba alone
+(Numba 0.68, one core of an AMD EPYC, when the package was smaller).
 
 Two thirds of that time is typing and lowering, done for each kernel by itself. So the result is kept on disk
 (``jit.parts``), for other kernels with the same parts and for the next version of the sources.
