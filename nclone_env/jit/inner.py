@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from pickle import PicklingError
 from typing import Any, NamedTuple, NoReturn
 
 from llvmlite.binding import Linkage, address_of_symbol, parse_bitcode
@@ -243,7 +244,7 @@ class _PartCache(caching.NullCache):
         data.fndesc.typemap = data.fndesc.calltypes = None
         try:
             part = Part.of(library._final_module.as_bitcode(), callees, (data.fndesc, data.signature), sig)
-        except Exception:  # noqa: BLE001 - a type that cannot be pickled
+        except (PicklingError, TypeError, AttributeError):  # a type that cannot be pickled
             library.part = None
             return
         _kept[library.part] = library, part
