@@ -65,7 +65,6 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
     The contents reach the disk before the name does, so that a power failure leaves the old file or the new one.
 
     Args:
-        path: file to create or replace.
         fill: writes the temporary file, given its path; the suffix is that of ``path``.
 
     Raises:
@@ -82,7 +81,6 @@ def open_regular(path: Path, most: int) -> BinaryIO:
     """Open a file for reading; pipes and devices, which may have no end, are refused unread.
 
     Args:
-        path: the file.
         most: bytes that it may have.
 
     Raises:
@@ -224,7 +222,6 @@ def replace_folder(folder: Path, path: Path) -> None:
     """Give a folder the name ``path``; a folder of that name takes the other name, in the same instant.
 
     Args:
-        folder: the folder.
         path: its new name; a symbolic link there would itself be exchanged, not the folder that it denotes.
 
     Raises:

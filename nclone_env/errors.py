@@ -53,8 +53,6 @@ class FormatError(NcloneError, ValueError):
     Args:
         source: file name, or ``<bytes>`` for data in memory.
         where: location inside the source, such as ``offset 1230`` or ``line 12``.
-        expected: the value the format requires there.
-        got: the actual value.
     """
 
     def __init__(self, source: str, where: str, expected: str, got: str):

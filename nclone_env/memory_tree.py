@@ -64,8 +64,6 @@ def array_group(name: str, arrays: Mapping[str, np.ndarray], *, shared: bool) ->
     """Return a node with one leaf per non-empty array.
 
     Args:
-        name: name of the group.
-        arrays: name of the leaf to array.
         shared: whether all environments share these arrays.
     """
     leaves = tuple(array_node(key, value, shared=shared) for key, value in arrays.items() if value.nbytes)

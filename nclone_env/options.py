@@ -98,11 +98,6 @@ def check(options: Any) -> None:
 def build(kind: type[Options], fields: Mapping[str, Any], argument: str = "configuration") -> Options:
     """Return ``kind(**fields)`` for a class of options, rejecting unknown names.
 
-    Args:
-        kind: the class.
-        fields: values by field name.
-        argument: name of the mapping in messages.
-
     Raises:
         ConfigError: if a name is not a field; the message lists the valid ones.
     """
@@ -128,11 +123,6 @@ def flat(options: Any) -> dict[str, Any]:
 
 def from_flat(default: Options, values: Mapping[str, Any], argument: str = "options") -> Options:
     """Return a tree of options with the values of :func:`flat` in place of those of a default.
-
-    Args:
-        default: the tree.
-        values: values by key or alias.
-        argument: name of the mapping in messages.
 
     Raises:
         ConfigError: if a key is unknown, or a value is out of range.
@@ -231,9 +221,7 @@ def check_value(name: str, hint: Any, value: Any) -> None:
     """Check a value by an annotation: of a choice, a number within bounds, a flag, a text or a path.
 
     Args:
-        name: name of the option in messages.
         hint: the annotation; None among its alternatives accepts None, and of others nothing is known.
-        value: the value.
 
     Raises:
         ConfigError: naming the option, what was expected, and what came.

@@ -21,13 +21,10 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train import interquartile_mean as interquartile_mean
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.benchmark.baselines import BASELINES as BASELINES
-    from nclone_env.benchmark.baselines import Order as Order
-    from nclone_env.benchmark.entries import Entered as Entered
-    from nclone_env.benchmark.entries import of_recordings as of_recordings
-    from nclone_env.benchmark.results import page as page
-    from nclone_env.benchmark.results import write_profiles as write_profiles
-    from nclone_env.benchmark.submission import saved as saved
-    from nclone_env.benchmark.track import TRACK_NAMES as TRACK_NAMES
+    from nclone_env.benchmark.baselines import BASELINES, Order
+    from nclone_env.benchmark.entries import Entered, of_recordings
+    from nclone_env.benchmark.results import page, write_profiles
+    from nclone_env.benchmark.submission import saved
+    from nclone_env.benchmark.track import TRACK_NAMES
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -55,7 +55,6 @@ def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault)
 
     Args:
         names: built-in sets or levels, level files, folders or packs.
-        recordings: files, and folders of files.
         on_fault: called with each error of a level, recording or table, which is left out; it is one if a level of
             ``recordings`` is not among those named.
 

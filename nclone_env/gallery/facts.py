@@ -54,7 +54,6 @@ def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
     """Return the facts of a level.
 
     Args:
-        raw: the level.
         row: its row in the table of a generated pack.
     """
     counted = Counter(kind for kind in raw.records[:, 0].tolist() if kind != NINJA)

@@ -50,10 +50,6 @@ def level_page(
     """Return the page of a level.
 
     Args:
-        gallery: title of the gallery.
-        entry: the level.
-        before: the level before it.
-        after: the level after it.
         tracks: those of its runs, in the same order.
     """
     title = entry.title

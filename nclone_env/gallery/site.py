@@ -61,9 +61,7 @@ def write_site(output: Path, title: str, entries: Sequence[Entry], written: Iter
 
     Args:
         output: folder of the site, or a symbolic link to it; an older gallery there is replaced.
-        title: of the gallery.
         entries: its levels, at least one.
-        written: the files of each level.
 
     Raises:
         OSError: if it cannot be written; what was there is unchanged.
@@ -103,14 +101,7 @@ def check_output(output: Path, force: bool) -> None:
 
 
 def level_files(title: str, entry: Entry, before: Entry | None, after: Entry | None) -> LevelFiles:
-    """Return the files of one level of a gallery.
-
-    Args:
-        title: of the gallery.
-        entry: the level.
-        before: the level before it.
-        after: the level after it.
-    """
+    """Return the files of one level of a gallery."""
     shown: list[int] = []
     faults: list[tuple[str, str, str]] = []
     levels = pack([entry.level])

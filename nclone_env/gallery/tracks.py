@@ -140,9 +140,7 @@ def write_rows(levels, worlds, glyphs, sprites, rows):
     """Write the values of each world of a level; the inputs stay as they are.
 
     Args:
-        levels: packed level arrays.
         worlds: (F,) worlds.
-        glyphs: the ``Glyphs``.
         sprites: (N, 3) float64, overwritten.
         rows: (F, V) int32.
     """

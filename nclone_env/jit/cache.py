@@ -121,7 +121,6 @@ class CodeFiles:
     """The files of a kernel, one for each signature.
 
     Args:
-        name: begins their names.
         folder: returns where they are kept; None if nothing is. It is not called for what came with the package.
     """
 

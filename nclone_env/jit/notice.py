@@ -36,11 +36,7 @@ class Notice:
         self._began = self._drawn = 0.0
 
     def begin(self, function: Callable[..., Any]) -> None:
-        """Announce a kernel that is not in the cache, if it takes long.
-
-        Args:
-            function: the Python function of the kernel.
-        """
+        """Announce a kernel that is not in the cache, if it takes long."""
         inside = kernels_in(function) - self._known
         seconds = len(inside) * _OPTIMISED + sum(not has_parts(each) for each in inside) * _TYPED
         if os.environ.get("NCLONE_ENV_QUIET") == "1" or seconds < _WORTH_SAYING:

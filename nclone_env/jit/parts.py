@@ -64,8 +64,6 @@ def part_name(function: Callable[..., Any], arguments: Sequence[Any], flags: Any
     """Return the name of a kernel for types of arguments; None if its code cannot be identified across processes.
 
     Args:
-        function: the Python function of the kernel.
-        arguments: Numba's types.
         flags: Numba's, of which a kernel inherits some from the first that calls it.
     """
     code = _code_name(function)

@@ -37,7 +37,6 @@ def write_manifest(folder: Path, baselines: Iterable[str]) -> None:
 
     Args:
         folder: holds files of the cache, of which parts are only needed to compile.
-        baselines: names of the processors that they are compiled for.
     """
     for path in folder.iterdir():
         if path.suffix != CODE_SUFFIX:

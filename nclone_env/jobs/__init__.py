@@ -19,10 +19,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.jobs.validating import Validating as Validating
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.jobs.job import merged as merged
-    from nclone_env.jobs.solving import TABLE as TABLE
-    from nclone_env.jobs.solving import Row as Row
-    from nclone_env.jobs.solving import rows_before as rows_before
-    from nclone_env.jobs.solving import search_file as search_file
+    from nclone_env.jobs.job import merged
+    from nclone_env.jobs.solving import TABLE, Row, rows_before, search_file
 
 __all__, __getattr__, __dir__ = face(__name__)

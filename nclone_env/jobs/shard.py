@@ -65,7 +65,6 @@ class Journal:
 
     Args:
         path: the file; results that are there are kept.
-        header: what the job is, JSON.
 
     Attributes:
         done: number of results.

@@ -88,8 +88,6 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
     Args:
         name: name of the arrays; the file name begins with it.
         content: digest of everything that they depend on, besides the sources of ``make``.
-        layout: names and dtypes of the arrays.
-        make: computes them.
 
     Raises:
         ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.

@@ -150,8 +150,6 @@ class LevelSet:
 
         Args:
             name: name of the arrays, with everything else they depend on (a size, for example); part of a file name.
-            layout: names and dtypes of the arrays.
-            make: computes them.
         """
         if name not in self._derived:
             self._derived[name] = cached_arrays(name, content_digest(self.levels), layout, make)

@@ -22,9 +22,6 @@ def shared_level_set(levels: Sequence[Level]) -> LevelSet:
     The set is shared within the process while it is referenced. Its arrays are mapped from a file that all processes
     share (``level.array_cache``), so that equal levels are compiled once per machine.
 
-    Args:
-        levels: one or more levels.
-
     Raises:
         ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
     """

@@ -144,11 +144,6 @@ def _refs_in_pack(reference: str, packs: OpenedPacks) -> tuple[LevelRef, ...]:
 def _numbers(text: str, reference: str, size: int) -> list[int]:
     """Return the numbers that a list such as ``0-95,100`` denotes, in its order.
 
-    Args:
-        text: the list.
-        reference: the whole reference, for messages.
-        size: number of levels of the pack.
-
     Raises:
         UnknownLevelError: if a range is reversed, or a number is not in the pack.
     """

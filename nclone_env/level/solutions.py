@@ -52,9 +52,6 @@ def known_solutions_of(levels: Iterable[Level]) -> dict[str, bytes]:
     """Return the shortest known inputs of levels by level name, one byte a frame; without those that have none.
 
     Levels are compared with the built-in ones by tiles and entities, whatever they are called.
-
-    Args:
-        levels: any levels.
     """
     known = {load_level(name).raw.digest: inputs for name, inputs in known_solutions().items()}
     return {level.name: known[level.raw.digest] for level in levels if level.raw.digest in known}

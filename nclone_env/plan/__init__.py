@@ -19,24 +19,21 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.plan.values import state_values as state_values
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.plan.archive import Archive as Archive
-    from nclone_env.plan.archive import Rules as Rules
-    from nclone_env.plan.archive import cells_that_fit as cells_that_fit
-    from nclone_env.plan.archive import make_archive as make_archive
-    from nclone_env.plan.objective import Replayed as Replayed
-    from nclone_env.plan.objective import replay as replay
-    from nclone_env.plan.origin import origin_of as origin_of
-    from nclone_env.plan.saved import SEARCH_SUFFIX as SEARCH_SUFFIX
-    from nclone_env.plan.searches import MOST_FRAMES as MOST_FRAMES
-    from nclone_env.plan.searches import ArchiveSearch as ArchiveSearch
-    from nclone_env.plan.searches import PolishSearch as PolishSearch
-    from nclone_env.plan.searches import Search as Search
-    from nclone_env.plan.searches import Task as Task
-    from nclone_env.plan.searches import compile_kernels as compile_kernels
-    from nclone_env.plan.searches import make_task as make_task
-    from nclone_env.plan.smoothing import smooth as smooth
-    from nclone_env.plan.successors import play as play
-    from nclone_env.plan.table import most_that_fit as most_that_fit
-    from nclone_env.plan.table import places_for as places_for
+    from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
+    from nclone_env.plan.objective import Replayed, replay
+    from nclone_env.plan.origin import origin_of
+    from nclone_env.plan.saved import SEARCH_SUFFIX
+    from nclone_env.plan.searches import (
+        MOST_FRAMES,
+        ArchiveSearch,
+        PolishSearch,
+        Search,
+        Task,
+        compile_kernels,
+        make_task,
+    )
+    from nclone_env.plan.smoothing import smooth
+    from nclone_env.plan.successors import play
+    from nclone_env.plan.table import most_that_fit, places_for
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -80,7 +80,6 @@ def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
 
     Args:
         data: all bytes of the file.
-        source: file name for messages.
 
     Raises:
         LevelFormatError: if lengths, replay header, inputs or map block break the format.

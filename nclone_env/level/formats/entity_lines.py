@@ -25,9 +25,6 @@ def parse_entities(lines: Sequence[str], source: str, first: int = 1, word: str 
 
     Args:
         lines: the text.
-        source: file name for messages.
-        first: number of the first line, for messages.
-        word: name of a line in messages.
 
     Returns:
         (N, 5) uint8 records, which every level format can hold.

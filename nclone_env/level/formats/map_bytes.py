@@ -64,7 +64,6 @@ def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
 
     Args:
         data: the bytes of a level file; bytes after the last record are ignored.
-        source: file name for messages.
 
     Raises:
         LevelFormatError: if the data end too early, or the records have no meaning as a level.

@@ -57,8 +57,6 @@ class Pack:
     """A pack of levels, parsed one level at a time.
 
     Args:
-        data: the whole file, possibly mapped.
-        source: file name for messages.
         lines: as the attribute, if they are known.
 
     Attributes:
@@ -136,10 +134,6 @@ def is_older(data: bytes) -> bool:
 
 def read_pack(data: bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:
     """Parse all levels of a pack.
-
-    Args:
-        data: the whole file.
-        source: file name for messages.
 
     Raises:
         LevelFormatError: if a level is malformed or there is none; it names file and line.

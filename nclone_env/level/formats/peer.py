@@ -59,7 +59,6 @@ def read_peer(data: bytes, source: str = "<bytes>") -> PeerFile:
 
     Args:
         data: all bytes of the file.
-        source: file name for messages.
 
     Raises:
         LevelFormatError: if lengths, inputs or map block break the format.

@@ -74,7 +74,6 @@ def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
 
     Args:
         text: the whole file; bytes are UTF-8, with or without a byte order mark.
-        source: file name for messages.
 
     Raises:
         LevelFormatError: at the first error; the message names the line.

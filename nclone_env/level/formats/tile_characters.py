@@ -43,8 +43,6 @@ def parse_tiles(lines: Sequence[str], source: str, first: int = 1) -> np.ndarray
 
     Args:
         lines: 23 strings of 42 characters.
-        source: file name for messages.
-        first: number of the first line, for messages.
 
     Returns:
         (23, 42) uint8 tile numbers.

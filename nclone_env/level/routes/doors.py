@@ -44,7 +44,6 @@ def write_reach_fields(
         free: (51, 89) bool, nodes that are free of tiles.
         closed: ``DOOR`` records of the closed doors.
         switches: centres of the switches to consider, pixels.
-        exits: centres of the exits to consider.
         out: (3, 51, 89) float32: path lengths to the nearest switch and to the nearest exit, pixels, infinite if there
             is none; fraction of the free nodes that can be reached, infinite at nodes that are not free.
     """
@@ -107,7 +106,6 @@ def write_shares(fields, number, free, total, queue):
 
     Args:
         fields: (F, 51, 89) float32.
-        number: number of the field.
         free: (51, 89) bool.
         total: number of nodes that counts as 1.
         queue: (4539,) int32, overwritten.

@@ -60,7 +60,6 @@ def make_gold_guide(
     """Return the guide to the gold that can be reached.
 
     Args:
-        entities: ``ENTITY`` records of the level.
         costs: (101, 177) float32; factor of the length of a step into each node, with the doors open.
         barred: (101, 177) uint8; steps that one-way platforms bar.
         spawn: start of the tour, pixels.
