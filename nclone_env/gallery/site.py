@@ -84,9 +84,11 @@ def check_output(output: Path, force: bool) -> None:
     """Check that a gallery can be written to a folder without loss of other files.
 
     Raises:
-        ConfigError: if something is there that is no gallery, a gallery with other files next to its own, or a gallery
-            and not ``force``.
+        ConfigError: if something is there that is no gallery, a link that leads to itself, a gallery with other files
+            next to its own, or a gallery and not ``force``.
     """
+    if Path(os.path.realpath(output)).is_symlink():
+        raise ConfigError(f"output: expected a new folder or a gallery, got {output}, a symbolic link to itself")
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return
     index = output / "index.html"

@@ -231,6 +231,14 @@ def test_the_target_of_a_link_is_replaced_and_the_link_stays(folder):
     assert [path.name for path in (folder / "web").iterdir()] == ["site"]
 
 
+def test_a_link_to_itself_is_refused(folder, capsys):
+    level_file(folder / "a.map", WINNABLE)
+    (folder / "link").symlink_to("link")
+    assert gallery("a.map", "--output", "link", "--force") == 2
+    assert "output: expected a new folder or a gallery, got link, a symbolic link to itself" in capsys.readouterr().err
+    assert {path.name for path in folder.iterdir()} == {"a.map", "link"}
+
+
 def screen(text):
     """Return the lines that a terminal shows in the end; what is written after other text of a line follows it."""
     return [line.rpartition("\r\x1b[K")[2] for line in text.split("\n")]
