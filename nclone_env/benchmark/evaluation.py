@@ -11,14 +11,15 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 from nclone_env._tasks import in_order
-from nclone_env.benchmark.arena import Arena
 from nclone_env.benchmark.attempts import Attempts, Run, replay
 from nclone_env.benchmark.players import Player, Policy
 from nclone_env.benchmark.track import Track
 from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.config import EnvironmentConfig
+from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.level import Level, pack
 from nclone_env.train import Hooks
 
@@ -152,20 +153,24 @@ def _play(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play a batch of the episodes on levels ``which``; return their steps and actions as in ``Attempts``."""
     wrapped, chosen = Policy(policy), which[first : first + size]
-    with _PLAYING, wrapped.computing(), closing(Arena(config, size)) as arena:
+    environments = NPlusPlusVectorEnv(config, size, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
+    with _PLAYING, wrapped.computing(), closing(environments) as envs:
         player = wrapped.player(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
-        taken, steps = _play_batch(arena, chosen, player, config.max_steps)
+        taken, steps = _play_batch(envs, chosen, player, config.max_steps)
     return steps, np.concatenate([row[:count] for row, count in zip(taken.T, steps)])
 
 
-def _play_batch(arena: Arena, which: np.ndarray, player: Player, most_steps: int) -> tuple[np.ndarray, np.ndarray]:
+def _play_batch(
+    envs: NPlusPlusVectorEnv, which: np.ndarray, player: Player, most_steps: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Play an episode on each level; return actions (most_steps, n) uint8, and how many each episode took."""
-    count = len(which)
-    taken, steps = np.zeros((most_steps, count), np.uint8), np.zeros(count, np.uint32)
-    arena.begin(which)
-    waiting, step = np.arange(count), 0
+    taken, steps = np.zeros((most_steps, envs.num_envs), np.uint8), np.zeros(len(which), np.uint32)
+    envs.assign_levels(np.resize(which, envs.num_envs))
+    seen, _ = envs.reset(seed=0)
+    waiting, step = np.arange(len(which)), 0
     while len(waiting):
-        actions = taken[step, waiting] = player(arena.seen, waiting)
+        taken[step, waiting] = player(seen, waiting)
         steps[waiting] += 1
-        waiting, step = waiting[~arena.step(waiting, actions)], step + 1
+        seen, _, terminated, truncated, _ = envs.step(taken[step])  # environments whose episode is over rest
+        waiting, step = waiting[~(terminated | truncated)[waiting]], step + 1
     return taken, steps

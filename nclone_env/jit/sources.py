@@ -29,6 +29,7 @@ _IMPORT = re.compile(
     rf"^[ \t]*(?:from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|[^#\n]*)|import ({_PACKAGE.name}[\w.]*))", re.MULTILINE
 )
 _COMMENT = re.compile(r"(?<=\n)[ \t]*(?:#.*)?\n")
+_DEFINITION = re.compile(r"\n[ \t]*(?:async )?(?:def|class) ")
 _FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 
 
@@ -91,18 +92,29 @@ def _source(module: str) -> str | None:
 
 @cache
 def _parts_of(module: str) -> tuple[str, str]:
-    """Return the source of a module without comments and its imports for type checkers, and these imports."""
+    """Return the source of a module without comments, docstrings and imports for type checkers, and these imports."""
     source = _without_comments(_source(module) or "")
     return _FOR_TYPE_CHECKERS.sub("", source), "".join(_FOR_TYPE_CHECKERS.findall(source))
 
 
 def _without_comments(source: str) -> str:
-    """Return a source without comment lines and empty lines, except those in strings of several lines."""
+    """Return a source without docstrings, and without comment lines and empty lines outside other long strings."""
     if "'''" in source:
         return source
     outside_and_inside = f"\n{source}".split('"""')
+    for place, text in enumerate(outside_and_inside[:-1:2]):
+        if _ends_with_a_header(text) or (place == 0 and not text.strip()):
+            outside_and_inside[2 * place + 1] = ""
     outside_and_inside[::2] = [_COMMENT.sub("", text) for text in outside_and_inside[::2]]
     return '"""'.join(outside_and_inside)
+
+
+def _ends_with_a_header(text: str) -> bool:
+    """Return whether a source ends where the docstring of a function or class begins."""
+    _, *headers = _DEFINITION.split(text)
+    return (
+        bool(headers) and headers[-1].rstrip(" \t").endswith(":\n") and headers[-1].count("(") == headers[-1].count(")")
+    )
 
 
 @cache
@@ -150,10 +162,12 @@ def code_digest(function: Callable[..., Any]) -> str | None:
 def identity(function: Callable[..., Any]) -> str | None:
     """Return a text that names a kernel and changes with its code; None if it cannot be identified across processes.
 
-    It contains the code of the function and its closure, in which kernels of one module may differ, but no line number,
-    which changes with every comment above it.
+    It contains the code of the function and its closure, in which kernels of one module may differ, but neither line
+    numbers, which change with every comment above it, nor a docstring.
     """
     code = repr(_code_parts(function.__code__))
+    if function.__doc__ and _is_digested(function):  # by a source without docstrings
+        code = code.replace(repr(function.__doc__), "")
     parts = [code_digest(function), f"{function.__module__}.{function.__qualname__}", short_digest(code)]
     for value in _closure(function):
         callee = _function_in(value)

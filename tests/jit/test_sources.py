@@ -1,5 +1,6 @@
 """What the digests of the package and of kernels outside it depend on."""
 
+import ast
 import importlib.util
 import os
 import re
@@ -133,6 +134,63 @@ def test_a_digest_does_not_change_with_a_comment(package, tmp_path):
     other = package()
     path.write_text(f'{source}\nTEXT = """\n# not a comment\n"""\n')
     assert package() != other
+
+
+DOCUMENTED = '''"""A module."""
+VALUE = [
+    """a text"""
+]
+
+
+def touch(
+    x=(1, 2),
+):
+    """A function.
+
+    # of two lines
+    """
+    return x, """a value"""
+
+
+class Touch:
+    """A class."""
+
+    def touch(self) -> None:
+        """A method."""
+'''
+
+
+@pytest.mark.parametrize("text", ["A module.", "A function.", "# of two lines", "A class.", "A method."])
+def test_a_digest_does_not_change_with_a_docstring(package, tmp_path, text):
+    path = tmp_path / "package" / "sim" / "touch.py"
+    path.write_text(DOCUMENTED)
+    before = package()
+    path.write_text(DOCUMENTED.replace(text, "# another\n"))
+    assert package() == before
+
+
+@pytest.mark.parametrize("text", ["a text", "a value", "(1, 2)"])
+def test_a_digest_changes_with_a_value(package, tmp_path, text):
+    path = tmp_path / "package" / "sim" / "touch.py"
+    path.write_text(DOCUMENTED)
+    before = package()
+    path.write_text(DOCUMENTED.replace(text, text[:-1]))
+    assert package() != before
+
+
+def without_docstrings(source: str) -> str:
+    """Return the syntax tree of a source as text, in which documentation is empty."""
+    tree = ast.parse(source.lstrip())
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            node.body[0] = ast.Expr(ast.Constant(""))
+    return ast.dump(tree)
+
+
+def test_what_a_digest_leaves_out_is_no_code():
+    for name in sources._reached("nclone_env.env.compiled.step"):
+        source = sources._source(name)
+        assert without_docstrings(sources._without_comments(source)) == without_docstrings(source)
 
 
 def test_modules_that_only_keep_code_do_not_count():
